@@ -1,0 +1,201 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// errorFound is the exit code of a doctor that has found an error.
+const errorFound = 2
+
+type doctorOptions struct {
+	*global
+	managed   bool
+	namespace string
+	patience  time.Duration
+	bundle    string
+	show      string
+	out       *format
+}
+
+func (g *global) newDoctorCommand() *cobra.Command {
+	o := &doctorOptions{global: g, namespace: registration.AgentNamespace, patience: time.Hour, out: newFormat("text", "json", "yaml")}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Find what is wrong with a hub, or with the agent of a managed cluster",
+		Long: "doctor looks at a hub, or at a managed cluster, and says what is wrong: the cause, whose turn it is, and commands to paste. It changes nothing: " +
+			"it reads objects with your rights, asks the hub for a dry run, and on a managed cluster asks the hub of the agent from this machine. What you may not see it says.\n\n" +
+			"The cluster is taken for a hub if it has APIServices of one, and else for a managed cluster if it has the namespace of an agent. --managed is for a hub that is " +
+			"managed, too, and for a cluster whose agent is missing.\n\n" +
+			"It ends with 0 if it has found nothing, or warnings alone; with 2 if it has found an error; and with 1 if it could not look.",
+		Example: example(`
+# A hub
+kubectl hub doctor --context hub
+# A managed cluster: why does its agent not reach the hub?
+kubectl hub doctor --managed --context c1
+# For a program; and for a report of a fault, without secrets
+kubectl hub doctor -o json
+kubectl hub doctor --bundle doctor.tar.gz
+# What a hub should have: print one object of it
+kubectl hub doctor --show clusterrole/clusterhub:hub-apiserver`),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&o.managed, "managed", false, "Look at the agent of a managed cluster, also where there is a hub or nothing.")
+	fs.StringVarP(&o.namespace, "namespace", "n", o.namespace, "Namespace of the agent; with --show, that of the object.")
+	fs.DurationVar(&o.patience, "patience", o.patience, "How long something may wait for a person before it is a finding, such as a cluster to be accepted.")
+	fs.StringVar(&o.bundle, "bundle", "", "File to write an archive to (.tar.gz), for a report of a fault: the findings, versions, and the objects that were read. "+
+		"It has no Secrets, tokens, keys, annotations and values of the environment. The file must not exist yet.")
+	fs.StringVar(&o.show, "show", "", "Print an object as artifacts/deploy has it, as KIND/NAME, and look at nothing.")
+	o.out.addTo(cmd)
+	cmd.MarkFlagsMutuallyExclusive("show", "bundle")
+	return cmd
+}
+
+func (o *doctorOptions) run(ctx context.Context) error {
+	if o.show != "" {
+		return o.showObject()
+	}
+	if o.patience < 0 {
+		return fmt.Errorf("--patience must be 0 or more, not %s", o.patience)
+	}
+	config, err := o.restConfig()
+	if err != nil {
+		return err
+	}
+	if config.Timeout == 0 || config.Timeout > longestRead {
+		config.Timeout = longestRead
+	}
+	config.WarningHandler = nil // what is found says it
+	r, err := newReader(ctx, config, o.bundle != "")
+	if err != nil {
+		return fmt.Errorf("the doctor cannot look: %w", unreachable(config.Host, err, "check --context and --kubeconfig"))
+	}
+	report, err := o.look(ctx, r)
+	if err != nil {
+		return err
+	}
+	for i := range report.Findings {
+		report.Findings[i].Fix = diagnosis.At(report.Findings[i].Fix, o.whereFlags()...)
+	}
+	report.Unseen = append(report.Unseen, r.unseen...)
+	if err := o.printReport(report); err != nil {
+		return err
+	}
+	if o.bundle != "" {
+		if err := o.writeBundle(report, r); err != nil {
+			return fmt.Errorf("--bundle: %w", err)
+		}
+		_, _ = fmt.Fprintf(o.ErrOut, "Wrote %s: look at what is in it before you give it away\n", o.bundle)
+	}
+	if report.Worst() == diagnosis.Error {
+		return &command.Exit{Code: errorFound}
+	}
+	return nil
+}
+
+// look takes the cluster for what it is.
+func (o *doctorOptions) look(ctx context.Context, r *reader) (*diagnosis.Report, error) {
+	if o.managed {
+		return o.lookManaged(ctx, r)
+	}
+	switch isHub, err := r.isHub(ctx); {
+	case err != nil:
+		return nil, err
+	case isHub:
+		return o.lookHub(ctx, r)
+	}
+	if _, err := r.get(ctx, namespaces, "", o.namespace); err == nil {
+		return o.lookManaged(ctx, r)
+	} else if apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("%s is no hub, and this user may not see whether it has the namespace %s of an agent: say --managed if it is a managed cluster", r.config.Host, o.namespace)
+	}
+	return nil, fmt.Errorf("%s is neither a hub (it has no APIService of ours) nor a managed cluster (it has no namespace %s): choose another --context, or say --managed if an "+
+		"agent should be there, and -n if its namespace is another one", r.config.Host, o.namespace)
+}
+
+// whereFlags are those by which the user has said which cluster is meant.
+func (o *doctorOptions) whereFlags() (flags []string) {
+	if f := o.flags.KubeConfig; f != nil && *f != "" {
+		flags = append(flags, "--kubeconfig="+*f)
+	}
+	if f := o.flags.Context; f != nil && *f != "" {
+		flags = append(flags, "--context="+*f)
+	}
+	return flags
+}
+
+// deployed are all objects of artifacts/deploy of which --show can print one.
+func (o *doctorOptions) deployed() (all []*unstructured.Unstructured, err error) {
+	objects, err := deploy.Hub{}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	agent, err := deploy.Agent{Namespace: o.agentNamespace()}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	return append(objects, agent...), nil
+}
+
+// agentNamespace is that of the agent as its manifests take it: empty for the usual one.
+func (o *doctorOptions) agentNamespace() string {
+	if o.namespace == registration.AgentNamespace {
+		return ""
+	}
+	return o.namespace
+}
+
+func (o *doctorOptions) showObject() error {
+	kind, name, ok := strings.Cut(o.show, "/")
+	if !ok || name == "" {
+		return fmt.Errorf("--show must be KIND/NAME, such as clusterrole/clusterhub:hub-apiserver, not %q", o.show)
+	}
+	hub, err := deploy.Hub{}.Objects()
+	if err != nil {
+		return err
+	}
+	agent, err := deploy.Agent{}.Objects()
+	if err != nil {
+		return err
+	}
+	all := append(hub, agent...)
+	if o.agentNamespace() != "" {
+		// A namespace that is none of the manifests' is that of an agent.
+		if moved, err := o.deployed(); err == nil {
+			all = append(all, moved...)
+		}
+	}
+	i := slices.IndexFunc(all, func(object *unstructured.Unstructured) bool {
+		return strings.EqualFold(object.GetKind(), kind) && object.GetName() == name && slices.Contains([]string{"", o.namespace}, object.GetNamespace())
+	})
+	if i < 0 {
+		return fmt.Errorf("--show: artifacts/deploy has no %s %s in the namespace %s: -n says which namespace is meant", kind, name, o.namespace)
+	}
+	if all[i].GetKind() == "Secret" {
+		return errors.New("--show prints no Secret: kubectl hub join makes those of an agent")
+	}
+	data, err := yaml.Marshal(all[i].Object)
+	if err == nil {
+		_, err = o.Out.Write(data)
+	}
+	return err
+}

@@ -1,0 +1,237 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+func gvr(group, version, name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: name}
+}
+
+const (
+	rbacGroup      = "rbac.authorization.k8s.io"
+	admissionGroup = "admissionregistration.k8s.io"
+)
+
+var rightsResources = map[string]schema.GroupVersionResource{
+	"ClusterRole": gvr(rbacGroup, "v1", "clusterroles"), "ClusterRoleBinding": gvr(rbacGroup, "v1", "clusterrolebindings"),
+	"Role": gvr(rbacGroup, "v1", "roles"), "RoleBinding": gvr(rbacGroup, "v1", "rolebindings"),
+}
+
+var policyResources = map[string]schema.GroupVersionResource{
+	"ValidatingAdmissionPolicy":        gvr(admissionGroup, "v1", "validatingadmissionpolicies"),
+	"ValidatingAdmissionPolicyBinding": gvr(admissionGroup, "v1", "validatingadmissionpolicybindings"),
+}
+
+func (o *doctorOptions) lookHub(ctx context.Context, r *reader) (*diagnosis.Report, error) {
+	expected, err := deploy.Hub{}.Objects()
+	if err != nil {
+		return nil, err
+	}
+	h := &diagnosis.Hub{Skew: r.skew, SkewWithin: r.within, Patience: o.patience, Expected: expected, Version: o.version, Serving: r.serving}
+	h.APIServices = typed[apiregistrationv1.APIService](r.list(ctx, apiServicesResource, "", metav1.ListOptions{}))
+	h.Paths = r.paths(ctx, expected)
+	crds, seen := r.list(ctx, gvr("apiextensions.k8s.io", "v1", "customresourcedefinitions"), "", metav1.ListOptions{})
+	h.CRDs.Seen = seen
+	for i := range crds {
+		h.CRDs.Items = append(h.CRDs.Items, crds[i].GetName())
+	}
+	h.Rights = r.named(ctx, ofKinds(expected, diagnosis.RightsKinds), rightsResources)
+	h.Policies = r.named(ctx, ofKinds(expected, diagnosis.PolicyKinds), policyResources)
+	accounts := r.named(ctx, ofKinds(expected, []string{"ServiceAccount"}), map[string]schema.GroupVersionResource{"ServiceAccount": gvr("", "v1", "serviceaccounts")})
+	h.Accounts.Seen = accounts.Seen
+	for _, a := range accounts.Items {
+		h.Accounts.Items = append(h.Accounts.Items, a.GetNamespace()+"/"+a.GetName())
+	}
+	h.Leases = typed[coordinationv1.Lease](r.list(ctx, gvr("coordination.k8s.io", "v1", "leases"), deploy.ManagerNamespace, metav1.ListOptions{}))
+	h.Deployments = typed[appsv1.Deployment](r.list(ctx, gvr("apps", "v1", "deployments"), deploy.ManagerNamespace, metav1.ListOptions{}))
+	h.Webhooks = r.webhooks(ctx)
+	h.Requests = typed[certificatesv1.CertificateSigningRequest](r.list(ctx, gvr("certificates.k8s.io", "v1", "certificatesigningrequests"), "",
+		metav1.ListOptions{LabelSelector: registration.ClusterNameLabel}))
+	h.FrontReady = r.ready(ctx)
+	if len(h.Paths) == len(r.unanswered(h.Paths)) {
+		r.unseen = append(r.unseen, "clusters, sets, bindings and storage: hub-apiserver does not answer")
+	} else {
+		h.Clusters = typed[clusterv1.ManagedCluster](r.list(ctx, gvr(clusterv1.GroupName, "v1", "managedclusters"), "", metav1.ListOptions{}))
+		h.Sets = typed[v1beta1.ManagedClusterSet](r.list(ctx, gvr(clusterv1.GroupName, "v1beta1", "managedclustersets"), "", metav1.ListOptions{}))
+		h.Bindings = typed[v1beta2.ManagedClusterSetBinding](r.list(ctx, gvr(clusterv1.GroupName, "v1beta2", "managedclustersetbindings"), "", metav1.ListOptions{}))
+		h.Storage = r.storage(ctx)
+	}
+	h.Now = r.now() // after all was read: what was renewed meanwhile is not in the future
+	return h.Check(), nil
+}
+
+func ofKinds(objects []*unstructured.Unstructured, kinds []string) (all []*unstructured.Unstructured) {
+	for _, o := range objects {
+		if slices.Contains(kinds, o.GetKind()) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// paths asks for each group and version of ours through the front.
+func (r *reader) paths(ctx context.Context, expected []*unstructured.Unstructured) map[string]string {
+	answers := map[string]string{}
+	for _, o := range ofKinds(expected, []string{"APIService"}) {
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		version, _, _ := unstructured.NestedString(o.Object, "spec", "version")
+		path := "/apis/" + group + "/" + version
+		response, body, err := r.raw(ctx, path)
+		switch {
+		case err != nil:
+			answers[o.GetName()] = command.ErrorLine(err)
+		case response.StatusCode == http.StatusForbidden:
+			r.unseen = append(r.unseen, path+": you may not get it")
+			answers[o.GetName()] = ""
+		case response.StatusCode != http.StatusOK:
+			text := strings.TrimSpace(string(body[:min(len(body), 300)]))
+			answers[o.GetName()] = fmt.Sprintf("GET %s answers %d %s", path, response.StatusCode, command.Printable(text))
+		default:
+			answers[o.GetName()] = ""
+		}
+	}
+	return answers
+}
+
+func (r *reader) unanswered(paths map[string]string) (names []string) {
+	for name, why := range paths {
+		if why != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// ready is what the front says of itself.
+func (r *reader) ready(ctx context.Context) string {
+	response, body, err := r.raw(ctx, "/readyz?verbose")
+	switch {
+	case err != nil:
+		return command.ErrorLine(err)
+	case response.StatusCode == http.StatusForbidden:
+		r.unseen = append(r.unseen, "/readyz of the front: you may not get it")
+		return ""
+	case response.StatusCode == http.StatusOK:
+		return ""
+	}
+	var failed []string
+	for line := range strings.Lines(string(body)) {
+		if strings.HasPrefix(line, "[-]") {
+			failed = append(failed, command.Printable(strings.TrimSpace(line)))
+		}
+	}
+	return fmt.Sprintf("/readyz answers %d %s", response.StatusCode, strings.Join(failed, ", "))
+}
+
+// mostQuota is what etcd advises as the most for its database.
+const mostQuota = 8 << 30
+
+var storageSize = regexp.MustCompile(`(?m)^apiserver_storage_size_bytes\{[^}]*\} ([0-9.e+]+)$`)
+
+// storage tries a write, which is not made, and asks the front how large its etcd is.
+func (r *reader) storage(ctx context.Context) (s diagnosis.Storage) {
+	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
+		"metadata": map[string]any{"generateName": "doctor-dry-run-"}}}
+	_, err := r.dynamic.Resource(gvr(clusterv1.GroupName, "v1beta2", "managedclustersets")).Create(ctx, set, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status) && status.Status().Code == http.StatusInsufficientStorage:
+		s.Refused = command.ErrorLine(err)
+	case apierrors.IsForbidden(err):
+		r.unseen = append(r.unseen, "whether there is room for writes: you may not create sets, not even in a dry run")
+	case err != nil:
+		r.unseen = append(r.unseen, "whether there is room for writes: a dry run of a set answers "+command.ErrorLine(err))
+	}
+	response, body, err := r.raw(ctx, "/metrics")
+	if err != nil || response.StatusCode != http.StatusOK {
+		r.unseen = append(r.unseen, "the size of the etcd of the front: you may not get /metrics")
+		return s
+	}
+	for _, match := range storageSize.FindAllSubmatch(body, -1) {
+		if size, err := strconv.ParseFloat(string(match[1]), 64); err == nil && int64(size) > s.Size {
+			s.Size, s.Quota = int64(size), mostQuota
+		}
+	}
+	return s
+}
+
+// webhooks are all that the server asks, with what is behind them.
+func (r *reader) webhooks(ctx context.Context) (all []diagnosis.Webhook) {
+	for _, name := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
+		items, _ := r.list(ctx, gvr(admissionGroup, "v1", name), "", metav1.ListOptions{})
+		// What is asked of here is the same in both kinds.
+		for _, c := range typed[admissionregistrationv1.ValidatingWebhookConfiguration](items, true).Items {
+			for i := range c.Webhooks {
+				all = append(all, r.webhook(ctx, strings.TrimSuffix(name, "s"), c.Name, i, &c.Webhooks[i]))
+			}
+		}
+	}
+	return all
+}
+
+func (r *reader) webhook(ctx context.Context, kind, configuration string, index int, w *admissionregistrationv1.ValidatingWebhook) diagnosis.Webhook {
+	out := diagnosis.Webhook{Resource: kind, Configuration: configuration, Index: index, Name: w.Name, Rules: w.Rules,
+		Fails:    w.FailurePolicy == nil || *w.FailurePolicy == admissionregistrationv1.Fail,
+		Narrowed: hasSelector(w.NamespaceSelector) || hasSelector(w.ObjectSelector) || len(w.MatchConditions) > 0}
+	if w.ClientConfig.Service == nil || !out.Fails {
+		return out
+	}
+	out.Namespace, out.Service = w.ClientConfig.Service.Namespace, w.ClientConfig.Service.Name
+	service, err := r.get(ctx, gvr("", "v1", "services"), out.Namespace, out.Service)
+	if err != nil && !apierrors.IsNotFound(err) {
+		r.miss("the Service of the webhook "+w.Name, err)
+		return out
+	}
+	if out.HasService = err == nil; !out.HasService {
+		out.Seen = true
+		return out
+	}
+	if serviceType, _, _ := unstructured.NestedString(service.Object, "spec", "type"); serviceType == "ExternalName" {
+		return out // what is there cannot be seen
+	}
+	items, seen := r.list(ctx, gvr("discovery.k8s.io", "v1", "endpointslices"), out.Namespace, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + out.Service})
+	out.Seen = seen
+	for _, slice := range typed[discoveryv1.EndpointSlice](items, seen).Items {
+		for _, e := range slice.Endpoints {
+			out.HasEndpoints = out.HasEndpoints || e.Conditions.Ready == nil || *e.Conditions.Ready
+		}
+	}
+	return out
+}
+
+func hasSelector(s *metav1.LabelSelector) bool {
+	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) > 0
+}
+
+func jsonInto(data []byte, into any) error { return json.Unmarshal(data, into) }

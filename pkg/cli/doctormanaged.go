@@ -1,0 +1,98 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+func (o *doctorOptions) lookManaged(ctx context.Context, r *reader) (*diagnosis.Report, error) {
+	m := &diagnosis.Managed{Namespace: o.namespace, Skew: r.skew, SkewWithin: r.within}
+	m.Deployments = typed[appsv1.Deployment](r.list(ctx, gvr("apps", "v1", "deployments"), o.namespace, metav1.ListOptions{}))
+	m.Pods = typed[corev1.Pod](r.list(ctx, gvr("", "v1", "pods"), o.namespace, metav1.ListOptions{LabelSelector: deploy.AgentLabel + "=" + deploy.AgentName}))
+	events, seen := r.list(ctx, gvr("", "v1", "events"), o.namespace, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
+	m.Events = typed[corev1.Event](events, seen).Items
+	agent := o.agentOf(m)
+	if agent != nil {
+		expected, err := agent.Objects()
+		if err != nil {
+			return nil, err
+		}
+		m.Expected = ofKinds(expected, diagnosis.RightsKinds)
+		m.Rights = r.named(ctx, m.Expected, rightsResources)
+	}
+	if secret := o.secret(ctx, r, registration.BootstrapSecret, &m.Bootstrap); secret != nil {
+		m.Bootstrap = bootstrapWay(ctx, secret)
+	}
+	if secret := o.secret(ctx, r, registration.HubKubeconfigSecret, &m.Identity); secret != nil {
+		way, config := identityWay(ctx, secret)
+		m.Identity = way
+		m.ClusterName, m.Refusal = string(secret.Data[registration.KeyClusterName]), string(secret.Data[registration.KeyRefusal])
+		if way.Found && !way.Tried && way.Trouble == diagnosis.NoTrouble {
+			r.unseen = append(r.unseen, "the way to the hub with the identity of the agent: only its pod has it")
+		}
+		if config != nil && way.Trouble == diagnosis.NoTrouble && m.ClusterName != "" {
+			askLease(ctx, config, m)
+		}
+	}
+	for _, way := range []*diagnosis.Way{&m.Bootstrap, &m.Identity} {
+		if way.Trouble == diagnosis.Network {
+			r.unseen = append(r.unseen, fmt.Sprintf("the hub %s: it cannot be reached from this machine: %s", way.Server, way.Text))
+		}
+	}
+	if m.Renewed == nil {
+		r.unseen = append(r.unseen, "the lease on the hub: the hub could not be asked for it")
+	}
+	m.Now = r.now()
+	return m.Check(), nil
+}
+
+// agentOf is what is deployed of the agent, as far as its rights go; nil if they are not known.
+func (o *doctorOptions) agentOf(m *diagnosis.Managed) *deploy.Agent {
+	for i := range m.Deployments.Items {
+		d := &m.Deployments.Items[i]
+		if d.Name != deploy.AgentName {
+			continue
+		}
+		name, _ := agentFlag(d, deploy.ClusterNameFlag)
+		if m.ClusterName == "" {
+			m.ClusterName = name
+		}
+		return &deploy.Agent{Namespace: o.agentNamespace(), Scoped: d.Labels[deploy.LabelScope] == deploy.ScopeNamespace}
+	}
+	return nil
+}
+
+// secret is one of the agent's. What is in it stays here: neither findings nor archives get it.
+func (o *doctorOptions) secret(ctx context.Context, r *reader, name string, way *diagnosis.Way) *corev1.Secret {
+	object, err := r.get(ctx, gvr("", "v1", "secrets"), o.namespace, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		way.Seen = true
+		return nil
+	case err != nil:
+		r.miss("secret "+name, err)
+		return nil
+	}
+	list := typed[corev1.Secret](itemsOf(object), true)
+	if len(list.Items) == 0 {
+		return nil
+	}
+	return &list.Items[0]
+}
+
+func itemsOf(o *unstructured.Unstructured) []unstructured.Unstructured {
+	return []unstructured.Unstructured{*o}
+}

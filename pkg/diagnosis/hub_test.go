@@ -1,0 +1,339 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+var now = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+
+func authority(t *testing.T, ends time.Time) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: ends.Add(-time.Hour), NotAfter: ends}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func lease(name, holder string, renewed time.Duration) coordinationv1.Lease {
+	l := coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	at := metav1.NewMicroTime(now.Add(-renewed))
+	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.LeaseDurationSeconds = &holder, &at, new(int32(15))
+	return l
+}
+
+func deployment(name, tag string) appsv1.Deployment {
+	d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: name, Image: "registry.example.com:5000/x/" + name + ":" + tag}}
+	d.Status.AvailableReplicas = 1
+	return d
+}
+
+// healthy is a hub of pods at which there is nothing to find.
+func healthy(t *testing.T) *diagnosis.Hub {
+	t.Helper()
+	expected, err := deploy.Hub{}.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &diagnosis.Hub{Now: now, SkewWithin: time.Second, Patience: time.Hour, Expected: expected, Version: "v1.2.3"}
+	ca := authority(t, now.Add(365*24*time.Hour))
+	for _, o := range expected {
+		switch kind := o.GetKind(); {
+		case kind == "APIService":
+			var s apiregistrationv1.APIService
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &s); err != nil {
+				t.Fatal(err)
+			}
+			s.Spec.CABundle = ca
+			s.Status.Conditions = []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionTrue}}
+			h.APIServices.Items = append(h.APIServices.Items, s)
+		case kind == "ServiceAccount":
+			h.Accounts.Items = append(h.Accounts.Items, o.GetNamespace()+"/"+o.GetName())
+		case slices.Contains(diagnosis.RightsKinds, kind):
+			h.Rights.Items = append(h.Rights.Items, o.DeepCopy())
+		case slices.Contains(diagnosis.PolicyKinds, kind):
+			h.Policies.Items = append(h.Policies.Items, o.DeepCopy())
+		}
+	}
+	for _, name := range []string{"hub-apiserver", "hub-controller-manager", "hub-certificate-approver"} {
+		h.Deployments.Items = append(h.Deployments.Items, deployment(name, "v1.2.3"))
+	}
+	h.Leases.Items = []coordinationv1.Lease{lease("hub-controller-manager", "a", 5*time.Second), lease("hub-certificate-approver", "b", 5*time.Second)}
+	cluster := clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "rome", Labels: map[string]string{"tier": "gold"}, CreationTimestamp: ago(24 * time.Hour)}}
+	cluster.Spec.HubAcceptsClient = true
+	cluster.Status.Conditions = []metav1.Condition{{Type: registration.ConditionAvailable, Status: metav1.ConditionTrue}}
+	h.Clusters.Items = []clusterv1.ManagedCluster{cluster}
+	h.Sets.Items = []v1beta1.ManagedClusterSet{set("gold", "tier"), {ObjectMeta: metav1.ObjectMeta{Name: "default"}}}
+	h.Bindings.Items = []v1beta2.ManagedClusterSetBinding{binding("gold")}
+	h.CRDs.Items = []string{"appliedmanifestworks.work.open-cluster-management.io", "widgets.example.com"}
+	h.APIServices.Seen, h.CRDs.Seen, h.Rights.Seen, h.Policies.Seen, h.Accounts.Seen = true, true, true, true, true
+	h.Leases.Seen, h.Deployments.Seen, h.Clusters.Seen, h.Requests.Seen, h.Sets.Seen, h.Bindings.Seen = true, true, true, true, true, true
+	return h
+}
+
+func set(name, key string) v1beta1.ManagedClusterSet {
+	s := v1beta1.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: ago(2 * time.Hour)}}
+	s.Spec.ClusterSelector = v1beta1.ManagedClusterSelector{SelectorType: v1beta1.LabelSelector,
+		LabelSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{"a;b"}}}}}
+	return s
+}
+
+func binding(set string) v1beta2.ManagedClusterSetBinding {
+	return v1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: set, CreationTimestamp: ago(time.Hour)},
+		Spec: v1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}}
+}
+
+func request(name string, age time.Duration, conditions ...certificatesv1.CertificateSigningRequestCondition) certificatesv1.CertificateSigningRequest {
+	r := certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: ago(age),
+		Labels: map[string]string{registration.ClusterNameLabel: "rome"}}}
+	r.Spec.SignerName, r.Spec.Username, r.Status.Conditions = registration.SignerName, "mallory", conditions
+	return r
+}
+
+func approved(age time.Duration) certificatesv1.CertificateSigningRequestCondition {
+	return certificatesv1.CertificateSigningRequestCondition{Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, LastUpdateTime: ago(age)}
+}
+
+func toService(has, endpoints, seen bool) diagnosis.Webhook {
+	w := diagnosis.Webhook{Resource: "validatingwebhookconfiguration", Configuration: "w", Name: "w.example.com", Fails: true, Namespace: "ns", Service: "s",
+		HasService: has, HasEndpoints: endpoints, Seen: seen}
+	w.Rules = []admissionregistrationv1.RuleWithOperations{{Rule: admissionregistrationv1.Rule{APIGroups: []string{"*"}, Resources: []string{"managedclusters"}}}}
+	return w
+}
+
+func without(items []*unstructured.Unstructured, kind, name string) []*unstructured.Unstructured {
+	return slices.DeleteFunc(items, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind && o.GetName() == name })
+}
+
+func TestHub_Healthy(t *testing.T) {
+	h := healthy(t)
+	r := h.Check()
+	if len(r.Findings) > 0 || r.Worst() != "" || len(r.Checked) == 0 {
+		t.Errorf("%+v", r)
+	}
+	// Without any right there is nothing to find, as nothing is known.
+	if r := (&diagnosis.Hub{Now: now, Expected: h.Expected, Patience: time.Hour}).Check(); len(r.Findings) > 0 {
+		t.Errorf("nothing was seen, and found: %+v", r.Findings)
+	}
+}
+
+// TestHub_Faults breaks one thing, and wants one kind of finding.
+func TestHub_Faults(t *testing.T) {
+	const first = "v1.cluster.open-cluster-management.io"
+	service := func(h *diagnosis.Hub) *apiregistrationv1.APIService { return &h.APIServices.Items[0] }
+	unavailable := func(h *diagnosis.Hub, message string) {
+		service(h).Status.Conditions[0] = apiregistrationv1.APIServiceCondition{Type: apiregistrationv1.Available, Status: apiregistrationv1.ConditionFalse,
+			Reason: "FailedDiscoveryCheck", Message: message, LastTransitionTime: ago(time.Minute)}
+	}
+	for name, test := range map[string]struct {
+		change   func(h *diagnosis.Hub)
+		id       diagnosis.ID
+		severity diagnosis.Severity
+		object   string
+		cause    string
+		fix      string
+	}{
+		"an APIService is missing": {func(h *diagnosis.Hub) { h.APIServices.Items = h.APIServices.Items[1:] },
+			diagnosis.APIServiceMissing, diagnosis.Error, "apiservice/" + first, "no such APIService", "--show apiservice/" + first},
+		"the Service has no endpoints": {func(h *diagnosis.Hub) { unavailable(h, "no endpoints") },
+			diagnosis.APIServiceUnavailable, diagnosis.Error, "apiservice/" + first, "no endpoints. The Deployment hub-apiserver has 1 available", "rollout restart deployment hub-apiserver"},
+		"the front does not answer": {func(h *diagnosis.Hub) { h.Paths = map[string]string{first: "503"} },
+			diagnosis.APIServiceUnavailable, diagnosis.Error, "apiservice/" + first, "503", "kubectl"},
+		"the user may see no APIServices": {func(h *diagnosis.Hub) {
+			h.APIServices, h.Paths = diagnosis.List[apiregistrationv1.APIService]{}, map[string]string{first: "503"}
+		},
+			diagnosis.APIServiceUnavailable, diagnosis.Error, "apiservice/" + first, "503", "kubectl"},
+		"x509": {func(h *diagnosis.Hub) { unavailable(h, "x509: unknown authority") },
+			diagnosis.APIServiceDistrusted, diagnosis.Error, "apiservice/" + first, "unknown authority", "CA=$(kubectl"},
+		"no caBundle": {func(h *diagnosis.Hub) { service(h).Spec.CABundle = nil },
+			diagnosis.APIServiceDistrusted, diagnosis.Error, "apiservice/" + first, "is empty", "CA=$(kubectl"},
+		"a caBundle that is none": {func(h *diagnosis.Hub) { service(h).Spec.CABundle = []byte("x") },
+			diagnosis.APIServiceDistrusted, diagnosis.Error, "apiservice/" + first, "no certificate", "CA=$(kubectl"},
+		"a CA that has ended": {func(h *diagnosis.Hub) { service(h).Spec.CABundle = authority(t, now.Add(-time.Hour)) },
+			diagnosis.APIServiceDistrusted, diagnosis.Error, "apiservice/" + first, "ended on 2026-06-01", "CA=$(kubectl"},
+		"a CA that ends": {func(h *diagnosis.Hub) { service(h).Spec.CABundle = authority(t, now.Add(time.Hour)) },
+			diagnosis.CertificateExpiring, diagnosis.Warning, "apiservice/" + first, "ends on 2026-06-01", "kubectl"},
+		"no check of the server": {func(h *diagnosis.Hub) { service(h).Spec.InsecureSkipTLSVerify, service(h).Spec.CABundle = true, nil },
+			diagnosis.APIServiceInsecure, diagnosis.Warning, "apiservice/" + first, "whatever answers", "insecureSkipTLSVerify"},
+		"CRDs serve": {func(h *diagnosis.Hub) {
+			service(h).Spec.Service = nil
+			h.CRDs.Items = append(h.CRDs.Items, "managedclusters.cluster.open-cluster-management.io")
+		},
+			diagnosis.CustomResourcesInTheWay, diagnosis.Error, "apiservice/" + first, "not from hub-apiserver", "kubectl delete crd managedclusters.cluster"},
+		"CRDs are hidden": {func(h *diagnosis.Hub) {
+			h.CRDs.Items = append(h.CRDs.Items, "placements.cluster.open-cluster-management.io")
+		},
+			diagnosis.CustomResourcesInTheWay, diagnosis.Warning, "customresourcedefinition/placements.", "hidden", "kubectl delete crd placements.cluster"},
+		"a role is missing": {func(h *diagnosis.Hub) {
+			h.Rights.Items = without(h.Rights.Items, "ClusterRole", "clusterhub:hub-apiserver")
+		},
+			diagnosis.PermissionsMissing, diagnosis.Error, "clusterrole/clusterhub:hub-apiserver", "no such ClusterRole", "--show clusterrole/clusterhub:hub-apiserver |"},
+		"a policy is missing": {func(h *diagnosis.Hub) {
+			h.Policies.Items = without(h.Policies.Items, "ValidatingAdmissionPolicy", "controllers-sets.clusterhub.dev")
+		},
+			diagnosis.PolicyMissing, diagnosis.Error, "validatingadmissionpolicy/controllers-sets", "nothing bounds", "--show"},
+		"no lease": {func(h *diagnosis.Hub) { h.Leases.Items = h.Leases.Items[1:] },
+			diagnosis.LeaderMissing, diagnosis.Error, "lease/hub-controller-manager", "never run", "kubectl"},
+		"a lease that was given back": {func(h *diagnosis.Hub) { h.Leases.Items[0] = lease("hub-controller-manager", "", time.Second) },
+			diagnosis.LeaderMissing, diagnosis.Error, "lease/hub-controller-manager", "given its lease back", "kubectl"},
+		"a lease that has ended": {func(h *diagnosis.Hub) { h.Leases.Items[0] = lease("hub-controller-manager", "a", time.Minute) },
+			diagnosis.LeaderMissing, diagnosis.Error, "lease/hub-controller-manager", "renewed its lease 1m0s ago", "kubectl"},
+		"the local clock is ahead":  {func(h *diagnosis.Hub) { h.Skew = time.Minute }, diagnosis.ClockSkew, diagnosis.Warning, "clock/local", "1m0s ahead of", "set-ntp"},
+		"the local clock is behind": {func(h *diagnosis.Hub) { h.Skew = -time.Minute }, diagnosis.ClockSkew, diagnosis.Warning, "clock/local", "1m0s behind", "set-ntp"},
+		"the clock of a controller is ahead": {func(h *diagnosis.Hub) { h.Leases.Items[0] = lease("hub-controller-manager", "a\nrm", -time.Minute) },
+			diagnosis.ClockSkew, diagnosis.Error, "lease/hub-controller-manager", "1m0s in the future", "# on the machine of a?rm:"},
+		"components of two versions": {func(h *diagnosis.Hub) { h.Deployments.Items[1] = deployment("hub-controller-manager", "v1.2.2") },
+			diagnosis.VersionSkew, diagnosis.Warning, "deployment/hub-controller-manager", "of version v1.2.2", "hub-controller-manager=registry.example.com:5000/x/hub-controller-manager:v1.2.3"},
+		"another kubectl hub": {func(h *diagnosis.Hub) { h.Version, h.Rights.Items, h.Policies.Items = "v1.3.0", nil, nil },
+			diagnosis.VersionSkew, diagnosis.Warning, "program/kubectl-hub", "v1.3.0, and the hub of v1.2.3", "install kubectl-hub v1.2.3"},
+		"no room": {func(h *diagnosis.Hub) { h.Storage.Refused = "the database is full." },
+			diagnosis.StorageFull, diagnosis.Error, "etcd", "database is full.", "kubectl get"},
+		"a full etcd":        {func(h *diagnosis.Hub) { h.Storage.Size, h.Storage.Quota = 8<<30, 8<<30 }, diagnosis.StorageFull, diagnosis.Error, "etcd", "8192 MiB of the 8192 MiB", "kubectl"},
+		"a nearly full etcd": {func(h *diagnosis.Hub) { h.Storage.Size, h.Storage.Quota = 7500<<20, 8<<30 }, diagnosis.StorageNearlyFull, diagnosis.Warning, "etcd", "7500 MiB", "kubectl"},
+		"the front is not ready": {func(h *diagnosis.Hub) { h.FrontReady = "[-]etcd failed" },
+			diagnosis.FrontNotReady, diagnosis.Error, "kube-apiserver", "etcd failed", "/readyz"},
+		"the certificate of the front ends": {func(h *diagnosis.Hub) { h.Serving = new(now.Add(24 * time.Hour)) },
+			diagnosis.CertificateExpiring, diagnosis.Warning, "kube-apiserver", "2026-06-02", "kubeadm"},
+		"a webhook without a Service": {func(h *diagnosis.Hub) { h.Webhooks = []diagnosis.Webhook{toService(false, false, true)} },
+			diagnosis.WebhookUnreachable, diagnosis.Error, "validatingwebhookconfiguration/w", "is not there", "/webhooks/0/failurePolicy"},
+		"a webhook without endpoints": {func(h *diagnosis.Hub) {
+			h.Webhooks = []diagnosis.Webhook{toService(true, false, true)}
+			h.Webhooks[0].Narrowed = true
+		}, diagnosis.WebhookUnreachable, diagnosis.Warning, "validatingwebhookconfiguration/w", "no endpoint", "kubectl"},
+		"a cluster waits": {func(h *diagnosis.Hub) {
+			h.Clusters.Items[0].Spec.HubAcceptsClient = false
+			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r", 2*time.Hour)} // for the same reason
+		}, diagnosis.AcceptancePending, diagnosis.Warning, "managedcluster/rome", "waited for 24h0m0s", "accept --clusters rome"},
+		"a cluster is lost": {func(h *diagnosis.Hub) {
+			h.Clusters.Items[0].Status.Conditions[0] = metav1.Condition{Type: registration.ConditionAvailable, Status: metav1.ConditionUnknown, LastTransitionTime: ago(time.Hour), Message: "stopped"}
+		}, diagnosis.ClusterUnheard, diagnosis.Warning, "managedcluster/rome", "1h0m0s ago: stopped", "doctor --managed"},
+		// The name of a request is chosen by who asks, with a bootstrap token.
+		"a request waits": {func(h *diagnosis.Hub) {
+			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r;reboot", 2*time.Hour)}
+		},
+			diagnosis.CertificateRequestPending, diagnosis.Warning, "certificatesigningrequest/r;reboot", "mallory has asked", "kubectl describe csr 'r;reboot'"},
+		"a request is not signed": {func(h *diagnosis.Hub) {
+			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r", 2*time.Hour, approved(time.Hour))}
+		}, diagnosis.SignerMissing, diagnosis.Error, "certificatesigningrequest/r", "got no certificate", "kubectl"},
+		"a set names a missing label": {func(h *diagnosis.Hub) { h.Sets.Items[0] = set("gold", "teir") },
+			diagnosis.SetLabelUnknown, diagnosis.Warning, "managedclusterset/gold", "the label teir", "label <CLUSTER> teir='a;b'"},
+		"an exclusive set names a missing label": {func(h *diagnosis.Hub) {
+			h.Sets.Items[0].Spec.ClusterSelector = v1beta1.ManagedClusterSelector{SelectorType: v1beta1.ExclusiveLabel, ExclusiveLabel: &v1beta1.ManagedClusterLabel{Key: "team", Value: "x"}}
+		}, diagnosis.SetLabelUnknown, diagnosis.Warning, "managedclusterset/gold", "the label team", "label <CLUSTER> team=x"},
+		"a binding to a missing set": {func(h *diagnosis.Hub) { h.Bindings.Items[0] = binding("blue") },
+			diagnosis.BoundSetMissing, diagnosis.Warning, "managedclustersetbinding/blue in team", "blue, which is not there", "kubectl -n team delete"},
+	} {
+		h := healthy(t)
+		test.change(h)
+		r := h.Check()
+		if len(r.Findings) != 1 || r.Worst() != test.severity {
+			t.Errorf("%s: %+v", name, r.Findings)
+			continue
+		}
+		f, fix := r.Findings[0], strings.Join(r.Findings[0].Fix, "\n")
+		if f.ID != test.id || f.Severity != test.severity || !strings.HasPrefix(f.Object, test.object) || !strings.Contains(f.Cause, test.cause) || !strings.Contains(fix, test.fix) || f.Turn == "" {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// TestHub_NoFalseAlarms changes what is right in more than one way.
+func TestHub_NoFalseAlarms(t *testing.T) {
+	for name, change := range map[string]func(h *diagnosis.Hub){
+		"a component that is left out": func(h *diagnosis.Hub) {
+			h.Accounts.Items = slices.DeleteFunc(h.Accounts.Items, func(a string) bool { return strings.HasSuffix(a, "/hub-certificate-approver") })
+			h.Rights.Items = slices.DeleteFunc(h.Rights.Items, func(o *unstructured.Unstructured) bool {
+				return strings.Contains(o.GetName(), "hub-certificate-approver")
+			})
+			h.Deployments.Items, h.Leases.Items = h.Deployments.Items[:2], h.Leases.Items[:1]
+		},
+		"a hub without pods": func(h *diagnosis.Hub) { h.Deployments.Items, h.Leases.Items = nil, h.Leases.Items[:1] },
+		"a set that is new": func(h *diagnosis.Hub) {
+			h.Sets.Items[0] = set("gold", "x")
+			h.Sets.Items[0].CreationTimestamp = ago(time.Minute)
+		},
+		"a set before the first cluster": func(h *diagnosis.Hub) { h.Clusters.Items = nil },
+		"clusters that are not all seen": func(h *diagnosis.Hub) { h.Sets.Items[0] = set("gold", "x"); h.Clusters.Seen = false },
+		"sets that are not seen":         func(h *diagnosis.Hub) { h.Sets = diagnosis.List[v1beta1.ManagedClusterSet]{} },
+		"a request that is new": func(h *diagnosis.Hub) {
+			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r", time.Minute)}
+		},
+		"a request that was just approved": func(h *diagnosis.Hub) {
+			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r", time.Hour, approved(time.Minute))}
+		},
+		"a webhook that answers":           func(h *diagnosis.Hub) { h.Webhooks = []diagnosis.Webhook{toService(true, true, true)} },
+		"a webhook that could not be seen": func(h *diagnosis.Hub) { h.Webhooks = []diagnosis.Webhook{toService(false, false, false)} },
+		"a webhook about pods of all groups": func(h *diagnosis.Hub) {
+			h.Webhooks = []diagnosis.Webhook{toService(false, false, true)}
+			h.Webhooks[0].Rules[0].Resources = []string{"pods"}
+		},
+		"a webhook that lets pass": func(h *diagnosis.Hub) {
+			h.Webhooks = []diagnosis.Webhook{toService(false, false, true)}
+			h.Webhooks[0].Fails = false
+		},
+		"a slow network": func(h *diagnosis.Hub) { h.Skew, h.SkewWithin = 20*time.Second, 15*time.Second },
+		"rights given by one rule": func(h *diagnosis.Hub) {
+			for _, o := range h.Rights.Items {
+				if o.GetName() == "clusterhub:hub-apiserver" && o.GetKind() == "ClusterRole" {
+					o.Object["rules"] = []any{map[string]any{"apiGroups": []any{"*"}, "resources": []any{"*"}, "verbs": []any{"*"}},
+						map[string]any{"nonResourceURLs": []any{"*"}, "verbs": []any{"*"}}}
+				}
+			}
+		},
+	} {
+		h := healthy(t)
+		change(h)
+		if r := h.Check(); len(r.Findings) > 0 {
+			t.Errorf("%s: %+v", name, r.Findings)
+		}
+	}
+}
+
+func TestHub_ManyLikeThese(t *testing.T) {
+	h := healthy(t)
+	for i := range 5000 {
+		h.Bindings.Items = append(h.Bindings.Items, binding(fmt.Sprintf("missing-%d", i)))
+	}
+	r := h.Check()
+	if last := r.Findings[len(r.Findings)-1]; len(r.Findings) != 21 || last.Cause != "There are 4980 more like these." || last.ID != diagnosis.BoundSetMissing {
+		t.Errorf("%d findings, the last is %+v", len(r.Findings), last)
+	}
+}

@@ -1,0 +1,307 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+const (
+	// APIServiceMissing is an APIService of ours that the hub does not have.
+	APIServiceMissing ID = "APIServiceMissing"
+	// APIServiceUnavailable is an APIService behind which the front reaches no hub-apiserver.
+	APIServiceUnavailable ID = "APIServiceUnavailable"
+	// APIServiceDistrusted is an APIService by which the front does not trust hub-apiserver.
+	APIServiceDistrusted ID = "APIServiceDistrusted"
+	// APIServiceInsecure is an APIService by which the front trusts whatever answers.
+	APIServiceInsecure ID = "APIServiceInsecure"
+	// CustomResourcesInTheWay is a group and version that CustomResourceDefinitions serve in the place of hub-apiserver, or could.
+	CustomResourcesInTheWay ID = "CustomResourcesInTheWay"
+	// CertificateExpiring is a certificate that ends soon and is not renewed.
+	CertificateExpiring ID = "CertificateExpiring"
+)
+
+const (
+	turnAdmin = "an admin of the hub"
+	// systemNamespace is where the components are, and apiServer one of them.
+	systemNamespace, apiServer = "clusterhub-system", "hub-apiserver"
+	// expiresSoon is how long before its end a certificate should have been renewed.
+	expiresSoon = 14 * 24 * time.Hour
+)
+
+// Show is the command that prints what artifacts/deploy has of an object, to be applied.
+func Show(kind, namespace, name string) string {
+	object := word(strings.ToLower(kind) + "/" + name)
+	if namespace != "" {
+		object += " -n " + word(namespace)
+	}
+	return "kubectl hub doctor --show " + object + " | kubectl apply --server-side --force-conflicts -f -"
+}
+
+func (h *Hub) expected(kinds ...string) (all []*unstructured.Unstructured) {
+	for _, o := range h.Expected {
+		if slices.Contains(kinds, o.GetKind()) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// groups are ours.
+func (h *Hub) groups() (groups []string) {
+	for _, o := range h.expected("APIService") {
+		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+		if !slices.Contains(groups, group) {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
+
+func (h *Hub) apiService(name string) *apiregistrationv1.APIService {
+	for i := range h.APIServices.Items {
+		if h.APIServices.Items[i].Name == name {
+			return &h.APIServices.Items[i]
+		}
+	}
+	return nil
+}
+
+func (h *Hub) apiServices() (found []Finding) {
+	if !h.APIServices.Seen {
+		return h.unanswered()
+	}
+	for _, o := range h.expected("APIService") {
+		name := o.GetName()
+		s := h.apiService(name)
+		f := Finding{Severity: Error, Object: "apiservice/" + name, Turn: turnAdmin}
+		switch {
+		case s == nil:
+			f.ID, f.Cause = APIServiceMissing, "The hub has no such APIService, so it does not serve this version of the group."
+			f.Fix = []string{Show("APIService", "", name)}
+		case s.Spec.Service == nil: // customResources says it
+			continue
+		default:
+			why, since := unavailable(s)
+			if why == "" {
+				why = h.Paths[name]
+			}
+			if why == "" || isTrust(why) || h.hasForeignCA(s) {
+				continue
+			}
+			f.ID, f.Since = APIServiceUnavailable, since
+			f.Cause = fmt.Sprintf("The front does not reach hub-apiserver by the Service %s/%s: %s. %s", s.Spec.Service.Namespace, s.Spec.Service.Name, dotless(why),
+				h.runs(apiServer))
+			f.Fix = h.start(apiServer)
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// unanswered is for users who may not see APIServices.
+func (h *Hub) unanswered() (found []Finding) {
+	for _, o := range h.expected("APIService") {
+		if why := h.Paths[o.GetName()]; why != "" {
+			found = append(found, Finding{ID: APIServiceUnavailable, Severity: Error, Object: "apiservice/" + o.GetName(), Turn: turnAdmin,
+				Cause: "The front does not answer for this group and version: " + dotless(why) + ". " + h.runs(apiServer), Fix: h.start(apiServer)})
+		}
+	}
+	return found
+}
+
+// unavailable is why an APIService is not available, empty if it is.
+func unavailable(s *apiregistrationv1.APIService) (why string, since *metav1.Time) {
+	for _, c := range s.Status.Conditions {
+		if c.Type == apiregistrationv1.Available && c.Status != apiregistrationv1.ConditionTrue {
+			return cmp.Or(c.Message, c.Reason, "it is not available"), &c.LastTransitionTime
+		}
+	}
+	return "", nil
+}
+
+func isTrust(why string) bool { return strings.Contains(why, "x509:") }
+
+// runs says what is known of a component's Deployment.
+func (h *Hub) runs(component string) string {
+	d := h.deployment(component)
+	switch {
+	case d == nil && h.Deployments.Seen:
+		return fmt.Sprintf("The hub has no Deployment %s in %s: it runs elsewhere, or not at all.", component, systemNamespace)
+	case d == nil:
+		return "Whether it runs could not be seen."
+	}
+	return fmt.Sprintf("The Deployment %s has %d available replicas of %d.", component, d.Status.AvailableReplicas, replicas(d))
+}
+
+// start are the commands that may bring a component back.
+func (h *Hub) start(component string) []string {
+	switch d := h.deployment(component); {
+	case d == nil:
+		return []string{"# start " + component + " where it runs, and see its log"}
+	case replicas(d) == 0:
+		return []string{fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", systemNamespace, component)}
+	case d.Status.AvailableReplicas > 0: // it runs, and does not do its work
+		return []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s", systemNamespace, component)}
+	}
+	return []string{fmt.Sprintf("kubectl -n %s describe pods -l app.kubernetes.io/name=%s", systemNamespace, component)}
+}
+
+func (h *Hub) deployment(name string) *appsv1.Deployment {
+	for i := range h.Deployments.Items {
+		if h.Deployments.Items[i].Name == name {
+			return &h.Deployments.Items[i]
+		}
+	}
+	return nil
+}
+
+func replicas(d *appsv1.Deployment) int32 {
+	if d.Spec.Replicas == nil {
+		return 1
+	}
+	return *d.Spec.Replicas
+}
+
+// hasForeignCA is whether an APIService has another CA than most of ours that lead to the same Service.
+func (h *Hub) hasForeignCA(s *apiregistrationv1.APIService) bool {
+	count := map[string]int{}
+	for _, o := range h.expected("APIService") {
+		if other := h.apiService(o.GetName()); other != nil && other.Spec.Service != nil && len(other.Spec.CABundle) > 0 && sameService(other, s) {
+			count[string(other.Spec.CABundle)]++
+		}
+	}
+	most := 0
+	for _, n := range count {
+		most = max(most, n)
+	}
+	return len(s.Spec.CABundle) > 0 && count[string(s.Spec.CABundle)] < most
+}
+
+func sameService(a, b *apiregistrationv1.APIService) bool {
+	return a.Spec.Service.Namespace == b.Spec.Service.Namespace && a.Spec.Service.Name == b.Spec.Service.Name
+}
+
+// authorities looks at what the front is told to trust.
+func (h *Hub) authorities() (found []Finding) {
+	for _, o := range h.expected("APIService") {
+		s := h.apiService(o.GetName())
+		if s == nil || s.Spec.Service == nil {
+			continue
+		}
+		f := Finding{ID: APIServiceDistrusted, Severity: Error, Object: "apiservice/" + s.Name, Turn: turnAdmin, Fix: []string{trustFix(s.Name)}}
+		why, since := unavailable(s)
+		ends, problem := bundleEnds(s.Spec.CABundle)
+		switch {
+		case s.Spec.InsecureSkipTLSVerify:
+			f.ID, f.Severity = APIServiceInsecure, Warning
+			f.Cause = "It has insecureSkipTLSVerify: the front hands the users' requests to whatever answers at the address of the Service."
+			f.Fix = []string{fmt.Sprintf(`kubectl patch apiservice %s --type=json -p '[{"op":"remove","path":"/spec/insecureSkipTLSVerify"}]'`, s.Name)}
+		case problem != "":
+			f.Cause = "Its caBundle " + problem + ", so the front does not trust hub-apiserver."
+		case ends.Before(h.Now):
+			f.Cause = fmt.Sprintf("The certificate in its caBundle ended on %s.", ends.UTC().Format(time.RFC3339))
+		case isTrust(why):
+			f.Cause, f.Since = "The front does not trust the certificate of hub-apiserver by the caBundle "+Hash(s.Spec.CABundle)+": "+dotless(why)+".", since
+		case h.hasForeignCA(s) && why != "":
+			f.Cause = "Its caBundle " + Hash(s.Spec.CABundle) + " is another one than that of the other APIServices of the same Service, and the front says: " + dotless(why) + "."
+			f.Since = since
+		case ends.Before(h.Now.Add(expiresSoon)):
+			f.ID, f.Severity = CertificateExpiring, Warning
+			f.Cause = fmt.Sprintf("The certificate in its caBundle ends on %s. hub-apiserver renews it long before, if it may write APIServices and its Secret.",
+				ends.UTC().Format(time.RFC3339))
+			f.Fix = h.start(apiServer)
+		default:
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// trustFix copies what hub-apiserver says of itself. It does so by itself, where it may.
+func trustFix(name string) string {
+	return fmt.Sprintf(`CA=$(kubectl -n %s get secret hub-apiserver-serving-ca -o jsonpath='{.data.ca-bundle\.crt}') && `+
+		`kubectl patch apiservice %s --type=merge -p "{\"spec\":{\"caBundle\":\"$CA\"}}"`, systemNamespace, name)
+}
+
+// bundleEnds is when the last certificate of a bundle ends.
+func bundleEnds(bundle []byte) (last time.Time, problem string) {
+	if len(bytes.TrimSpace(bundle)) == 0 {
+		return last, "is empty"
+	}
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return last, "has a certificate that cannot be read"
+		}
+		if c.NotAfter.After(last) {
+			last = c.NotAfter
+		}
+	}
+	if last.IsZero() {
+		return last, "has no certificate in PEM"
+	}
+	return last, ""
+}
+
+// Hash stands for something that is long and says little, such as a bundle of certificates.
+func Hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:6])
+}
+
+// customResources finds those that hide our objects, or are hidden by them.
+func (h *Hub) customResources() (found []Finding) {
+	for _, o := range h.expected("APIService") {
+		if s := h.apiService(o.GetName()); s != nil && s.Spec.Service == nil {
+			found = append(found, Finding{ID: CustomResourcesInTheWay, Severity: Error, Object: "apiservice/" + s.Name, Turn: turnAdmin,
+				Cause: "The front serves this group and version from CustomResourceDefinitions, not from hub-apiserver: what was written by one is not seen by the other.",
+				Fix:   append(h.removeCRDs(o), Show("APIService", "", s.Name))})
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	for _, name := range h.CRDs.Items {
+		_, group, _ := strings.Cut(name, ".")
+		// A cluster that is managed, too, has claims and works' records from its agent.
+		if slices.Contains(h.groups(), group) && !slices.Contains(ofAgents, name) {
+			found = append(found, Finding{ID: CustomResourcesInTheWay, Severity: Warning, Object: "customresourcedefinition/" + name, Turn: turnAdmin,
+				Cause: "The hub has a CustomResourceDefinition of a group that hub-apiserver serves. Its objects are hidden now, and take the place of the hub's " +
+					"when an APIService is deleted. docs/operating.md says how to move them.", Fix: []string{"kubectl delete crd " + word(name)}})
+		}
+	}
+	return found
+}
+
+// ofAgents are CustomResourceDefinitions that agents of Open Cluster Management have on the cluster that they are for.
+var ofAgents = []string{"clusterclaims.cluster.open-cluster-management.io", "appliedmanifestworks.work.open-cluster-management.io"}
+
+func (h *Hub) removeCRDs(apiService *unstructured.Unstructured) (fix []string) {
+	ours, _, _ := unstructured.NestedString(apiService.Object, "spec", "group")
+	fix = append(fix, "# docs/operating.md says how to save the objects of these CustomResourceDefinitions first: they are deleted with them")
+	for _, name := range h.CRDs.Items {
+		if _, group, _ := strings.Cut(name, "."); group == ours {
+			fix = append(fix, "kubectl delete crd "+name)
+		}
+	}
+	return fix
+}
+
+func dotless(text string) string { return strings.TrimRight(strings.TrimSpace(text), ".") }

@@ -1,0 +1,209 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// LeaderMissing is a component of which no process acts.
+	LeaderMissing ID = "LeaderMissing"
+	// ClockSkew is a clock that is wrong by so much that leases and certificates are judged wrongly.
+	ClockSkew ID = "ClockSkew"
+	// VersionSkew is that components, or this program, are of different versions.
+	VersionSkew ID = "VersionSkew"
+	// StorageFull is an etcd that takes no more writes.
+	StorageFull ID = "StorageFull"
+	// StorageNearlyFull is one that soon will not.
+	StorageNearlyFull ID = "StorageNearlyFull"
+	// FrontNotReady is a front that says itself that it is not ready.
+	FrontNotReady ID = "FrontNotReady"
+)
+
+const (
+	// mostSkew is less than what agents and tokens bear, and more than what a network adds.
+	mostSkew = 10 * time.Second
+	manager  = "hub-controller-manager"
+)
+
+// optional are components that a hub can be without.
+var optional = []string{"hub-certificate-approver"}
+
+func (h *Hub) lease(name string) *coordinationv1.Lease {
+	for i := range h.Leases.Items {
+		if h.Leases.Items[i].Name == name {
+			return &h.Leases.Items[i]
+		}
+	}
+	return nil
+}
+
+func (h *Hub) leaders() (found []Finding) {
+	if !h.Leases.Seen {
+		return nil
+	}
+	for _, component := range append([]string{manager}, optional...) {
+		l, isOptional := h.lease(component), slices.Contains(optional, component)
+		deployed := h.deployment(component) != nil
+		if l == nil && isOptional && !deployed {
+			continue
+		}
+		f := Finding{ID: LeaderMissing, Severity: Error, Object: "lease/" + component + " in " + systemNamespace, Turn: turnAdmin, Fix: h.start(component)}
+		if isOptional && !deployed { // admins may approve by hand now
+			f.Severity = Warning
+		}
+		switch state := h.holder(l); {
+		case l == nil:
+			f.Cause = fmt.Sprintf("%s has never run here: it has no lease. %s", component, h.runs(component))
+		case state != "":
+			f.Cause = fmt.Sprintf("No %s acts: %s. %s", component, state, h.runs(component))
+			if l.Spec.RenewTime != nil {
+				f.Since = &metav1.Time{Time: l.Spec.RenewTime.Time}
+			}
+		default:
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// holder says why nothing acts by a lease, empty if something does.
+func (h *Hub) holder(l *coordinationv1.Lease) string {
+	switch {
+	case l == nil:
+		return ""
+	case l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "":
+		return "the last one has given its lease back when it ended"
+	case l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil:
+		return "its lease says not when it was renewed"
+	}
+	duration := time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	if age := h.age(l.Spec.RenewTime.Time); age > duration+h.SkewWithin {
+		return fmt.Sprintf("%s renewed its lease %s ago, and it is for %s", *l.Spec.HolderIdentity, age, duration)
+	}
+	return ""
+}
+
+func (h *Hub) clocks() (found []Finding) {
+	if h.Skew.Abs() > mostSkew+h.SkewWithin {
+		direction := "ahead of"
+		if h.Skew < 0 {
+			direction = "behind"
+		}
+		found = append(found, Finding{ID: ClockSkew, Severity: Warning, Object: "clock/local", Turn: "an admin of this machine, or of the hub",
+			Cause: fmt.Sprintf("The clock of this machine is %s %s that of the hub. Tokens and certificates are not valid in the eyes of the one that is wrong.",
+				h.Skew.Abs().Round(time.Second), direction),
+			Fix: []string{"sudo timedatectl set-ntp true"}})
+	}
+	for i := range h.Leases.Items {
+		l := &h.Leases.Items[i]
+		if l.Spec.RenewTime == nil || l.Spec.HolderIdentity == nil {
+			continue
+		}
+		if ahead := l.Spec.RenewTime.Sub(h.Now); ahead > mostSkew+h.SkewWithin {
+			found = append(found, Finding{ID: ClockSkew, Severity: Error, Object: "lease/" + l.Name + " in " + systemNamespace, Turn: turnAdmin,
+				Cause: fmt.Sprintf("%s has renewed its lease %s in the future: its clock is ahead of that of the hub. No other process takes over in time when it ends.",
+					*l.Spec.HolderIdentity, ahead.Round(time.Second)),
+				Fix: []string{"# on the machine of " + oneLine(*l.Spec.HolderIdentity) + ":", "sudo timedatectl set-ntp true"}})
+		}
+	}
+	return found
+}
+
+// tags are those of the images of our components, by their names.
+func (h *Hub) tags() map[string]string {
+	tags := map[string]string{}
+	for i := range h.Deployments.Items {
+		d := &h.Deployments.Items[i]
+		for _, c := range d.Spec.Template.Spec.Containers {
+			image, _, digest := strings.Cut(c.Image, "@")
+			name := image[strings.LastIndex(image, "/")+1:]
+			if _, tag, ok := strings.Cut(name, ":"); ok && !digest && c.Name == d.Name {
+				tags[d.Name] = tag
+			}
+		}
+	}
+	return tags
+}
+
+// otherVersion is that of hub-apiserver if it certainly is not that of this program: then what this program knows of
+// manifests is not what the hub should have.
+func (h *Hub) otherVersion() string {
+	tag := h.tags()[apiServer]
+	if tag == "" || !strings.HasPrefix(h.Version, "v") || strings.TrimSuffix(h.Version, "-dirty") == strings.TrimSuffix(tag, "-dirty") {
+		return ""
+	}
+	return tag
+}
+
+func (h *Hub) versions() (found []Finding) {
+	tags := h.tags()
+	ours := tags[apiServer]
+	for i := range h.Deployments.Items {
+		name := h.Deployments.Items[i].Name
+		if tag := tags[name]; tag != "" && ours != "" && tag != ours {
+			found = append(found, Finding{ID: VersionSkew, Severity: Warning, Object: "deployment/" + name + " in " + systemNamespace, Turn: turnAdmin,
+				Cause: fmt.Sprintf("It is of version %s, and hub-apiserver of %s. Components are tested with those of their own version.", tag, ours),
+				Fix:   []string{fmt.Sprintf("kubectl -n %s set image deployment/%s %[2]s=%s", systemNamespace, word(name), word(h.imageOf(name, ours)))}})
+		}
+	}
+	if tag := h.otherVersion(); tag != "" {
+		found = append(found, Finding{ID: VersionSkew, Severity: Warning, Object: "program/kubectl-hub", Turn: "you",
+			Cause: fmt.Sprintf("This kubectl hub is of version %s, and the hub of %s. Rights and admission policies were not compared with those of its own version.", h.Version, tag),
+			Fix:   []string{"# install kubectl-hub " + oneLine(tag)}})
+	}
+	return found
+}
+
+func (h *Hub) imageOf(name, tag string) string {
+	for _, c := range h.deployment(name).Spec.Template.Spec.Containers {
+		if c.Name == name {
+			return c.Image[:strings.LastIndex(c.Image, ":")] + ":" + tag
+		}
+	}
+	return name + ":" + tag
+}
+
+func (h *Hub) storage() (found []Finding) {
+	s := h.Storage
+	f := Finding{Object: "etcd", Turn: turnAdmin, Fix: []string{
+		"# delete what is not needed: deletions are still taken, and hub-apiserver makes room by itself then",
+		"kubectl get managedclusters --sort-by=.metadata.creationTimestamp",
+		"# an etcd outside of hub-apiserver: docs/operating.md#storage",
+	}}
+	switch {
+	case s.Refused != "":
+		f.ID, f.Severity, f.Cause = StorageFull, Error, "hub-apiserver refuses writes for want of room: "+dotless(s.Refused)+"."
+	case s.Quota > 0 && s.Size >= s.Quota:
+		f.ID, f.Severity, f.Cause = StorageFull, Error, fmt.Sprintf("An etcd has %s of the %s that it may have.", mebibytes(s.Size), mebibytes(s.Quota))
+	case s.Quota > 0 && s.Size >= s.Quota/10*9:
+		f.ID, f.Severity, f.Cause = StorageNearlyFull, Warning, fmt.Sprintf("An etcd has %s of the %s that it may have.", mebibytes(s.Size), mebibytes(s.Quota))
+	default:
+		return nil
+	}
+	return append(found, f)
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
+
+func (h *Hub) front() (found []Finding) {
+	if h.FrontReady != "" {
+		found = append(found, Finding{ID: FrontNotReady, Severity: Error, Object: "kube-apiserver", Turn: turnAdmin,
+			Cause: "The front says that it is not ready: " + dotless(h.FrontReady) + ".", Fix: []string{"kubectl get --raw '/readyz?verbose'"}})
+	}
+	if h.Serving != nil && h.Serving.Before(h.Now.Add(expiresSoon)) {
+		found = append(found, Finding{ID: CertificateExpiring, Severity: Warning, Object: "kube-apiserver", Turn: turnAdmin,
+			Cause: fmt.Sprintf("The certificate that the front has for its clients ends on %s. No agent and no user reaches the hub then.", h.Serving.UTC().Format(time.RFC3339)),
+			Fix:   []string{"# renew the certificate of kube-apiserver, such as by: kubeadm certs renew apiserver"}})
+	}
+	return found
+}

@@ -1,0 +1,248 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// WebhookUnreachable is a webhook that refuses changes of our objects because it does not answer.
+	WebhookUnreachable ID = "WebhookUnreachable"
+	// AcceptancePending is a cluster that has waited long for an admin to accept it.
+	AcceptancePending ID = "AcceptancePending"
+	// ClusterUnheard is an accepted cluster whose agent is not heard of any more.
+	ClusterUnheard ID = "ClusterUnheard"
+	// CertificateRequestPending is a certificate request of an agent that has waited long for an admin.
+	CertificateRequestPending ID = "CertificateRequestPending"
+	// SignerMissing is that approved requests get no certificate.
+	SignerMissing ID = "SignerMissing"
+	// SetLabelUnknown is a set that names a label that no cluster has.
+	SetLabelUnknown ID = "SetLabelUnknown"
+	// BoundSetMissing is a binding to a set that is not there.
+	BoundSetMissing ID = "BoundSetMissing"
+)
+
+// signsWithin is how long it may take to sign a request that was approved.
+const signsWithin = 5 * time.Minute
+
+// ours are the resources of our groups, as far as roles name them.
+func (h *Hub) ours(group string) sets.Set[string] {
+	resources := sets.New[string]()
+	for _, o := range h.expected("ClusterRole", "Role") {
+		for _, rule := range rulesOf(o) {
+			if slices.Contains(rule.APIGroups, group) {
+				resources.Insert(rule.Resources...)
+			}
+		}
+	}
+	return resources
+}
+
+// matches is a kind of ours that a webhook is asked about, or nothing.
+func (h *Hub) matches(w *Webhook) string {
+	for _, rule := range w.Rules {
+		for _, group := range h.groups() {
+			if !within(group, rule.APIGroups) {
+				continue
+			}
+			for _, resource := range rule.Resources {
+				if resource == "*" || resource == "*/*" || h.ours(group).Has(resource) {
+					return strings.TrimPrefix(resource+"."+group, "*.")
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func (h *Hub) webhooks() (found []Finding) {
+	for i := range h.Webhooks {
+		w := &h.Webhooks[i]
+		matched := h.matches(w)
+		if matched == "" || !w.Fails || w.Service == "" || !w.Seen || w.HasEndpoints {
+			continue
+		}
+		f := Finding{ID: WebhookUnreachable, Severity: Error, Object: w.Resource + "/" + w.Configuration, Turn: "who runs " + w.Namespace + "/" + w.Service}
+		if w.Narrowed {
+			f.Severity = Warning
+		}
+		what := "has no endpoint that is ready"
+		if !w.HasService {
+			what = "is not there"
+		}
+		f.Cause = fmt.Sprintf("Its webhook %s is asked about %s, the Service %s/%s %s, and its failurePolicy is Fail: such changes are refused. "+
+			"Bring the Service back; or, until then, let changes pass that it does not answer for.", w.Name, matched, w.Namespace, w.Service, what)
+		f.Fix = []string{fmt.Sprintf(`kubectl patch %s %s --type=json -p '[{"op":"replace","path":"/webhooks/%d/failurePolicy","value":"Ignore"}]'`, w.Resource, word(w.Configuration), w.Index)}
+		found = append(found, f)
+	}
+	return found
+}
+
+func (h *Hub) clusters() (found []Finding) {
+	for i := range h.Clusters.Items {
+		c := &h.Clusters.Items[i]
+		f := Finding{Severity: Warning, Object: "managedcluster/" + c.Name}
+		denied := meta.IsStatusConditionFalse(c.Status.Conditions, registration.ConditionHubAccepted)
+		available := meta.FindStatusCondition(c.Status.Conditions, registration.ConditionAvailable)
+		switch {
+		case !c.DeletionTimestamp.IsZero():
+			continue
+		case !c.Spec.HubAcceptsClient && !denied && h.age(c.CreationTimestamp.Time) >= h.Patience:
+			f.ID, f.Turn, f.Since = AcceptancePending, turnAdmin, &c.CreationTimestamp
+			f.Cause = fmt.Sprintf("It has waited for %s to be accepted. kubectl hub deny --clusters %s refuses it.", h.age(c.CreationTimestamp.Time), c.Name)
+			f.Fix = []string{"kubectl hub accept --clusters " + word(c.Name)}
+		case c.Spec.HubAcceptsClient && available != nil && available.Status == metav1.ConditionUnknown:
+			f.ID, f.Turn, f.Since = ClusterUnheard, "the agent of "+c.Name, &available.LastTransitionTime
+			f.Cause = fmt.Sprintf("Its agent has stopped renewing its lease %s ago: %s.", h.age(available.LastTransitionTime.Time), dotless(available.Message))
+			f.Fix = []string{fmt.Sprintf("kubectl hub doctor --managed --context <CONTEXT OF %s>", c.Name)}
+		default:
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+func (h *Hub) requests() (found []Finding) {
+	for i := range h.Requests.Items {
+		r := &h.Requests.Items[i]
+		cluster := r.Labels[registration.ClusterNameLabel]
+		if cluster == "" || r.Spec.SignerName != registration.SignerName {
+			continue
+		}
+		approved, decided := decision(r)
+		f := Finding{Severity: Warning, Object: "certificatesigningrequest/" + r.Name, Turn: turnAdmin, Since: &r.CreationTimestamp}
+		switch {
+		case !decided && h.age(r.CreationTimestamp.Time) >= h.Patience && !h.waitsForAcceptance(cluster):
+			f.ID = CertificateRequestPending
+			f.Cause = fmt.Sprintf("%s has asked for a certificate of cluster %s %s ago, and nothing approves it by itself. Who holds it is the cluster in the eyes of the hub: "+
+				"approve it if you know that the agent asks, and else deny it by kubectl certificate deny.", r.Spec.Username, cluster, h.age(r.CreationTimestamp.Time))
+			f.Fix = []string{"kubectl describe csr " + word(r.Name),
+				fmt.Sprintf("kubectl hub accept --clusters %s --csr=<NAME OF THE REQUEST, IF THE AGENT HAS MADE IT>", word(cluster))}
+		case approved != nil && len(r.Status.Certificate) == 0 && h.age(approved.LastUpdateTime.Time) >= signsWithin:
+			f.ID, f.Severity, f.Since = SignerMissing, Error, &approved.LastUpdateTime
+			f.Cause = fmt.Sprintf("It was approved %s ago, and got no certificate: kube-controller-manager does not run, or has no key to sign with "+
+				"(--cluster-signing-cert-file, --cluster-signing-key-file).", h.age(approved.LastUpdateTime.Time))
+			f.Fix = []string{"kubectl -n kube-system describe pods -l component=kube-controller-manager"}
+		default:
+			continue
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// waitsForAcceptance is whether the cluster says already what its request waits for.
+func (h *Hub) waitsForAcceptance(cluster string) bool {
+	return slices.ContainsFunc(h.Clusters.Items, func(c clusterv1.ManagedCluster) bool { return c.Name == cluster && !c.Spec.HubAcceptsClient })
+}
+
+func decision(r *certificatesv1.CertificateSigningRequest) (approved *certificatesv1.CertificateSigningRequestCondition, decided bool) {
+	for i := range r.Status.Conditions {
+		switch c := &r.Status.Conditions[i]; c.Type {
+		case certificatesv1.CertificateApproved:
+			approved, decided = c, true
+		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
+			return nil, true
+		}
+	}
+	return approved, decided
+}
+
+func (h *Hub) sets() (found []Finding) {
+	if !h.Clusters.Seen || len(h.Clusters.Items) == 0 {
+		return nil
+	}
+	keys := sets.New[string]()
+	for i := range h.Clusters.Items {
+		keys = keys.Insert(slices.Collect(maps.Keys(h.Clusters.Items[i].Labels))...)
+	}
+	for i := range h.Sets.Items {
+		s := &h.Sets.Items[i]
+		if h.age(s.CreationTimestamp.Time) < h.Patience {
+			continue
+		}
+		for _, key := range needed(&s.Spec.ClusterSelector) {
+			if keys.Has(key) {
+				continue
+			}
+			found = append(found, Finding{ID: SetLabelUnknown, Severity: Warning, Object: "managedclusterset/" + s.Name, Turn: "who labels the clusters, or who wrote the set",
+				Cause: fmt.Sprintf("It wants the label %s, and none of the %d clusters has it, whatever its value: so the set has no cluster. Is it spelled as it should be?",
+					key, len(h.Clusters.Items)),
+				Fix: []string{fmt.Sprintf("kubectl hub label <CLUSTER> %s=%s", word(key), valueOf(&s.Spec.ClusterSelector, key))}})
+			break
+		}
+	}
+	return found
+}
+
+// needed are the labels that each cluster of a set has.
+func needed(s *v1beta1.ManagedClusterSelector) (keys []string) {
+	switch {
+	case s.SelectorType == v1beta1.ExclusiveLabel && s.ExclusiveLabel != nil:
+		return []string{s.ExclusiveLabel.Key}
+	case s.SelectorType == v1beta1.LabelSelector && s.LabelSelector != nil:
+		keys = slices.Sorted(maps.Keys(s.LabelSelector.MatchLabels))
+		for _, e := range s.LabelSelector.MatchExpressions {
+			if e.Operator == metav1.LabelSelectorOpIn || e.Operator == metav1.LabelSelectorOpExists {
+				keys = append(keys, e.Key)
+			}
+		}
+	}
+	return keys
+}
+
+// valueOf is one with which a label would be right, as a word of a command.
+func valueOf(s *v1beta1.ManagedClusterSelector, key string) string {
+	if s.ExclusiveLabel != nil && s.ExclusiveLabel.Key == key {
+		return word(s.ExclusiveLabel.Value)
+	}
+	if s.LabelSelector != nil {
+		if value, ok := s.LabelSelector.MatchLabels[key]; ok {
+			return word(value)
+		}
+		for _, e := range s.LabelSelector.MatchExpressions {
+			if e.Key == key && len(e.Values) > 0 {
+				return word(e.Values[0])
+			}
+		}
+	}
+	return "<VALUE>"
+}
+
+func (h *Hub) bindings() (found []Finding) {
+	if !h.Sets.Seen {
+		return nil
+	}
+	names := sets.New[string]()
+	for i := range h.Sets.Items {
+		names.Insert(h.Sets.Items[i].Name)
+	}
+	for i := range h.Bindings.Items {
+		b := &h.Bindings.Items[i]
+		if names.Has(b.Spec.ClusterSet) || !b.DeletionTimestamp.IsZero() {
+			continue
+		}
+		found = append(found, Finding{ID: BoundSetMissing, Severity: Warning, Object: "managedclustersetbinding/" + b.Name + " in " + b.Namespace,
+			Turn: "who runs the namespace " + b.Namespace, Since: &b.CreationTimestamp,
+			Cause: fmt.Sprintf("It binds the set %s, which is not there: placements of the namespace get no cluster by it. If the set should be there: kubectl hub create clusterset %[1]s.",
+				b.Spec.ClusterSet),
+			Fix: []string{fmt.Sprintf("kubectl -n %s delete managedclustersetbindings.%s %s", word(b.Namespace), clusterv1.GroupName, word(b.Name))}})
+	}
+	return found
+}

@@ -1,0 +1,326 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// AgentMissing is a cluster without the agent's Deployment.
+	AgentMissing ID = "AgentMissing"
+	// AgentNotReady is an agent that does not run, or does not do its work.
+	AgentNotReady ID = "AgentNotReady"
+	// AgentPermissionsMissing is a role or binding of the agent that is not there, or does not give all that it needs.
+	AgentPermissionsMissing ID = "AgentPermissionsMissing"
+	// BootstrapKubeconfigUnusable is an agent that needs its bootstrap kubeconfig, which is not there or no kubeconfig.
+	BootstrapKubeconfigUnusable ID = "BootstrapKubeconfigUnusable"
+	// BootstrapTokenRefused is one that needs it, and the hub does not take its token.
+	BootstrapTokenRefused ID = "BootstrapTokenRefused"
+	// HubUnreachable is a hub that is not to be reached at the address that the agent has.
+	HubUnreachable ID = "HubUnreachable"
+	// HubDistrusted is a hub whose certificate is not of the CA that the agent has.
+	HubDistrusted ID = "HubDistrusted"
+	// AgentIdentityRefused is an identity of the agent that the hub does not take.
+	AgentIdentityRefused ID = "AgentIdentityRefused"
+	// AgentRefused is a hub that does not accept the cluster.
+	AgentRefused ID = "AgentRefused"
+	// AgentLeaseStale is an agent that has not renewed its lease on the hub.
+	AgentLeaseStale ID = "AgentLeaseStale"
+)
+
+// Managed is what the checks of a managed cluster know. There is nothing secret in it.
+type Managed struct {
+	// Now is the time of the cluster, and Skew what the local clock is ahead of it, give or take SkewWithin.
+	Now              time.Time
+	Skew, SkewWithin time.Duration
+	Namespace        string
+	// Expected are the roles and bindings that the agent should have, and Rights those that it has.
+	Expected []*unstructured.Unstructured
+	Rights   List[*unstructured.Unstructured]
+
+	Deployments List[appsv1.Deployment]
+	Pods        List[corev1.Pod]
+	// Events are warnings of the namespace.
+	Events []corev1.Event
+	// Bootstrap is the way by the bootstrap kubeconfig, and Identity that by the agent's own.
+	Bootstrap, Identity Way
+	ClusterName         string
+	// Refusal is what the agent says that the hub answers.
+	Refusal string
+	// Renewed is when the hub has the agent's lease from, and Lasts how long it may be; nil if that could not be asked.
+	Renewed *time.Time
+	Lasts   time.Duration
+}
+
+// Trouble is what is in the way to a hub.
+type Trouble string
+
+// What can be in the way.
+const (
+	NoTrouble   Trouble = ""
+	Network     Trouble = "Network"
+	Distrusted  Trouble = "Distrusted"
+	Refused     Trouble = "Refused"
+	Unusable    Trouble = "Unusable"
+	NotAnswered Trouble = "NotAnswered"
+)
+
+// A Way is one to the hub, from a Secret of the agent.
+type Way struct {
+	// Seen is that the Secret could be read, and Found that it is there with a kubeconfig.
+	Seen, Found bool
+	Server      string
+	// Ends is when its certificate does.
+	Ends *time.Time
+	// Tried is that the hub was asked from here, and Trouble with Text what was in the way.
+	Tried   bool
+	Trouble Trouble
+	Text    string
+}
+
+// Check looks at all of it.
+func (m *Managed) Check() *Report {
+	r := &Report{Findings: []Finding{}}
+	for _, check := range []struct {
+		name string
+		find func() []Finding
+	}{
+		{"agent", m.agent},
+		{"rights of the agent", m.rights},
+		{"bootstrap kubeconfig", m.bootstrap},
+		{"way to the hub", m.identity},
+		{"acceptance", m.refusal},
+		{"lease on the hub", m.lease},
+		{"clock", m.clock},
+	} {
+		r.Checked = append(r.Checked, check.name)
+		r.Findings = append(r.Findings, check.find()...)
+	}
+	r.Sort()
+	r.limit(mostOfAKind)
+	return r
+}
+
+const agentName = "hub-agent"
+
+func (m *Managed) deployment() *appsv1.Deployment {
+	for i := range m.Deployments.Items {
+		if m.Deployments.Items[i].Name == agentName {
+			return &m.Deployments.Items[i]
+		}
+	}
+	return nil
+}
+
+// rejoin is how an agent gets to its hub again. Both commands know what the checks do not.
+func (m *Managed) rejoin() []string {
+	return []string{"kubectl hub get token --context <CONTEXT OF THE HUB>",
+		fmt.Sprintf("<THE JOIN COMMAND THAT IT PRINTS, WITH --cluster-name %s>", word(m.name()))}
+}
+
+func (m *Managed) name() string {
+	if m.ClusterName == "" {
+		return "<NAME>"
+	}
+	return m.ClusterName
+}
+
+func (m *Managed) turn() string { return "an admin of this cluster" }
+
+func (m *Managed) agent() []Finding {
+	if !m.Deployments.Seen {
+		return nil
+	}
+	f := Finding{Severity: Error, Object: "deployment/" + agentName + " in " + m.Namespace, Turn: m.turn()}
+	d := m.deployment()
+	switch {
+	case d == nil:
+		f.ID, f.Cause, f.Fix = AgentMissing, "There is no agent in this namespace: the cluster has not joined a hub, or has left it.", m.rejoin()
+	case replicas(d) == 0:
+		f.ID, f.Cause = AgentNotReady, "The agent is scaled to 0."
+		f.Fix = []string{fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", m.Namespace, agentName)}
+	case d.Status.AvailableReplicas == 0:
+		f.ID, f.Cause = AgentNotReady, "No pod of the agent is ready"
+		if why := m.podTrouble(); why != "" {
+			f.Cause += ": " + why
+		}
+		f.Cause += ". It is ready when the hub has a lease of the cluster: the other findings, if there are any, may be why it has not."
+		f.Fix = []string{fmt.Sprintf("kubectl -n %s logs deployment/%s --tail=50", m.Namespace, agentName)}
+	default:
+		return nil
+	}
+	return []Finding{f}
+}
+
+// podTrouble is what the pods and events say, the most certain first.
+func (m *Managed) podTrouble() string {
+	for i := range m.Pods.Items {
+		p := &m.Pods.Items[i]
+		for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+			if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+				return strings.TrimRight(w.Reason+": "+w.Message, ": .")
+			}
+			if e := c.State.Terminated; e != nil {
+				return strings.TrimRight(fmt.Sprintf("its container has ended with %d: %s", e.ExitCode, e.Message), ": .")
+			}
+		}
+		for _, c := range p.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
+				return strings.TrimRight(c.Reason+": "+c.Message, ": .")
+			}
+		}
+	}
+	var last *corev1.Event
+	for i := range m.Events {
+		e := &m.Events[i]
+		if e.Type == corev1.EventTypeWarning && (last == nil || eventTime(e).After(eventTime(last))) {
+			last = e
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	return strings.TrimRight(last.Reason+": "+last.Message, ": .")
+}
+
+func eventTime(e *corev1.Event) time.Time {
+	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return e.CreationTimestamp.Time
+}
+
+func (m *Managed) rights() (found []Finding) {
+	if !m.Rights.Seen {
+		return nil
+	}
+	none := func(*unstructured.Unstructured) bool { return false }
+	for _, f := range missingRights(m.Expected, m.Rights.Items, none, m.turn()) {
+		f.ID = AgentPermissionsMissing
+		found = append(found, f)
+	}
+	return found
+}
+
+// works is whether the agent has an identity that has not ended, so that it does not need the bootstrap kubeconfig.
+func (m *Managed) works() bool {
+	return m.Identity.Found && (m.Identity.Ends == nil || m.Identity.Ends.After(m.Now)) && m.Identity.Trouble != Refused
+}
+
+func (m *Managed) bootstrap() []Finding {
+	b := &m.Bootstrap
+	if !b.Seen || m.works() {
+		return nil
+	}
+	f := Finding{Severity: Error, Object: "secret/" + registration.BootstrapSecret + " in " + m.Namespace, Turn: "an admin of the hub, then " + m.turn(), Fix: m.rejoin()}
+	switch {
+	case !b.Found:
+		f.ID, f.Cause = BootstrapKubeconfigUnusable, "There is no kubeconfig in it, and the agent has no identity on the hub yet: it cannot ask for one."
+	case b.Trouble == Unusable:
+		f.ID, f.Cause = BootstrapKubeconfigUnusable, "Its kubeconfig cannot be used: it "+dotless(b.Text)+"."
+	case b.Trouble == Refused:
+		f.ID = BootstrapTokenRefused
+		f.Cause = fmt.Sprintf("The hub %s does not take its token: it has expired, or was revoked. The agent has no identity that still holds, and gets none by it.", b.Server)
+	default:
+		return m.inTheWay(b, f)
+	}
+	return []Finding{f}
+}
+
+// inTheWay is what keeps from reaching a hub at all.
+func (m *Managed) inTheWay(w *Way, f Finding) []Finding {
+	switch w.Trouble {
+	case Distrusted:
+		f.ID = HubDistrusted
+		f.Cause = fmt.Sprintf("The certificate of the hub %s is not of the CA in this kubeconfig: %s. Either the hub has another CA now, or something else answers at its address: "+
+			"find out which, before the agent trusts it.", w.Server, dotless(w.Text))
+	case Network:
+		f.ID = HubUnreachable
+		f.Cause = fmt.Sprintf("The hub %s cannot be reached: %s. It was asked from this machine, and the agent is not ready either.", w.Server, dotless(w.Text))
+		if m.ready() { // this machine may be elsewhere
+			return nil
+		}
+	default:
+		return nil
+	}
+	return []Finding{f}
+}
+
+func (m *Managed) ready() bool {
+	d := m.deployment()
+	return d != nil && d.Status.AvailableReplicas > 0
+}
+
+func (m *Managed) identity() []Finding {
+	i := &m.Identity
+	if !i.Seen || !i.Found {
+		return nil
+	}
+	f := Finding{Severity: Error, Object: "secret/" + registration.HubKubeconfigSecret + " in " + m.Namespace, Turn: "an admin of the hub, then " + m.turn(), Fix: m.rejoin()}
+	switch {
+	case i.Ends != nil && !i.Ends.After(m.Now):
+		f.ID, f.Since = AgentIdentityRefused, &metav1.Time{Time: *i.Ends}
+		f.Cause = "The certificate of the agent ended on " + i.Ends.UTC().Format(time.RFC3339) + ": it was not renewed in time. The agent needs a bootstrap token to get another."
+	case i.Trouble == Refused:
+		f.ID = AgentIdentityRefused
+		f.Cause = fmt.Sprintf("The hub %s does not take the identity of the agent (401): the CA for clients of the hub was changed, or this is another hub.", i.Server)
+	case i.Trouble == Unusable:
+		f.ID, f.Cause = AgentIdentityRefused, "Its kubeconfig cannot be used: it "+dotless(i.Text)+"."
+	default:
+		return m.inTheWay(i, f)
+	}
+	return []Finding{f}
+}
+
+func (m *Managed) refusal() []Finding {
+	f := Finding{ID: AgentRefused, Severity: Error, Object: "managedcluster/" + m.name(), Turn: turnAdmin}
+	switch m.Refusal {
+	case registration.RefusalNotAccepted:
+		f.Cause = "The hub does not accept the cluster, or not any more."
+		f.Fix = []string{"kubectl hub accept --clusters " + word(m.name()) + " --context <CONTEXT OF THE HUB>"}
+	case registration.RefusalNoCluster:
+		f.Cause, f.Fix = "The hub does not let the agent see its ManagedCluster. As a rule that was deleted: the cluster has to join again.", m.rejoin()
+	case registration.RefusalUnknown:
+		f.Cause, f.Fix = "The hub does not know the identity of the agent.", m.rejoin()
+	default:
+		return nil
+	}
+	return []Finding{f}
+}
+
+func (m *Managed) lease() []Finding {
+	if m.Renewed == nil || m.Lasts <= 0 {
+		return nil
+	}
+	age := m.Now.Sub(*m.Renewed).Round(time.Second)
+	if age <= 5*m.Lasts+m.SkewWithin { // as the hub counts
+		return nil
+	}
+	return []Finding{{ID: AgentLeaseStale, Severity: Error, Object: "managedcluster/" + m.name(), Turn: m.turn(), Since: &metav1.Time{Time: *m.Renewed},
+		Cause: fmt.Sprintf("The agent has renewed its lease on the hub %s ago, and should every %s: to the hub the cluster is lost.", age, m.Lasts),
+		Fix:   []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s", m.Namespace, agentName)}}}
+}
+
+func (m *Managed) clock() []Finding {
+	h := Hub{Now: m.Now, Skew: m.Skew, SkewWithin: m.SkewWithin}
+	found := h.clocks()
+	for i := range found {
+		found[i].Cause = strings.Replace(found[i].Cause, "that of the hub", "that of the cluster", 1)
+		found[i].Turn = "an admin of this machine, or of the cluster"
+	}
+	return found
+}

@@ -1,0 +1,170 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// joined is a cluster at whose agent there is nothing to find. Its bootstrap token has expired long ago, as they do.
+func joined(t *testing.T) *diagnosis.Managed {
+	t.Helper()
+	objects, err := deploy.Agent{}.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &diagnosis.Managed{Now: now, SkewWithin: time.Second, Namespace: "ns", ClusterName: "rome", Renewed: new(now.Add(-time.Minute)), Lasts: time.Minute}
+	for _, o := range objects {
+		if strings.Contains(o.GetKind(), "Role") {
+			m.Expected, m.Rights.Items = append(m.Expected, o), append(m.Rights.Items, o)
+		}
+	}
+	m.Deployments.Items = []appsv1.Deployment{deployment("hub-agent", "v1.2.3")}
+	m.Deployments.Seen, m.Pods.Seen, m.Rights.Seen = true, true, true
+	m.Bootstrap = diagnosis.Way{Seen: true, Found: true, Tried: true, Server: "https://hub", Trouble: diagnosis.Refused}
+	m.Identity = diagnosis.Way{Seen: true, Found: true, Tried: true, Server: "https://hub", Ends: new(now.Add(time.Hour))}
+	return m
+}
+
+func pod(state corev1.ContainerState) []corev1.Pod {
+	return []corev1.Pod{{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: state}}}}}
+}
+
+func TestManaged_Healthy(t *testing.T) {
+	if r := joined(t).Check(); len(r.Findings) > 0 {
+		t.Errorf("%+v", r.Findings)
+	}
+	if r := (&diagnosis.Managed{Now: now}).Check(); len(r.Findings) > 0 {
+		t.Errorf("nothing was seen, and found: %+v", r.Findings)
+	}
+	// The user's machine is not where the agent is.
+	m := joined(t)
+	m.Identity.Trouble = diagnosis.Network
+	if r := m.Check(); len(r.Findings) > 0 {
+		t.Errorf("the agent reaches the hub, and this machine does not: %+v", r.Findings)
+	}
+}
+
+func TestManaged_Faults(t *testing.T) {
+	none := diagnosis.Way{Seen: true}
+	for name, test := range map[string]struct {
+		change func(m *diagnosis.Managed)
+		id     diagnosis.ID
+		cause  string
+		fix    string
+	}{
+		"no agent":    {func(m *diagnosis.Managed) { m.Deployments.Items = nil }, diagnosis.AgentMissing, "no agent", "kubectl hub get token --context <CONTEXT OF THE HUB>"},
+		"scaled to 0": {func(m *diagnosis.Managed) { m.Deployments.Items[0].Spec.Replicas = new(int32(0)) }, diagnosis.AgentNotReady, "scaled to 0", "scale deployment hub-agent --replicas=1"},
+		"no image": {func(m *diagnosis.Managed) {
+			m.Deployments.Items[0].Status.AvailableReplicas = 0
+			m.Pods.Items = pod(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}})
+		}, diagnosis.AgentNotReady, "ImagePullBackOff: no such image.", "logs deployment/hub-agent"},
+		"it has ended": {func(m *diagnosis.Managed) {
+			m.Deployments.Items[0].Status.AvailableReplicas = 0
+			m.Pods.Items = pod(corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3, Message: "bad flag"}})
+		}, diagnosis.AgentNotReady, "ended with 3: bad flag", "logs"},
+		"no node": {func(m *diagnosis.Managed) {
+			m.Deployments.Items[0].Status.AvailableReplicas = 0
+			m.Pods.Items = []corev1.Pod{{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: "no nodes"}}}}}
+		}, diagnosis.AgentNotReady, "Unschedulable: no nodes", "logs"},
+		"no pod can be made": {func(m *diagnosis.Managed) {
+			m.Deployments.Items[0].Status.AvailableReplicas = 0
+			m.Events = []corev1.Event{{Type: corev1.EventTypeWarning, Reason: "FailedCreate", Message: "quota", LastTimestamp: ago(0)},
+				{Type: corev1.EventTypeWarning, Reason: "Older", LastTimestamp: ago(time.Hour)}}
+		}, diagnosis.AgentNotReady, "FailedCreate: quota", "logs"},
+		"a role is missing": {func(m *diagnosis.Managed) {
+			m.Rights.Items = without(append([]*unstructured.Unstructured{}, m.Rights.Items...), "ClusterRole", "clusterhub:hub-agent")
+		}, diagnosis.AgentPermissionsMissing, "no such ClusterRole", "--show clusterrole/clusterhub:hub-agent"},
+		"nothing to begin with": {func(m *diagnosis.Managed) { m.Bootstrap, m.Identity = none, none }, diagnosis.BootstrapKubeconfigUnusable, "no kubeconfig", "get token"},
+		"a kubeconfig that names a file": {func(m *diagnosis.Managed) {
+			m.Bootstrap.Trouble, m.Bootstrap.Text, m.Identity = diagnosis.Unusable, "names a file.", none
+		},
+			diagnosis.BootstrapKubeconfigUnusable, "it names a file.", "get token"},
+		"an expired token": {func(m *diagnosis.Managed) { m.Identity = none }, diagnosis.BootstrapTokenRefused, "does not take its token", "get token"},
+		"another CA":       {func(m *diagnosis.Managed) { m.Identity.Trouble = diagnosis.Distrusted }, diagnosis.HubDistrusted, "not of the CA", "get token"},
+		"no way": {func(m *diagnosis.Managed) {
+			m.Identity, m.Bootstrap.Trouble, m.Bootstrap.Text = none, diagnosis.Network, "connection refused"
+			m.Deployments = diagnosis.List[appsv1.Deployment]{}
+		}, diagnosis.HubUnreachable, "connection refused", "get token"},
+		"an unknown identity": {func(m *diagnosis.Managed) {
+			m.Identity.Trouble, m.Bootstrap.Trouble = diagnosis.Refused, diagnosis.NoTrouble
+		},
+			diagnosis.AgentIdentityRefused, "(401)", "get token"},
+		"an identity that has ended": {func(m *diagnosis.Managed) {
+			m.Identity.Ends, m.Bootstrap.Trouble = new(now.Add(-time.Hour)), diagnosis.NoTrouble
+		}, diagnosis.AgentIdentityRefused, "ended on 2026-06-01T11:00:00Z", "get token"},
+		"denied":       {func(m *diagnosis.Managed) { m.Refusal = registration.RefusalNotAccepted }, diagnosis.AgentRefused, "does not accept", "accept --clusters rome --context <CONTEXT OF THE HUB>"},
+		"deleted":      {func(m *diagnosis.Managed) { m.Refusal = registration.RefusalNoCluster }, diagnosis.AgentRefused, "deleted", "get token"},
+		"an old lease": {func(m *diagnosis.Managed) { m.Renewed = new(now.Add(-time.Hour)) }, diagnosis.AgentLeaseStale, "1h0m0s ago", "rollout restart"},
+		"a clock":      {func(m *diagnosis.Managed) { m.Skew = time.Hour }, diagnosis.ClockSkew, "ahead of that of the cluster", "set-ntp"},
+	} {
+		m := joined(t)
+		test.change(m)
+		r := m.Check()
+		if len(r.Findings) != 1 {
+			t.Errorf("%s: %+v", name, r.Findings)
+			continue
+		}
+		f := r.Findings[0]
+		if f.ID != test.id || !strings.Contains(f.Cause, test.cause) || !strings.Contains(strings.Join(f.Fix, "\n"), test.fix) || f.Turn == "" {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// The name of a cluster is what its Secret says, which others write.
+func TestManaged_NamesAreNoCommands(t *testing.T) {
+	m := joined(t)
+	m.ClusterName, m.Refusal = "x; reboot\nrm", registration.RefusalNotAccepted
+	if fix := m.Check().Findings[0].Fix[0]; fix != "kubectl hub accept --clusters 'x; reboot?rm' --context <CONTEXT OF THE HUB>" {
+		t.Error(fix)
+	}
+}
+
+func TestAt(t *testing.T) {
+	for from, want := range map[string]string{
+		"kubectl get pods":                      "kubectl --context='a b' get pods",
+		"kubectl hub doctor | kubectl apply -f": "kubectl hub --context='a b' doctor | kubectl --context='a b' apply -f",
+		"A=$(kubectl get x) && kubectl get y":   "A=$(kubectl --context='a b' get x) && kubectl --context='a b' get y",
+		"# kubectl get pods":                    "# kubectl get pods",
+		"kubectl get pods --context <HUB>":      "kubectl get pods --context <HUB>",
+	} {
+		if got := diagnosis.At([]string{from}, "--context=a b")[0]; got != want {
+			t.Errorf("%s: %s", from, got)
+		}
+		if got := diagnosis.At([]string{from})[0]; got != from {
+			t.Errorf("%s: %s", from, got)
+		}
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Widget", "spec": map[string]any{"anything": "canary"},
+		"metadata": map[string]any{"name": "w", "annotations": map[string]any{"a": "canary"}, "labels": map[string]any{"l": "v"}, "managedFields": []any{"canary"}}}}
+	got := diagnosis.Redacted(o)
+	if text := inJSON(t, got); strings.Contains(text, "canary") || !strings.Contains(text, `"annotationKeys":["a"]`) ||
+		!strings.Contains(text, `"l":"v"`) {
+		t.Error(text)
+	}
+}
+
+func inJSON(t *testing.T, value any) string {
+	t.Helper()
+	data, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
