@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 )
@@ -76,6 +77,19 @@ func (f *format) json(out io.Writer, result any) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(result)
+}
+
+// document writes a result as JSON, or as YAML if that is asked for.
+func (f *format) document(out io.Writer, result any) error {
+	if f.value != "yaml" {
+		return f.json(out, result)
+	}
+	data, err := yaml.Marshal(result)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(data)
+	return err
 }
 
 // table is the flag --output of a command whose result is a list of objects.

@@ -33,6 +33,8 @@ var atHub = map[string][]string{
 	"delete cluster": {"delete", "cluster", "c1"}, "bind": {"bind", "s"}, "unbind": {"clusterset", "unbind", "s"},
 	"access":      {"access", "blue", "-n", "teams", "--cluster-role", "view"},
 	"deploycheck": {"deploycheck", "--policy", "web", "-n", "shop"},
+	"tree set":    {"tree", "set", "s"}, "tree cluster": {"tree", "cluster", "c1"}, "tree placement": {"tree", "placement", "web", "-n", "dev"},
+	"top clusters": {"top", "clusters"}, "top sets": {"top", "sets"}, "top agents": {"top", "agents"},
 }
 
 // Each command about a hub says in one line what is wrong with the way there, and what to do. It asks for no change.

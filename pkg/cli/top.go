@@ -1,0 +1,214 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/hubtree"
+)
+
+// topRows is how many rows are shown if the user does not say.
+const topRows = 50
+
+type topOptions struct {
+	*global
+	out    *format
+	sortBy string
+	limit  int
+}
+
+func (g *global) newTopCommand() *cobra.Command {
+	return group("top", "Compare the clusters, sets or agents of a hub", g.newTopClustersCommand(), g.newTopSetsCommand(), g.newTopAgentsCommand())
+}
+
+func (o *topOptions) addTo(cmd *cobra.Command, orders []string, order string) {
+	o.out = newFormat("table", "json", "yaml")
+	o.out.addTo(cmd)
+	cmd.Flags().StringVar(&o.sortBy, "sort-by", order, "What comes first: "+strings.Join(orders, ", ")+".")
+	cmd.Flags().IntVar(&o.limit, "limit", topRows, "How many rows to show. 0 shows all.")
+	must(cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp)))
+}
+
+// open checks the flags before the hub is asked.
+func (o *topOptions) open(check func(order string) error) (*hub, error) {
+	if o.limit < 0 {
+		return nil, fmt.Errorf("--limit must be 0 or more, not %d", o.limit)
+	}
+	if err := check(o.sortBy); err != nil {
+		return nil, fmt.Errorf("--sort-by: %w", err)
+	}
+	return o.hub()
+}
+
+// show prints rows, or what they are made of. Notes say what was not seen, and what was left out.
+func (o *topOptions) show(result any, rows *metav1.Table, shown, all int, notes []string) error {
+	if o.out.value != "table" {
+		if err := o.out.document(o.Out, result); err != nil {
+			return err
+		}
+	} else if err := newTable().printRows(o.Out, rows); err != nil {
+		return err
+	}
+	if shown < all {
+		notes = append(notes, fmt.Sprintf("%d of %d are shown: --limit 0 shows all", shown, all))
+	}
+	l := &lines{out: o.ErrOut}
+	for _, note := range notes {
+		l.printf("%s", note)
+	}
+	return l.err
+}
+
+func (g *global) newTopClustersCommand() *cobra.Command {
+	o := &topOptions{global: g}
+	cmd := &cobra.Command{
+		Use:     "clusters",
+		Aliases: []string{"cluster"},
+		Short:   "Compare clusters: when they were last heard of, what they have, how many works they are brought",
+		Long: "top clusters compares the clusters that you may see. LAST HEARD is the age of the lease that the agent renews, CPU and MEMORY " +
+			"are what the agent says workloads can use. The permissions to list leases and manifestworks in all namespaces show more; what " +
+			"is not to be seen is " + unknown + ".",
+		Example: example("kubectl hub top clusters\nkubectl hub top clusters --sort-by=memory --limit=10"),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), topClusterRows) },
+	}
+	o.addTo(cmd, hubtree.ClusterOrders(), "lease")
+	return cmd
+}
+
+func (g *global) newTopAgentsCommand() *cobra.Command {
+	o := &topOptions{global: g}
+	cmd := &cobra.Command{
+		Use:     "agents",
+		Aliases: []string{"agent"},
+		Short:   "Compare the agents of clusters: when they were last heard of, their clocks and certificates",
+		Long: "top agents compares the agents of the clusters that you may see: whether they are let in, when they were last heard of, whether " +
+			"their clock and their certificate are as they should be, and the Kubernetes version that they tell of. The permission to list " +
+			"leases in all namespaces shows when they were last heard of.",
+		Example: example("kubectl hub top agents\nkubectl hub top agents --sort-by=version --limit=0"),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), topAgentRows) },
+	}
+	o.addTo(cmd, hubtree.ClusterOrders(), "lease")
+	return cmd
+}
+
+func (o *topOptions) clusters(ctx context.Context, rows func([]*hubtree.ClusterUse, time.Time) *metav1.Table) error {
+	h, err := o.open(func(order string) error {
+		_, err := hubtree.SortClusters(nil, order, 0)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	uses, notes, err := h.clusterUses(ctx)
+	if err != nil {
+		return err
+	}
+	all := len(uses)
+	shown, err := hubtree.SortClusters(slices.Collect(maps.Values(uses)), o.sortBy, o.limit)
+	if err != nil {
+		return err
+	}
+	return o.show(shown, rows(shown, time.Now()), len(shown), all, notes)
+}
+
+func topClusterRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: columns("Name", "State", "Last Heard", "CPU", "Memory", "Works", "Reason")}
+	for _, u := range uses {
+		cpu, memory, works := unknown, unknown, unknown
+		if u.CPU != nil {
+			cpu = u.CPU.String()
+		}
+		if u.Memory != nil {
+			memory = u.Memory.String()
+		}
+		if u.Works != nil {
+			works = strconv.Itoa(*u.Works)
+		}
+		rows.Rows = append(rows.Rows, printableRow(u.Name, string(u.State), heard(u, now), cpu, memory, works, orNone(u.Reason)))
+	}
+	return rows
+}
+
+func topAgentRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
+	rows := &metav1.Table{ColumnDefinitions: columns("Cluster", "Accepted", "Available", "Last Heard", "Clock", "Certificate", "Request Waits", "Kubernetes Version")}
+	for _, u := range uses {
+		rows.Rows = append(rows.Rows, printableRow(u.Name, strconv.FormatBool(u.Accepted), u.Available, heard(u, now), u.Clock, u.Certificate,
+			strconv.FormatBool(u.Waits), orNone(u.Kubernetes)))
+	}
+	return rows
+}
+
+func heard(u *hubtree.ClusterUse, now time.Time) string {
+	if age, known := u.Age(now); known {
+		return duration.HumanDuration(age)
+	}
+	return unknown
+}
+
+// printableRow is a row with what servers say.
+func printableRow(cells ...string) (row metav1.TableRow) {
+	for _, cell := range cells {
+		row.Cells = append(row.Cells, command.Printable(cell))
+	}
+	return row
+}
+
+func (g *global) newTopSetsCommand() *cobra.Command {
+	o := &topOptions{global: g}
+	cmd := &cobra.Command{
+		Use:     "sets",
+		Aliases: []string{"set", "clustersets"},
+		Short:   "Compare sets: how many members they have, and how many of these are available",
+		Long: "top sets counts the members of the sets that you may get, by their state. Waiting are those that the hub does not accept, or " +
+			"that have not joined. With --sort-by=missing the sets come first that have the most members that are not available.",
+		Example: example("kubectl hub top sets\nkubectl hub top sets --sort-by=missing --limit=5"),
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.sets(cmd.Context()) },
+	}
+	o.addTo(cmd, hubtree.SetOrders(), "members")
+	return cmd
+}
+
+func (o *topOptions) sets(ctx context.Context) error {
+	h, err := o.open(func(order string) error {
+		_, err := hubtree.SortSets(nil, order, 0)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	uses, err := h.setUses(ctx)
+	if err != nil {
+		return err
+	}
+	if len(uses) == 0 {
+		return errors.New("no set is shown to you: an admin lets you get one with kubectl hub grant SET --role viewer")
+	}
+	all := len(uses)
+	shown, err := hubtree.SortSets(slices.Collect(maps.Values(uses)), o.sortBy, o.limit)
+	if err != nil {
+		return err
+	}
+	rows := &metav1.Table{ColumnDefinitions: columns("Name", "Members", "Available", "Not Available", "Unknown", "Waiting")}
+	for _, u := range shown {
+		rows.Rows = append(rows.Rows, printableRow(u.Name, strconv.Itoa(u.Members), strconv.Itoa(u.Available), strconv.Itoa(u.NotAvailable),
+			strconv.Itoa(u.Unknown), strconv.Itoa(u.Waiting)))
+	}
+	return o.show(shown, rows, len(shown), all, nil)
+}

@@ -1,0 +1,113 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const listLeases = "GET /apis/coordination.k8s.io/v1/leases"
+
+// newTop is a hub with three clusters: c0 was never heard of, c1 two hours ago, c2 ten seconds ago.
+func newTop(t *testing.T) (*fakeServer, string) {
+	t.Helper()
+	s := newServer(t, newSet("s"), newSet("empty"), newMember("s", "c1", ""), newMember("other", "c1", ""), newWork("c1", "a", 2, "True", "True"),
+		newWork("c1", "b", 2, "True", "True"), newWork("c2", "a", 2, "True", "True"))
+	for i, age := range []time.Duration{0, 2 * time.Hour, 10 * time.Second} {
+		c := newCluster(fmt.Sprint("c", i), nil)
+		c.Spec.HubAcceptsClient = true
+		if age > 0 {
+			c.Status.Allocatable = clusterv1.ResourceList{"cpu": *resource.NewQuantity(int64(2*i), resource.DecimalSI), "memory": resource.MustParse("8Gi")}
+			c.Status.Conditions = []metav1.Condition{{Type: registration.ConditionJoined, Status: "True"},
+				{Type: registration.ConditionAvailable, Status: "True", Reason: "R\x1b"}}
+			s.put(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.Name, Name: registration.LeaseName},
+				Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now().Add(-age)}}})
+		}
+		s.put(c)
+	}
+	s.pageSize = 2
+	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
+}
+
+func TestTopClusters(t *testing.T) {
+	s, config := newTop(t)
+	got := squeeze(mustRun(t, config, "top", "clusters"))
+	says(t, got, "NAME STATE LAST HEARD CPU MEMORY WORKS REASON\nc0 Progressing <unknown> <unknown> <unknown> 0 NotJoined\nc1 Healthy 120m 2 8Gi 2 R\\x1b\nc2 Healthy 10s 4 8Gi 1 ")
+	stdout, stderr, err := run(t, config, "top", "clusters", "--sort-by", "cpu", "--limit", "1")
+	if err != nil || !strings.HasPrefix(squeeze(stdout), "NAME STATE LAST HEARD CPU MEMORY WORKS REASON\nc2 ") || strings.Count(stdout, "\n") != 2 ||
+		stderr != "1 of 3 are shown: --limit 0 shows all\n" {
+		t.Errorf("%v, %q, %q", err, stdout, stderr)
+	}
+	var uses []hubtree.ClusterUse
+	if err := json.Unmarshal([]byte(mustRun(t, config, "top", "clusters", "--sort-by", "name", "-o", "json")), &uses); err != nil || len(uses) != 3 ||
+		uses[0].Renewed != nil || *uses[1].Works != 2 {
+		t.Errorf("-o json: %v, %+v", err, uses)
+	}
+	says(t, squeeze(mustRun(t, config, "top", "agents", "--sort-by=name")), "CLUSTER ACCEPTED AVAILABLE LAST HEARD CLOCK CERTIFICATE REQUEST WAITS KUBERNETES VERSION\n"+
+		"c0 true Unknown <unknown> Unknown Unknown false <none>\nc1 true True 120m ")
+	// What the user may not see is unknown, and not 0.
+	s.refuse(listLeases, forbidden("leases", "list"))
+	s.refuse(listWorks, forbidden("manifestworks", "list"))
+	stdout, stderr, err = run(t, config, "top", "clusters")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, squeeze(stdout), "c2 Healthy <unknown> 4 8Gi <unknown> ")
+	says(t, stderr, "Not seen: when agents were last heard of: ", "Not seen: how many works there are: ")
+	// A user who is shown members alone sees what these tell.
+	s.refuse(listClusters, forbidden("managedclusters", "list"))
+	s.refuse(viewClusters, forbidden("managedclusters", "list"))
+	stdout, stderr, err = run(t, config, "top", "clusters")
+	if err != nil || squeeze(stdout) != "NAME STATE LAST HEARD CPU MEMORY WORKS REASON\nc1 Progressing <unknown> <unknown> <unknown> <unknown> NotAccepted" {
+		t.Errorf("%v, %q", err, stdout)
+	}
+	says(t, stderr, `Not seen: the clusters themselves, but for what members of sets tell: you cannot list resource "managedclusters"`)
+	for args, want := range map[string]string{"--sort-by=size": "--sort-by: there is no order \"size\": it must be one of cpu, lease", "--limit=-1": "--limit must be 0 or more, not -1"} {
+		if _, _, err := run(t, config, "top", "clusters", args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+func TestTopSets(t *testing.T) {
+	s, config := newTop(t)
+	// The members of other are shown to the user, and the set itself is not listed.
+	const want = "NAME MEMBERS AVAILABLE NOT AVAILABLE UNKNOWN WAITING\nother 1 0 0 0 1\ns 1 0 0 0 1"
+	if got := squeeze(mustRun(t, config, "top", "sets")); got != want+"\nempty 0 0 0 0 0" {
+		t.Errorf("it prints\n%s", got)
+	}
+	s.refuse("GET /apis/cluster.open-cluster-management.io/v1beta2/managedclustersets", forbidden("managedclustersets", "list"))
+	s.refuse("GET /apis/clusterview.open-cluster-management.io/v1alpha1/managedclustersets", forbidden("managedclustersets", "list"))
+	if got := squeeze(mustRun(t, config, "top", "sets")); got != want {
+		t.Errorf("for a user who is shown members alone it prints\n%s", got)
+	}
+}
+
+// TestTop_ReadsPageByPage: a fleet comes in pages, and of works no more than their metadata.
+func TestTop_ReadsPageByPage(t *testing.T) {
+	s, config := newTop(t)
+	mustRun(t, config, "top", "clusters")
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, request := range s.asked {
+		if strings.HasPrefix(request, "GET ") && !strings.Contains(request, "limit=500") {
+			t.Errorf("it asks %s", request)
+		}
+	}
+	if len(s.asked) != 2+1+2 {
+		t.Errorf("it asks %q", s.asked)
+	}
+}

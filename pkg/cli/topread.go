@@ -1,0 +1,125 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/metadata"
+
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// clusterUses reads what clusters are compared by. Of each there is a row in memory, and of the objects one page. Notes say what was not
+// seen.
+func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.ClusterUse, notes []string, err error) {
+	if uses, err = reach(h, func(c clusters) (map[string]*hubtree.ClusterUse, error) {
+		found := map[string]*hubtree.ClusterUse{}
+		return found, eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
+			page, err := c.List(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			for i := range page.Items {
+				found[page.Items[i].Name] = hubtree.UseOf(&page.Items[i])
+			}
+			return page.Continue, nil
+		})
+	}); apierrors.IsForbidden(err) {
+		// Members are shown to those who may get a set.
+		denied := err
+		uses, notes = map[string]*hubtree.ClusterUse{}, []string{fmt.Sprintf("Not seen: the clusters themselves, but for what members of sets tell: %s", why(denied))}
+		err = h.eachMember(ctx, fields.Everything(), func(m *viewv1alpha1.ClusterSetMember) { uses[m.Spec.Cluster] = hubtree.UseOfMember(m) })
+		if err == nil && len(uses) == 0 {
+			err = denied
+		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, part := range []struct {
+		what string
+		read func(context.Context, map[string]*hubtree.ClusterUse) error
+	}{{"when agents were last heard of", h.addLeases}, {"how many works there are", h.addWorkCounts}} {
+		err := part.read(ctx, uses)
+		switch {
+		case hidden(err):
+			notes = append(notes, fmt.Sprintf("Not seen: %s: %s", part.what, why(err)))
+		case err != nil:
+			return nil, nil, err
+		}
+	}
+	return uses, notes, nil
+}
+
+func (h *hub) addLeases(ctx context.Context, uses map[string]*hubtree.ClusterUse) error {
+	return eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
+		options.FieldSelector = fields.OneTermEqualSelector("metadata.name", registration.LeaseName).String()
+		page, err := h.kube.CoordinationV1().Leases(metav1.NamespaceAll).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			lease := &page.Items[i]
+			if u := uses[lease.Namespace]; u != nil && lease.Spec.RenewTime != nil {
+				u.Renewed = &metav1.Time{Time: lease.Spec.RenewTime.Time}
+			}
+		}
+		return page.Continue, nil
+	})
+}
+
+// addWorkCounts asks for the metadata of works only: the works themselves may be large.
+func (h *hub) addWorkCounts(ctx context.Context, uses map[string]*hubtree.ClusterUse) error {
+	client, err := metadata.NewForConfig(h.config)
+	if err != nil {
+		return fmt.Errorf("the way to the hub: %w", err)
+	}
+	counts := map[string]int{}
+	err = eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
+		page, err := client.Resource(workv1.SchemeGroupVersion.WithResource("manifestworks")).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			counts[page.Items[i].Namespace]++
+		}
+		return page.Continue, nil
+	})
+	if err != nil {
+		return err
+	}
+	for name, u := range uses {
+		n := counts[name]
+		u.Works = &n
+	}
+	return nil
+}
+
+// setUses counts the members of the sets that the user may get. Sets without members are there only if the user may list sets.
+func (h *hub) setUses(ctx context.Context) (map[string]*hubtree.SetUse, error) {
+	uses := map[string]*hubtree.SetUse{}
+	list, err := h.listSets(ctx, metav1.ListOptions{})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	if err == nil {
+		for i := range list.Items {
+			uses[list.Items[i].Name] = &hubtree.SetUse{Name: list.Items[i].Name}
+		}
+	}
+	return uses, h.eachMember(ctx, fields.Everything(), func(m *viewv1alpha1.ClusterSetMember) {
+		if uses[m.Spec.ClusterSet] == nil {
+			uses[m.Spec.ClusterSet] = &hubtree.SetUse{Name: m.Spec.ClusterSet}
+		}
+		uses[m.Spec.ClusterSet].Count(m)
+	})
+}

@@ -1,0 +1,147 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/hubtree"
+)
+
+type treeOptions struct {
+	*global
+	out *format
+	all bool
+}
+
+func (g *global) newTreeCommand() *cobra.Command {
+	return group("tree", "Show what belongs to a set, a cluster or a placement, and open what is not healthy",
+		g.newTreeSetCommand(), g.newTreeClusterCommand(), g.newTreePlacementCommand())
+}
+
+// treeRights are told with each of the commands.
+const treeRights = "What you may not see is named below the tree, and is no error. What is healthy is closed and grouped; --all opens " +
+	"everything. -o json and -o yaml print everything, too."
+
+func (o *treeOptions) addTo(cmd *cobra.Command) {
+	o.out = newFormat("text", "json", "yaml")
+	o.out.addTo(cmd)
+	cmd.Flags().BoolVar(&o.all, "all", false, "Open what is healthy, too, and group nothing.")
+}
+
+func (g *global) newTreeSetCommand() *cobra.Command {
+	o := &treeOptions{global: g}
+	cmd := &cobra.Command{
+		Use:     "set SET",
+		Aliases: []string{"clusterset"},
+		Short:   "Show the clusters of a set, their works, and the manifests that fail",
+		Long: "tree set shows the clusters of a set, the works on each, and the manifests of these. It needs the permission to get the " +
+			"set: that shows its members. " + treeRights,
+		Example:           example("kubectl hub tree set production"),
+		Args:              oneArg("a cluster set"),
+		ValidArgsFunction: first(g.names(setNames)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), o.readSet(args[0])) },
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+func (g *global) newTreeClusterCommand() *cobra.Command {
+	o := &treeOptions{global: g}
+	cmd := &cobra.Command{
+		Use:   "cluster CLUSTER",
+		Short: "Show the conditions of a cluster, its sets, access requests, namespaces and works",
+		Long: "tree cluster shows the conditions of a cluster, when its agent was last heard of, the sets that it is in, its namespace on " +
+			"the hub with the access requests there, the namespaces that its sets ask for, and its works. It needs the permission to get " +
+			"the cluster or one of its sets. " + treeRights,
+		Example:           example("kubectl hub tree cluster paris-1"),
+		Args:              oneArg("a cluster"),
+		ValidArgsFunction: first(g.names(clusterNames)),
+		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), o.readCluster(args[0])) },
+	}
+	o.addTo(cmd)
+	return cmd
+}
+
+func (g *global) newTreePlacementCommand() *cobra.Command {
+	o, in := &treeOptions{global: g}, &inNamespace{global: g}
+	cmd := &cobra.Command{
+		Use:   "placement PLACEMENT",
+		Short: "Show the clusters that a placement has chosen, and the works that it brings there",
+		Long: "tree placement shows the replica sets that go by a placement, the clusters that it has chosen, and the works of the replica " +
+			"sets on each of them. It needs the permission to get the placement. " + treeRights,
+		Example:           example("kubectl hub tree placement web -n dev"),
+		Args:              oneArg("a placement"),
+		ValidArgsFunction: first(g.names(in.placementNames)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			namespace, err := in.name()
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context(), o.readPlacement(namespace, args[0]))
+		},
+	}
+	in.addTo(cmd, "the placement")
+	o.addTo(cmd)
+	return cmd
+}
+
+func (o *treeOptions) run(ctx context.Context, read func(context.Context, *treeReader) (*hubtree.Node, error)) error {
+	h, err := o.hub()
+	if err != nil {
+		return err
+	}
+	whole := o.all || o.out.value != "text"
+	root, err := read(ctx, &treeReader{hub: h, whole: whole, now: time.Now()})
+	if err != nil {
+		return err
+	}
+	if o.out.value != "text" {
+		return o.out.document(o.Out, root)
+	}
+	if !whole {
+		root = hubtree.Fold(root)
+	}
+	rows, unseen := root.Rows(time.Now())
+	if err := newTable().printRows(o.Out, treeRows(rows)); err != nil {
+		return err
+	}
+	l := &lines{out: o.Out}
+	for _, text := range slices.Compact(unseen) {
+		l.printf("Not seen: %s", text)
+	}
+	return l.err
+}
+
+func treeRows(rows []hubtree.Row) *metav1.Table {
+	table := &metav1.Table{ColumnDefinitions: columns("Name", "State", "Since", "Reason", "Message")}
+	for _, r := range rows {
+		cells := []any{r.Name, string(r.State), r.Since, r.Reason, r.Message}
+		for i, cell := range cells {
+			// What comes from a server does not move the cursor.
+			if cells[i] = command.Printable(fmt.Sprint(cell)); cell == "" {
+				cells[i] = "-"
+			}
+		}
+		cells[4] = short(fmt.Sprint(cells[4]))
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: cells})
+	}
+	return table
+}
+
+// short is a message that fits a line; -o yaml prints all of it.
+func short(message string) string {
+	const most = 160
+	if runes := []rune(message); len(runes) > most {
+		return string(runes[:most]) + " …"
+	}
+	return message
+}

@@ -1,0 +1,143 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/hubtree"
+)
+
+const (
+	listWorks    = "GET /apis/work.open-cluster-management.io/v1/manifestworks"
+	listClusters = "GET /apis/cluster.open-cluster-management.io/v1/managedclusters"
+	viewClusters = "GET /apis/clusterview.open-cluster-management.io/v1/managedclusters"
+)
+
+// newTree is a hub with a set of 30 clusters that are available, c01 with a work of which a manifest fails, and one that is silent.
+func newTree(t *testing.T) (*fakeServer, string) {
+	t.Helper()
+	member := func(name string, available metav1.ConditionStatus) *viewv1alpha1.ClusterSetMember {
+		m := newMember("s", name, "env=prod")
+		m.Status.Accepted, m.Status.Available = true, available
+		return m
+	}
+	s := newServer(t, newSet("s"), newSet("empty"), member("silent", "Unknown"), newWork("silent", "web", 2, "True", "True"),
+		failing(newWork("c01", "web", 2, "True", "False"), workv1.ManifestAvailable, "0 of 1\x1b[2J"), newWork("c02", "web", 2, "True", "True"),
+		newWork("elsewhere", "web", 2, "False", "False"))
+	for i := range 30 {
+		s.put(member(fmt.Sprintf("c%02d", i), "True"))
+	}
+	s.pageSize = 7
+	s.refuse(listClusters, forbidden("managedclusters", "list"))
+	s.refuse(viewClusters, forbidden("managedclusters", "list"))
+	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
+}
+
+func TestTreeSet(t *testing.T) {
+	s, config := newTree(t)
+	got := mustRun(t, config, "tree", "set", "s")
+	says(t, squeeze(got), `NAME STATE SINCE REASON MESSAGE
+ManagedClusterSet/s Healthy - - 31 clusters, 30 available, 1 unknown
+├─ManagedCluster/c01 Healthy - - -
+│ └─ManifestWork/web Unhealthy`, `Manifest/Deployment web/nginx Unhealthy - - 0 of 1\x1b[2J`, "├─ManagedCluster/silent Unknown", "└─ManifestWork/web Unknown",
+		"└─29 clusters available: c00, c02, c03, …", "Not seen: since when and why clusters are not available: ")
+	if strings.Contains(got, "elsewhere") || strings.Contains(got, "\x1b") || strings.Count(got, "\n") != 9 {
+		t.Errorf("it prints\n%s", got)
+	}
+	if got := squeeze(mustRun(t, config, "tree", "set", "s", "--all")); strings.Count(got, "├─ManagedCluster/")+strings.Count(got, "└─ManagedCluster/") != 31 {
+		t.Errorf("--all prints\n%s", got)
+	}
+	if got := squeeze(mustRun(t, config, "tree", "set", "empty")); !strings.HasSuffix(got, "ManagedClusterSet/empty Healthy - - 0 clusters") {
+		t.Errorf("of a set without clusters it prints\n%s", got)
+	}
+	if _, _, err := run(t, config, "tree", "set", "none"); err == nil || !strings.Contains(err.Error(), `"none" not found`) {
+		t.Errorf("of a set that is not there: %v", err)
+	}
+	// A user who may list no works is shown the members, and one line says what is missing.
+	s.refuse(listWorks, forbidden("manifestworks", "list"))
+	for i := range 30 {
+		s.refuse("GET "+worksPath+fmt.Sprintf("c%02d/manifestworks", i), forbidden("manifestworks", "list"))
+	}
+	got = squeeze(mustRun(t, config, "tree", "set", "s"))
+	says(t, got, "30 clusters available: c00, c01, c02, …", "└─ManifestWork/web Unknown", `Not seen: the works on 30 clusters, such as c00: you cannot list resource "manifestworks"`)
+	if strings.Count(got, "Not seen") != 2 {
+		t.Errorf("it prints\n%s", got)
+	}
+	// Another error is one.
+	s.refuse(listWorks, apierrors.NewInternalError(fmt.Errorf("broken")))
+	if _, _, err := run(t, config, "tree", "set", "s"); err == nil || !strings.Contains(err.Error(), "broken") {
+		t.Errorf("it says %v", err)
+	}
+}
+
+func TestTree_IsPrintedForPrograms(t *testing.T) {
+	_, config := newTree(t)
+	var asJSON, asYAML hubtree.Node
+	if err := json.Unmarshal([]byte(mustRun(t, config, "tree", "set", "s", "-o", "json")), &asJSON); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal([]byte(mustRun(t, config, "tree", "set", "s", "-o", "yaml")), &asYAML); err != nil {
+		t.Fatal(err)
+	}
+	for _, root := range []hubtree.Node{asJSON, asYAML} {
+		if len(root.Children) != 31 || root.Worst() != hubtree.Unhealthy || len(root.Unseen) != 1 {
+			t.Errorf("it prints %+v", root)
+		}
+	}
+}
+
+func TestTreeCluster(t *testing.T) {
+	s, config := newTree(t)
+	// The cluster is not shown to the user: a member of the user's set is.
+	one := "GET /apis/cluster.open-cluster-management.io/v1/managedclusters/silent"
+	s.refuse(one, forbidden("managedclusters", "list"))
+	s.refuse(strings.Replace(one, "cluster.", "clusterview.", 1), forbidden("managedclusters", "list"))
+	s.refuse("GET /apis/coordination.k8s.io/v1/namespaces/silent/leases/managed-cluster-lease", forbidden("leases", "list"))
+	s.refuse("GET /api/v1/namespaces/silent", forbidden("namespaces", "list"))
+	s.refuse("GET /apis/clusters.openmcp.cloud/v1alpha1/namespaces/silent/accessrequests", forbidden("accessrequests", "list"))
+	got := squeeze(mustRun(t, config, "tree", "cluster", "silent"))
+	says(t, got, "ManagedCluster/silent Unknown", "├─ManagedClusterSet/s Healthy - - selects env=prod", "└─ManifestWork/web Unknown", "Stale",
+		"Not seen: the conditions of the cluster: ", "Not seen: when the agent was last heard of: ", "Not seen: the namespace of the cluster on the hub: ",
+		"Not seen: the access requests: ")
+	// Of a cluster that is in no set of the user, nothing is shown.
+	s.refuse("GET /apis/cluster.open-cluster-management.io/v1/managedclusters/hidden", forbidden("managedclusters", "list"))
+	s.refuse("GET /apis/clusterview.open-cluster-management.io/v1/managedclusters/hidden", forbidden("managedclusters", "list"))
+	if stdout, _, err := run(t, config, "tree", "cluster", "hidden"); err == nil || stdout != "" || !strings.Contains(err.Error(), "forbidden") {
+		t.Errorf("it says %v, %q", err, stdout)
+	}
+}
+
+func TestTreePlacement(t *testing.T) {
+	s, config := newPlaced(t)
+	works := func(cluster, label, placement string) *workv1.ManifestWork {
+		w := newWork(cluster, label, 2, "True", "True")
+		w.Labels = map[string]string{work.ReplicaSetLabel: label, work.PlacementLabel: placement}
+		return w
+	}
+	for _, w := range []*workv1.ManifestWork{works("c1", "dev.shop", "web"), works("c1", "other.shop", "web"), works("c2", "dev.shop", "web"), works("c1", "dev.late", "none")} {
+		s.put(w)
+	}
+	got := squeeze(mustRun(t, config, "tree", "placement", "web", "-n", "dev", "--all"))
+	says(t, got, "Placement/dev/web Healthy - AllDecisionsScheduled", "├─ManagedCluster/c2 Unknown - NotSeen group 0 (canary): you may not see the cluster",
+		"│ └─ManifestWork/dev.shop Healthy", "└─ManagedCluster/c3 Unknown - NotSeen group 1: ")
+	if strings.Count(got, "ManifestWork/") != 2 {
+		t.Errorf("it prints\n%s", got)
+	}
+	if _, _, err := run(t, config, "tree", "placement", "nothing", "-n", "dev"); err == nil || !strings.Contains(err.Error(), "there is no placement nothing in the namespace dev") {
+		t.Errorf("it says %v", err)
+	}
+	s.refuse("GET /apis/cluster.open-cluster-management.io/v1beta1/namespaces/dev/placementdecisions", forbidden("placementdecisions", "list"))
+	says(t, mustRun(t, config, "tree", "placement", "web", "-n", "dev"), "Placement/dev/web", "Not seen: the clusters that are chosen: ")
+}

@@ -1,0 +1,133 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/hubtree"
+)
+
+func (o *treeOptions) readPlacement(namespace, name string) func(context.Context, *treeReader) (*hubtree.Node, error) {
+	return func(ctx context.Context, r *treeReader) (*hubtree.Node, error) {
+		p, err := r.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, name, metav1.GetOptions{})
+		if isMissing(err, "placements") {
+			return nil, fmt.Errorf("there is no placement %s in the namespace %s: kubectl hub get placements -A shows all", name, namespace)
+		}
+		if err != nil {
+			return nil, err
+		}
+		root := hubtree.Placement(p)
+		owners, err := r.addReplicaSets(ctx, root)
+		if err = notSeen(root, "the replica sets of the namespace", err); err != nil {
+			return nil, err
+		}
+		decided, err := r.decisions(ctx, namespace, []string{name})
+		if err = notSeen(root, "the clusters that are chosen", err); err != nil {
+			return nil, err
+		}
+		chosen := decided[types.NamespacedName{Namespace: namespace, Name: name}]
+		known, err := r.knownOf(ctx, p, chosen)
+		if err = notSeen(root, "the state of the clusters", err); err != nil {
+			return nil, err
+		}
+		found := map[string]*hubtree.Node{}
+		for _, d := range chosen {
+			n := hubtree.Chosen(d.ClusterName, d.group, known[d.ClusterName])
+			found[d.ClusterName] = n
+			root.Add(n)
+		}
+		if len(found) == 0 {
+			return root, nil
+		}
+		return root, r.addWorks(ctx, root, found, work.PlacementLabel+"="+name, func(w *workv1.ManifestWork) bool {
+			if label := w.Labels[work.ReplicaSetLabel]; label != "" {
+				return strings.HasPrefix(label, namespace+".")
+			}
+			return owners[w.Labels[work.ReplicaSetHashLabel]]
+		})
+	}
+}
+
+// addReplicaSets adds those that go by a placement. Works have the hashes that it returns where a name is too long for a label.
+func (r *treeReader) addReplicaSets(ctx context.Context, root *hubtree.Node) (owners map[string]bool, err error) {
+	owners = map[string]bool{}
+	return owners, eachPage(pageOfWorks, func(options metav1.ListOptions) (string, error) {
+		page, err := r.clusters.WorkV1alpha1().ManifestWorkReplicaSets(root.Namespace).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			set := &page.Items[i]
+			if slices.ContainsFunc(set.Spec.PlacementRefs, func(ref workv1alpha1.LocalPlacementReference) bool { return ref.Name == root.Name }) {
+				root.Add(hubtree.ReplicaSet(set))
+				sum := sha256.Sum256([]byte(set.Namespace + "." + set.Name))
+				owners[hex.EncodeToString(sum[:16])] = true
+			}
+		}
+		return page.Continue, nil
+	})
+}
+
+// knownOf are the clusters of decisions as the user sees them: themselves, or as members of the placement's sets.
+func (r *treeReader) knownOf(ctx context.Context, p *v1beta1.Placement, chosen []decision) (map[string]*hubtree.Node, error) {
+	known := map[string]*hubtree.Node{}
+	if len(chosen) == 0 {
+		return known, nil
+	}
+	for _, d := range chosen {
+		known[d.ClusterName] = nil
+	}
+	take := func(n *hubtree.Node) {
+		if have, wanted := known[n.Name]; wanted && have == nil {
+			known[n.Name] = n
+		}
+	}
+	_, err := reach(r.hub, func(c clusters) (any, error) {
+		return nil, eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
+			page, err := c.List(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			for i := range page.Items {
+				take(hubtree.Cluster(&page.Items[i]))
+			}
+			return page.Continue, nil
+		})
+	})
+	if err != nil && !hidden(err) {
+		return nil, err
+	}
+	selectors := []fields.Selector{fields.Everything()}
+	if len(p.Spec.ClusterSets) > 0 {
+		selectors = nil
+		for _, set := range p.Spec.ClusterSets {
+			selectors = append(selectors, ofSet(set))
+		}
+	}
+	if !slices.Contains(slices.Collect(maps.Values(known)), nil) {
+		return known, nil
+	}
+	for _, selector := range selectors {
+		if err := r.eachMember(ctx, selector, func(m *viewv1alpha1.ClusterSetMember) { take(hubtree.Member(m)) }); err != nil {
+			return known, err
+		}
+	}
+	return known, nil
+}

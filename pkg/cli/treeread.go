@@ -1,0 +1,300 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// pageOf is how many objects are read at once, pageOfWorks how many works, which may be large.
+	pageOf, pageOfWorks = 500, 50
+	// fewClusters are read one by one, which needs no right to read those of all.
+	fewClusters = 20
+	// mostNamespaces is how many are tried of a user who may not list the works of all.
+	mostNamespaces = 100
+)
+
+// treeReader reads what a user may see.
+type treeReader struct {
+	*hub
+	// whole says that everything is kept of what is healthy.
+	whole bool
+	now   time.Time
+}
+
+// eachPage reads a list page by page, so that no more than one is in memory.
+func eachPage(limit int64, read func(metav1.ListOptions) (next string, err error)) error {
+	options := metav1.ListOptions{Limit: limit}
+	for {
+		next, err := read(options)
+		if err != nil || next == "" {
+			return err
+		}
+		options.Continue = next
+	}
+}
+
+// hidden says that an error is about the rights of the user, or that the hub does not serve a kind. Then the rest is shown.
+func hidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
+
+// refusal is what RBAC says of a request that is denied.
+var refusal = regexp.MustCompile(`User "[^"]*" (cannot [^()]*)`)
+
+// why is an error in short: which right the user does not have, where that is what it says.
+func why(err error) string {
+	if said := refusal.FindStringSubmatch(err.Error()); said != nil {
+		return "you " + strings.TrimSpace(said[1])
+	}
+	return err.Error()
+}
+
+// notSeen notes what is hidden. Other errors are those of the command.
+func notSeen(n *hubtree.Node, what string, err error) error {
+	if !hidden(err) {
+		return err
+	}
+	n.Unseen = append(n.Unseen, fmt.Sprintf("%s: %s", what, why(err)))
+	return nil
+}
+
+// eachMember reads the members that the user may see and that a field selector finds.
+func (h *hub) eachMember(ctx context.Context, selector fields.Selector, do func(*viewv1alpha1.ClusterSetMember)) error {
+	return eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
+		options.FieldSelector = selector.String()
+		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			do(&page.Items[i])
+		}
+		return page.Continue, nil
+	})
+}
+
+func ofSet(set string) fields.Selector { return fields.OneTermEqualSelector("spec.clusterSet", set) }
+
+func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*hubtree.Node, error) {
+	return func(ctx context.Context, r *treeReader) (*hubtree.Node, error) {
+		// Members do not tell a set that is not there from one without clusters.
+		if _, err := r.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+		root := &hubtree.Node{Kind: hubtree.KindSet, Name: name, State: hubtree.Healthy}
+		found := map[string]*hubtree.Node{}
+		selector := ""
+		err := r.eachMember(ctx, ofSet(name), func(m *viewv1alpha1.ClusterSetMember) {
+			if found[m.Spec.Cluster] == nil {
+				found[m.Spec.Cluster] = hubtree.Member(m)
+				root.Add(found[m.Spec.Cluster])
+			}
+			selector = m.Status.SelectedBy.Selector
+		})
+		if err != nil {
+			return nil, err
+		}
+		root.Message = countStates(root)
+		if len(found) == 0 {
+			return root, nil
+		}
+		if r.whole || root.Worst() != hubtree.Healthy {
+			if err := notSeen(root, "since when and why clusters are not available", r.tell(ctx, selector, found)); err != nil {
+				return nil, err
+			}
+			root.Message = countStates(root)
+		}
+		return root, r.addWorks(ctx, root, found, "", nil)
+	}
+}
+
+// countStates says how many clusters are how.
+func countStates(root *hubtree.Node) string {
+	counts := root.Counts(hubtree.KindCluster)
+	total := 0
+	for _, n := range counts {
+		total += n
+	}
+	text := clusterCount(total)
+	for _, part := range []struct {
+		state hubtree.State
+		is    string
+	}{{hubtree.Healthy, "available"}, {hubtree.Unhealthy, "not available"}, {hubtree.Unknown, "unknown"}, {hubtree.Progressing, "on the way"}} {
+		if n := counts[part.state]; n > 0 {
+			text += fmt.Sprintf(", %d %s", n, part.is)
+		}
+	}
+	return text
+}
+
+// tell has the clusters themselves tell of their state, which members do without reasons.
+func (r *treeReader) tell(ctx context.Context, selector string, found map[string]*hubtree.Node) error {
+	_, err := reach(r.hub, func(c clusters) (any, error) {
+		return nil, eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
+			options.LabelSelector = selector
+			page, err := c.List(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			for i := range page.Items {
+				if n := found[page.Items[i].Name]; n != nil {
+					*n = *hubtree.Cluster(&page.Items[i])
+				}
+			}
+			return page.Continue, nil
+		})
+	})
+	return err
+}
+
+// addWorks adds the works on clusters: all of them at once, or, of a user who may not read those, cluster by cluster.
+func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map[string]*hubtree.Node, selector string, takes func(*workv1.ManifestWork) bool) error {
+	if len(found) > fewClusters {
+		err := r.eachWork(ctx, metav1.NamespaceAll, found, selector, takes)
+		if !hidden(err) {
+			return err
+		}
+	}
+	names := slices.Sorted(maps.Keys(found))
+	var denied []string
+	var reason error
+	for i, name := range names {
+		if i == mostNamespaces {
+			root.Unseen = append(root.Unseen, fmt.Sprintf("the works on %s: you may not list manifestworks in all namespaces, and more than %d are not tried",
+				clusterCount(len(names)-i), i))
+			break
+		}
+		err := r.eachWork(ctx, name, found, selector, takes)
+		if !hidden(err) && err != nil {
+			return err
+		}
+		if err != nil {
+			denied, reason = append(denied, name), cmp.Or(reason, err)
+		}
+	}
+	switch {
+	case len(denied) == 1:
+		root.Unseen = append(root.Unseen, fmt.Sprintf("the works on %s: %s", denied[0], why(reason)))
+	case len(denied) > 1:
+		root.Unseen = append(root.Unseen, fmt.Sprintf("the works on %s, such as %s: %s", clusterCount(len(denied)), denied[0], why(reason)))
+	}
+	return nil
+}
+
+func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[string]*hubtree.Node, selector string, takes func(*workv1.ManifestWork) bool) error {
+	return eachPage(pageOfWorks, func(options metav1.ListOptions) (string, error) {
+		options.LabelSelector = selector
+		page, err := r.clusters.WorkV1().ManifestWorks(namespace).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			w := &page.Items[i]
+			on := found[w.Namespace]
+			if on == nil || takes != nil && !takes(w) {
+				continue
+			}
+			state := on.State
+			if on.Reason == hubtree.ReasonNotSeen {
+				state = hubtree.Healthy // nothing is known against it
+			}
+			node := hubtree.Work(w, state)
+			if !r.whole {
+				node = hubtree.Close(node)
+			}
+			on.Add(node)
+		}
+		return page.Continue, nil
+	})
+}
+
+func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader) (*hubtree.Node, error) {
+	return func(ctx context.Context, r *treeReader) (*hubtree.Node, error) {
+		var root *hubtree.Node
+		c, err := reach(r.hub, func(c clusters) (*clusterv1.ManagedCluster, error) { return c.Get(ctx, name) })
+		if err != nil && !apierrors.IsForbidden(err) {
+			return nil, err
+		}
+		var sets []*hubtree.Node
+		listErr := r.eachMember(ctx, fields.OneTermEqualSelector("spec.cluster", name), func(m *viewv1alpha1.ClusterSetMember) {
+			if root == nil && err != nil {
+				root = hubtree.Member(m)
+			}
+			sets = append(sets, hubtree.SetOf(m))
+		})
+		switch {
+		case err == nil:
+			root = hubtree.Cluster(c)
+			root.Add(hubtree.Conditions(c)...)
+		case root == nil:
+			return nil, err // neither the cluster nor a member is shown to the user
+		default:
+			c = &clusterv1.ManagedCluster{}
+			root.Unseen = append(root.Unseen, fmt.Sprintf("the conditions of the cluster: %s", why(err)))
+		}
+		if listErr = notSeen(root, "the sets", listErr); listErr != nil {
+			return nil, listErr
+		}
+		lease, err := r.kube.CoordinationV1().Leases(name).Get(ctx, registration.LeaseName, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			root.Add(hubtree.Lease(c, lease, r.now))
+		case !apierrors.IsNotFound(err):
+			if err := notSeen(root, "when the agent was last heard of", err); err != nil {
+				return nil, err
+			}
+		}
+		root.Add(sets...)
+		if err := r.addNamespace(ctx, root, c); err != nil {
+			return nil, err
+		}
+		return root, r.addWorks(ctx, root, map[string]*hubtree.Node{name: root}, "", nil)
+	}
+}
+
+// addNamespace adds the namespace of a cluster on the hub, the requests in it, and the namespaces in the cluster.
+func (r *treeReader) addNamespace(ctx context.Context, root *hubtree.Node, c *clusterv1.ManagedCluster) error {
+	var node *hubtree.Node
+	namespace, err := r.kube.CoreV1().Namespaces().Get(ctx, root.Name, metav1.GetOptions{})
+	switch {
+	case err == nil:
+		node = hubtree.Namespace(root.Name, namespace)
+	case apierrors.IsNotFound(err) && c.Spec.HubAcceptsClient:
+		node = hubtree.Namespace(root.Name, nil)
+	case !apierrors.IsNotFound(err):
+		if err := notSeen(root, "the namespace of the cluster on the hub", err); err != nil {
+			return err
+		}
+	}
+	root.Add(node)
+	err = eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
+		page, err := r.clusters.OpenMCPV1alpha1().AccessRequests(root.Name).List(ctx, options)
+		if err != nil {
+			return "", err
+		}
+		for i := range page.Items {
+			root.Add(hubtree.AccessRequest(&page.Items[i]))
+		}
+		return page.Continue, nil
+	})
+	root.Add(hubtree.ManagedNamespaces(c, root.State)...)
+	return notSeen(root, "the access requests", err)
+}

@@ -1,0 +1,143 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubtree
+
+import (
+	"slices"
+	"strings"
+)
+
+const (
+	// mostAlike is how many children that are not healthy, and alike, are opened.
+	mostAlike = 3
+	// mostNames is how many names are shown of a group.
+	mostNames = 3
+)
+
+// Fold leaves what a reader looks for: what is healthy is closed, and grouped if there is more than one of a kind; of what is
+// not healthy and alike, the first few are open. The kinds stay in their order, and what is worst comes first in each.
+func Fold(n *Node) *Node {
+	folded := *n
+	folded.Children = nil
+	if n.Worst() == Healthy {
+		folded.Conditions = nil
+	}
+	var kinds []string
+	of := map[string][]*Node{}
+	for _, c := range n.Children {
+		if n.Reason == ReasonStale && c.Reason == ReasonStale {
+			continue // the parent says it
+		}
+		if of[c.Kind] == nil {
+			kinds = append(kinds, c.Kind)
+		}
+		of[c.Kind] = append(of[c.Kind], c)
+	}
+	for _, kind := range kinds {
+		folded.Children = append(folded.Children, foldKind(of[kind])...)
+	}
+	return &folded
+}
+
+func foldKind(nodes []*Node) (shown []*Node) {
+	healthy := &Node{}
+	var bad []*Node
+	for _, n := range nodes {
+		if n.Worst() == Healthy {
+			healthy.join(n)
+		} else {
+			bad = append(bad, n)
+		}
+	}
+	slices.SortStableFunc(bad, func(a, b *Node) int { return badness(b.Worst()) - badness(a.Worst()) })
+	seen, rest := map[string]int{}, map[string]*Node{}
+	for _, n := range bad {
+		folded := Fold(n)
+		like := folded.likeness(false)
+		seen[like]++
+		if seen[like] <= mostAlike {
+			shown = append(shown, folded)
+			continue
+		}
+		if rest[like] == nil {
+			rest[like] = &Node{more: true}
+			shown = append(shown, rest[like])
+		}
+		rest[like].join(folded)
+	}
+	if healthy.of > 0 {
+		shown = append(shown, healthy)
+	}
+	for _, n := range shown {
+		n.single()
+	}
+	return shown
+}
+
+// join makes a node one of a group. The first of them gives the group its kind, state and reason.
+func (n *Node) join(one *Node) {
+	if n.of == 0 {
+		more := n.more
+		*n = *one
+		n.more, n.names, n.of = more, slices.Clone(one.names), 0
+		n.Conditions = nil
+		if one.Worst() == Healthy {
+			n.Children = nil
+		}
+	} else {
+		n.Message, n.Since, n.Children, n.Unseen = "", nil, nil, nil
+		if one.Worst() != n.Worst() || one.Reason != n.Reason {
+			n.Reason = ""
+		}
+	}
+	if one.of > 0 {
+		n.of += one.of
+	} else {
+		n.of++
+		n.names = append(n.names, one.Name)
+	}
+	if len(n.names) > mostNames {
+		n.names = n.names[:mostNames]
+	}
+}
+
+// single makes a group with one member the member itself.
+func (n *Node) single() {
+	if n.of == 1 {
+		n.of, n.names, n.more = 0, nil, false
+	}
+}
+
+// Close is Fold for one of many: nothing is kept of what belongs to a healthy one.
+func Close(n *Node) *Node {
+	n = Fold(n)
+	if n.Worst() == Healthy {
+		n.Children = nil
+	}
+	return n
+}
+
+// likeness is the same for nodes that say the same, of whatever object. What they say in words may differ.
+func (n *Node) likeness(named bool) string {
+	var b strings.Builder
+	n.writeLikeness(&b, named)
+	return b.String()
+}
+
+func (n *Node) writeLikeness(b *strings.Builder, named bool) {
+	b.WriteString(n.Kind + "|" + string(n.State) + "|" + n.Reason + "|")
+	if named {
+		b.WriteString(n.Namespace + "/" + n.Name)
+	}
+	b.WriteString("(")
+	for _, c := range n.Children {
+		// In the namespace of each cluster the names are the same.
+		if c.of == 0 {
+			(&Node{Kind: c.Kind, Name: c.Name, State: c.State, Reason: c.Reason, Children: c.Children}).writeLikeness(b, true)
+		} else {
+			b.WriteString(c.Kind + "|" + string(c.State))
+		}
+	}
+	b.WriteString(")")
+}

@@ -1,0 +1,178 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubtree
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// ClusterUse is what is kept of a cluster to compare it with others: as little as that takes, since there may be many.
+type ClusterUse struct {
+	Name      string `json:"name"`
+	State     State  `json:"state"`
+	Reason    string `json:"reason,omitempty"`
+	Accepted  bool   `json:"accepted"`
+	Available string `json:"available"`
+	// Renewed is when the agent was last heard of, nil if that is not known.
+	Renewed *metav1.Time `json:"renewed,omitempty"`
+	// CPU and Memory are what workloads can use, nil if the agent has not told of it.
+	CPU    *resource.Quantity `json:"cpu,omitempty"`
+	Memory *resource.Quantity `json:"memory,omitempty"`
+	// Works is how many there are on the cluster, nil if the user may not see them.
+	Works      *int   `json:"works,omitempty"`
+	Kubernetes string `json:"kubernetesVersion,omitempty"`
+	// Clock and Certificate are the status of the conditions of these, Waits that a certificate request waits for an admin.
+	Clock       string `json:"clockSynced"`
+	Certificate string `json:"certificateRotated"`
+	Waits       bool   `json:"requestWaits"`
+}
+
+// UseOf takes from a cluster what is compared.
+func UseOf(c *clusterv1.ManagedCluster) *ClusterUse {
+	n := Cluster(c)
+	status := func(conditionType string) string {
+		if have := meta.FindStatusCondition(c.Status.Conditions, conditionType); have != nil {
+			return string(have.Status)
+		}
+		return string(metav1.ConditionUnknown)
+	}
+	use := &ClusterUse{Name: c.Name, State: n.State, Reason: n.Reason, Accepted: c.Spec.HubAcceptsClient,
+		Available: status(registration.ConditionAvailable), Kubernetes: c.Status.Version.Kubernetes,
+		Clock: status(registration.ConditionClockSynced), Certificate: status(registration.ConditionCertificateRotated),
+		Waits: meta.IsStatusConditionTrue(c.Status.Conditions, registration.ConditionRequestWaits)}
+	if q, ok := c.Status.Allocatable["cpu"]; ok {
+		use.CPU = &q
+	}
+	if q, ok := c.Status.Allocatable["memory"]; ok {
+		use.Memory = &q
+	}
+	return use
+}
+
+// UseOfMember is what members of sets tell of a cluster: its state, and no more than that.
+func UseOfMember(m *viewv1alpha1.ClusterSetMember) *ClusterUse {
+	n := Member(m)
+	return &ClusterUse{Name: n.Name, State: n.State, Reason: n.Reason, Accepted: m.Status.Accepted, Available: string(cmp.Or(m.Status.Available, metav1.ConditionUnknown)),
+		Kubernetes: m.Status.KubernetesVersion, Clock: string(metav1.ConditionUnknown), Certificate: string(metav1.ConditionUnknown)}
+}
+
+// Age is how long ago the agent was last heard of, and whether that is known.
+func (u *ClusterUse) Age(now time.Time) (time.Duration, bool) {
+	if u.Renewed == nil {
+		return 0, false
+	}
+	return now.Sub(u.Renewed.Time), true
+}
+
+// clusterOrders compare clusters: those that a reader looks for come first. What is not known comes before what is, or after it.
+var clusterOrders = map[string]func(a, b *ClusterUse) int{
+	"name": func(*ClusterUse, *ClusterUse) int { return 0 },
+	"lease": func(a, b *ClusterUse) int {
+		return missing(a.Renewed, b.Renewed, -1, func(x, y *metav1.Time) int { return x.Compare(y.Time) })
+	},
+	"cpu": func(a, b *ClusterUse) int {
+		return missing(a.CPU, b.CPU, 1, func(x, y *resource.Quantity) int { return y.Cmp(*x) })
+	},
+	"memory": func(a, b *ClusterUse) int {
+		return missing(a.Memory, b.Memory, 1, func(x, y *resource.Quantity) int { return y.Cmp(*x) })
+	},
+	"works": func(a, b *ClusterUse) int {
+		return missing(a.Works, b.Works, 1, func(x, y *int) int { return cmp.Compare(*y, *x) })
+	},
+	"state": func(a, b *ClusterUse) int { return badness(b.State) - badness(a.State) },
+	"version": func(a, b *ClusterUse) int {
+		return strings.Compare(a.Kubernetes, b.Kubernetes)
+	},
+}
+
+// missing compares what may be nil: nil comes first if its place is -1, and last if it is 1.
+func missing[T any](a, b *T, place int, compare func(a, b *T) int) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return place
+	case b == nil:
+		return -place
+	}
+	return compare(a, b)
+}
+
+// ClusterOrders are the names of the orders of clusters.
+func ClusterOrders() []string { return slices.Sorted(maps.Keys(clusterOrders)) }
+
+// SortClusters puts clusters into an order, those that are equal by name, and keeps at most so many of them; all if that is 0.
+func SortClusters(all []*ClusterUse, order string, most int) ([]*ClusterUse, error) {
+	compare := clusterOrders[order]
+	if compare == nil {
+		return nil, fmt.Errorf("there is no order %q: it must be one of %s", order, strings.Join(ClusterOrders(), ", "))
+	}
+	slices.SortFunc(all, func(a, b *ClusterUse) int { return cmp.Or(compare(a, b), strings.Compare(a.Name, b.Name)) })
+	return cut(all, most), nil
+}
+
+func cut[T any](all []T, most int) []T {
+	if most > 0 && len(all) > most {
+		return all[:most]
+	}
+	return all
+}
+
+// SetUse counts the members of a set.
+type SetUse struct {
+	Name    string `json:"name"`
+	Members int    `json:"members"`
+	// The members by their state.
+	Available    int `json:"available"`
+	NotAvailable int `json:"notAvailable"`
+	Unknown      int `json:"unknown"`
+	Waiting      int `json:"waiting"`
+}
+
+// Count counts a member.
+func (u *SetUse) Count(m *viewv1alpha1.ClusterSetMember) {
+	u.Members++
+	switch Member(m).State {
+	case Healthy:
+		u.Available++
+	case Unhealthy:
+		u.NotAvailable++
+	case Progressing:
+		u.Waiting++
+	default:
+		u.Unknown++
+	}
+}
+
+var setOrders = map[string]func(a, b *SetUse) int{
+	"name":    func(*SetUse, *SetUse) int { return 0 },
+	"members": func(a, b *SetUse) int { return cmp.Compare(b.Members, a.Members) },
+	"missing": func(a, b *SetUse) int { return cmp.Compare(b.Members-b.Available, a.Members-a.Available) },
+}
+
+// SetOrders are the names of the orders of sets.
+func SetOrders() []string { return slices.Sorted(maps.Keys(setOrders)) }
+
+// SortSets is SortClusters for sets.
+func SortSets(all []*SetUse, order string, most int) ([]*SetUse, error) {
+	compare := setOrders[order]
+	if compare == nil {
+		return nil, fmt.Errorf("there is no order %q: it must be one of %s", order, strings.Join(SetOrders(), ", "))
+	}
+	slices.SortFunc(all, func(a, b *SetUse) int { return cmp.Or(compare(a, b), strings.Compare(a.Name, b.Name)) })
+	return cut(all, most), nil
+}

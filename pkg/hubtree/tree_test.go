@@ -1,0 +1,274 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubtree
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+
+func condition(conditionType string, status metav1.ConditionStatus, generation int64) metav1.Condition {
+	return metav1.Condition{Type: conditionType, Status: status, Reason: conditionType + string(status), Message: "it says so", ObservedGeneration: generation,
+		LastTransitionTime: ago(5 * time.Minute)}
+}
+
+func member(cluster string, available metav1.ConditionStatus) *viewv1alpha1.ClusterSetMember {
+	return &viewv1alpha1.ClusterSetMember{Spec: viewv1alpha1.ClusterSetMemberSpec{ClusterSet: "s", Cluster: cluster},
+		Status: viewv1alpha1.ClusterSetMemberStatus{Accepted: true, Joined: metav1.ConditionTrue, Available: available}}
+}
+
+func work(generation int64, applied, available metav1.ConditionStatus, manifests ...metav1.ConditionStatus) *workv1.ManifestWork {
+	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "web", Generation: 2}}
+	w.Status.Conditions = []metav1.Condition{condition(workv1.WorkApplied, applied, generation), condition(workv1.WorkAvailable, available, generation)}
+	for i, status := range manifests {
+		w.Status.ResourceStatus.Manifests = append(w.Status.ResourceStatus.Manifests, workv1.ManifestCondition{
+			ResourceMeta: workv1.ManifestResourceMeta{Kind: "ConfigMap", Namespace: "web", Name: fmt.Sprint("m", i)},
+			Conditions:   []metav1.Condition{condition(workv1.ManifestApplied, metav1.ConditionTrue, 0), condition(workv1.ManifestAvailable, status, 0)}})
+	}
+	return w
+}
+
+// TestStates is the table of what is taken for healthy. Unknown is not green.
+func TestStates(t *testing.T) {
+	cluster := func(change func(*clusterv1.ManagedCluster)) *Node {
+		c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}
+		c.Status.Conditions = []metav1.Condition{condition(registration.ConditionJoined, metav1.ConditionTrue, 0), condition(registration.ConditionAvailable, metav1.ConditionTrue, 0)}
+		change(c)
+		return Cluster(c)
+	}
+	available := func(status metav1.ConditionStatus) *Node {
+		return cluster(func(c *clusterv1.ManagedCluster) {
+			c.Status.Conditions[1] = condition(registration.ConditionAvailable, status, 0)
+		})
+	}
+	deleted := ago(time.Minute)
+	request := func(phase string, generation int64) *Node {
+		r := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+		r.Status.Phase, r.Status.ObservedGeneration = phase, generation
+		r.Status.Conditions = []metav1.Condition{condition("AccessReady", metav1.ConditionFalse, 0)}
+		return AccessRequest(r)
+	}
+	placement := func(conditions ...metav1.Condition) *Node {
+		return Placement(&v1beta1.Placement{Status: v1beta1.PlacementStatus{Conditions: conditions}})
+	}
+	replicas := func(degraded int, conditions ...metav1.Condition) *Node {
+		r := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+		r.Status.Conditions, r.Status.Summary.Degraded = conditions, degraded
+		return ReplicaSet(r)
+	}
+	with := func(w *workv1.ManifestWork, conditionType string) *workv1.ManifestWork {
+		w.Status.Conditions = append(w.Status.Conditions, condition(conditionType, metav1.ConditionTrue, 2))
+		return w
+	}
+	unaccepted := member("c", metav1.ConditionTrue)
+	unaccepted.Status.Accepted = false
+	unjoined := member("c", metav1.ConditionUnknown)
+	unjoined.Status.Joined = metav1.ConditionFalse
+	for name, test := range map[string]struct {
+		node   *Node
+		state  State
+		reason string
+	}{
+		"a member that is available":      {Member(member("c", metav1.ConditionTrue)), Healthy, ""},
+		"a member that is not":            {Member(member("c", metav1.ConditionFalse)), Unhealthy, ""},
+		"a member of which nothing known": {Member(member("c", "")), Unknown, ""},
+		"a member that is not accepted":   {Member(unaccepted), Progressing, ReasonNotAccepted},
+		"a member that has not joined":    {Member(unjoined), Progressing, ReasonNotJoined},
+
+		"a cluster that is available":     {available(metav1.ConditionTrue), Healthy, "ManagedClusterConditionAvailableTrue"},
+		"a cluster that is not":           {available(metav1.ConditionFalse), Unhealthy, "ManagedClusterConditionAvailableFalse"},
+		"a cluster that is silent":        {available(metav1.ConditionUnknown), Unknown, "ManagedClusterConditionAvailableUnknown"},
+		"a cluster without the condition": {cluster(func(c *clusterv1.ManagedCluster) { c.Status.Conditions = c.Status.Conditions[:1] }), Unknown, ReasonNotTold},
+		"a cluster that has not joined":   {cluster(func(c *clusterv1.ManagedCluster) { c.Status.Conditions = c.Status.Conditions[1:] }), Progressing, ReasonNotJoined},
+		"a cluster that is denied":        {cluster(func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false }), Progressing, ReasonNotAccepted},
+		"a cluster that is deleted":       {cluster(func(c *clusterv1.ManagedCluster) { c.DeletionTimestamp = &deleted }), Progressing, ReasonDeleting},
+
+		"a work that is available":             {Work(work(2, "True", "True", "True"), Healthy), Healthy, "AppliedTrue"},
+		"a work that is not applied":           {Work(work(2, "False", "True"), Healthy), Unhealthy, "AppliedFalse"},
+		"a work that is not available":         {Work(work(2, "True", "False"), Healthy), Unhealthy, "AvailableFalse"},
+		"a work of an earlier spec":            {Work(work(1, "True", "True", "True"), Healthy), Unknown, ReasonNotTold},
+		"a work that nothing is told of":       {Work(&workv1.ManifestWork{}, Healthy), Unknown, ReasonNotTold},
+		"a work on a cluster that is silent":   {Work(work(2, "True", "True", "True"), Unknown), Unknown, ReasonStale},
+		"a work on a cluster that is not well": {Work(work(2, "True", "True", "True"), Unhealthy), Unknown, ReasonStale},
+		"a work that fails on a silent one":    {Work(work(2, "False", "True"), Unknown), Unhealthy, "AppliedFalse"},
+		"a work that is degraded":              {Work(with(work(2, "True", "True"), workv1.WorkDegraded), Healthy), Unhealthy, "DegradedTrue"},
+		"a work that goes on":                  {Work(with(work(2, "True", "True"), workv1.WorkProgressing), Healthy), Progressing, "ProgressingTrue"},
+		"a work that is deleted":               {Work(&workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &deleted}}, Healthy), Progressing, ReasonDeleting},
+
+		"a request that is granted":           {request(v1alpha1.REQUEST_GRANTED, 2), Healthy, "Granted"},
+		"a request that was, and was changed": {request(v1alpha1.REQUEST_GRANTED, 1), Progressing, "AccessReadyFalse"},
+		"a request that is denied":            {request(v1alpha1.REQUEST_DENIED, 2), Unhealthy, "AccessReadyFalse"},
+		"a request that waits":                {request("", 0), Progressing, "AccessReadyFalse"},
+
+		"a placement that is satisfied":      {placement(condition(v1beta1.PlacementConditionSatisfied, "True", 0)), Healthy, "PlacementSatisfiedTrue"},
+		"a placement that is not":            {placement(condition(v1beta1.PlacementConditionSatisfied, "False", 0)), Unhealthy, "PlacementSatisfiedFalse"},
+		"a placement that cannot be":         {placement(condition(v1beta1.PlacementConditionSatisfied, "True", 0), condition(v1beta1.PlacementConditionMisconfigured, "True", 0)), Unhealthy, "PlacementMisconfiguredTrue"},
+		"a placement that is not looked at":  {placement(), Unknown, ReasonNotTold},
+		"a chosen cluster that is not shown": {Chosen("c", "0", nil), Unknown, ReasonNotSeen},
+
+		"a replica set that is rolled out": {replicas(0, condition("PlacementVerified", "True", 2), condition("PlacementRolledOut", "True", 2), condition("ManifestworkApplied", "True", 2)), Healthy, "ManifestworkAppliedTrue"},
+		"a replica set on its way":         {replicas(0, condition("PlacementVerified", "True", 2), condition("PlacementRolledOut", "False", 2), condition("ManifestworkApplied", "False", 2)), Progressing, "PlacementRolledOutFalse"},
+		"a replica set that is degraded":   {replicas(1, condition("PlacementVerified", "True", 2), condition("PlacementRolledOut", "False", 2), condition("ManifestworkApplied", "False", 2)), Unhealthy, "PlacementRolledOutFalse"},
+		"a replica set without placement":  {replicas(0, condition("PlacementVerified", "False", 2)), Unhealthy, "PlacementVerifiedFalse"},
+		"a replica set that was changed":   {replicas(0, condition("PlacementVerified", "True", 1)), Unknown, ReasonNotTold},
+
+		"a namespace that is not there": {Namespace("c", nil), Unhealthy, ReasonNotFound},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.node.State != test.state || test.node.Reason != test.reason {
+				t.Errorf("it is %s (%s), want %s (%s)", test.node.State, test.node.Reason, test.state, test.reason)
+			}
+		})
+	}
+}
+
+// TestLease is how old a sign of life may be.
+func TestLease(t *testing.T) {
+	for name, test := range map[string]struct {
+		every int32
+		age   time.Duration
+		want  State
+	}{
+		"young":               {60, 10 * time.Second, Healthy},
+		"as old as it may be": {60, 5 * time.Minute, Healthy},
+		"too old":             {60, 5*time.Minute + time.Second, Unknown},
+		"of a slow agent":     {600, 40 * time.Minute, Healthy},
+		"by default":          {0, 6 * time.Minute, Unknown},
+	} {
+		lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now.Add(-test.age)}}}
+		c := &clusterv1.ManagedCluster{Spec: clusterv1.ManagedClusterSpec{LeaseDurationSeconds: test.every}}
+		if got := Lease(c, lease, now).State; got != test.want {
+			t.Errorf("%s: it is %s, want %s", name, got, test.want)
+		}
+	}
+	if got := Lease(&clusterv1.ManagedCluster{}, &coordinationv1.Lease{}, now).State; got != Unknown {
+		t.Errorf("a lease that was never renewed is %s", got)
+	}
+}
+
+func printed(n *Node) string {
+	rows, unseen := n.Rows(now)
+	var b strings.Builder
+	for _, r := range rows {
+		fmt.Fprintln(&b, strings.TrimRight(strings.Join([]string{r.Name, string(r.State), r.Reason, r.Since}, " | "), " |"))
+	}
+	for _, u := range unseen {
+		fmt.Fprintln(&b, "Not seen:", u)
+	}
+	return b.String()
+}
+
+// fleet is a set: 40 clusters that are available, with a work on the first; one on which a manifest fails; and some that are silent.
+func fleet(silent int) *Node {
+	root := &Node{Kind: KindSet, Name: "s", State: Healthy, Unseen: []string{"the works on 2 clusters"}}
+	for i := range 40 {
+		c := Member(member(fmt.Sprintf("c%02d", i), metav1.ConditionTrue))
+		if i == 0 {
+			c.Add(Work(work(2, "True", "True", "True", "True"), c.State))
+		}
+		root.Add(c)
+	}
+	failing := Member(member("failing", metav1.ConditionTrue))
+	failing.Add(Work(work(2, "True", "False", "True", "False", "True"), failing.State), Work(work(2, "True", "True", "True"), failing.State))
+	root.Add(failing)
+	for i := range silent {
+		c := Member(member(fmt.Sprint("silent", i), metav1.ConditionUnknown))
+		c.Add(Work(work(2, "True", "True", "True", "True"), c.State))
+		root.Add(c)
+	}
+	return root
+}
+
+func TestFold_OpensOnlyWhatDiffers(t *testing.T) {
+	root := fleet(5)
+	want := `ManagedClusterSet/s | Healthy
+├─ManagedCluster/failing | Healthy
+│ ├─ManifestWork/web | Unhealthy | AvailableFalse | 5m
+│ │ ├─Manifest/ConfigMap web/m1 | Unhealthy | AvailableFalse | 5m
+│ │ └─2 manifests available: ConfigMap web/m0, ConfigMap web/m2 | Healthy | AvailableTrue
+│ └─ManifestWork/web | Healthy | AppliedTrue | 5m
+├─ManagedCluster/silent0 | Unknown
+│ └─ManifestWork/web | Unknown | Stale | 5m
+├─ManagedCluster/silent1 | Unknown
+│ └─ManifestWork/web | Unknown | Stale | 5m
+├─ManagedCluster/silent2 | Unknown
+│ └─ManifestWork/web | Unknown | Stale | 5m
+├─2 more clusters: silent3, silent4 | Unknown
+└─40 clusters available: c00, c01, c02, … | Healthy
+Not seen: the works on 2 clusters
+`
+	if got := printed(Fold(root)); got != want {
+		t.Errorf("it is\n%s\nwant\n%s", got, want)
+	}
+	// What is folded page by page as it is read comes to the same.
+	for _, c := range root.Children {
+		for i := range c.Children {
+			c.Children[i] = Close(c.Children[i])
+		}
+	}
+	if got := printed(Fold(root)); got != want {
+		t.Errorf("of works that were closed it is\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestFold_KeepsOneThatIsAlone(t *testing.T) {
+	for silent, want := range map[int]string{4: "ManagedCluster/silent3 | Unknown\n│ └─ManifestWork/web | Unknown | Stale | 5m", 3: "ManagedCluster/silent2"} {
+		got := printed(Fold(fleet(silent)))
+		if !strings.Contains(got, want) || strings.Contains(got, " more ") {
+			t.Errorf("of %d it is\n%s", silent, got)
+		}
+	}
+}
+
+// TestFold_ChangesNothing: what is printed for programs is the same before and after.
+func TestFold_ChangesNothing(t *testing.T) {
+	root := fleet(5)
+	before, _ := json.Marshal(root)
+	Fold(root)
+	if after, _ := json.Marshal(root); string(before) != string(after) {
+		t.Error("the tree has changed")
+	}
+	if rows, _ := root.Rows(now); len(rows) != 1+40+1+2+1+2+3+1+5*(1+1+2) {
+		t.Errorf("there are %d lines of the whole tree:\n%s", len(rows), printed(root))
+	}
+}
+
+// TestFold_NeverHidesWhatFails puts a fault somewhere, and looks for its name.
+func TestFold_NeverHidesWhatFails(t *testing.T) {
+	for _, kind := range []string{KindCluster, KindWork, KindManifest, KindNamespace, KindManagedNamespace, KindAccessRequest, KindReplicaSet, KindCondition, KindLease} {
+		for depth := range 4 {
+			root := &Node{Kind: KindSet, Name: "s", State: Healthy}
+			at := root
+			for d := range depth {
+				for i := range 3 {
+					at.Add(&Node{Kind: KindCluster, Name: fmt.Sprint("c", d, i), State: Healthy})
+				}
+				at = at.Children[1]
+			}
+			at.Add(&Node{Kind: kind, Name: "other", State: Healthy}, &Node{Kind: kind, Name: "faulty", State: Unhealthy, Reason: "Broken"},
+				&Node{Kind: kind, Name: "third", State: Healthy})
+			if got := printed(Fold(root)); !strings.Contains(got, "faulty | Unhealthy | Broken") {
+				t.Errorf("a fault of a %s at depth %d is hidden:\n%s", kind, depth, got)
+			}
+		}
+	}
+}
