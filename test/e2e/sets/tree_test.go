@@ -59,7 +59,7 @@ func TestTree_ShowsWhatAUserMaySee(t *testing.T) {
 	if strings.Contains(tree, "Not seen") {
 		t.Errorf("an admin is not shown all:\n%s", tree)
 	}
-	harness.Contains(t, admin.Must(t, "tree", "cluster", names[0]), "Condition/", "Namespace/"+names[0], "ManagedClusterSet/"+set, "ManifestWork/web")
+	harness.Contains(t, admin.Must(t, "tree", "cluster", names[0]), "Condition/", "Namespace/"+names[0], "3 sets: default, ", set, "ManifestWork/web")
 	harness.Contains(t, admin.Must(t, "top", "clusters", "--limit=0"), names[0], names[2])
 	harness.Contains(t, admin.Must(t, "top", "agents", "--limit=0"), names[0])
 
