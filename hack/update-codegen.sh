@@ -58,3 +58,4 @@ version=$(cd hack/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/con
 
 go run ./hack/reference
 (cd hack/ui && go run . --schema "$schema" --web "$root/pkg/ui/web" --out "$root/pkg/ui/assets")
+go run ./hack/dashboard artifacts/monitoring/dashboard.json

@@ -78,7 +78,7 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 		group("explain", "Show why a placement chooses what it chooses", g.newExplainPlacementCommand()),
 		group("create", "Make a set of clusters, a placement or a work", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand(), g.newCreateWorkCommand()),
 		g.newWorkCommand(), g.newRolloutCommand(), g.newDeployCheckCommand(),
-		g.newWhyCommand(), g.newDoctorCommand(), g.newTreeCommand(), g.newTopCommand(), g.newUICommand(),
+		g.newWhyCommand(), g.newDoctorCommand(), g.newTreeCommand(), g.newTopCommand(),
 		group("delete", "Delete a set or a work, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand(), g.newDeleteWorkCommand()))
 	cmd.AddCommand(g.newBindCommands()...)
 	cmd.AddCommand(g.newGrantCommands()...)
