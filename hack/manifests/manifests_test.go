@@ -204,8 +204,13 @@ func TestFindings(t *testing.T) {
 		"no PodDisruptionBudget":        without(func(o runtime.Object) bool { _, is := o.(*policyv1.PodDisruptionBudget); return is }),
 		"no NetworkPolicy says":         without(func(o runtime.Object) bool { _, is := o.(*networkingv1.NetworkPolicy); return is }),
 		"which no Service leads to":     without(func(o runtime.Object) bool { _, is := o.(*corev1.Service); return is }),
-		"which no NetworkPolicy opens":  policies(func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = nil }),
-		"opens all ports":               policies(func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = make([]networkingv1.NetworkPolicyIngressRule, 1) }),
+		"opens the port 8443, which no Service": func(objects []runtime.Object) []runtime.Object {
+			c := &of(objects, "hub-controller-manager").Spec.Template.Spec.Containers[0]
+			c.Args = slices.DeleteFunc(c.Args, func(arg string) bool { return arg == "--metrics-secure" })
+			return objects
+		},
+		"which no NetworkPolicy opens": policies(func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = nil }),
+		"opens all ports":              policies(func(p *networkingv1.NetworkPolicy) { p.Spec.Ingress = make([]networkingv1.NetworkPolicyIngressRule, 1) }),
 		"opens the port 22, which": policies(func(p *networkingv1.NetworkPolicy) {
 			port := intstr.FromInt32(22)
 			p.Spec.Ingress = append(p.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{Ports: []networkingv1.NetworkPolicyPort{{Port: &port}}})

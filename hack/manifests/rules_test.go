@@ -6,6 +6,7 @@ package manifests
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -102,7 +103,7 @@ func protected(d *appsv1.Deployment, objects []runtime.Object) bool {
 	})
 }
 
-// ofNetwork wants a rule on who may reach the pods, by which nothing is let in but to the ports of Services.
+// ofNetwork wants a rule on who may reach the pods, by which nothing is let in but to the ports of Services, and to metrics that ask for credentials.
 func ofNetwork(d *appsv1.Deployment, objects []runtime.Object) (found []string) {
 	served := map[string]bool{}
 	for _, o := range objects {
@@ -112,6 +113,13 @@ func ofNetwork(d *appsv1.Deployment, objects []runtime.Object) (found []string) 
 		}
 		for _, port := range s.Spec.Ports {
 			served[port.TargetPort.String()] = true
+		}
+	}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		for _, port := range c.Ports {
+			if port.Name == "metrics" && slices.Contains(c.Args, "--metrics-secure") {
+				served[strconv.Itoa(int(port.ContainerPort))] = true
+			}
 		}
 	}
 	opened, limited := map[string]bool{}, false

@@ -67,9 +67,9 @@ type Options struct {
 	// Operator is for the controllers of hub-operator, if they run in this process.
 	Operator *operator.Options
 
-	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
-	HealthAddress  string
-	MetricsAddress string
+	// HealthAddress is host:port of plain HTTP; "0" turns it off.
+	HealthAddress string
+	Metrics       command.Metrics
 
 	FeatureGate featuregate.MutableVersionedFeatureGate
 	Logs        *logsapi.LoggingConfiguration
@@ -98,7 +98,7 @@ func NewOptions() *Options {
 		Access:         newAccessOptions(),
 		Operator:       operator.NewOptions(),
 		HealthAddress:  "127.0.0.1:8081",
-		MetricsAddress: "127.0.0.1:8080",
+		Metrics:        command.Metrics{Address: "127.0.0.1:8080"},
 		FeatureGate:    gate,
 		Logs:           logsapi.NewLoggingConfiguration(),
 	}
@@ -141,8 +141,7 @@ func (o *Options) runs(controllers string) bool {
 func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
-	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress,
-		"Address of /metrics, plain HTTP without authentication. Port 0 is any free port, the address 0 is none.")
+	o.Metrics.AddFlags(fs)
 }
 
 // Validate returns every error of the flags at once.
@@ -168,6 +167,7 @@ func (o *Options) Validate() error {
 	if o.LeaderElection.Enabled {
 		errs = append(errs, o.LeaderElection.Validate()...)
 	}
+	errs = append(errs, o.Metrics.Validate()...)
 	errs = append(errs, o.Registration.validate(o.FeatureGate.Enabled(ManagedClusterAutoApproval))...)
 	errs = append(errs, o.Access.validate()...)
 	if slices.ContainsFunc(ofOperator, o.runs) {

@@ -142,7 +142,7 @@ func TestRun_WritesNoStatusBeforeTheMembersAreKnown(t *testing.T) {
 	}, o.Kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	o.HealthAddress, o.MetricsAddress, o.LeaderElection.Enabled = "127.0.0.1:0", "0", false
+	o.HealthAddress, o.Metrics.Address, o.LeaderElection.Enabled = "127.0.0.1:0", "0", false
 	o.Controllers = setsAndAccess
 	if err := o.FeatureGate.Set("DefaultClusterSet=false"); err != nil {
 		t.Fatal(err)

@@ -156,7 +156,7 @@ func TestValidate_OfRegistrationIsOneClearError(t *testing.T) {
 // The hub may be away when the process starts: it waits, and does not end.
 func TestManager_IsAssembledWhileTheHubIsAway(t *testing.T) {
 	o := NewOptions()
-	o.HealthAddress, o.MetricsAddress, o.LeaderElection.Enabled = "0", "0", false
+	o.HealthAddress, o.Metrics.Address, o.LeaderElection.Enabled = "0", "0", false
 	// Nothing listens on this port.
 	if _, err := ctrlmanager.New(&rest.Config{Host: "https://127.0.0.1:1"}, o.managerOptions()); err != nil {
 		t.Error(err)

@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
@@ -127,7 +126,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 			DefaultTransform:            manifestworkreplicaset.ForCache, // and for other kinds that of all programs
 			ByObject:                    ofClusters(),
 		},
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		Metrics:                       o.Metrics.Options(),
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection.Enabled,
 		LeaderElectionID:              o.LeaderElection.Name,

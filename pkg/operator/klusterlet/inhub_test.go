@@ -89,7 +89,7 @@ func TestProcess_OfAHubThatIsAManagementCluster(t *testing.T) {
 	}
 	o := manager.NewOptions()
 	o.Flags() // which have the defaults of the controllers
-	o.Kubeconfig, o.HealthAddress, o.MetricsAddress = filepath.Join(t.TempDir(), "kubeconfig"), "0", "0"
+	o.Kubeconfig, o.HealthAddress, o.Metrics.Address = filepath.Join(t.TempDir(), "kubeconfig"), "0", "0"
 	o.Controllers = []string{"klusterlets", "clustermanagers"}
 	if err := errors.Join(os.WriteFile(o.Kubeconfig, kubeconfig, 0o600), o.Validate()); err != nil {
 		t.Fatal(err)

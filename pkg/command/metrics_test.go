@@ -1,0 +1,39 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+// What asks for no credentials is for this machine alone.
+func TestMetrics_AreNotForAllWhoReachThem(t *testing.T) {
+	for name, test := range map[string]struct {
+		metrics Metrics
+		want    string
+	}{
+		"none":                  {metrics: Metrics{Address: "0"}},
+		"on loopback":           {metrics: Metrics{Address: "127.0.0.1:8080"}},
+		"on the other loopback": {metrics: Metrics{Address: "[::1]:0"}},
+		"by name":               {metrics: Metrics{Address: "localhost:8080"}},
+		"with credentials":      {metrics: Metrics{Address: ":8443", Secure: true}},
+		"for all":               {metrics: Metrics{Address: ":8080"}, want: "--metrics-bind-address is :8080, which others can reach"},
+		"on any address":        {metrics: Metrics{Address: "0.0.0.0:8080"}, want: "--metrics-bind-address is 0.0.0.0:8080"},
+		"on that of a machine":  {metrics: Metrics{Address: "10.0.0.1:8080"}, want: "set --metrics-secure"},
+		"by another name":       {metrics: Metrics{Address: "localhost.example:8080"}, want: "set --metrics-secure"},
+		"no address":            {metrics: Metrics{Address: "8080"}, want: "must be host:port"},
+		"no certificate there":  {metrics: Metrics{Address: ":8443", Secure: true, CertDir: "missing"}, want: "--metrics-cert-dir: "},
+		"a certificate for none": {metrics: Metrics{Address: "127.0.0.1:1", CertDir: "missing"},
+			want: "--metrics-cert-dir needs --metrics-secure"},
+	} {
+		errs := test.metrics.Validate()
+		if test.want == "" && len(errs) > 0 || test.want != "" && (len(errs) == 0 || !strings.Contains(errs[0].Error(), test.want)) {
+			t.Errorf("%s: %v, want %q", name, errs, test.want)
+		}
+		if o := test.metrics.Options(); o.SecureServing != test.metrics.Secure || (o.FilterProvider != nil) != test.metrics.Secure {
+			t.Errorf("%s: it is served with %+v", name, o)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// The module that has the CustomResourceDefinitions of prometheus-operator, and what its content adds up to.
+const (
+	operatorModule = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
+	operatorSum    = "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s="
+)
+
+// TestMonitors_AreWhatPrometheusOperatorTakes: a real server knows every field, and says so of one that it does not know.
+func TestMonitors_AreWhatPrometheusOperatorTakes(t *testing.T) {
+	h := harness.Hub(t)
+	// Into the cache of modules, of no go.mod: it is 4 MB, of which three files are needed.
+	download := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", operatorModule)
+	download.Dir = t.TempDir()
+	var module struct{ Dir, Sum, Error string }
+	if err := json.Unmarshal(harness.Must(download.Output())(t), &module); err != nil || module.Error != "" || module.Sum != operatorSum {
+		t.Fatalf("%s: %v, %+v, want the sum %s", operatorModule, err, module, operatorSum)
+	}
+	crds := filepath.Join(module.Dir, "example", "prometheus-operator-crd", "monitoring.coreos.com_")
+	kubectl := func(args ...string) (string, error) {
+		out, err := h.Kubectl(t.Context(), args...).CombinedOutput()
+		return string(out), err
+	}
+	kinds := []string{"prometheusrules", "podmonitors", "servicemonitors"}
+	for _, kind := range kinds {
+		if out, err := kubectl("apply", "--server-side", "-f", crds+kind+".yaml"); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		t.Cleanup(func() { _ = h.Kubectl(context.Background(), "delete", "crd", kind+".monitoring.coreos.com").Run() })
+		harness.Eventually(t, kind+" are served", func(context.Context) (bool, error) {
+			out, err := kubectl("get", kind+".monitoring.coreos.com", "--all-namespaces")
+			return harness.Holds(err == nil, out)
+		})
+	}
+	for _, name := range []string{"rules.yaml", "monitors.yaml"} {
+		file := filepath.Join(harness.Root, "artifacts", "monitoring", name)
+		if out, err := kubectl("apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
+			t.Errorf("%s: %v: %s", name, err, out)
+		}
+	}
+	monitors := harness.Must(os.ReadFile(filepath.Join(harness.Root, "artifacts", "monitoring", "monitors.yaml")))(t)
+	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
+	if err := os.WriteFile(wrong, bytes.ReplaceAll(monitors, []byte("interval:"), []byte("intervall:")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := kubectl("apply", "--dry-run=server", "--validate=strict", "-f", wrong); err == nil || !strings.Contains(out, `unknown field "spec.endpoints[0].intervall"`) {
+		t.Errorf("a field that there is not: %v: %s", err, out)
+	}
+}
