@@ -18,7 +18,7 @@ UPSTREAM_STAMP := $(BIN)/.upstream-$(shell cat hack/upstream/go.mod hack/upstrea
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench images manifests tools-check
+.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench charts images manifests tools-check
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -92,11 +92,14 @@ verify: tools-check ## Check that generated code is up to date, and lint.
 lint: tools-check ## Run golangci-lint.
 	hack/lint.sh
 
-generate: tools-check ## Generate clients, deep copies, conversions, OpenAPI and CustomResourceDefinitions.
+generate: tools-check ## Generate clients, deep copies, conversions, OpenAPI, CustomResourceDefinitions and what comes from charts.
 	hack/update-codegen.sh
 
 bench: build kube ## Measure against the same clusters as custom resources; FLEET=10000 clusters by default.
 	go run ./test/bench --fleet=$(FLEET) --bin-dir=$(BIN) --output=$(OUTPUT)/bench
+
+charts: tools-check ## Package the Helm charts, with the version of the images, into _output/charts.
+	@cd hack/helm && go run . package ../.. '$(VERSION)' ../../$(OUTPUT)/charts
 
 images: tools-check manifests ## Build the container images, and manifests that name them.
 	@tool=$$(command -v docker || command -v podman) || { echo "Building images needs docker or podman, and neither is installed."; exit 1; }; \

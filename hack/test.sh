@@ -87,6 +87,8 @@ if [ "$which" = all ] || [ "$which" = unit ]; then
   run "Models of AWS" ./... -C test/fakeaws/models "$@"
   # The same, for Open Cluster Management's Go module.
   run "Types of upstream" ./... -C test/upstream "$@"
+  # The same, for Helm.
+  run "Charts" ./charts -C hack/helm "$@"
 fi
 if [ "$which" != unit ]; then
   packages=

@@ -5,6 +5,8 @@
 # Regenerates all that is made from something else: deepcopies, defaults, conversions, OpenAPI, model names, the clients in
 # pkg/generated, the CustomResourceDefinitions in artifacts/deploy/operator, docs/reference, and the script of the page of
 # kubectl hub ui with the types that it is written against.
+# Regenerates deepcopies, defaults, conversions, OpenAPI, model names, the clients in pkg/generated, the CustomResourceDefinitions in
+# artifacts/deploy/operator, and what comes from the charts: manifests in artifacts/deploy, schemas of values, tables in docs/helm.md.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -59,3 +61,4 @@ version=$(cd hack/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/con
 go run ./hack/reference
 (cd hack/ui && go run . --schema "$schema" --web "$root/pkg/ui/web" --out "$root/pkg/ui/assets")
 go run ./hack/dashboard artifacts/monitoring/dashboard.json
+(cd hack/helm && go run . generate ../..)

@@ -1,0 +1,166 @@
+{{- /*
+Copyright The Clusterhub Authors.
+SPDX-License-Identifier: Apache-2.0
+*/ -}}
+
+{{- /* Labels of all objects, of those that have no others, and of those that have. */ -}}
+{{- define "clusterhub.labels" -}}
+{{- with .Values.commonLabels }}
+  labels:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.moreLabels" -}}
+{{- with .Values.commonLabels }}
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.annotations" -}}
+{{- with . }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+{{- end }}
+{{- end -}}
+
+{{- /* What holds data of the hub stays when the release is uninstalled, unless keepData is off. */ -}}
+{{- define "clusterhub.keep" -}}
+{{- if .Values.keepData }}
+  annotations:
+    helm.sh/resource-policy: keep
+{{- end }}
+{{- end -}}
+
+{{- /* The lines of a container that say its image: a list of the root and the values of the component. */ -}}
+{{- define "clusterhub.image" -}}
+{{- $root := index . 0 }}
+{{- $image := (index . 1).image }}
+        image: {{ with $image.registry | default $root.Values.imageRegistry }}{{ . }}/{{ end }}{{ $image.repository -}}
+               {{- if or $image.tag (not $image.digest) }}:{{ $image.tag | default $root.Chart.AppVersion }}{{ end -}}
+               {{- with $image.digest }}@{{ . }}{{ end }}
+{{- with $image.pullPolicy }}
+        imagePullPolicy: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.extraArgs" -}}
+{{- range .extraArgs }}
+        - {{ . | quote }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.env" -}}
+{{- with .extraEnv }}
+        env:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.resources" -}}
+{{- with .resources }}
+        resources:
+          {{- toYaml . | nindent 10 }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.replicas" -}}
+{{- if not (kindIs "invalid" .replicas) }}
+  replicas: {{ .replicas }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.podMetadata" -}}
+{{- with .podLabels }}
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- with .podAnnotations }}
+      annotations:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- end -}}
+
+{{- /* Not on one machine, nor in one zone, where there are others. */ -}}
+{{- define "clusterhub.spread" }}
+      topologySpreadConstraints:
+      - maxSkew: 1
+        topologyKey: kubernetes.io/hostname
+        whenUnsatisfiable: ScheduleAnyway
+        matchLabelKeys: ["pod-template-hash"]
+        labelSelector:
+          matchLabels:
+            app.kubernetes.io/name: {{ . }}
+      - maxSkew: 1
+        topologyKey: topology.kubernetes.io/zone
+        whenUnsatisfiable: ScheduleAnyway
+        matchLabelKeys: ["pod-template-hash"]
+        labelSelector:
+          matchLabels:
+            app.kubernetes.io/name: {{ . }}
+{{- end -}}
+
+{{- /* Where pods run: a list of the root and the values of the component. */ -}}
+{{- define "clusterhub.scheduling" -}}
+{{- $root := index . 0 }}
+{{- $component := index . 1 }}
+{{- with $component.priorityClassName }}
+      priorityClassName: {{ . }}
+{{- end }}
+{{- with $root.Values.imagePullSecrets }}
+      imagePullSecrets:
+      {{- toYaml . | nindent 6 }}
+{{- end }}
+{{- with $component.nodeSelector }}
+      nodeSelector:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- with $component.tolerations }}
+      tolerations:
+      {{- toYaml . | nindent 6 }}
+{{- end }}
+{{- with $component.affinity }}
+      affinity:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.volumes" -}}
+{{- with .extraVolumes }}
+      volumes:
+      {{- toYaml . | nindent 6 }}
+{{- end }}
+{{- end -}}
+
+{{- define "clusterhub.volumeMounts" -}}
+{{- with .extraVolumeMounts }}
+        volumeMounts:
+        {{- toYaml . | nindent 8 }}
+{{- end }}
+{{- end -}}
+
+{{- /* The arguments that hub-controller-manager and hub-certificate-approver have to be told alike. */ -}}
+{{- define "clusterhub.registrationArgs" -}}
+{{- with .Values.registration.drivers }}
+        - --registration-drivers={{ join "," . }}
+{{- end }}
+{{- if .Values.registration.autoApproval.enabled }}
+        - --feature-gates=ManagedClusterAutoApproval=true
+{{- with .Values.registration.autoApproval.csrIdentities }}
+        - {{ printf "--auto-approved-csr-identities=%s" (join "," .) | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* What the schema cannot say, because it is about several values. */ -}}
+{{- define "clusterhub.check" -}}
+{{- if eq .Values.etcd.mode "embedded" }}
+{{- if gt (int (.Values.hubApiserver.replicas | default 1)) 1 }}
+{{- fail "hubApiserver.replicas: with etcd.mode=embedded there is one replica, because the volume can be used by one pod at a time. Leave it out, or set etcd.mode=external." }}
+{{- end }}
+{{- else if not .Values.etcd.external.endpoints }}
+{{- fail "etcd.external.endpoints: with etcd.mode=external, say where the members of the etcd are, such as https://etcd.etcd.svc:2379." }}
+{{- end }}
+{{- if and .Values.registration.upstreamAgents (not .Values.registration.bootstrap) }}
+{{- fail "registration.upstreamAgents: the rights are for bootstrap tokens. Set registration.bootstrap=true as well." }}
+{{- end }}
+{{- end -}}
