@@ -34,10 +34,14 @@ const mostWatches = 2;
 
 let parts: Part[] = [];
 
+// at is the address that is shown.
+let at = "";
+
 function end() {
   parts.forEach((p) => p.stop());
   parts = [];
   ended.hidden = false;
+  main.querySelector("h1") || main.append(el("h1", {}, "No session"));
   say(ended, "This page is not let in, or not any more. Start kubectl hub ui again, or press Enter where it runs, and open the address that it prints.");
 }
 
@@ -199,7 +203,7 @@ function form(filters: Filter[], search: URLSearchParams): HTMLFormElement {
     if (filter.name === "q") {
       field.addEventListener("input", () => {
         parts.forEach((p) => p.filter(field.value));
-        history.replaceState(null, "", address(f));
+        history.replaceState(null, "", (at = address(f)));
       });
     } else if (filter.options) {
       field.addEventListener("change", () => f.requestSubmit());
@@ -228,6 +232,7 @@ function go(to: string) {
 /** show shows the view of the address. Focus moves to its title, as it would on a new page. */
 function show(moved: boolean) {
   parts.forEach((p) => p.stop());
+  at = location.pathname + location.search;
   const search = new URLSearchParams(location.search);
   const found: View = view(location.pathname, search) ?? { title: "There is no such page", nav: "", sections: [], filters: [] };
   let watches = 0;
@@ -298,7 +303,8 @@ async function start() {
       go(a.pathname + a.search);
     }
   });
-  window.addEventListener("popstate", () => show(true));
+  // The link to the content changes the address, too, and shows nothing else.
+  window.addEventListener("popstate", () => location.pathname + location.search !== at && show(true));
   // A page that is not looked at costs the hub nothing.
   document.addEventListener("visibilitychange", () => parts.forEach((p) => (document.hidden ? p.stop() : p.start())));
   setInterval(tickAll, 1000);

@@ -78,17 +78,17 @@ export function sentences(r: Rule): string[] {
   return has(r.verbs, "create") && has(r.resources, "managedclusters/label") ? [...found, ...labelWords(r)] : found;
 }
 
-/** rightsRows are the rights on the hub's own kinds, first those that have a sentence. */
+/** rightsRows are the rights on the hub's own kinds, first those that have a sentence, and of them first those that others do not have. */
 export function rightsRows(rules: Rule[]): Row[] {
-  const rows = rules.filter(isHubs).map((r, i): [boolean, Row] => {
+  const rows = rules.filter(isHubs).map((r, i): [number, Row] => {
     const said = sentences(r);
     const verbs = has(r.verbs, "*") ? "do everything" : list(r.verbs ?? []);
     const on = has(r.resources, "*") ? "every resource" : list(r.resources ?? []);
     const which = r.resourceNames?.length ? `${on}, by the ${r.resourceNames.length > 1 ? "names" : "name"} ${list(r.resourceNames)}` : on;
     const first: Cell = said.length ? plain(capital(list(said))) : plain(capital(verbs));
-    return [said.length > 0, { key: String(i), cells: [first, plain(said.length ? `${verbs}: ${which}` : which), plain(groups(r))] }];
+    return [!said.length ? 2 : (r.apiGroups ?? []).some((g) => g === "*" || g === clusterGroup) ? 0 : 1, { key: String(i), cells: [first, plain(said.length ? `${verbs}: ${which}` : which), plain(groups(r))] }];
   });
-  return [...rows.filter(([said]) => said), ...rows.filter(([said]) => !said)].map(([, row]) => row);
+  return rows.sort(([a], [b]) => a - b).map(([, row]) => row);
 }
 
 const capital = (s: string) => s.slice(0, 1).toUpperCase() + s.slice(1);
