@@ -7,7 +7,10 @@ BIN      := $(OUTPUT)/bin
 KUBE     := v1.37.1
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
 # gitVersion stays what it is: component-base takes it for the version of Kubernetes whose features are on.
-LDFLAGS  := -s -w -X main.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS  := -s -w -X github.com/clusterhub/clusterhub/pkg/command.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
+# Without C, so that they run where nothing else is, as in an image; what is tested is what is in the images.
+build    = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+IMAGES_OF := cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator
 KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s.io/component-base/version.gitMajor=1 \
             -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean
 # The front's binaries are built anew when what they are built from changes.
@@ -18,13 +21,13 @@ UPSTREAM_STAMP := $(BIN)/.upstream-$(shell cat hack/upstream/go.mod hack/upstrea
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench charts images manifests tools-check
+.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench charts images roots image-tool manifests tools-check
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build kube ## Start a hub on this machine, with an example fleet in it. DETACHED=1 and EDGE=1 add clusters.
-	@$(BIN)/localhub up $(if $(DETACHED),--detached) $(if $(EDGE),--edge)
+up: build kube $(if $(IMAGES),roots) ## Start a hub on this machine, with an example fleet in it. DETACHED=1 and EDGE=1 add clusters. IMAGES=1 runs our servers in their images.
+	@$(BIN)/localhub up $(if $(DETACHED),--detached) $(if $(EDGE),--edge) $(if $(IMAGES),--images=$(OUTPUT)/local/roots)
 
 down: ## Stop the hub; its data is kept.
 	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub down; else echo "The hub does not run: nothing has been built."; fi
@@ -41,7 +44,7 @@ tools-check:
 build: tools-check ## Build our binaries.
 	@mkdir -p $(BIN)
 	@echo "  Building our binaries …"
-	@go build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/ ./cmd/...
+	@$(build) -o $(BIN)/ ./cmd/...
 
 kube: $(KUBE_STAMP) ## Build etcd, kube-apiserver, kube-controller-manager and kubectl.
 
@@ -83,7 +86,7 @@ $(UPSTREAM_STAMP): | tools-check
 	done
 	@touch $@
 
-test: build kube authenticator kwok upstream ## Run the unit, integration and end-to-end tests.
+test: build kube authenticator kwok upstream roots ## Run the unit, integration and end-to-end tests.
 	hack/test.sh
 
 verify: tools-check ## Check that generated code is up to date, and lint.
@@ -101,12 +104,27 @@ bench: build kube ## Measure against the same clusters as custom resources; FLEE
 charts: tools-check ## Package the Helm charts, with the version of the images, into _output/charts.
 	@cd hack/helm && go run . package ../.. '$(VERSION)' ../../$(OUTPUT)/charts
 
-images: tools-check manifests ## Build the container images, and manifests that name them.
-	@tool=$$(command -v docker || command -v podman) || { echo "Building images needs docker or podman, and neither is installed."; exit 1; }; \
-	  for c in cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator; do \
-	    CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags '$(LDFLAGS)' -o $(OUTPUT)/images/$$c ./cmd/$$c && \
-	    $$tool build --build-arg COMPONENT=$$c -t clusterhub/$$c:$(VERSION) -f hack/Dockerfile $(OUTPUT)/images || exit 1; \
-	  done
+# image runs hack/image, whose images are of the time of the commit: the same commit has the same digests.
+image = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct 2>/dev/null || echo 0) $(BIN)/image
+image-build = $(image) build --version=$(VERSION) --revision=$$(git rev-parse HEAD 2>/dev/null)
+
+image-tool: tools-check
+	@mkdir -p $(BIN)
+	@cd hack/image && go build -trimpath -o ../../$(BIN)/image .
+
+images: image-tool manifests ## Build the container images for amd64 and arm64, and manifests that name them. PUSH=REGISTRY/PREFIX pushes them.
+	@for arch in amd64 arm64; do \
+	  echo "  Building our programs for linux/$$arch …"; \
+	  mkdir -p $(OUTPUT)/programs/$$arch && \
+	  GOOS=linux GOARCH=$$arch $(build) -o $(OUTPUT)/programs/$$arch/ $(addprefix ./cmd/,$(IMAGES_OF)) || exit 1; \
+	done
+	@$(image-build) --output=$(OUTPUT)/images amd64=$(OUTPUT)/programs/amd64 arm64=$(OUTPUT)/programs/arm64
+	@$(if $(PUSH),$(image) push --from=$(OUTPUT)/images --prefix=$(PUSH))
+
+roots: build image-tool ## Make the images for this machine only, and unpack them: what IMAGES=1 and tests run.
+	@echo "  Making images of our programs, and unpacking them …"
+	@arch=$$(go env GOARCH); $(image-build) --output=$(OUTPUT)/local/images $$arch=$(BIN) >/dev/null
+	@$(image) unpack --from=$(OUTPUT)/local/images --output=$(OUTPUT)/local/roots
 
 manifests: ## Write the manifests with the version of the images to _output/deploy.
 	@rm -rf $(OUTPUT)/deploy && mkdir -p $(OUTPUT) && cp -R artifacts/deploy $(OUTPUT)/deploy

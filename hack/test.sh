@@ -9,6 +9,9 @@
 # busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
 # else keeps every core busy. It takes hours; -run makes it look at less.
 #
+# IMAGES=1 with e2e runs our servers in their images, as `make roots` unpacks them. Without it, and without PACKAGES, the tests of
+# some folders do.
+#
 # PACKAGES="./pkg/x ./pkg/y" with unit, or PACKAGES=./test/e2e/sets with e2e or detached, runs the tests of these packages only.
 set -o errexit -o nounset -o pipefail
 
@@ -89,6 +92,8 @@ if [ "$which" = all ] || [ "$which" = unit ]; then
   run "Types of upstream" ./... -C test/upstream "$@"
   # The same, for Helm.
   run "Charts" ./charts -C hack/helm "$@"
+  # The same, for what makes images.
+  run "Images" ./... -C hack/image "$@"
 fi
 if [ "$which" != unit ]; then
   packages=
@@ -116,6 +121,27 @@ if [ "$which" != unit ]; then
       exit 1
     fi
   done
+  # What the hub of these tests runs as does not matter to them, so they show that the images run at no cost.
+  imaged="./test/e2e/images ./test/e2e/sets"
+  case "$which" in
+    detached) imaged= ;;
+    e2e) [ -z "${PACKAGES:-}" ] || imaged= ;;
+  esac
+  if [ -n "${IMAGES:-}" ]; then
+    imaged="$packages $imaged" packages=
+  fi
+  for folder in $imaged; do
+    packages=$(grep -v "/${folder#./}$" <<<"$packages" || true)
+  done
+  roots=$PWD/_output/local/roots
+  if [ -n "$imaged" ]; then
+    for root in "$roots"/*; do
+      if ! cmp -s "$root/usr/local/bin/component" "$TEST_BIN_DIR/$(basename "$root")"; then
+        echo "hack/test.sh: the image of $(basename "$root") is not that of the binary in _output/bin; run 'make roots'" >&2
+        exit 1
+      fi
+    done
+  fi
   # One package at a time, as each starts hubs; never from go's cache, which does not know the binaries under test.
   # shellcheck disable=SC2046 # several flags
   run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 30m $(times 5) "$@"
@@ -124,6 +150,10 @@ if [ "$which" != unit ]; then
     # shellcheck disable=SC2046 # several flags
     run "End-to-end tests of the page" "$page" -C test/e2e/ui -count 1 -timeout 30m $(times 5) "$@"
   fi
+  export CLUSTERHUB_TEST_IMAGES=$roots
+  # shellcheck disable=SC2046 # several flags
+  run "End-to-end tests in images" "$imaged" -p 1 -count 1 -timeout 30m $(times 5) "$@"
+  unset CLUSTERHUB_TEST_IMAGES
   within="go run ./test/detachedhub"
   # shellcheck disable=SC2046 # several flags
   run "End-to-end tests on a detached hub" "$detached" -p 1 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"

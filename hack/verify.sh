@@ -40,7 +40,7 @@ step_format() {
 
 step_headers() {
   # The header of a generated file comes after its build constraint.
-  found=$(files '*.go' '*.sh' '*.yaml' '*.yml' '*Makefile' '*Dockerfile' .ci ':!*testdata/*' | over awk '
+  found=$(files '*.go' '*.sh' '*.yaml' '*.yml' '*Makefile' .ci ':!*testdata/*' | over awk '
     function report() { if (name != "" && lines < 2) print name }
     FNR == 1 { report(); name = FILENAME; lines = 0 }
     FNR <= 6 && /(#|\/\/) Copyright The Clusterhub Authors\.$/ { lines++ }

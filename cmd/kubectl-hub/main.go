@@ -16,12 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// version is set by make to that of the images, which it builds from the same commit.
-var version string
-
 func main() {
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	cmd := cli.NewCommand(streams, cmp.Or(version, command.Version(), cli.UnknownVersion))
+	cmd := cli.NewCommand(streams, cmp.Or(command.Version(), cli.UnknownVersion))
 	if strings.HasPrefix(filepath.Base(os.Args[0]), cli.CompletionName) {
 		cmd.SetArgs(append([]string{"__complete"}, os.Args[1:]...))
 	}

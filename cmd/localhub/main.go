@@ -38,6 +38,8 @@ func command() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&config.Dir, "dir", "_output/hub", "Directory of the hub: its data, kubeconfigs and logs.")
 	root.PersistentFlags().StringVar(&config.BinDir, "bin-dir", "_output/bin", "Directory of the binaries.")
+	root.PersistentFlags().StringVar(&config.ImagesDir, "images", "",
+		"Directory of unpacked images, as `make roots` writes it: our servers run in these, in place of the binaries.")
 	root.PersistentFlags().StringVar(&repository, "root", ".", "Directory of the repository, for the example.")
 	start := &cobra.Command{Use: "up", Short: "Start what does not run or has changed, and load an example at the first time", Args: cobra.NoArgs,
 		Long: "Start what does not run or has changed, and load an example at the first time.\n\n" +
@@ -55,6 +57,7 @@ func command() *cobra.Command {
 		&cobra.Command{Use: "status", Short: "Say what runs", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return status(config) }},
 		newNodeCommand(&config),
+		newEnterCommand(),
 	)
 	return root
 }

@@ -55,8 +55,14 @@ type Exit struct {
 // Error implements error.
 func (e *Exit) Error() string { return fmt.Sprintf("ends with %d", e.Code) }
 
-// Version is that of the program, as go build knows it, or "".
+// version is set by make to that of the images, which it builds from the same commit.
+var version string
+
+// Version is that of the program, as make or else go build knows it, or "".
 func Version() string {
+	if version != "" {
+		return version
+	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version
 	}

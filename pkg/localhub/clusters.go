@@ -12,7 +12,7 @@ import (
 
 // Cluster is the configuration of a plain cluster beside the hub. Its directory is in that of the hub, and has its name.
 func (c Config) Cluster(name string) Config {
-	return Config{Dir: filepath.Join(c.Dir, name), BinDir: c.BinDir, Detach: c.Detach, UnsafeNoFsync: c.UnsafeNoFsync, Plain: true}
+	return Config{Dir: filepath.Join(c.Dir, name), BinDir: c.BinDir, ImagesDir: c.ImagesDir, Detach: c.Detach, UnsafeNoFsync: c.UnsafeNoFsync, Plain: true}
 }
 
 // Clusters are the plain clusters beside the hub, by name, whether they run or not.

@@ -30,7 +30,10 @@ func open(config Config) (*Hub, error) {
 	if config.Log == nil {
 		config.Log = func(string, ...any) {}
 	}
-	for _, dir := range []*string{&config.Dir, &config.BinDir} {
+	for _, dir := range []*string{&config.Dir, &config.BinDir, &config.ImagesDir} {
+		if dir == &config.ImagesDir && *dir == "" {
+			continue
+		}
 		absolute, err := filepath.Abs(*dir)
 		if err != nil {
 			return nil, err

@@ -28,6 +28,9 @@ type Config struct {
 	Dir string
 	// BinDir is where the binaries are.
 	BinDir string
+	// ImagesDir has the files of images, DIR/NAME, as `make roots` unpacks them. Our servers and agents are then started in these, as the
+	// containers that they are elsewhere. Empty starts those of BinDir. Linux only.
+	ImagesDir string
 	// Detach lets the processes live on when this one ends. Without it they die with it.
 	Detach bool
 
@@ -165,6 +168,9 @@ func (h *Hub) checkTools() error {
 	}
 	if !h.config.Plain && !h.config.WithoutHubControllerManager {
 		tools = append(tools, procHubController)
+	}
+	if err := h.checkImages(); err != nil {
+		return err
 	}
 	for _, tool := range tools {
 		if _, err := os.Stat(h.bin(tool)); err != nil {

@@ -87,7 +87,9 @@ func (h *Hub) launch(name, bin string, args, env []string) error {
 		kubeconfig, _ := os.ReadFile(h.kubeconfigFile(name))
 		knows = append(slices.Clone(env), string(kubeconfig))
 	}
-	runs, err := fingerprint(h.bin(bin), args, knows)
+	program, args, env := h.inImage(name, bin, args, env)
+	p.OwnMounts = program != h.bin(bin)
+	runs, err := fingerprint(h.imaged(bin), args, knows)
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,7 @@ func (h *Hub) launch(name, bin string, args, env []string) error {
 		if err := localserver.WriteFile(fingerprintFile, []byte(runs)); err != nil {
 			return err
 		}
-		if err := p.Start(h.bin(bin), args, env...); err != nil {
+		if err := p.Start(program, args, env...); err != nil {
 			return err
 		}
 		h.started[name] = true

@@ -31,6 +31,8 @@ type Process struct {
 	LogFile string
 	// Tied ends the process together with the one that has started it, on Linux.
 	Tied bool
+	// OwnMounts gives the process mounts of its own, in which it can make itself a root directory; see rootdir.Enter. Linux only.
+	OwnMounts bool
 }
 
 // script writes its process id down, and becomes the process: there is no moment in which the process runs and nobody can
@@ -93,7 +95,7 @@ func (p Process) Start(bin string, args []string, env ...string) error {
 	if err := os.Remove(p.file(".pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	howEnded.Delete(p)
+	howEnded.Delete(p.file(""))
 	if err := WriteFile(p.file(".cmdline"), cmdline(bin, args)); err != nil {
 		return err
 	}
@@ -106,12 +108,12 @@ func (p Process) Start(bin string, args []string, env ...string) error {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", script, p.Name, p.file(".pid"), bin}, args...)...)
 	cmd.Dir, cmd.Env = p.Dir, append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, []*os.File{lock}
-	if err := start(cmd, p.Tied); err != nil {
+	if err := start(cmd, p.Tied, p.OwnMounts); err != nil {
 		return fmt.Errorf("%s cannot be started: %w", p.Name, err)
 	}
 	go func() {
 		if err := cmd.Wait(); err != nil {
-			howEnded.Store(p, err)
+			howEnded.Store(p.file(""), err)
 		}
 	}()
 	return nil
@@ -174,11 +176,11 @@ func (p Process) PID() int {
 // Ended is an error of one line that says why the process has ended, as far as that is known.
 func (p Process) Ended() error {
 	how := ""
-	if err, ok := howEnded.Load(p); ok {
+	if err, ok := howEnded.Load(p.file("")); ok {
 		how = fmt.Sprintf(" (%v)", err)
 	}
 	return fmt.Errorf("%s has ended%s: %s; its log is %s", p.Name, how, Complaint(p.Log()), p.Log())
 }
 
 // howEnded has the errors of processes that this one has started, as the system tells them.
-var howEnded sync.Map // by Process
+var howEnded sync.Map // by their files

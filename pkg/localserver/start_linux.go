@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
 )
 
 // spawner starts processes that die with this one. The system ties them to the thread that starts them, so that has to
@@ -24,8 +26,11 @@ var spawner = sync.OnceValue(func() chan<- func() {
 })
 
 // start starts a process in a session of its own. With tied it is killed when this process ends, however it ends.
-func start(cmd *exec.Cmd, tied bool) error {
+func start(cmd *exec.Cmd, tied, ownMounts bool) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if ownMounts {
+		rootdir.Own(cmd.SysProcAttr, rootdir.User, rootdir.User)
+	}
 	if !tied {
 		return cmd.Start()
 	}

@@ -11,7 +11,7 @@
 //   - It is the scheduler, too: each pod goes to its one node.
 //   - A pod has a network of its own, with a loopback and no address that others would know. It reaches its kube-apiserver and the
 //     servers of Reach, at the addresses that these have on this machine. To it lead Dial, Forward and Egress, and probes.
-//   - An image clusterhub/NAME:TAG is the program NAME of a folder, as hack/Dockerfile makes images: user 65532, nothing else inside.
+//   - An image clusterhub/NAME:TAG is the program NAME of a folder, as hack/image makes images: user 65532, nothing else inside.
 //   - Limits of resources are not enforced, and there is no network policy, no seccomp profile and no DNS.
 //   - A container that ends with an error waits shorter before it is started again, and a probe that waits for success asks more often.
 //   - A container is asked to end when it hears it. A real one asks at once, which a program that has just begun does not notice.

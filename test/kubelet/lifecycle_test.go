@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
 )
 
 const probed = `
@@ -321,7 +323,7 @@ func (f *fixture) awaitCreated(name, spec string) *corev1.Pod {
 func startTester(t *testing.T, bin string) (pid int) {
 	t.Helper()
 	s := &sandbox{Root: t.TempDir(), User: imageUser, Group: imageUser, Hostname: "h", Args: []string{entrypoint},
-		Mounts: []mount{{From: filepath.Join(bin, "tester"), To: entrypoint}}}
+		Mounts: []rootdir.Mount{{From: filepath.Join(bin, "tester"), To: entrypoint}}}
 	n, err := newNetwork()
 	if err != nil {
 		t.Fatal(err)

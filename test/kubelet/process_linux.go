@@ -10,11 +10,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
 )
 
 // becomesContainer is the name by which this program is started to become a container.
@@ -65,10 +66,7 @@ func run(n *network, s *sandbox, out io.Writer) (*process, error) {
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 	}
 	if oneUser() {
-		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: s.User, HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: s.Group, HostID: os.Getgid(), Size: 1}}
-		cmd.SysProcAttr.AmbientCaps = []uintptr{capSysChroot, capSysAdmin}
+		rootdir.Own(cmd.SysProcAttr, s.User, s.Group)
 	}
 	// The system ties a process to the thread that has started it: that of the network.
 	if e := n.do(func() { err = cmd.Start() }); e != nil {
@@ -117,7 +115,7 @@ func (p *process) hears(signal syscall.Signal) bool {
 // tryContainer is whether containers can run at all.
 func tryContainer(dir string) error {
 	s := &sandbox{Root: dir, User: imageUser, Group: imageUser, Hostname: "try", NoNewPrivileges: true, Args: []string{"/nothing"},
-		Mounts: []mount{{From: "/dev/null", To: "/dev/null", Writable: true, Device: true}}}
+		Mounts: rootdir.Devices()[:1]}
 	n, err := newNetwork()
 	if err != nil {
 		return err
@@ -130,15 +128,6 @@ func tryContainer(dir string) error {
 	}
 	return err
 }
-
-// Numbers of the system that package syscall does not have.
-const (
-	capSysChroot      = 18
-	capSysAdmin       = 21
-	prSetNoNewPrivs   = 38
-	prCapAmbient      = 47
-	prCapAmbientClear = 4
-)
 
 // nothingToRun is said when all is there but the program.
 const nothingToRun = "the program cannot be started"
@@ -153,73 +142,16 @@ func become() error {
 	if err := errors.Join(json.NewDecoder(from).Decode(&s), from.Close()); err != nil {
 		return err
 	}
-	if err := s.mountAll(); err != nil {
-		return err
-	}
 	if err := syscall.Sethostname([]byte(s.Hostname)); err != nil {
 		return fmt.Errorf("the name of the host: %w", err)
 	}
-	if err := errors.Join(syscall.Chroot(s.Root), os.Chdir("/")); err != nil {
-		return fmt.Errorf("the root directory: %w", err)
+	if err := rootdir.Enter(s.Root, s.Mounts); err != nil {
+		return err
 	}
 	if err := s.dropRights(); err != nil {
 		return err
 	}
 	return fmt.Errorf("%s: %s: %w", nothingToRun, s.Args[0], syscall.Exec(s.Args[0], s.Args, s.Env))
-}
-
-func (s *sandbox) mountAll() error {
-	// What is mounted from here on is seen by no other process.
-	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("mounts of its own: %w", err)
-	}
-	if err := syscall.Mount("tmpfs", s.Root, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "mode=0755"); err != nil {
-		return fmt.Errorf("the root directory: %w", err)
-	}
-	for _, m := range s.Mounts {
-		if err := m.mount(filepath.Join(s.Root, m.To)); err != nil {
-			return fmt.Errorf("mounting %s: %w", m.To, err)
-		}
-	}
-	if err := syscall.Mount("", s.Root, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY|syscall.MS_NOSUID|syscall.MS_NODEV, ""); err != nil {
-		return fmt.Errorf("making the root directory read-only: %w", err)
-	}
-	return nil
-}
-
-func (m mount) mount(target string) error {
-	info, err := os.Stat(m.From)
-	if err != nil {
-		return err
-	}
-	folder := target
-	if !info.IsDir() {
-		folder = filepath.Dir(target)
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	if !info.IsDir() {
-		if err := os.WriteFile(target, nil, 0o644); err != nil {
-			return err
-		}
-	}
-	if err := syscall.Mount(m.From, target, "", syscall.MS_BIND, ""); err != nil {
-		return err
-	}
-	var of syscall.Statfs_t
-	if err := syscall.Statfs(target, &of); err != nil {
-		return err
-	}
-	// What is forbidden on this machine cannot be allowed again.
-	flags := uintptr(of.Flags)&(syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC) | syscall.MS_BIND | syscall.MS_REMOUNT | syscall.MS_NOSUID
-	if !m.Writable {
-		flags |= syscall.MS_RDONLY
-	}
-	if !m.Device {
-		flags |= syscall.MS_NODEV
-	}
-	return syscall.Mount("", target, "", flags, "")
 }
 
 // dropRights leaves the process with the user of the container, and with no capability.
@@ -230,20 +162,9 @@ func (s *sandbox) dropRights() error {
 		}
 	}
 	if s.NoNewPrivileges {
-		if err := prctl(prSetNoNewPrivs, 1); err != nil {
-			return fmt.Errorf("no new privileges: %w", err)
+		if err := rootdir.NoNewPrivileges(); err != nil {
+			return err
 		}
 	}
-	if err := prctl(prCapAmbient, prCapAmbientClear); err != nil {
-		return fmt.Errorf("capabilities: %w", err)
-	}
-	// Another user is not tied any more to the thread that has started this process.
-	return prctl(syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL))
-}
-
-func prctl(option int, argument uintptr) error {
-	if _, _, errno := syscall.RawSyscall6(syscall.SYS_PRCTL, uintptr(option), argument, 0, 0, 0, 0); errno != 0 {
-		return errno
-	}
-	return nil
+	return errors.Join(rootdir.DropCapabilities(), rootdir.Tie())
 }

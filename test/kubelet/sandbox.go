@@ -14,31 +14,26 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
 )
 
-// What hack/Dockerfile makes of a program.
+// What hack/image makes of a program.
 const (
-	entrypoint = "/usr/local/bin/component"
-	imageUser  = 65532
+	entrypoint = rootdir.Program
+	imageUser  = rootdir.User
 )
 
 // sandbox is all that a container gets. It is handed to the process that becomes the container.
 type sandbox struct {
 	// Root is an empty folder for its root directory, which nothing can be written to.
 	Root            string
-	Mounts          []mount
+	Mounts          []rootdir.Mount
 	Hostname        string
 	Args, Env       []string
 	User, Group     int
 	Groups          []int
 	NoNewPrivileges bool
-}
-
-// mount is a file or folder of this machine in the root directory of a container.
-type mount struct {
-	From, To string
-	Writable bool
-	Device   bool
 }
 
 // noImage is an error for an image that is not there.
@@ -135,17 +130,14 @@ func (w *worker) args(c *corev1.Container, values map[string]string) []string {
 }
 
 // mounts are what is in the root directory of a container.
-func (w *worker) mounts(program string, c *corev1.Container) ([]mount, error) {
-	mounts := []mount{{From: program, To: entrypoint}}
+func (w *worker) mounts(program string, c *corev1.Container) ([]rootdir.Mount, error) {
+	mounts := append(rootdir.Devices(), rootdir.Mount{From: program, To: entrypoint})
 	libraries, err := libraries(program)
 	if err != nil {
 		return nil, err
 	}
 	for _, library := range libraries {
-		mounts = append(mounts, mount{From: library, To: library})
-	}
-	for _, device := range []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"} {
-		mounts = append(mounts, mount{From: device, To: device, Writable: true, Device: true})
+		mounts = append(mounts, rootdir.Mount{From: library, To: library})
 	}
 	for name, content := range map[string]string{"hosts": w.hosts(), "hostname": w.name + "\n", "resolv.conf": "# There is no DNS here.\n"} {
 		file := filepath.Join(w.dir, "etc", name)
@@ -155,17 +147,17 @@ func (w *worker) mounts(program string, c *corev1.Container) ([]mount, error) {
 		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
 			return nil, err
 		}
-		mounts = append(mounts, mount{From: file, To: "/etc/" + name})
+		mounts = append(mounts, rootdir.Mount{From: file, To: "/etc/" + name})
 	}
 	for _, m := range c.VolumeMounts {
 		v := w.volumes[m.Name]
 		if v == nil {
 			return nil, fmt.Errorf("container %s mounts the volume %q, which the pod does not have", c.Name, m.Name)
 		}
-		mounts = append(mounts, mount{From: v.dir, To: filepath.Clean(m.MountPath), Writable: !v.readOnly && !m.ReadOnly})
+		mounts = append(mounts, rootdir.Mount{From: v.dir, To: filepath.Clean(m.MountPath), Writable: !v.readOnly && !m.ReadOnly})
 	}
 	// What is mounted inside of another mount comes after it.
-	slices.SortStableFunc(mounts, func(a, b mount) int { return strings.Compare(a.To, b.To) })
+	slices.SortStableFunc(mounts, func(a, b rootdir.Mount) int { return strings.Compare(a.To, b.To) })
 	return mounts, nil
 }
 

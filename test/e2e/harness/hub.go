@@ -28,6 +28,9 @@ import (
 // Root is that of the repository, as the tests of each folder see it.
 const Root = "../../.."
 
+// imagesDir names the variable that has the folder of unpacked images in which our servers run, if they are to: see hack/test.sh.
+const imagesDir = "CLUSTERHUB_TEST_IMAGES"
+
 // Tests run at the same time, and share the scheme.
 func init() { utilruntime.Must(corev1.AddToScheme(scheme.Scheme)) }
 
@@ -105,7 +108,7 @@ func HubConfig(dir string) localhub.Config {
 		bin = filepath.Join(Root, "_output", "bin")
 	}
 	return localhub.Config{
-		Dir: dir, BinDir: bin, UnsafeNoFsync: true,
+		Dir: dir, BinDir: bin, ImagesDir: os.Getenv(imagesDir), UnsafeNoFsync: true,
 		// The tests of other things than registration are alone with their clusters.
 		HubControllerManagerArgs: []string{"--registration-drivers=", "--access-controllers="},
 	}

@@ -1,0 +1,11 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package localhub
+
+import "errors"
+
+// Enter is for Linux only.
+func (Image) Enter([]string) error { return errors.New("images run on Linux only") }

@@ -1,0 +1,138 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package images starts our images, as hack/image makes them, without a container runtime: each in a root directory that has nothing but the
+// files of the image, as the user that the image names. hack/test.sh runs the tests of other folders in them, too.
+package images
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// probe makes this test become the program of an image: see TestMain.
+const probe = "CLUSTERHUB_TEST_IMAGE"
+
+func TestMain(m *testing.M) {
+	if root := os.Getenv(probe); root != "" {
+		err := localhub.Image{Root: root, At: os.Getenv("AT"), Tied: true}.Enter(os.Args[1:])
+		_, _ = os.Stderr.WriteString(err.Error() + "\n")
+		os.Exit(128)
+	}
+	os.Exit(harness.Run(m))
+}
+
+// inImage is a program of an image, which is about to be started.
+func inImage(t *testing.T, root string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
+	cmd.Env = []string{probe + "=" + root, "AT=" + filepath.Join(t.TempDir(), "root")}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	rootdir.Own(cmd.SysProcAttr, rootdir.User, rootdir.User)
+	return cmd
+}
+
+func roots(t *testing.T) []string {
+	t.Helper()
+	dir := harness.HubConfig("").ImagesDir
+	if dir == "" {
+		t.Skip("there are no unpacked images: run `make roots`, and IMAGES=1 hack/test.sh e2e")
+	}
+	all := harness.Must(filepath.Glob(filepath.Join(dir, "*")))(t)
+	if len(all) < 5 {
+		t.Fatalf("%s has the images %q only", dir, all)
+	}
+	return all
+}
+
+// TestImages_SayTheirVersion starts each. The version is the tag of the image.
+func TestImages_SayTheirVersion(t *testing.T) {
+	for _, root := range roots(t) {
+		name := filepath.Base(root)
+		version := tag(t, filepath.Join(root, "..", "..", "images", name, "index.json"))
+		out, err := inImage(t, root, "--version").CombinedOutput()
+		if said := strings.TrimSpace(string(out)); err != nil || !strings.HasSuffix(said, " "+version) {
+			t.Errorf("%s --version says %q (%v), expected %s at its end", name, said, err, version)
+		}
+	}
+}
+
+// tag is that of the images in a layout.
+func tag(t *testing.T, layout string) string {
+	t.Helper()
+	var index struct {
+		Manifests []struct{ Annotations map[string]string }
+	}
+	if err := json.Unmarshal(harness.Must(os.ReadFile(layout))(t), &index); err != nil {
+		t.Fatal(err)
+	}
+	tag := index.Manifests[0].Annotations["org.opencontainers.image.ref.name"]
+	if tag == "" {
+		t.Fatalf("%s has no tag", layout)
+	}
+	return tag
+}
+
+// TestImages_RunAHub looks at what the processes of a hub have that runs in its images.
+func TestImages_RunAHub(t *testing.T) {
+	roots(t)
+	pids := harness.Hub(t).PIDs()
+	for _, name := range []string{"hub-apiserver", "hub-apiserver-1", "hub-controller-manager"} {
+		proc := fmt.Sprintf("/proc/%d/", pids[name])
+		if program, err := os.Readlink(proc + "exe"); err != nil || !strings.HasSuffix(program, rootdir.Program) {
+			t.Errorf("%s runs %s (%v)", name, program, err)
+		}
+		status := string(harness.Must(os.ReadFile(proc + "status"))(t))
+		for _, want := range []string{"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n", "CapAmb:\t0000000000000000\n", "NoNewPrivs:\t1\n"} {
+			if !strings.Contains(status, want) {
+				t.Errorf("%s has more rights than a container of ours, expected %q:\n%s", name, want, status)
+			}
+		}
+		users := strings.Fields(string(harness.Must(os.ReadFile(proc + "uid_map"))(t)))
+		if len(users) != 3 || users[0] != fmt.Sprint(rootdir.User) || users[2] != "1" {
+			t.Errorf("%s has the users %q, expected one, %d", name, users, rootdir.User)
+		}
+		checkRoot(t, name, proc+"root")
+	}
+}
+
+// checkRoot fails if a root directory has more than the image, what every container has, and the folders on the way to that of the hub.
+func checkRoot(t *testing.T, name, root string) {
+	t.Helper()
+	allowed := []string{"dev", "etc", "licenses", "proc", "usr"}
+	if strings.HasPrefix(name, "hub-apiserver") {
+		allowed = append(allowed, "tmp")
+	}
+	top, _, _ := strings.Cut(strings.TrimPrefix(harness.Hub(t).Dir(), "/"), "/")
+	for _, entry := range harness.Must(os.ReadDir(root))(t) {
+		if !slices.Contains(append(allowed, top), entry.Name()) {
+			t.Errorf("%s sees /%s, which no container of it would", name, entry.Name())
+		}
+	}
+	for folder, want := range map[string]string{"/usr": "local", "/usr/local": "bin", "/usr/local/bin": "component", "/etc": "hosts resolv.conf"} {
+		var found []string
+		for _, entry := range harness.Must(os.ReadDir(root + folder))(t) {
+			found = append(found, entry.Name())
+		}
+		if strings.Join(found, " ") != want {
+			t.Errorf("%s sees %q in %s, expected %q", name, found, folder, want)
+		}
+	}
+	for _, folder := range []string{"/", "/usr", "/usr/local/bin", "/licenses", "/etc"} {
+		var of syscall.Statfs_t
+		if err := syscall.Statfs(root+folder, &of); err != nil || of.Flags&syscall.MS_RDONLY == 0 {
+			t.Errorf("%s can write to %s (%v)", name, folder, err)
+		}
+	}
+}
