@@ -10,6 +10,7 @@ VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.
 LDFLAGS  := -s -w -X github.com/clusterhub/clusterhub/pkg/command.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
 # Without C, so that they run where nothing else is, as in an image; what is tested is what is in the images.
 build    = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+ARCHS    := amd64 arm64
 IMAGES_OF := cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator
 KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s.io/component-base/version.gitMajor=1 \
             -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean
@@ -21,7 +22,7 @@ UPSTREAM_STAMP := $(BIN)/.upstream-$(shell cat hack/upstream/go.mod hack/upstrea
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench charts images roots image-tool manifests tools-check
+.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench charts images release roots image-tool manifests tools-check
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,13 +114,30 @@ image-tool: tools-check
 	@cd hack/image && go build -trimpath -o ../../$(BIN)/image .
 
 images: image-tool manifests ## Build the container images for amd64 and arm64, and manifests that name them. PUSH=REGISTRY/PREFIX pushes them.
-	@for arch in amd64 arm64; do \
+	@for arch in $(ARCHS); do \
 	  echo "  Building our programs for linux/$$arch …"; \
-	  mkdir -p $(OUTPUT)/programs/$$arch && \
-	  GOOS=linux GOARCH=$$arch $(build) -o $(OUTPUT)/programs/$$arch/ $(addprefix ./cmd/,$(IMAGES_OF)) || exit 1; \
+	  mkdir -p $(OUTPUT)/programs/linux/$$arch && \
+	  GOOS=linux GOARCH=$$arch $(build) -o $(OUTPUT)/programs/linux/$$arch/ $(addprefix ./cmd/,$(IMAGES_OF)) || exit 1; \
 	done
-	@$(image-build) --output=$(OUTPUT)/images amd64=$(OUTPUT)/programs/amd64 arm64=$(OUTPUT)/programs/arm64
+	@$(image-build) --output=$(OUTPUT)/images $(foreach a,$(ARCHS),$(a)=$(OUTPUT)/programs/linux/$(a))
 	@$(if $(PUSH),$(image) push --from=$(OUTPUT)/images --prefix=$(PUSH))
+
+# A release of another place: make release URL=https://downloads.example/VERSION
+URL ?= https://github.com/clusterhub/clusterhub/releases/download/$(VERSION)
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+release: images ## Make a release of the commit's tag in _output/release: kubectl-hub for all platforms, checksums, bills of materials, notes.
+	@case '$(VERSION)' in v[0-9]*.[0-9]*.[0-9]*) ;; *) echo "$(VERSION) is no version of a release: tag the commit, as v1.2.3."; exit 1;; esac
+	@for p in $(PLATFORMS); do \
+	  echo "  Building kubectl-hub for $$p …"; \
+	  GOOS=$${p%/*} GOARCH=$${p#*/} $(build) -o $(OUTPUT)/programs/$$p/kubectl-hub ./cmd/kubectl-hub || exit 1; \
+	done
+	@$(if $(wildcard hack/helm),$(MAKE) charts VERSION=$(VERSION))
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) && export SOURCE_DATE_EPOCH && cd hack/release && go run . --version=$(VERSION) --url=$(URL) \
+	  --license=../../LICENSE --changes=../../docs/changes --manifests=../../$(OUTPUT)/deploy --add=../../$(OUTPUT)/images/DIGESTS \
+	  $$(ls ../../$(OUTPUT)/charts/*.tgz 2>/dev/null | sed 's/^/--add=/') --output=../../$(OUTPUT)/release \
+	  $(foreach p,$(PLATFORMS),$(p)=../../$(OUTPUT)/programs/$(p)/kubectl-hub)
+	@echo "  _output/release has the release, and _output/images its images"
 
 roots: build image-tool ## Make the images for this machine only, and unpack them: what IMAGES=1 and tests run.
 	@echo "  Making images of our programs, and unpacking them …"

@@ -92,8 +92,9 @@ if [ "$which" = all ] || [ "$which" = unit ]; then
   run "Types of upstream" ./... -C test/upstream "$@"
   # The same, for Helm.
   run "Charts" ./charts -C hack/helm "$@"
-  # The same, for what makes images.
+  # The same, for what makes images and releases.
   run "Images" ./... -C hack/image "$@"
+  run "Releases" ./... -C hack/release "$@"
 fi
 if [ "$which" != unit ]; then
   packages=

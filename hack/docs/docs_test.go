@@ -32,7 +32,7 @@ var (
 // pages are the documentation's texts, without blocks of code, by their paths.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	files := []string{root + "/README.md"}
+	files := []string{root + "/README.md", root + "/CONTRIBUTING.md", root + "/SECURITY.md"}
 	err := filepath.WalkDir(root+"/docs", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".md") {
 			files = append(files, path)

@@ -1,0 +1,9 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Program is what the tests make a release of.
+package main
+
+import "fmt"
+
+func main() { fmt.Println("it runs") }
