@@ -119,9 +119,11 @@ func could(constraints *constraint.Constraints, scope Scope, namespace string) (
 	return constraints.Possible(fixed, api.PropertyKubernetesNamespace), nil
 }
 
+// AskDeployCheck ends warnings that say that nothing can be deployed. A deploy check leaves it out: it is what was asked.
+const AskDeployCheck = "; 'kubectl hub deploycheck' says what would be deployed where"
+
 // Warning is what the author is told, or empty.
 func (a *Analysis) Warning() string {
-	const ask = "; 'kubectl hub deploycheck' says what would be deployed where"
 	target := ""
 	if len(a.Targets) > 0 {
 		by := "clusterNamespace"
@@ -132,13 +134,13 @@ func (a *Analysis) Warning() string {
 	}
 	switch {
 	case a.NeedsNamespace:
-		return "nothing can be deployed: the archive of the service names several namespaces, and clusterNamespace does not say which" + ask
+		return "nothing can be deployed: the archive of the service names several namespaces, and clusterNamespace does not say which" + AskDeployCheck
 	case a.Nothing && a.NamespaceScopedExcluded:
-		return fmt.Sprintf("nothing can be deployed: it goes to namespace %s, the constraints exclude namespace-scoped nodes there, and they exclude all cluster-scoped nodes", target) + ask
+		return fmt.Sprintf("nothing can be deployed: it goes to namespace %s, the constraints exclude namespace-scoped nodes there, and they exclude all cluster-scoped nodes", target) + AskDeployCheck
 	case a.Nothing:
-		return "nothing can be deployed: no node can satisfy the constraints" + ask
+		return "nothing can be deployed: no node can satisfy the constraints" + AskDeployCheck
 	case a.NamespaceScopedExcluded:
-		return fmt.Sprintf("all namespace-scoped nodes are excluded: it goes to namespace %s, and the constraints exclude nodes there. Cluster-scoped nodes that satisfy the constraints still get it, in that namespace", target) + ask
+		return fmt.Sprintf("all namespace-scoped nodes are excluded: it goes to namespace %s, and the constraints exclude nodes there. Cluster-scoped nodes that satisfy the constraints still get it, in that namespace", target) + AskDeployCheck
 	}
 	return ""
 }

@@ -132,6 +132,7 @@ type checked struct {
 // warn adds warnings to the answer.
 func (c *checked) warn(texts ...string) {
 	for _, text := range texts {
+		text = strings.TrimSuffix(text, edge.AskDeployCheck)
 		switch have := len(c.status.Warnings); {
 		case text == "" || have == mostWarnings:
 		case have == mostWarnings-1:
