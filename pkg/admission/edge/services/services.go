@@ -118,6 +118,28 @@ func (f *Finder) Find(ctx context.Context, w *Wanted) (found []edge.EdgeService,
 	return found, missing, nil
 }
 
+// Gone says whether there is nothing at all of a version that Find has said to be missing: not for this user, and not for others. What is
+// not known for certain is not gone.
+func (f *Finder) Gone(w *Wanted, index int) bool {
+	known := f.listed[[2]string{w.Namespace, w.URL}]
+	if !known.fresh {
+		return false
+	}
+	for i := range known.items {
+		if s := &known.items[i]; s.Spec.Version == w.Versions[index] && w.matches(s) {
+			return false
+		}
+	}
+	return true
+}
+
+// Names says whether one of these names a version in the same words.
+func Names(all []Wanted, w *Wanted, version string) bool {
+	return slices.ContainsFunc(all, func(have Wanted) bool {
+		return have.Namespace == w.Namespace && have.URL == w.URL && have.Arch == w.Arch && slices.Contains(have.Versions, version)
+	})
+}
+
 func (f *Finder) usable(ctx context.Context, w *Wanted, list []edge.EdgeService) (found []edge.EdgeService, missing []int, err error) {
 	there := map[string]bool{}
 	for i := range list {

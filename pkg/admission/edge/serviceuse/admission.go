@@ -29,6 +29,9 @@ const (
 
 // Plugin refuses a policy and a pattern that names a version of a service of another namespace that is not public, and that the user may not
 // get. That it is not there is said in the same words. What is in the own namespace may come later.
+//
+// A version that the object named before and that is gone refuses nothing: else a withdrawn version would keep all of the object from being
+// changed. It gives nothing either. When it comes back, the hub asks for the rights of the last author of the spec before it places it.
 type Plugin struct {
 	permission.Guard
 	// Services are the EdgeServices of the hub. Without them, nothing of another namespace is deployed.
@@ -45,7 +48,7 @@ func New() *Plugin {
 // Validate implements admission.ValidationInterface. It looks at every subresource, and at another spec only: labels and finalizers can be
 // written whatever has become of the services.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	named, err := wanted(a)
+	named, before, err := wanted(a)
 	if len(named) == 0 || err != nil {
 		return err
 	}
@@ -64,6 +67,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			if len(errs) == mostTold {
 				break
 			}
+			if services.Names(before, w, w.Versions[index]) && finder.Gone(w, index) {
+				continue
+			}
 			errs = append(errs, field.Invalid(w.VersionsPath.Index(index).Child("version"), w.Versions[index], fmt.Sprintf(
 				"there is no version %s of service %s for this architecture in namespace %s that user %q may use: it has to be there, and it has to be public, "+
 					"or this needs the RBAC rule %s", w.Versions[index], w.URL, w.Namespace, a.GetUserInfo().GetName(), services.Get(w.Namespace, ""))))
@@ -79,17 +85,24 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return d.End(ctx)
 }
 
-// wanted are the services that a new spec names.
-func wanted(a admission.Attributes) ([]services.Wanted, error) {
+// wanted are the services that a new spec names, and those that the old one named.
+func wanted(a admission.Attributes) (named, before []services.Wanted, err error) {
+	update := a.GetOperation() == admission.Update
 	if d, old, err := permission.Objects[edge.DeploymentPolicy](a, edge.Resource("deploymentpolicies")); d != nil || err != nil {
-		if err != nil || a.GetOperation() == admission.Update && equality.Semantic.DeepEqual(d.Spec, old.Spec) {
-			return nil, err
+		if err != nil || update && equality.Semantic.DeepEqual(d.Spec, old.Spec) {
+			return nil, nil, err
 		}
-		return services.OfPolicy(a.GetNamespace(), &d.Spec), nil
+		if update {
+			before = services.OfPolicy(a.GetNamespace(), &old.Spec)
+		}
+		return services.OfPolicy(a.GetNamespace(), &d.Spec), before, nil
 	}
 	d, old, err := permission.Objects[edge.DeploymentPattern](a, edge.Resource("deploymentpatterns"))
-	if d == nil || a.GetOperation() == admission.Update && equality.Semantic.DeepEqual(d.Spec, old.Spec) {
-		return nil, err
+	if d == nil || update && equality.Semantic.DeepEqual(d.Spec, old.Spec) {
+		return nil, nil, err
 	}
-	return services.OfPattern(a.GetNamespace(), &d.Spec), nil
+	if update {
+		before = services.OfPattern(a.GetNamespace(), &old.Spec)
+	}
+	return services.OfPattern(a.GetNamespace(), &d.Spec), before, nil
 }

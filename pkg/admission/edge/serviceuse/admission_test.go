@@ -137,6 +137,56 @@ func TestValidate_OnlyAnotherSpecIsLookedAt(t *testing.T) {
 	}
 }
 
+// A version that is gone does not keep the rest of the object from being changed, and is no way to what the user may not use.
+func TestValidate_WhatIsGoneRefusesNoOtherChange(t *testing.T) {
+	spec := func(org, url, arch string, versions ...string) edge.PatternService {
+		return edge.PatternService{ServiceOrgid: org, ServiceUrl: url, ServiceArch: arch, ServiceVersions: edgetest.Versions(versions...)}
+	}
+	for name, c := range map[string]struct {
+		before, after edge.PatternService
+		allowed       bool
+	}{
+		"another version is gone":                {spec("tools", "open", "", "1.0.0", "0.9.0"), spec("tools", "open", "", "1.0.0", "0.9.0"), true},
+		"all are gone":                           {spec("tools", "none", "", "0.9.0"), spec("tools", "none", "", "0.9.0"), true},
+		"one that is gone leaves":                {spec("tools", "open", "", "1.0.0", "0.9.0", "0.8.0"), spec("tools", "open", "", "0.9.0"), true},
+		"it was not named before":                {spec("tools", "open", "", "1.0.0"), spec("tools", "open", "", "1.0.0", "0.9.0"), false},
+		"it came back and is private":            {spec("tools", "closed", "", "1.0.0"), spec("tools", "closed", "", "1.0.0"), false},
+		"a private one beside one that is gone":  {spec("tools", "mixed", "", "0.9.0", "2.0.0"), spec("tools", "mixed", "", "0.9.0", "2.0.0"), false},
+		"a private one comes in by another arch": {spec("tools", "mixed", "s390x", "3.0.0"), spec("tools", "mixed", "arm64", "3.0.0"), false},
+		"gone for one arch, named for all":       {spec("tools", "mixed", "s390x", "2.0.0"), spec("tools", "mixed", "", "2.0.0"), false},
+		"gone for all, named for one":            {spec("tools", "none", "", "1.0.0"), spec("tools", "none", "amd64", "1.0.0"), false},
+		"named of another service":               {spec("tools", "open", "", "2.0.0"), spec("tools", "none", "", "2.0.0"), false},
+		"named of another namespace":             {spec("other", "closed", "", "2.0.0"), spec("tools", "none", "", "2.0.0"), false},
+		"named of the own namespace":             {spec("", "none", "", "2.0.0"), spec("tools", "none", "", "2.0.0"), false},
+	} {
+		policy := func(s edge.PatternService, label string) *edge.DeploymentPolicy {
+			p := edgetest.Policy("shop", s.ServiceOrgid, s.ServiceUrl)
+			p.Spec.Service.Arch, p.Spec.Service.ServiceVersions, p.Spec.Label = s.ServiceArch, s.ServiceVersions, label
+			return p
+		}
+		before, after := edgetest.Pattern("shop", c.before), edgetest.Pattern("shop", spec("", "own", "", "1"), c.after)
+		for _, r := range []at.Request{request(after, before), request(policy(c.after, "new"), policy(c.before, "old"))} {
+			if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), r.Attributes()); c.allowed && err != nil || !c.allowed && !apierrors.IsInvalid(err) {
+				t.Errorf("%s, %s: got %v, want allowed: %t", name, r.Resource, err, c.allowed)
+			}
+			// A new object has named nothing before.
+			r.Old = nil
+			if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), r.Attributes()); !apierrors.IsInvalid(err) {
+				t.Errorf("%s, a new one of the %s: %v", name, r.Resource, err)
+			}
+		}
+	}
+	// The cache does not know of what came back a moment ago.
+	late := hub()
+	late.Cached = []*edge.EdgeService{}
+	p := edgetest.Policy("shop", "tools", "closed", "1.0.0")
+	changed := p.DeepCopy()
+	changed.Spec.Label = "new"
+	if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, late), request(changed, p).Attributes()); !apierrors.IsInvalid(err) {
+		t.Errorf("by a cache that is behind: %v", err)
+	}
+}
+
 func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
 	for how, r := range requests("tools", "closed", "", "1.0.0") {
 		for name, c := range map[string]struct {
