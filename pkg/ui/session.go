@@ -116,7 +116,7 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, query stri
 }
 
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) *refusal {
-	data, refused := readJSON(w, r, maxToken)
+	data, refused := s.readJSON(w, r, maxToken)
 	if refused != nil {
 		return refused
 	}

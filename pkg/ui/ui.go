@@ -9,6 +9,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,8 +33,8 @@ const (
 	maxHeaders = 64 << 10
 	// maxConnections and maxRequests bound what is open at one time. Browsers have six connections for each page.
 	maxConnections, maxRequests = 128, 64
-	// headerTimeout and bodyTimeout are how long a client may take to ask, writeTimeout how long to take a part of the answer.
-	headerTimeout, bodyTimeout, writeTimeout, idleTimeout = 10 * time.Second, 10 * time.Second, 30 * time.Second, 2 * time.Minute
+	// askTimeout is how long a client may take for the headers, and for the body; writeTimeout how long to take a part of the answer.
+	askTimeout, writeTimeout, idleTimeout = 10 * time.Second, 30 * time.Second, 2 * time.Minute
 	// answerTimeout is how long the hub may take to answer what is not a watch.
 	answerTimeout = time.Minute
 )
@@ -46,6 +47,9 @@ type Config struct {
 	Files fs.FS
 	// About is what the page says of the connection.
 	About About
+
+	// askTimeout is another one for tests.
+	askTimeout time.Duration
 }
 
 // About says which hub is seen, and as which user. It is the answer of GET /session.
@@ -73,6 +77,8 @@ type Server struct {
 	hosts   []string
 	cookie  string
 	running chan struct{}
+
+	askTimeout time.Duration
 }
 
 // New makes a server for a listener, which has to be on loopback: nothing is encrypted.
@@ -95,6 +101,7 @@ func New(config Config, listener net.Addr) (*Server, error) {
 		url: "http://" + host, hosts: []string{host, fmt.Sprintf("localhost:%d", port)},
 		// Cookies are the same for all ports of a host: two such servers must not write over each other's.
 		cookie: fmt.Sprintf("kubectl-hub-ui-%d", port), running: make(chan struct{}, maxRequests),
+		askTimeout: cmp.Or(config.askTimeout, askTimeout),
 	}, nil
 }
 
@@ -111,9 +118,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
-		Handler: s, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
-		WriteTimeout: answerTimeout + writeTimeout, // an answer that goes on sets its own
-		BaseContext:  func(net.Listener) context.Context { return base },
+		Handler: s, ReadHeaderTimeout: s.askTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
+		WriteTimeout:                 answerTimeout + writeTimeout, // an answer that goes on sets its own
+		BaseContext:                  func(net.Listener) context.Context { return base },
+		DisableGeneralOptionsHandler: true, // it has none of our headers
 		// What it would say is what clients send.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}

@@ -162,7 +162,7 @@ func (s *Server) readQuestion(w http.ResponseWriter, r *http.Request, q *questio
 	if q.method != http.MethodPost {
 		return nil, nil
 	}
-	data, refused := readJSON(w, r, maxQuestion)
+	data, refused := s.readJSON(w, r, maxQuestion)
 	if refused != nil {
 		return nil, refused
 	}
@@ -176,18 +176,18 @@ func (s *Server) readQuestion(w http.ResponseWriter, r *http.Request, q *questio
 }
 
 // readJSON reads a body of limited length in limited time. Forms of other sites cannot send this type.
-func readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *refusal) {
+func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *refusal) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, refuse(http.StatusUnsupportedMediaType, "expected the Content-Type application/json")
 	}
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	_ = control.SetReadDeadline(time.Now().Add(s.askTimeout))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if large := (*http.MaxBytesError)(nil); errors.As(err, &large) {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "expected at most %d bytes", limit)
 	}
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the body has not come within %s", bodyTimeout)
+		return nil, refuse(http.StatusBadRequest, "the body has not come within %s", s.askTimeout)
 	}
 	// Else a watch would end with it.
 	_ = control.SetReadDeadline(time.Time{})

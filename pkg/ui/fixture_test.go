@@ -1,0 +1,206 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// userToken is that of the kubeconfig. The hub alone may see it.
+const userToken = "the-users-token"
+
+// fakeHub keeps what it is asked.
+type fakeHub struct {
+	*httptest.Server
+	mu    sync.Mutex
+	asked []*http.Request
+	// bodies are those of the requests.
+	bodies []string
+	// answer answers in place of an empty list.
+	answer http.HandlerFunc
+}
+
+func (f *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	f.asked, f.bodies = append(f.asked, r), append(f.bodies, string(body))
+	answer := f.answer
+	f.mu.Unlock()
+	if answer != nil {
+		answer(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Set-Cookie", "a=b")
+	w.Header().Set("Access-Control-Allow-Origin", "*")
+	w.Header().Set("Audit-Id", "1")
+	w.Header().Set("Warning", `299 - "old"`)
+	_, _ = io.WriteString(w, `{"kind":"List","items":[]}`)
+}
+
+// requests are those that have come, and their bodies.
+func (f *fakeHub) requests() ([]*http.Request, []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked, f.bodies
+}
+
+// fixture is a server that serves, and the hub behind it.
+type fixture struct {
+	*Server
+	t   *testing.T
+	hub *fakeHub
+	// host is the server's name, and stop ends it.
+	host  string
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func start(t *testing.T, adapt ...func(*Config)) *fixture {
+	t.Helper()
+	hub := &fakeHub{}
+	hub.Server = httptest.NewUnstartedServer(hub)
+	hub.Config.ErrorLog = log.New(io.Discard, "", 0)
+	hub.StartTLS()
+	t.Cleanup(hub.Close)
+	config := Config{
+		Hub: &rest.Config{Host: hub.URL + "/clusters/a", BearerToken: userToken, UserAgent: "kubectl-hub",
+			Impersonate: rest.ImpersonationConfig{UserName: "dana", Groups: []string{"team"}},
+			TLSClientConfig: rest.TLSClientConfig{
+				CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hub.Certificate().Raw})}},
+		Files: fstest.MapFS{
+			"index.html": {Data: []byte("<!doctype html><title>the page</title>")}, "app.js": {Data: []byte("run()")}, "assets.go": {Data: []byte("package assets")},
+			"folder/secret.js": {Data: []byte("secret")},
+		},
+		About: About{Server: hub.URL, Context: "hub", Impersonating: "dana", Kubectl: "kubectl --context hub"},
+	}
+	for _, a := range adapt {
+		a(&config)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := New(config, listener.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	f := &fixture{Server: server, t: t, hub: hub, host: listener.Addr().String(), stop: cancel, ended: make(chan error, 1)}
+	go func() { f.ended <- f.Serve(ctx, listener) }()
+	t.Cleanup(cancel)
+	return f
+}
+
+// token is the secret of a new link.
+func (f *fixture) token() string {
+	_, token, _ := strings.Cut(f.Link(), "#token=")
+	return token
+}
+
+// request is one as the page makes it: method, path and headers in pairs; an empty value takes a header away. Host is one of them.
+func (f *fixture) request(method, path, body string, headers ...string) *http.Request {
+	f.t.Helper()
+	r, err := http.NewRequestWithContext(f.t.Context(), method, "http://"+f.host+path, strings.NewReader(body))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	r.Header.Set("Sec-Fetch-Mode", "cors")
+	r.Header.Set("Sec-Fetch-Dest", "empty")
+	if method == http.MethodPost {
+		r.Header.Set("Origin", "http://"+f.host)
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		switch {
+		case headers[i] == "Host":
+			r.Host = headers[i+1]
+		case headers[i+1] == "":
+			r.Header.Del(headers[i])
+		default:
+			r.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	return r
+}
+
+// answer is what the server says.
+type answer struct {
+	code   int
+	header http.Header
+	body   string
+	status metav1.Status
+}
+
+// do asks the server.
+func (f *fixture) do(r *http.Request) answer {
+	f.t.Helper()
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	response, err := transport.RoundTrip(r)
+	if err != nil {
+		f.t.Fatalf("%s %s: %v", r.Method, r.URL, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		f.t.Fatalf("%s %s: %v", r.Method, r.URL, err)
+	}
+	a := answer{code: response.StatusCode, header: response.Header, body: string(body)}
+	_ = json.Unmarshal(body, &a.status)
+	return a
+}
+
+// letIn gives a browser its cookie.
+func (f *fixture) letIn() string {
+	f.t.Helper()
+	a := f.do(f.request("POST", "/session", `{"token":"`+f.token()+`"}`))
+	if a.code != http.StatusNoContent {
+		f.t.Fatalf("a browser with a good token gets %d: %s", a.code, a.body)
+	}
+	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
+	return cookie
+}
+
+// refused asks what is to be refused, and wants the hub to hear nothing of it.
+func (f *fixture) refused(name string, r *http.Request, code int) {
+	f.t.Helper()
+	before, _ := f.hub.requests()
+	a := f.do(r)
+	if a.code != code {
+		f.t.Errorf("%s: %s %s: got %d, want %d: %s", name, r.Method, r.URL, a.code, code, a.body)
+	}
+	if after, _ := f.hub.requests(); len(after) != len(before) {
+		f.t.Errorf("%s: the hub was asked %s %s", name, after[len(after)-1].Method, after[len(after)-1].RequestURI)
+	}
+	if a.header.Get("Content-Security-Policy") == "" || a.header.Get("Access-Control-Allow-Origin") != "" {
+		f.t.Errorf("%s: the headers are %v", name, a.header)
+	}
+}
+
+// soon waits until something holds, and no longer than a test may take.
+func soon(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not after 20 s", what)
+		}
+	}
+}
