@@ -75,7 +75,7 @@ class Part {
   private events = 0;
   private heading = el("h2");
   private note = el("p", { class: "note" });
-  private line = el("p", { class: "line" });
+  private lines = el("div");
   private summary = el("p", { class: "summary", role: "status" });
   private problem = el("p", { class: "problem", role: "alert" });
   private blocks = el("div");
@@ -88,7 +88,7 @@ class Part {
     this.heading.id = heading;
     this.root.setAttribute("aria-labelledby", heading);
     this.foot.append(this.button, this.mode);
-    this.root.append(this.heading, this.note, this.line, this.summary, this.problem, this.blocks, this.foot);
+    this.root.append(this.heading, this.note, this.lines, this.summary, this.problem, this.blocks, this.foot);
     this.button.addEventListener("click", () => {
       this.button.disabled = true;
       this.feed.more();
@@ -100,8 +100,12 @@ class Part {
     this.section = section;
     say(this.heading, section.title);
     say(this.note, section.note ?? "");
-    const line = command(context.kubectl, section.kubectl);
-    this.line.replaceChildren(el("code", {}, line), copyButton(line, context));
+    this.lines.replaceChildren(
+      ...[section.kubectl, section.why].flatMap((args) => {
+        const line = args && command(context.kubectl, args);
+        return line ? [el("p", { class: "line" }, el("code", {}, line), copyButton(line, context))] : [];
+      }),
+    );
     this.tables = [];
     this.blocks.replaceChildren();
     say(this.summary, "Reading …");

@@ -29,6 +29,8 @@ export interface Section {
   source: Source;
   /** kubectl is the line that gives the same, without "kubectl". */
   kubectl: string;
+  /** why is the line that says why it is as it is, without "kubectl". */
+  why?: string;
   /** right is what is missing when the answer is 403: "list managedclusters". */
   right: string;
   blocks: (items: Obj[], state: State) => Block[];
@@ -185,6 +187,7 @@ const views: Record<string, Make> = {
     sections: [
       {
         ...single(works + "/v1", "manifestworks.work.open-cluster-management.io", name, namespace),
+        why: `hub why work ${quote(name)} --cluster ${quote(namespace)}`,
         blocks: one<ManifestWork>((w) => [
           rows.facts("Work", [
             ["Cluster", rows.link(namespace, "clusters", namespace)],
@@ -277,17 +280,21 @@ function clusterView(name: string): Omit<View, "nav"> {
     pairs("Labels", "It has no labels.", Object.entries(c.metadata?.labels ?? {})),
     pairs("Claims", "It claims nothing.", (c.status?.clusterClaims ?? []).map((x) => [x.name ?? "", x.value ?? ""])),
   ]);
+  const why = `hub why cluster ${quote(name)}`;
   return {
     title: `Cluster ${name}`,
     filters: [],
     sections: [
       {
         ...single(cluster + "/v1", "managedclusters", name),
+        why,
         blocks: say,
         fallback: {
           ...single(viewed + "/v1", "managedclusters.clusterview.open-cluster-management.io", name),
+          why,
           blocks: say,
           fallback: {
+            why,
             ...listed({ title: "Now", path: members, resource: "clustersetmembers", query: { fieldSelector: `spec.cluster=${name}` }, args: " -o wide" }),
             blocks: (items) => items.slice(0, 1).map((m) => rows.memberFacts(m as ClusterSetMember)),
             note: "You may not see the whole cluster. This is what its sets tell of it.",
@@ -313,6 +320,7 @@ function clusterView(name: string): Omit<View, "nav"> {
         ...listed({ title: "Lease", path: "/apis/coordination.k8s.io/v1/leases", resource: "leases", namespace: name }),
         blocks: table(rows.leaseColumns, rows.leaseRow, "Its agent has not been heard yet."),
       },
+      { ...certificates(`${rows.clusterNameLabel}=${name}`), title: "Certificate requests of its agent" },
       tableOf({ title: "Events", path: "/api/v1/events", resource: "events", namespace: name }, "There are no events of late."),
     ],
   };
@@ -573,17 +581,21 @@ function joining(): Section[] {
       blocks: table<ManagedCluster>(rows.joiningColumns, rows.joiningRow, "No cluster waits to be accepted."),
       summary: counted("cluster"),
     },
-    {
-      ...listed({
-        title: "Certificate requests of agents",
-        path: "/apis/certificates.k8s.io/v1/certificatesigningrequests",
-        resource: "certificatesigningrequests",
-        query: { labelSelector: rows.clusterNameLabel },
-      }),
-      blocks: table(rows.requestColumns, rows.requestRow, "There are no certificate requests."),
-      summary: counted("request"),
-    },
+    certificates(rows.clusterNameLabel),
   ];
+}
+
+function certificates(labelSelector: string): Section {
+  return {
+    ...listed({
+      title: "Certificate requests of agents",
+      path: "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+      resource: "certificatesigningrequests",
+      query: { labelSelector },
+    }),
+    blocks: table(rows.requestColumns, rows.requestRow, "There are no certificate requests."),
+    summary: counted("request"),
+  };
 }
 
 function rights(namespace: string): Section {
