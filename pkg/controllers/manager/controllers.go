@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
@@ -104,11 +103,7 @@ func (o *Options) Rights() (rights []kit.Right) {
 	if operator := o.operator(&rest.Config{}); operator != nil {
 		rights = append(rights, operator.rights()...)
 	}
-	if o.Metrics.Secure {
-		for version, resource := range command.MetricsRights() {
-			rights = append(rights, kit.On(version, resource, "create"))
-		}
-	}
+	rights = append(rights, o.Metrics.rights()...)
 	if elects := o.LeaderElection; elects.Enabled {
 		leases := kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name)
 		for _, right := range []kit.Right{

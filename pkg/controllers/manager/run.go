@@ -126,7 +126,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 			DefaultTransform:            manifestworkreplicaset.ForCache, // and for other kinds that of all programs
 			ByObject:                    ofClusters(),
 		},
-		Metrics:                       o.Metrics.Options(),
+		Metrics:                       o.Metrics.options(),
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection.Enabled,
 		LeaderElectionID:              o.LeaderElection.Name,

@@ -1,9 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package command
+package manager
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -12,13 +13,14 @@ import (
 	"github.com/spf13/pflag"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// Metrics say how a program serves its metrics.
-type Metrics struct {
+// MetricsOptions say how metrics are served.
+type MetricsOptions struct {
 	// Address is host:port; "0" is none.
 	Address string
 	// Secure asks for credentials, by HTTPS. Without it the address has to be on loopback.
@@ -27,8 +29,7 @@ type Metrics struct {
 	CertDir string
 }
 
-// AddFlags adds the flags.
-func (m *Metrics) AddFlags(fs *pflag.FlagSet) {
+func (m *MetricsOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&m.Address, "metrics-bind-address", m.Address,
 		"Address of /metrics. Port 0 is any free port, the address 0 is none. Without --metrics-secure it is plain HTTP without authentication, "+
 			"and has to be on loopback.")
@@ -39,10 +40,9 @@ func (m *Metrics) AddFlags(fs *pflag.FlagSet) {
 			"certificate is made that clients cannot verify.")
 }
 
-// Validate says what is wrong with them.
-func (m *Metrics) Validate() (errs []error) {
+func (m *MetricsOptions) validate() (errs []error) {
 	if m.CertDir != "" && !m.Secure {
-		errs = append(errs, fmt.Errorf("--metrics-cert-dir needs --metrics-secure: plain HTTP has no certificate"))
+		errs = append(errs, errors.New("--metrics-cert-dir needs --metrics-secure: plain HTTP has no certificate"))
 	}
 	if m.CertDir != "" {
 		for _, name := range []string{"tls.crt", "tls.key"} {
@@ -65,8 +65,7 @@ func (m *Metrics) Validate() (errs []error) {
 	return errs
 }
 
-// Options are those of a manager.
-func (m *Metrics) Options() metricsserver.Options {
+func (m *MetricsOptions) options() metricsserver.Options {
 	o := metricsserver.Options{BindAddress: m.Address, SecureServing: m.Secure, CertDir: m.CertDir}
 	if m.Secure {
 		o.FilterProvider = filters.WithAuthenticationAndAuthorization
@@ -74,10 +73,13 @@ func (m *Metrics) Options() metricsserver.Options {
 	return o
 }
 
-// MetricsRights are what it takes to ask who a client is, and whether it may read metrics: the verb create on these.
-func MetricsRights() map[schema.GroupVersion]string {
-	return map[schema.GroupVersion]string{
-		authenticationv1.SchemeGroupVersion: "tokenreviews",
-		authorizationv1.SchemeGroupVersion:  "subjectaccessreviews",
+// rights are what it takes to ask who a client is, and whether it may read metrics.
+func (m *MetricsOptions) rights() []kit.Right {
+	if !m.Secure {
+		return nil
+	}
+	return []kit.Right{
+		kit.On(authenticationv1.SchemeGroupVersion, "tokenreviews", "create"),
+		kit.On(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "create"),
 	}
 }
