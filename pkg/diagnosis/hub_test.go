@@ -61,7 +61,7 @@ func lease(name, holder string, renewed time.Duration) coordinationv1.Lease {
 
 func deployment(name, tag string) appsv1.Deployment {
 	d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: name, Image: "registry.example.com:5000/x/" + name + ":" + tag}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: name, Image: "images.example:5000/x/" + name + ":" + tag}}
 	d.Status.AvailableReplicas = 1
 	return d
 }
@@ -221,7 +221,7 @@ func TestHub_Faults(t *testing.T) {
 		"the clock of a controller is ahead": {func(h *diagnosis.Hub) { h.Leases.Items[0] = lease("hub-controller-manager", "a\nrm", -time.Minute) },
 			diagnosis.ClockSkew, diagnosis.Error, "lease/hub-controller-manager", "1m0s in the future", "# on the machine of a?rm:"},
 		"components of two versions": {func(h *diagnosis.Hub) { h.Deployments.Items[1] = deployment("hub-controller-manager", "v1.2.2") },
-			diagnosis.VersionSkew, diagnosis.Warning, "deployment/hub-controller-manager", "of version v1.2.2", "hub-controller-manager=registry.example.com:5000/x/hub-controller-manager:v1.2.3"},
+			diagnosis.VersionSkew, diagnosis.Warning, "deployment/hub-controller-manager", "of version v1.2.2", "hub-controller-manager=images.example:5000/x/hub-controller-manager:v1.2.3"},
 		"another kubectl hub": {func(h *diagnosis.Hub) { h.Version, h.Rights.Items, h.Policies.Items = "v1.3.0", nil, nil },
 			diagnosis.VersionSkew, diagnosis.Warning, "program/kubectl-hub", "v1.3.0, and the hub of v1.2.3", "install kubectl-hub v1.2.3"},
 		"no room": {func(h *diagnosis.Hub) { h.Storage.Refused = "the database is full." },
