@@ -21,6 +21,9 @@ func TestDoctor_Hub(t *testing.T) {
 	if r := w.doctor(t, onHub); len(r.Unseen) > 0 {
 		t.Errorf("an admin does not see %v", r.Unseen)
 	}
+	if r := w.doctor(t, onHub, "--as", "someone"); len(r.Findings) > 0 || len(r.Unseen) < 10 {
+		t.Errorf("who may see nothing finds:\n%s", r)
+	}
 	harness.Contains(t, w.plugin.Must(t, "doctor", "--context", onHub), "Nothing wrong was found.", "Checked: APIServices, ")
 
 	for _, fault := range []struct {

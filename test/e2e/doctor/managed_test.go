@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,9 +37,7 @@ func managed(t *testing.T, w *world) {
 	w.plugin.Must(t, "init", "--context", onHub)
 	f := w.found(t, onSpoke, "AgentMissing", "deployment/hub-agent", []string{"has not joined a hub"}, "--managed")
 	w.rejoin(t, f)
-	if err := w.spoke.StartHubAgent(t.Context(), "--cluster-name="+onSpoke); err != nil {
-		t.Fatal(err)
-	}
+	w.startAgent(t)
 	w.podState(t, 0, `{"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}`)
 	w.found(t, onSpoke, "AgentNotReady", "deployment/hub-agent", []string{"ImagePullBackOff: no such image"})
 	harness.Eventually(t, "the agent asks to be let in", func(ctx context.Context) (bool, error) {
@@ -84,6 +83,24 @@ func (w *world) rejoin(t *testing.T, f finding) {
 	_, stderr, err := w.plugin.Run(t, append(token.Args(t, onSpoke), "--context", onSpoke, "--timeout", "1s")...)
 	if err != nil && !strings.Contains(stderr, "waiting for cluster "+onSpoke+" to join") {
 		t.Fatalf("join: %v\n%s", err, stderr)
+	}
+}
+
+// startAgent starts the agent, or starts it anew, as its Deployment does when it has changed.
+func (w *world) startAgent(t *testing.T) {
+	t.Helper()
+	if pid, runs := w.spoke.PIDs()["hub-agent"]; runs {
+		process := harness.Must(os.FindProcess(pid))(t)
+		if err := process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		harness.Eventually(t, "the agent ends", func(context.Context) (bool, error) {
+			_, runs := w.spoke.PIDs()["hub-agent"]
+			return !runs, nil
+		})
+	}
+	if err := w.spoke.StartHubAgent(t.Context(), "--cluster-name="+onSpoke); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -152,6 +169,7 @@ func agentsCA(t *testing.T, w *world) {
 		w.change(t, name, token.CA, base64.StdEncoding.EncodeToString(other))
 	}
 	w.rejoin(t, w.found(t, onSpoke, "HubDistrusted", "secret/"+registration.HubKubeconfigSecret, []string{"not of the CA in this kubeconfig", "sha256:"}))
+	w.startAgent(t)
 	w.podState(t, 1, `{"running": {}}`)
 }
 

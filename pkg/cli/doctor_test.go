@@ -1,0 +1,163 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const clustersAPIService = "v1.cluster.open-cluster-management.io"
+
+func withVersion(s *fakeServer) *fakeServer {
+	s.answer("GET /version", map[string]string{"gitVersion": "v1.37.0"})
+	return s
+}
+
+// found wants that the doctor ends with 2.
+func found(t *testing.T, stdout string, err error, want ...string) {
+	t.Helper()
+	exit := (*command.Exit)(nil)
+	if !errors.As(err, &exit) || exit.Code != errorFound {
+		t.Errorf("it ends with %v", err)
+	}
+	says(t, stdout, want...)
+}
+
+func TestDoctor_NoRoom(t *testing.T) {
+	hub := withVersion(newServer(t))
+	hub.objects["/apis/apiregistration.k8s.io/v1/apiservices/"+clustersAPIService] = map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": clustersAPIService}}
+	hub.answer("GET /readyz", "ok")
+	hub.answer("GET /metrics", "")
+	hub.refuse("POST /apis/cluster.open-cluster-management.io/v1beta2/managedclustersets", &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: "InsufficientStorage", Message: "the database is full"}})
+	stdout, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": hub}), "doctor")
+	found(t, stdout, err, "ERROR StorageFull  etcd\n", "the database is full", "docs/findings.md#storagefull")
+	// Nothing is changed: the one write is a dry run.
+	for _, asked := range hub.asked {
+		if !strings.HasPrefix(asked, "GET ") && !strings.HasPrefix(asked, "POST /apis/cluster.open-cluster-management.io/v1beta2/managedclustersets?dryRun=All&") {
+			t.Errorf("it asks for %s", asked)
+		}
+	}
+}
+
+func TestDoctor_CouldNotLook(t *testing.T) {
+	server := withVersion(newServer(t))
+	server.answer("GET /apis", metav1.APIGroupList{})
+	file := kubeconfig(t, map[string]*fakeServer{"hub": server})
+	for _, args := range [][]string{{"doctor"}, {"doctor", "--patience", "-1s"}, {"doctor", "--show", "nothing"}, {"doctor", "--show", "clusterrole/nothing"},
+		{"doctor", "--show", "secret/bootstrap-hub-kubeconfig"}, {"doctor", "-o", "xml"}} {
+		_, _, err := run(t, file, args...)
+		if exit := (*command.Exit)(nil); err == nil || errors.As(err, &exit) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+	if _, _, err := run(t, addDead(t), "doctor", "--context", "dead"); err == nil || !strings.Contains(err.Error(), "the doctor cannot look") {
+		t.Errorf("a server that is not there: %v", err)
+	}
+	says(t, mustRun(t, file, "doctor", "--show", "ClusterRole/clusterhub:hub-apiserver"), "kind: ClusterRole", "name: clusterhub:hub-apiserver")
+	says(t, mustRun(t, file, "doctor", "--show", "rolebinding/clusterhub:hub-agent", "-n", "shop"), "namespace: shop")
+}
+
+// withoutRights answers 403 to all that is asked of objects.
+func withoutRights(s *fakeServer) {
+	for _, path := range []string{"/apis/apps/v1/namespaces/open-cluster-management-agent/deployments", "/api/v1/namespaces/open-cluster-management-agent/pods",
+		"/api/v1/namespaces/open-cluster-management-agent/events", "/api/v1/namespaces/open-cluster-management-agent/secrets/bootstrap-hub-kubeconfig",
+		"/api/v1/namespaces/open-cluster-management-agent/secrets/hub-kubeconfig-secret"} {
+		s.refuse("GET "+path, apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no")))
+	}
+}
+
+func TestDoctor_WithoutRights(t *testing.T) {
+	spoke := withVersion(newServer(t))
+	withoutRights(spoke)
+	stdout, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"c1": spoke}), "doctor", "--managed")
+	if err != nil {
+		t.Error(err)
+	}
+	says(t, stdout, "Nothing wrong was found.", "Not seen, so neither right nor wrong:", "deployments: you may not read them", "secret bootstrap-hub-kubeconfig: you may not read them")
+}
+
+// agentsSecret has a kubeconfig that others have written.
+func agentsSecret(t *testing.T, name string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) *corev1.Secret {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"], config.AuthInfos["default-auth"], config.CurrentContext = cluster, user, "x"
+	config.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "default-auth"}
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: name},
+		Data: map[string][]byte{registration.KeyKubeconfig: data}}
+}
+
+// TestDoctor_UsesNothingOfThisMachine: who may write the Secrets of an agent must not run programs where an admin runs the doctor, nor get files
+// or credentials of that machine.
+func TestDoctor_UsesNothingOfThisMachine(t *testing.T) {
+	trace, token := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("a-token-of-this-machine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, user := range map[string]*clientcmdapi.AuthInfo{
+		"a program": {Exec: &clientcmdapi.ExecConfig{Command: "touch", Args: []string{trace}, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: "Never"}},
+		"a file":    {TokenFile: token},
+		"a key":     {ClientCertificate: token, ClientKey: token},
+		"no one":    {},
+	} {
+		for _, secret := range []string{registration.BootstrapSecret, registration.HubKubeconfigSecret} {
+			hub := withVersion(newServer(t))
+			spoke := withVersion(newServer(t, agentsSecret(t, secret, &clientcmdapi.Cluster{Server: hub.URL, CertificateAuthorityData: hub.ca()}, user)))
+			stdout, _, _ := run(t, kubeconfig(t, map[string]*fakeServer{"c1": spoke}), "doctor", "--managed")
+			if _, err := os.Stat(trace); err == nil {
+				t.Errorf("%s in %s: it was run", name, secret)
+			}
+			for credentials := range hub.credentials {
+				if strings.Contains(credentials, "token") {
+					t.Errorf("%s in %s: the hub has got %q", name, secret, credentials)
+				}
+			}
+			if strings.Contains(stdout, "a-token-of-this-machine") {
+				t.Errorf("%s in %s: it prints the file", name, secret)
+			}
+			if name == "a file" {
+				says(t, stdout, "cannot be used: it names a file")
+			}
+		}
+	}
+}
+
+// TestDoctor_FollowsNoHub: a hub that sends elsewhere gets no other server the credentials of the agent, nor those of the user.
+func TestDoctor_FollowsNoHub(t *testing.T) {
+	thief, hub := withVersion(newServer(t)), newServer(t)
+	hub.on["GET /version"] = func(w http.ResponseWriter, _ []byte) bool {
+		w.Header().Set("Location", thief.URL+"/version")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		return true
+	}
+	cluster := &clientcmdapi.Cluster{Server: hub.URL, CertificateAuthorityData: append(hub.ca(), thief.ca()...)}
+	spoke := withVersion(newServer(t, agentsSecret(t, registration.BootstrapSecret, cluster, &clientcmdapi.AuthInfo{Token: "abcdef.0123456789abcdef"})))
+	_, _, _ = run(t, kubeconfig(t, map[string]*fakeServer{"c1": spoke}), "doctor", "--managed")
+	if !hub.credentials["Bearer abcdef.0123456789abcdef"] || len(hub.credentials) != 1 {
+		t.Errorf("the hub has got %v", hub.credentials)
+	}
+	if len(thief.asked) > 0 || len(thief.credentials) > 0 {
+		t.Errorf("another server was asked: %v with %v", thief.asked, thief.credentials)
+	}
+}
