@@ -216,7 +216,7 @@ func TestProxy_Questions(t *testing.T) {
 	f.refused("another method", f.request("DELETE", "/session", ""), http.StatusMethodNotAllowed)
 }
 
-// Clients that are slow, and too many of them: who comes late is told so, and the next ones are served.
+// Too many clients: one that comes late is told so, and the next ones are served.
 func TestAttack_ManyAtOneTime(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()

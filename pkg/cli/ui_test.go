@@ -1,0 +1,162 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"html"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/clusterhub/clusterhub/pkg/ui/assets"
+)
+
+// A browser is opened by a file that only the user can read: the arguments of processes are for all users of a machine.
+func TestUI_OpensABrowserWithoutAnArgumentThatIsASecret(t *testing.T) {
+	dir := t.TempDir()
+	opened := filepath.Join(dir, "opened")
+	script := "#!/bin/sh\nset -eu\n{ echo \"$#\"; echo \"$1\"; ls -ln \"$1\"; ls -lnd \"$(dirname \"$1\")\"; cat \"$1\"; } > " + opened + ".new\nmv " + opened + ".new " + opened + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("DISPLAY", ":1")
+	config := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	type end struct {
+		stdout, stderr string
+		err            error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		stdout, stderr, err := runIn(ctx, t, config, "ui")
+		ended <- end{stdout, stderr, err}
+	}()
+	var said []byte
+	for until := time.Now().Add(20 * time.Second); len(said) == 0; time.Sleep(5 * time.Millisecond) {
+		select {
+		case e := <-ended:
+			t.Fatalf("it has ended: %+v", e)
+		default:
+		}
+		if time.Now().After(until) {
+			t.Fatal("no browser was opened")
+		}
+		said, _ = os.ReadFile(opened)
+	}
+	lines := strings.SplitN(string(said), "\n", 5)
+	link := html.UnescapeString(regexp.MustCompile(`href="([^"]+)"`).FindStringSubmatch(lines[4])[1])
+	page, token, _ := strings.Cut(link, "/#token=")
+	if lines[0] != "1" || strings.Contains(lines[1], token) || !strings.HasPrefix(lines[2], "-rw------- ") || !strings.HasPrefix(lines[3], "drwx------ ") ||
+		!strings.HasPrefix(page, "http://127.0.0.1:") || len(token) < 40 || !strings.Contains(lines[4], `content="0; url=`+html.EscapeString(link)) {
+		t.Errorf("the browser is opened by %s", said)
+	}
+
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, page+"/session", strings.NewReader(`{"token":"`+token+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Origin", page)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil || response.StatusCode != http.StatusNoContent {
+		t.Fatalf("the link is no good: %v %v", response, err)
+	}
+	_ = response.Body.Close()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(lines[1]); os.IsNotExist(err) {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatal("the file stays after the secret in it was used")
+		}
+	}
+	interrupt()
+	e := <-ended
+	if e.err != nil || e.stdout != link+"\n" || strings.Contains(e.stderr, token) {
+		t.Errorf("it ends with %+v", e)
+	}
+	says(t, e.stderr, "until Ctrl-C", "one browser and for 60 seconds", "Enter prints another link")
+	if _, err := http.Get(page); err == nil {
+		t.Error("the page is served after the end")
+	}
+}
+
+func TestUI_RefusesWhatOthersCouldReach(t *testing.T) {
+	config := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
+	for args, want := range map[string]string{
+		"--address=0.0.0.0":   "must be 127.0.0.1 or ::1",
+		"--address=192.0.2.1": "must be 127.0.0.1 or ::1",
+		"--address=localhost": "must be 127.0.0.1 or ::1",
+		"--address=":          "must be 127.0.0.1 or ::1",
+		"--port=65536":        "must be 0 to 65535",
+		"--port=-1":           "must be 0 to 65535",
+	} {
+		if _, _, err := run(t, config, "ui", "--no-browser", args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", args, err)
+		}
+	}
+}
+
+// keyboard is a user who presses Enter, and then Ctrl-C.
+type keyboard struct {
+	presses   int
+	interrupt func()
+}
+
+func (k *keyboard) Read(p []byte) (int, error) {
+	if k.presses--; k.presses < 0 {
+		k.interrupt()
+		return 0, io.EOF
+	}
+	return copy(p, "\n"), nil
+}
+
+func TestUI_EnterPrintsAnotherLink(t *testing.T) {
+	t.Setenv("DISPLAY", "")
+	t.Setenv("WAYLAND_DISPLAY", "")
+	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
+	defer interrupt()
+	var out, errOut bytes.Buffer
+	g := &global{IOStreams: genericiooptions.IOStreams{In: &keyboard{presses: 2, interrupt: interrupt}, Out: &out, ErrOut: &errOut}}
+	g.flags = genericclioptions.NewConfigFlags(true)
+	g.flags = g.at(kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)}), "hub").flags
+	err := (&page{global: g, address: "127.0.0.1", files: assets.FS}).serve(ctx)
+	links := strings.Fields(out.String())
+	if err != nil || len(links) != 3 || links[0] == links[1] || links[1] == links[2] {
+		t.Errorf("%v: %s", err, out.String())
+	}
+	says(t, errOut.String(), "Warning: no browser was opened: there is no screen: open the link", "Enter prints another link")
+}
+
+func TestUI_SaysTheCommandForTheSame(t *testing.T) {
+	file := kubeconfig(t, map[string]*fakeServer{"hub": newServer(t)})
+	g, _ := newGlobal()
+	g.flags = genericclioptions.NewConfigFlags(true)
+	g.flags = g.at(file, "hub").flags
+	user, groups := "o'hara", []string{"team a"}
+	g.flags.Impersonate, g.flags.ImpersonateGroup = &user, &groups
+	config, err := g.restConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Host = "https://user:password@hub.example/a?b"
+	about, err := (&page{global: g}).about(config)
+	want := "kubectl --kubeconfig " + file + ` --context hub --as 'o'\''hara' --as-group 'team a'`
+	if err != nil || about.Kubectl != want || about.Server != "https://hub.example/a" || about.Context != "hub" || about.Impersonating != user {
+		t.Errorf("got %+v: %v, want %s", about, err, want)
+	}
+}
