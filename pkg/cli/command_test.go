@@ -13,8 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
 func TestVersion(t *testing.T) {
@@ -113,6 +117,11 @@ func TestHelp_ShowsFewOfTheFlagsOfKubectl(t *testing.T) {
 // Completion is asked for at each press of a key: it says nothing of its own, also when it cannot help.
 func TestComplete(t *testing.T) {
 	s, config := newFleet(t)
+	shop := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
+	for _, o := range []runtime.Object{&edgev1alpha1.DeploymentPolicy{ObjectMeta: shop("web")}, &edgev1alpha1.DeploymentPattern{ObjectMeta: shop("store")},
+		&edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "edge-1"}}, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "edge-2"}}} {
+		s.put(o)
+	}
 	lines := func(args ...string) []string {
 		t.Helper()
 		stdout, _, err := run(t, config, append([]string{cobra.ShellCompRequestCmd}, args...)...)
@@ -135,6 +144,14 @@ func TestComplete(t *testing.T) {
 		{[]string{"get", "clusters", "--context", ""}, []string{"hub", ":4"}},
 		{[]string{"join", "--registration-auth", ""}, []string{"csr", "awsirsa", ":4"}},
 		{[]string{"accept", "-o", ""}, []string{"text", "json", ":4"}},
+		{[]string{"tree", "set", "p"}, []string{"production", ":4"}},
+		{[]string{"tree", "cluster", "c"}, []string{"c1", "c2", ":4"}},
+		{[]string{"tree", "cluster", "c1", "-o", ""}, []string{"text", "json", "yaml", ":4"}},
+		{[]string{"top", "sets", "--sort-by", ""}, []string{"members", "missing", "name", ":4"}},
+		{[]string{"deploycheck", "-n", "shop", "--policy", ""}, []string{"web", ":4"}},
+		{[]string{"deploycheck", "-n", "other", "--policy", ""}, []string{":4"}},
+		{[]string{"deploycheck", "-n", "shop", "--pattern", "s"}, []string{"store", ":4"}},
+		{[]string{"deploycheck", "-n", "shop", "--node", "edge-1,"}, []string{"edge-1,edge-1", "edge-1,edge-2", ":4"}},
 		{[]string{"iam-role", "--eks-access", ""}, []string{"access-entry", "aws-auth", ":4"}},
 	} {
 		if got := lines(test.args...); !slices.Equal(got, test.want) {

@@ -66,6 +66,9 @@ kubectl hub deploycheck --policy web -n shop -o wide`),
 	fs.StringVar(&o.pattern, "pattern", "", "Pattern to judge, in the same way. All nodes are judged as if they had it.")
 	fs.StringSliceVar(&o.nodes, "node", nil, "Nodes of the hub to judge, besides those of the files.")
 	fs.BoolVar(&o.all, "all", false, "Judge all nodes of the hub that the namespace reaches, and none of the files. This is the default if there is no node in the files.")
+	for flag, list := range map[string]func(context.Context, *hub) ([]string, error){"policy": o.policyNames, "pattern": o.patternNames, "node": nodeNames} {
+		must(cmd.RegisterFlagCompletionFunc(flag, o.names(list)))
+	}
 	o.facts.addTo(cmd)
 	o.out.addTo(cmd)
 	cmd.MarkFlagsMutuallyExclusive("policy", "pattern")

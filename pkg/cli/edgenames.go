@@ -1,0 +1,54 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// policyNames are the policies of the namespace that a check is about.
+func (o *deployCheckOptions) policyNames(ctx context.Context, h *hub) (names []string, err error) {
+	namespace, err := o.in.name()
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.clusters.EdgeV1alpha1().DeploymentPolicies(namespace).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
+// patternNames are its patterns.
+func (o *deployCheckOptions) patternNames(ctx context.Context, h *hub) (names []string, err error) {
+	namespace, err := o.in.name()
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.clusters.EdgeV1alpha1().DeploymentPatterns(namespace).List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
+// nodeNames are the edge nodes of the hub.
+func nodeNames(ctx context.Context, h *hub) (names []string, err error) {
+	list, err := h.clusters.EdgeV1alpha1().EdgeNodes().List(ctx, metav1.ListOptions{Limit: mostCompletions})
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
