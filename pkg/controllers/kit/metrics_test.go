@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,6 +91,15 @@ func TestTally_CountsWhatThereIs(t *testing.T) {
 	}
 }
 
+// constant is a metric that is always the same.
+type constant struct {
+	desc   *prometheus.Desc
+	metric prometheus.Metric
+}
+
+func (c constant) Describe(to chan<- *prometheus.Desc) { to <- c.desc }
+func (c constant) Collect(to chan<- prometheus.Metric) { to <- c.metric }
+
 func TestMoments_AreAHistogramThatCostsSteps(t *testing.T) {
 	now := time.Unix(1_900_000_000, 0)
 	m := NewMoments(time.Hour)
@@ -110,16 +118,18 @@ func TestMoments_AreAHistogramThatCostsSteps(t *testing.T) {
 		t.Errorf("the first is %s, want %s", got, want)
 	}
 	desc := prometheus.NewDesc("ends", "Ends.", nil, nil)
-	metric := m.Histogram(desc, []float64{0, 24 * 3600}, func(at time.Time) float64 { return at.Sub(now).Seconds() })
-	var sent dto.Metric
-	if err := metric.Write(&sent); err != nil {
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(constant{desc, m.Histogram(desc, []float64{0, 24 * 3600}, func(at time.Time) float64 { return at.Sub(now).Seconds() })})
+	families, err := registry.Gather()
+	if err != nil {
 		t.Fatal(err)
 	}
+	sent := families[0].GetMetric()[0].GetHistogram()
 	var buckets []string
-	for _, b := range sent.GetHistogram().GetBucket() {
+	for _, b := range sent.GetBucket() {
 		buckets = append(buckets, fmt.Sprintf("%.0f:%d", b.GetUpperBound(), b.GetCumulativeCount()))
 	}
-	text := fmt.Sprint(sent.GetHistogram().GetSampleCount(), " ", buckets)
+	text := fmt.Sprint(sent.GetSampleCount(), " ", buckets)
 	if want := "99999 [0:2083 86400:52090]"; text != want {
 		t.Errorf("got %s, want %s", text, want)
 	}

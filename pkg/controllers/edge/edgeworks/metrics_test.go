@@ -6,16 +6,19 @@ package edgeworks
 import (
 	"testing"
 
-	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 func TestMetrics_CountTheWritesOfWorks(t *testing.T) {
 	counted := func(operation string) float64 {
-		var m dto.Metric
-		if err := writes.WithLabelValues(operation, "written").Write(&m); err != nil {
+		t.Helper()
+		registry := prometheus.NewPedanticRegistry()
+		registry.MustRegister(writes.WithLabelValues(operation, "written"))
+		families, err := registry.Gather()
+		if err != nil {
 			t.Fatal(err)
 		}
-		return m.GetCounter().GetValue()
+		return families[0].GetMetric()[0].GetCounter().GetValue()
 	}
 	created, deleted := counted("create"), counted("delete")
 	f := newFixture(t)
