@@ -102,26 +102,31 @@ func ofKinds(objects []*unstructured.Unstructured, kinds []string) (all []*unstr
 
 // paths asks for each group and version of ours through the front.
 func (r *reader) paths(ctx context.Context, expected []*unstructured.Unstructured) map[string]string {
-	answers := map[string]string{}
-	for _, o := range ofKinds(expected, []string{"APIService"}) {
-		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
-		version, _, _ := unstructured.NestedString(o.Object, "spec", "version")
+	services := ofKinds(expected, []string{"APIService"})
+	answers, forbidden := make([]string, len(services)), make([]string, len(services))
+	each(len(services), func(i int) {
+		group, _, _ := unstructured.NestedString(services[i].Object, "spec", "group")
+		version, _, _ := unstructured.NestedString(services[i].Object, "spec", "version")
 		path := "/apis/" + group + "/" + version
 		response, body, err := r.raw(ctx, path)
 		switch {
 		case err != nil:
-			answers[o.GetName()] = command.ErrorLine(err)
+			answers[i] = command.ErrorLine(err)
 		case response.StatusCode == http.StatusForbidden:
-			r.unseen = append(r.unseen, path+": you may not get it")
-			answers[o.GetName()] = ""
+			forbidden[i] = path + ": you may not get it"
 		case response.StatusCode != http.StatusOK:
 			text := strings.TrimSpace(string(body[:min(len(body), 300)]))
-			answers[o.GetName()] = fmt.Sprintf("GET %s answers %d %s", path, response.StatusCode, command.Printable(text))
-		default:
-			answers[o.GetName()] = ""
+			answers[i] = fmt.Sprintf("GET %s answers %d %s", path, response.StatusCode, command.Printable(text))
+		}
+	})
+	paths := map[string]string{}
+	for i := range services {
+		paths[services[i].GetName()] = answers[i]
+		if forbidden[i] != "" {
+			r.unseen = append(r.unseen, forbidden[i])
 		}
 	}
-	return answers
+	return paths
 }
 
 func (r *reader) unanswered(paths map[string]string) (names []string) {

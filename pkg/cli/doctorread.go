@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -221,22 +222,43 @@ func typed[T any](items []unstructured.Unstructured, seen bool) diagnosis.List[T
 	return list
 }
 
+// atOnce is how many requests are under way at a time: a hub may be far away.
+const atOnce = 16
+
+// each runs a function for the numbers below n, some at a time.
+func each(n int, run func(i int)) {
+	var all sync.WaitGroup
+	places := make(chan struct{}, atOnce)
+	for i := range n {
+		places <- struct{}{}
+		all.Go(func() {
+			defer func() { <-places }()
+			run(i)
+		})
+	}
+	all.Wait()
+}
+
 // named reads those objects of kinds that are expected, by their names: there may be many others.
 func (r *reader) named(ctx context.Context, expected []*unstructured.Unstructured, resources map[string]schema.GroupVersionResource) diagnosis.List[*unstructured.Unstructured] {
 	list := diagnosis.List[*unstructured.Unstructured]{Seen: true}
+	objects, errs := make([]*unstructured.Unstructured, len(expected)), make([]error, len(expected))
+	each(len(expected), func(i int) {
+		want := expected[i]
+		objects[i], errs[i] = r.dynamic.Resource(resources[want.GetKind()]).Namespace(want.GetNamespace()).Get(ctx, want.GetName(), metav1.GetOptions{})
+	})
 	missed := map[string]bool{}
-	for _, want := range expected {
-		resource, ok := resources[want.GetKind()]
-		if !ok || missed[resource.Resource] {
-			continue
-		}
-		o, err := r.get(ctx, resource, want.GetNamespace(), want.GetName())
+	for i, want := range expected {
+		name := resources[want.GetKind()].Resource
 		switch {
-		case err == nil:
-			list.Items = append(list.Items, o)
-		case !apierrors.IsNotFound(err):
-			r.miss(resource.Resource, err)
-			missed[resource.Resource], list.Seen = true, false
+		case errs[i] == nil:
+			r.remember(objects[i])
+			list.Items = append(list.Items, objects[i])
+		case !apierrors.IsNotFound(errs[i]):
+			if list.Seen = false; !missed[name] {
+				r.miss(name, errs[i])
+			}
+			missed[name] = true
 		}
 	}
 	return list

@@ -79,11 +79,28 @@ func (w *world) rejoin(t *testing.T, f finding) {
 		t.Fatalf("the fix is %q", f.Fix)
 	}
 	token := w.plugin.Joining(t, strings.Fields(strings.Replace(strings.TrimPrefix(f.Fix[0], "kubectl hub "), "<CONTEXT OF THE HUB>", onHub, 1))...)
-	// No kubelet runs its pod, so what it waits for does not come.
-	_, stderr, err := w.plugin.Run(t, append(token.Args(t, onSpoke), "--context", onSpoke, "--timeout", "1s")...)
-	if err != nil && !strings.Contains(stderr, "waiting for cluster "+onSpoke+" to join") {
-		t.Fatalf("join: %v\n%s", err, stderr)
+	join, said := w.plugin.Command(t, append(token.Args(t, onSpoke), "--context", onSpoke)...), &harness.Buffer{}
+	join.Stderr = said
+	if err := join.Start(); err != nil {
+		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- join.Wait() }()
+	// No kubelet runs its pod, so what it waits for when it has made all may not come.
+	harness.Eventually(t, "join has made all", func(context.Context) (bool, error) {
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Fatalf("join: %v\n%s", err, said)
+			}
+			ended <- nil
+			return true, nil
+		default:
+			return harness.Holds(strings.Contains(said.String(), "Waiting for cluster "+onSpoke+" to join"), said)
+		}
+	})
+	_ = join.Process.Signal(os.Interrupt) // it may have ended
+	<-ended
 }
 
 // startAgent starts the agent, or starts it anew, as its Deployment does when it has changed.
