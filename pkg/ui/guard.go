@@ -14,7 +14,10 @@ var single = []string{"Accept", "Content-Type", "Cookie", "Origin", "Sec-Fetch-D
 
 // checkRequest is about all requests: a site whose name leads to this machine (DNS rebinding) calls the server by that name.
 func (s *Server) checkRequest(r *http.Request) *refusal {
+	ofOthers, known := r.Context().Value(foreign{}).(func() bool)
 	switch {
+	case !known || ofOthers():
+		return refuse(http.StatusForbidden, "this is the page of another user of this machine: run kubectl hub ui yourself")
 	case !slices.Contains(s.hosts, r.Host):
 		return refuse(http.StatusForbidden, "this server has another name: open %s", s.url)
 	case !strings.HasPrefix(r.RequestURI, "/") || strings.Contains(r.RequestURI, "#") || len(r.RequestURI) > maxURI:
@@ -43,17 +46,17 @@ func shownMethod(method string) string {
 // checkData is about what only scripts of the page ask for. Browsers say who asks; a program that does not is let in by the cookie, which
 // browsers do not send for other sites.
 func (s *Server) checkData(r *http.Request) *refusal {
-	foreign := refuse(http.StatusForbidden, "this is for the page of kubectl hub ui alone, and not for other pages")
+	refused := refuse(http.StatusForbidden, "this is for the page of kubectl hub ui alone, and not for other pages")
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	switch {
 	case r.Header.Values("Sec-Fetch-Site") != nil && site != "same-origin",
 		r.Header.Values("Origin") != nil && origin != "http://"+r.Host:
-		return foreign
+		return refused
 	case r.Method == http.MethodPost && site == "" && origin == "":
-		return foreign // a form of another site in a browser that does not say so
+		return refused // a form of another site in a browser that does not say so
 	case !slices.Contains([]string{"", "empty"}, r.Header.Get("Sec-Fetch-Dest")),
 		!slices.Contains([]string{"", "cors", "same-origin"}, r.Header.Get("Sec-Fetch-Mode")):
-		return foreign // not a script's request: data is shown by the page, and not by the browser
+		return refused // not a script's request: data is shown by the page, and not by the browser
 	}
 	return nil
 }
@@ -61,9 +64,9 @@ func (s *Server) checkData(r *http.Request) *refusal {
 // checkPage is about the files of the page, which have nothing secret in them. Other sites may lead to its start, and to no other view: a
 // browser follows the link of kubectl hub ui from a file.
 func (s *Server) checkPage(r *http.Request, path string) *refusal {
-	foreign := refuse(http.StatusForbidden, "this is not for other pages: open %s", s.url)
+	refused := refuse(http.StatusForbidden, "this is not for other pages: open %s", s.url)
 	if r.Header.Values("Origin") != nil && r.Header.Get("Origin") != "http://"+r.Host {
-		return foreign
+		return refused
 	}
 	opens := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 	switch r.Header.Get("Sec-Fetch-Site") {
@@ -82,7 +85,7 @@ func (s *Server) checkPage(r *http.Request, path string) *refusal {
 			return nil
 		}
 	}
-	return foreign
+	return refused
 }
 
 // checkCookie lets in the browsers that were given a secret.

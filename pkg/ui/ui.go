@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -48,8 +49,9 @@ type Config struct {
 	// About is what the page says of the connection.
 	About About
 
-	// askTimeout is another one for tests.
+	// askTimeout is another one for tests, and so are the users of this machine that are trusted.
 	askTimeout time.Duration
+	trusted    func() []int
 }
 
 // About says which hub is seen, and as which user. It is the answer of GET /session.
@@ -79,6 +81,8 @@ type Server struct {
 	running chan struct{}
 
 	askTimeout time.Duration
+	// trusted are the users of this machine whose programs are answered, or nil for all.
+	trusted []int
 }
 
 // New makes a server for a listener, which has to be on loopback: nothing is encrypted.
@@ -95,13 +99,17 @@ func New(config Config, listener net.Addr) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	users := trusted
+	if config.trusted != nil {
+		users = config.trusted
+	}
 	host, port := address.String(), address.Port
 	return &Server{
 		files: files, about: config.About, hub: hub, sessions: newSessions(),
 		url: "http://" + host, hosts: []string{host, fmt.Sprintf("localhost:%d", port)},
 		// Cookies are the same for all ports of a host: two such servers must not write over each other's.
 		cookie: fmt.Sprintf("kubectl-hub-ui-%d", port), running: make(chan struct{}, maxRequests),
-		askTimeout: cmp.Or(config.askTimeout, askTimeout),
+		askTimeout: cmp.Or(config.askTimeout, askTimeout), trusted: users(),
 	}, nil
 }
 
@@ -119,8 +127,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer cancel()
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: s.askTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
-		WriteTimeout:                 answerTimeout + writeTimeout, // an answer that goes on sets its own
-		BaseContext:                  func(net.Listener) context.Context { return base },
+		WriteTimeout: answerTimeout + writeTimeout, // an answer that goes on sets its own
+		BaseContext:  func(net.Listener) context.Context { return base },
+		ConnContext: func(ctx context.Context, connection net.Conn) context.Context {
+			return context.WithValue(ctx, foreign{}, sync.OnceValue(func() bool { return isForeign(connection, s.trusted) }))
+		},
 		DisableGeneralOptionsHandler: true, // it has none of our headers
 		// What it would say is what clients send.
 		ErrorLog: log.New(io.Discard, "", 0),
@@ -143,6 +154,9 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	}
 	return <-ended
 }
+
+// foreign is the key of what says whether a connection is of another user of this machine.
+type foreign struct{}
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
