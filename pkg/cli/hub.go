@@ -76,8 +76,10 @@ func newHub(config *rest.Config) (*hub, error) {
 }
 
 // check refuses a cluster that is not a hub.
-func (h *hub) check() error {
-	err := servesClusters(h.kube.Discovery())
+func (h *hub) check() error { return h.notAHub(servesClusters(h.kube.Discovery())) }
+
+// notAHub says what it means that a server does not serve clusters.
+func (h *hub) notAHub(err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s is not a hub: it does not serve managedclusters of %s: choose another --context, or deploy the "+
 			"hub there first", h.config.Host, clusterv1.SchemeGroupVersion)

@@ -68,9 +68,8 @@ func (g *global) serviceFacts(ctx context.Context, name string) (*hub, *diagnosi
 	if err != nil {
 		return nil, nil, err
 	}
-	err = h.check()
-	if answers := servesClusters(h.kube.Discovery()); err == nil || !apierrors.IsServiceUnavailable(answers) {
-		return h, facts, unreachable(config.Host, err, "check --context and --kubeconfig")
+	if err := servesClusters(h.kube.Discovery()); !apierrors.IsServiceUnavailable(err) {
+		return h, facts, unreachable(config.Host, h.notAHub(err), "check --context and --kubeconfig")
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

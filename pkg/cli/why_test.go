@@ -1,0 +1,233 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	leasePath  = "/apis/coordination.k8s.io/v1/namespaces/c1/leases/managed-cluster-lease"
+	reviewPath = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+	selfPath   = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+	whoamiPath = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+)
+
+// newWell is a hub with a cluster with which all is well.
+func newWell(t *testing.T) (*fakeServer, *clusterv1.ManagedCluster, string) {
+	t.Helper()
+	c1 := newCluster("c1", nil)
+	c1.Spec.HubAcceptsClient = true
+	for _, name := range []string{registration.ConditionHubAccepted, registration.ConditionJoined, registration.ConditionAvailable} {
+		c1.Status.Conditions = append(c1.Status.Conditions, metav1.Condition{Type: name, Status: metav1.ConditionTrue})
+	}
+	s := newServer(t, c1)
+	lease := &coordinationv1.Lease{}
+	lease.Spec.RenewTime = new(metav1.NewMicroTime(time.Now()))
+	s.answer("GET "+leasePath, lease)
+	return s, c1, kubeconfig(t, map[string]*fakeServer{"hub": s})
+}
+
+// codeOf is the exit code of a command.
+func codeOf(err error) int {
+	var end *command.Exit
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &end):
+		return end.Code
+	}
+	return 1
+}
+
+func TestWhyCluster_SaysByItsExitCodeWhatItFinds(t *testing.T) {
+	s, c1, config := newWell(t)
+	out, _, err := run(t, config, "why", "cluster", "c1")
+	if codeOf(err) != 0 {
+		t.Errorf("a cluster that is well: %v: %s", err, out)
+	}
+	says(t, out, "Cluster c1 works with the hub.", "agent heard  passed")
+
+	c1.Spec.HubAcceptsClient = false
+	c1.Status.Conditions[1].Message = "x\x1b[2J"
+	s.put(c1)
+	for _, format := range []string{"json", "yaml", "text"} {
+		out, _, err = run(t, config, "why", "cluster", "c1", "--context", "hub", "-o", format)
+		if codeOf(err) != 2 {
+			t.Errorf("a cluster that is not accepted: %v: %s", err, out)
+		}
+		answer := diagnosis.Answer{}
+		switch format {
+		case "json":
+			err = json.Unmarshal([]byte(out), &answer)
+		case "yaml":
+			err = yaml.Unmarshal([]byte(out), &answer)
+		default:
+			says(t, out, "accepted     BROKEN", "Next:   kubectl hub accept --clusters c1 --context=hub --kubeconfig=", "docs/findings.md#clusternotaccepted")
+			continue
+		}
+		if err != nil || answer.Finding == nil || answer.Finding.ID != diagnosis.ClusterNotAccepted || answer.Steps[2].State != diagnosis.Broken {
+			t.Errorf("%s is read as %+v: %v", format, answer, err)
+		}
+	}
+
+	c1.Spec.HubAcceptsClient = true
+	c1.Status.Conditions[2] = metav1.Condition{Type: registration.ConditionAvailable, Status: metav1.ConditionFalse, Message: "x\x1b[2J"}
+	s.put(c1)
+	if out, _, err := run(t, config, "why", "cluster", "c1"); codeOf(err) != 2 || strings.Contains(out, "\x1b") {
+		t.Errorf("a message that moves the cursor: %v: %q", err, out)
+	}
+}
+
+// What the user may not see is told, and no success.
+func TestWhyCluster_WhatTheUserMayNotSee(t *testing.T) {
+	s, _, config := newWell(t)
+	s.refuse("GET "+leasePath, forbidden("leases", "get"))
+	s.refuse("GET /apis/certificates.k8s.io/v1/certificatesigningrequests", forbidden("certificatesigningrequests", "list"))
+	out, _, err := run(t, config, "why", "cluster", "c1")
+	if codeOf(err) != 1 {
+		t.Errorf("%v: %s", err, out)
+	}
+	says(t, out, "agent heard  NOT SEEN", "Not seen:", "you may not get leases in the namespace c1")
+
+	const view = "/apis/clusterview.open-cluster-management.io/v1/managedclusters/c1"
+	s.refuse("GET /apis/cluster.open-cluster-management.io/v1/managedclusters/c1", forbidden("managedclusters", "get"))
+	s.refuse("GET "+view, apierrors.NewNotFound(schema.GroupResource{Resource: "managedclusters"}, "c1"))
+	out, _, err = run(t, config, "why", "cluster", "c1")
+	if codeOf(err) != 1 || strings.Contains(out, "is not on the hub") {
+		t.Errorf("a cluster that is hidden: %v: %s", err, out)
+	}
+	s.refuse("GET /apis/cluster.open-cluster-management.io/v1/managedclusters/c1", apierrors.NewInternalError(errors.New("etcd")))
+	if out, _, err = run(t, config, "why", "cluster", "c1"); codeOf(err) != 1 || out != "" {
+		t.Errorf("an error of the server: %v: %s", err, out)
+	}
+}
+
+func TestWhyCluster_WithoutTheAPIOfTheHub(t *testing.T) {
+	s, _, config := newWell(t)
+	s.refuse("GET /apis/cluster.open-cluster-management.io/v1", apierrors.NewServiceUnavailable("no endpoints"))
+	for _, service := range []any{nil, map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "x"},
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "False", "reason": "FailedDiscoveryCheck", "message": "x509", "lastTransitionTime": "2026-01-02T03:04:05Z"}}}}} {
+		want := []string{"cannot be looked at", "answers 503"}
+		if service != nil {
+			s.answer("GET /apis/apiregistration.k8s.io/v1/apiservices/v1.cluster.open-cluster-management.io", service)
+			want = []string{"FailedDiscoveryCheck: x509", "2026-01-02T03:04:05Z"}
+		}
+		for _, of := range [][]string{{"why", "cluster", "c1"}, {"why", "work", "web"}} {
+			out, _, err := run(t, config, of...)
+			if codeOf(err) != 2 {
+				t.Errorf("%q: %v: %s", of, err, out)
+			}
+			says(t, out, want...)
+		}
+	}
+}
+
+func TestWhyAccess_AsksTheFrontAndReadsRules(t *testing.T) {
+	s, _, config := newWell(t)
+	rule := rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"managedclustersets"}, Verbs: []string{"get"}}
+	s.put(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "r"}, Rules: []rbacv1.PolicyRule{rule}})
+	s.put(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "b"}, RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "r"}, Subjects: []rbacv1.Subject{{Kind: "Group", Name: "team"}}})
+	s.put(newSet("payments"))
+	s.answer("POST "+whoamiPath, &authenticationv1.SelfSubjectReview{Status: authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: "ann", Groups: []string{"team"}}}})
+	review := func(path string, who func(authorizationv1.SubjectAccessReview) bool) {
+		s.on["POST "+path] = func(w http.ResponseWriter, body []byte) bool {
+			asked := authorizationv1.SubjectAccessReview{}
+			object, err := decode(body) // it comes as protobuf
+			if err == nil {
+				err = runtime.DefaultUnstructuredConverter.FromUnstructured(object, &asked)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			asked.Status.Allowed = who(asked)
+			writeJSON(w, http.StatusCreated, asked)
+			return true
+		}
+	}
+	review(reviewPath, func(r authorizationv1.SubjectAccessReview) bool {
+		return strings.Contains(strings.Join(r.Spec.Groups, " "), "team")
+	})
+	review(selfPath, func(authorizationv1.SubjectAccessReview) bool { return true })
+	for name, test := range map[string]struct {
+		args string
+		code int
+		want []string
+	}{
+		"a group":                {"dana get payments --group team", 0, []string{"by ClusterRoleBinding b of ClusterRole r to group team"}},
+		"without it":             {"dana get set/payments", 2, []string{"dana may not get the set payments", "kubectl hub grant payments --role viewer --user dana"}},
+		"for oneself":            {"ann get payments", 0, []string{"to group team"}},
+		"neither of both":        {"dana get nothing", 1, nil},
+		"no such kind":           {"dana get node/x", 1, nil},
+		"no such verb":           {"dana eat payments", 1, nil},
+		"a cluster, by its name": {"dana accept c1", 2, []string{"update managedclusters/accept c1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, _, err := run(t, config, append([]string{"why", "access"}, strings.Fields(test.args)...)...)
+			if codeOf(err) != test.code {
+				t.Errorf("%v: %s", err, out)
+			}
+			says(t, out, test.want...)
+		})
+	}
+	s.refuse("POST "+reviewPath, forbidden("subjectaccessreviews", "create"))
+	s.refuse("GET /apis/rbac.authorization.k8s.io/v1/clusterroles", forbidden("clusterroles", "list"))
+	out, _, err := run(t, config, "why", "access", "dana", "get", "payments", "--group", "team")
+	if codeOf(err) != 1 {
+		t.Errorf("a user who may ask and read nothing: %v: %s", err, out)
+	}
+	says(t, out, "you may not list clusterroles", "you may not create subjectaccessreviews")
+}
+
+func TestWhyPlacement_IsTheExplanation(t *testing.T) {
+	s, config := newExplained(t, explained(fell("a", "NumberOfClusters", "2 are wanted")))
+	out, _, err := run(t, config, "why", "placement", "web", "-n", "dev", "--cluster", "a")
+	if codeOf(err) != 2 {
+		t.Errorf("%v: %s", err, out)
+	}
+	says(t, out, "Number        BROKEN", `numberOfClusters":3`)
+	s.refuse("GET "+explainPath, forbidden("placements/explain", "get"))
+	if out, _, err = run(t, config, "why", "placement", "web", "-n", "dev", "--cluster", "a"); codeOf(err) != 1 {
+		t.Errorf("%v: %s", err, out)
+	}
+	says(t, out, "you may not get placements/explain")
+}
+
+func TestWhyWork_FindsTheOnlyCluster(t *testing.T) {
+	s, _, config := newWell(t)
+	if _, _, err := run(t, config, "why", "work", "web"); err == nil || !strings.Contains(err.Error(), "there is no work web") {
+		t.Errorf("no such work: %v", err)
+	}
+	s.put(&workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "web"}})
+	out, _, err := run(t, config, "why", "work", "web")
+	if codeOf(err) != 2 {
+		t.Errorf("%v: %s", err, out)
+	}
+	says(t, out, "Work web on cluster c1 is not done", "cluster         passed    Cluster c1 works with the hub", "taken by agent  BROKEN")
+	s.put(&workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c2", Name: "web"}})
+	if _, _, err := run(t, config, "why", "work", "web"); err == nil || !strings.Contains(err.Error(), "2 clusters have a work web: say which by --cluster: c1, c2") {
+		t.Errorf("two of them: %v", err)
+	}
+}
