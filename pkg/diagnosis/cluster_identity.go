@@ -5,6 +5,7 @@ package diagnosis
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,10 +97,26 @@ func (c *clusterChain) identity() outcome {
 			Turn: "the signer of the hub", Fix: []string{"kubectl hub doctor", paste("kubectl", "describe", "csr", last.Name)}})
 	}
 	return broken("asked for "+ago(c.Now, last.Made.Time), Finding{ID: RequestWaits, Severity: Error, Object: last.object(), Since: since(last.Made),
-		Cause: fmt.Sprintf("Certificate request %s, asked for by %s, is neither approved nor denied. The hub decides within seconds, or says on the cluster that it leaves the request to a user.",
-			last.Name, last.Requester),
-		Turn: "the hub, and else an admin of the hub",
-		Fix:  []string{paste("kubectl", "describe", "csr", last.Name), paste("kubectl", "certificate", "approve", last.Name)}})
+		Cause: fmt.Sprintf("Certificate request %s, asked for by %s, is neither approved nor denied. The hub decides within seconds, or says on the cluster that it leaves the request to a user. %s",
+			last.Name, last.Requester, lookFirst),
+		Turn: "the hub, and else an admin of the hub", Fix: c.approve()})
+}
+
+// lookFirst is said where a request could be approved. Those that the hub leaves to an admin are those that it has doubts about.
+const lookFirst = "The certificate makes its owner the agent of the cluster: look at who asks before you approve it."
+
+// approve are the commands to look at what waits, and to approve it. Of several requests, the right one is not known here.
+func (c *clusterChain) approve() []string {
+	waiting, several := "", false
+	for _, r := range c.mine() {
+		if !r.Approved && !r.Refused && r.Expires.IsZero() {
+			waiting, several = r.Name, waiting != ""
+		}
+	}
+	if waiting == "" || several {
+		return []string{paste("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name), "kubectl certificate approve <NAME OF THE RIGHT REQUEST>"}
+	}
+	return []string{paste("kubectl", "describe", "csr", waiting), paste("kubectl", "certificate", "approve", waiting)}
 }
 
 // waits is what the hub says of a request that it leaves to an admin.
@@ -108,20 +125,8 @@ func (c *clusterChain) waits() (outcome, bool) {
 	if status != metav1.ConditionTrue {
 		return outcome{}, false
 	}
-	fix := []string{paste("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name)}
-	waiting, named := "", 0
-	for _, r := range c.mine() {
-		if !r.Approved && !r.Refused && r.Expires.IsZero() {
-			waiting, named = r.Name, named+1
-		}
-	}
-	if named == 1 {
-		fix = append(fix, paste("kubectl", "certificate", "approve", waiting))
-	} else {
-		fix = append(fix, "kubectl certificate approve <NAME OF THE RIGHT REQUEST>")
-	}
 	return broken("a request waits", Finding{ID: RequestWaits, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "an admin of the hub",
-		Cause: "A certificate request of the cluster waits for a decision that the hub does not take: " + said.Message, Fix: fix}).without(c.Requests.Why()), true
+		Cause: "A certificate request of the cluster waits for a decision that the hub does not take: " + strings.TrimSuffix(said.Message, ".") + ". " + lookFirst, Fix: c.approve()}).without(c.Requests.Why()), true
 }
 
 func (c *clusterChain) refused(r *CertificateRequest) outcome {

@@ -122,6 +122,10 @@ func TestOfCluster(t *testing.T) {
 			notJoined(m)
 			f.Requests = Found([]CertificateRequest{{Name: "r1", Requester: "bob", Made: before(time.Minute)}})
 		}, RequestWaits, "identity", []string{"bob", "kubectl certificate approve r1"}},
+		"several pending": {func(f *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
+			notJoined(m)
+			f.Requests = Found([]CertificateRequest{{Name: "r1", Requester: "eve"}, {Name: "r2", Requester: "bob"}})
+		}, RequestWaits, "identity", []string{"<NAME OF THE RIGHT REQUEST>", "look at who asks"}},
 		"left to an admin": {func(f *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
 			notJoined(m)
 			condition(m, registration.ConditionRequestWaits, metav1.ConditionTrue, registration.ReasonRequestWaits, "another key")
