@@ -538,10 +538,10 @@ function replicaSetView(namespace: string, name: string): Omit<View, "nav"> {
           rows.conditions(r.status?.conditions),
         ]),
       },
-      {
-        ...worksIn("", `work.open-cluster-management.io/manifestworkreplicaset=${namespace}.${name}`),
-        title: "Its works",
-      },
+      // A label has at most 63 characters: works of a longer name have a hash, which cannot be asked for by the name.
+      ...(namespace.length + name.length < 63
+        ? [{ ...worksIn("", `work.open-cluster-management.io/manifestworkreplicaset=${namespace}.${name}`), title: "Its works" }]
+        : []),
     ],
   };
 }
