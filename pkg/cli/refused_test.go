@@ -35,7 +35,7 @@ var atHub = map[string][]string{
 	"deploycheck": {"deploycheck", "--policy", "web", "-n", "shop"},
 	"tree set":    {"tree", "set", "s"}, "tree cluster": {"tree", "cluster", "c1"}, "tree placement": {"tree", "placement", "web", "-n", "dev"},
 	"top clusters": {"top", "clusters"}, "top sets": {"top", "sets"}, "top agents": {"top", "agents"},
-	"why member":  {"why", "member", "c1", "--set", "s"}, "why access": {"why", "access", "dana", "get", "set/s"},
+	"why member": {"why", "member", "c1", "--set", "s"}, "why access": {"why", "access", "dana", "get", "set/s"},
 	"why placement": {"why", "placement", "web", "-n", "dev", "--cluster", "c1"},
 }
 

@@ -5,6 +5,7 @@ package clusteravailability
 
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
+	eventsv1 "k8s.io/api/events/v1"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
@@ -21,5 +22,7 @@ func Controller() kit.Controller {
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters/status", "patch"),
 		kit.On(coordinationv1.SchemeGroupVersion, "leases", "list", "watch"),
 		kit.On(coordinationv1.SchemeGroupVersion, "leases", "get").Named(registration.LeaseName),
+		// About clusters, which are in no namespace.
+		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch").In("default"),
 	}}
 }

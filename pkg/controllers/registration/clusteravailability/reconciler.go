@@ -19,8 +19,11 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -45,19 +49,37 @@ const (
 	workers = 8
 )
 
+// Reasons of events of clusters.
+const (
+	// EventLost: the agent has not renewed its lease for too long.
+	EventLost = "ManagedClusterLost"
+	// EventNotAvailable: the agent says that the API server of the cluster is not well.
+	EventNotAvailable = "ManagedClusterNotAvailable"
+	// EventAvailable: the cluster is available, for the first time or again.
+	EventAvailable = "ManagedClusterAvailable"
+
+	actionWatch = "Watch"
+
+	// eventsPerSecond are written in the long run, and eventsAtOnce before that. Those above are left out.
+	eventsPerSecond, eventsAtOnce = 1, 200
+)
+
 // Reconciler brings the availability of one cluster up to date.
 type Reconciler struct {
-	client client.Client
-	live   client.Reader
-	clock  clock.PassiveClock
-	beats  *beats
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+	beats    *beats
+	// told bounds the events: when the hub was away, its whole fleet is lost at once, and the conditions say so.
+	told flowcontrol.PassiveRateLimiter
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
 func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
-	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
+	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(name), clock.RealClock{})
 	if err := kit.Expose(r.beats); err != nil {
 		return err
 	}
@@ -69,8 +91,9 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 		Complete(r)
 }
 
-func newReconciler(c client.Client, live client.Reader, clock clock.PassiveClock) *Reconciler {
-	return &Reconciler{client: c, live: live, clock: clock, beats: newBeats(clock)}
+func newReconciler(c client.Client, live client.Reader, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{client: c, live: live, recorder: recorder, clock: clock, beats: newBeats(clock),
+		told: flowcontrol.NewTokenBucketPassiveRateLimiterWithClock(eventsPerSecond, eventsAtOnce, clock)}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -166,7 +189,8 @@ func (r *Reconciler) taint(ctx context.Context, cluster *clusterv1.ManagedCluste
 		return nil
 	}
 	wanted := registration.TaintUnreachable
-	if available := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionAvailable); available != nil {
+	available := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionAvailable)
+	if available != nil {
 		switch available.Status {
 		case metav1.ConditionTrue:
 			wanted = ""
@@ -174,11 +198,30 @@ func (r *Reconciler) taint(ctx context.Context, cluster *clusterv1.ManagedCluste
 			wanted = registration.TaintUnavailable
 		}
 	}
-	_, err := kit.Patch(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { c.Spec.Taints = taints(c.Spec.Taints, wanted) })
+	written, err := kit.Patch(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { c.Spec.Taints = taints(c.Spec.Taints, wanted) })
 	if err != nil {
 		return fmt.Errorf("changing the cluster's taints: %w", err)
 	}
+	if written {
+		r.tell(cluster, available)
+	}
 	return nil
+}
+
+// tell makes an event of what the condition has come to, once for each time: the taint is written then, and the agent, which writes
+// the condition as well, has no right to events. A new cluster, of which nothing is known yet, has none.
+func (r *Reconciler) tell(cluster *clusterv1.ManagedCluster, available *metav1.Condition) {
+	if available == nil || !r.told.TryAccept() {
+		return
+	}
+	kind, reason := corev1.EventTypeWarning, EventLost
+	switch available.Status {
+	case metav1.ConditionTrue:
+		kind, reason = corev1.EventTypeNormal, EventAvailable
+	case metav1.ConditionFalse:
+		reason = EventNotAvailable
+	}
+	conditionevents.Note(r.recorder, cluster, kind, reason, actionWatch, available.Message)
 }
 
 // taints returns the taints with the wanted one of ours, "" for none, and without the other.

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +39,7 @@ type fixture struct {
 	clock  *clocktesting.FakePassiveClock
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	ahead  time.Duration
+	events *events.FakeRecorder
 	writes int
 	refuse error
 	gets   int
@@ -78,7 +79,8 @@ func newFixture(t *testing.T, cluster *clusterv1.ManagedCluster) *fixture {
 
 // restart is a new process.
 func (f *fixture) restart() {
-	f.Reconciler = newReconciler(f.c, f.c, f.clock)
+	f.events = events.NewFakeRecorder(2 * eventsAtOnce)
+	f.Reconciler = newReconciler(f.c, f.c, f.events, f.clock)
 	f.queue = workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	f.Cleanup(f.queue.ShutDown)
 	f.beats.Create(f.Context(), event.CreateEvent{Object: f.stored()}, f.queue)
@@ -135,46 +137,6 @@ func (f *fixture) cluster() *clusterv1.ManagedCluster {
 		f.Fatal(err)
 	}
 	return cluster
-}
-
-// says is status and reason of a condition, and the taints.
-func (f *fixture) says(condition string) (string, []string) {
-	f.Helper()
-	cluster := f.cluster()
-	var keys []string
-	for _, taint := range cluster.Spec.Taints {
-		keys = append(keys, taint.Key+":"+string(taint.Effect))
-	}
-	if c := meta.FindStatusCondition(cluster.Status.Conditions, condition); c != nil {
-		return string(c.Status) + " " + c.Reason, keys
-	}
-	return "", keys
-}
-
-func (f *fixture) expect(condition, want string, taints ...string) {
-	f.Helper()
-	got, keys := f.says(condition)
-	if got != want {
-		f.Errorf("%s is %q, want %q", condition, got, want)
-	}
-	if taints != nil {
-		if taints[0] == "" {
-			taints = nil
-		}
-		if diff := cmp.Diff(taints, keys); diff != "" {
-			f.Errorf("taints (-want +got):\n%s", diff)
-		}
-	}
-}
-
-// set writes a condition as the agent or another controller does.
-func (f *fixture) set(condition string, status metav1.ConditionStatus, reason string) {
-	f.Helper()
-	cluster := f.cluster()
-	meta.SetStatusCondition(&cluster.Status.Conditions, metav1.Condition{Type: condition, Status: status, Reason: reason})
-	if err := f.c.Status().Update(f.Context(), cluster); err != nil {
-		f.Fatal(err)
-	}
 }
 
 const (
