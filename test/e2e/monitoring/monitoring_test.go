@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -30,7 +31,7 @@ import (
 func TestMonitoring_OfARealHub(t *testing.T) {
 	h := harness.Hub(t)
 	namespace := harness.NewNamespace(t)
-	reader, stranger := token(t, namespace, "clusterhub:metrics-reader"), token(t, namespace, "")
+	reader, stranger := token(t, h, namespace, "clusterhub:metrics-reader"), token(t, h, namespace, "")
 	manager := fmt.Sprintf("127.0.0.1:%d", managerPort(t))
 	for name, test := range map[string]struct {
 		url, token string
@@ -139,9 +140,9 @@ func unmarshal(t *testing.T, name string, into any) {
 }
 
 // token is that of a new ServiceAccount that is bound to a role, if there is one.
-func token(t *testing.T, namespace, role string) string {
+func token(t *testing.T, h *localhub.Hub, namespace, role string) string {
 	t.Helper()
-	client := harness.Kube(t, harness.Hub(t).AdminConfig())
+	client := harness.Kube(t, h.AdminConfig())
 	account := harness.Must(client.CoreV1().ServiceAccounts(namespace).Create(t.Context(),
 		&corev1.ServiceAccount{ObjectMeta: harness.Named(harness.Unique("prometheus"))}, metav1.CreateOptions{}))(t)
 	if role != "" {
