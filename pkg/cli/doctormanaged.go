@@ -48,7 +48,7 @@ func (o *doctorOptions) lookManaged(ctx context.Context, r *reader) (*diagnosis.
 		}
 	}
 	for _, way := range []*diagnosis.Way{&m.Bootstrap, &m.Identity} {
-		if way.Trouble == diagnosis.Network {
+		if way.Trouble == diagnosis.Network || way.Trouble == diagnosis.NotAnswered {
 			r.unseen = append(r.unseen, fmt.Sprintf("the hub %s: it cannot be reached from this machine: %s", way.Server, way.Text))
 		}
 	}

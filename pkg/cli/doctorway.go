@@ -102,6 +102,9 @@ func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) 
 		return nil, err
 	}
 	w.Server = command.Printable(cluster.Server)
+	if err := command.CheckProxyURL(cluster.ProxyURL); err != nil {
+		return nil, fmt.Errorf("has an invalid proxy-url: it %w", err)
+	}
 	way, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
 		return nil, errors.New("has a user or a cluster with fields that do not go together")
@@ -126,7 +129,7 @@ func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) 
 	case response.StatusCode == http.StatusUnauthorized:
 		w.Trouble = diagnosis.Refused
 	case response.StatusCode >= http.StatusInternalServerError:
-		w.Trouble, w.Text = diagnosis.NotAnswered, response.Status
+		w.Trouble, w.Text = diagnosis.NotAnswered, "it answers "+command.Printable(response.Status)
 	}
 	return way, nil
 }

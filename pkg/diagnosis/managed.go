@@ -248,9 +248,10 @@ func (m *Managed) inTheWay(w *Way, f Finding) []Finding {
 		f.ID = HubDistrusted
 		f.Cause = fmt.Sprintf("The certificate of the hub %s is not of the CA in this kubeconfig: %s. Either the hub has another CA now, or something else answers at its address: "+
 			"find out which, before the agent trusts it.", w.Server, dotless(w.Text))
-	case Network:
+	case Network, NotAnswered:
 		f.ID = HubUnreachable
 		f.Cause = fmt.Sprintf("The hub %s cannot be reached: %s. It was asked from this machine, and the agent is not ready either.", w.Server, dotless(w.Text))
+		f.Fix = append([]string{"# see whether the cluster reaches that address: name, route, firewall, proxy. If the hub has another address now:"}, f.Fix...)
 		if m.ready() { // this machine may be elsewhere
 			return nil
 		}

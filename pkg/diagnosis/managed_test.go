@@ -98,6 +98,10 @@ func TestManaged_Faults(t *testing.T) {
 			m.Identity, m.Bootstrap.Trouble, m.Bootstrap.Text = none, diagnosis.Network, "connection refused"
 			m.Deployments = diagnosis.List[appsv1.Deployment]{}
 		}, diagnosis.HubUnreachable, "connection refused", "get token"},
+		"a hub that is broken": {func(m *diagnosis.Managed) {
+			m.Identity.Trouble, m.Identity.Text, m.Bootstrap = diagnosis.NotAnswered, "it answers 503", none
+			m.Deployments = diagnosis.List[appsv1.Deployment]{}
+		}, diagnosis.HubUnreachable, "it answers 503", "get token"},
 		"an unknown identity": {func(m *diagnosis.Managed) {
 			m.Identity.Trouble, m.Bootstrap.Trouble = diagnosis.Refused, diagnosis.NoTrouble
 		},
