@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -229,5 +230,19 @@ func TestWhyWork_FindsTheOnlyCluster(t *testing.T) {
 	s.put(&workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c2", Name: "web"}})
 	if _, _, err := run(t, config, "why", "work", "web"); err == nil || !strings.Contains(err.Error(), "2 clusters have a work web: say which by --cluster: c1, c2") {
 		t.Errorf("two of them: %v", err)
+	}
+}
+
+func TestWhy_CompletesNames(t *testing.T) {
+	s, _, config := newWell(t)
+	s.put(newSet("payments"))
+	for typed, want := range map[string]string{
+		"why cluster c": "c1", "why member c": "c1", "why member c1 --set p": "payments", "why access dana a": "accept", "why access dana get cluster/": "cluster/c1",
+		"why access dana get set/": "set/payments", "why placement web --cluster c": "c1", "why work web --cluster c": "c1",
+	} {
+		out, _, err := run(t, config, append([]string{cobra.ShellCompRequestCmd}, strings.Fields(typed)...)...)
+		if lines := strings.Split(out, "\n"); err != nil || lines[0] != want {
+			t.Errorf("%q is completed to %q: %v", typed, out, err)
+		}
 	}
 }
