@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the tests: hack/test.sh [busy] [unit|e2e|detached] [flags of go test]. Without one of the three it runs all.
-# The end-to-end tests need the binaries of `make build kube authenticator kwok upstream`. detached are those of them that
+# The end-to-end tests need the binaries of `make build kube authenticator kwok upstream roots`. detached are those of them that
 # run on a detached hub a second time.
 #
 # busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
@@ -128,7 +128,7 @@ if [ "$which" != unit ]; then
     detached) imaged= ;;
     e2e) [ -z "${PACKAGES:-}" ] || imaged= ;;
   esac
-  if [ -n "${IMAGES:-}" ]; then
+  if [ -n "${IMAGES:-}" ] && [ -n "$packages" ]; then
     imaged="$packages $imaged" packages=
   fi
   for folder in $imaged; do
@@ -136,7 +136,7 @@ if [ "$which" != unit ]; then
   done
   roots=$PWD/_output/local/roots
   if [ -n "$imaged" ]; then
-    for root in "$roots"/*; do
+    for root in "$roots"/*; do # without any, this is about "*"
       if ! cmp -s "$root/usr/local/bin/component" "$TEST_BIN_DIR/$(basename "$root")"; then
         echo "hack/test.sh: the image of $(basename "$root") is not that of the binary in _output/bin; run 'make roots'" >&2
         exit 1

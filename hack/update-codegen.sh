@@ -59,6 +59,8 @@ version=$(cd hack/controller-gen && go list -m -f '{{.Version}}' sigs.k8s.io/con
 "$GOBIN/controller-gen" crd:headerFile=hack/boilerplate.yaml.txt paths=./pkg/apis/operator/v1 output:crd:dir=artifacts/deploy/operator
 
 go run ./hack/reference
+# As make build compiles: what both need is compiled once, wherever the tree is.
+CGO_ENABLED=0 go run -trimpath ./hack/cli
 (cd hack/ui && go run . --schema "$schema" --web "$root/pkg/ui/web" --out "$root/pkg/ui/assets")
 go run ./hack/dashboard artifacts/monitoring/dashboard.json
 (cd hack/helm && go run . generate ../..)
