@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/hack/helm/charts"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/kubelet"
+)
+
+// TestHubAndCluster: a hub and the agent of a cluster run with what their charts say and with nothing else, and the cluster joins by
+// values alone.
+func TestHubAndCluster(t *testing.T) {
+	var node atomic.Pointer[kubelet.Kubelet]
+	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {
+		if k := node.Load(); k != nil {
+			return k.Dial(ctx, charts.HubNamespace, "hub-apiserver", 8443)
+		}
+		return nil, fmt.Errorf("%s: there are no pods yet", address)
+	}).Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	both := harness.OwnHubs(t,
+		// As if kube-apiserver could reach the one Service that there is.
+		func(c *localhub.Config) { c.Plain, c.FrontArgs = true, flags },
+		func(c *localhub.Config) { c.Plain = true })
+	hub, cluster := both[0], both[1]
+
+	onHub := newHelm(t, hub, charts.Hub, charts.HubNamespace)
+	harness.Must(onHub.install(map[string]any{"registration": on("bootstrap")}))(t)
+	endpoint(t, hub)
+	node.Store(kubelet.Start(t, kubelet.Config{Cluster: hub.AdminConfig(), BinDir: harness.BinDir(t)}))
+	ready(t, hub, charts.HubNamespace)
+	served(t, hub)
+
+	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": hub, "c1": cluster})}
+	joining := p.Joining(t, "get", "token", "--context", "hub")
+	front := harness.Must(url.Parse(joining.Server))(t)
+	kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), Reach: []string{front.Host}})
+	namespace(t, cluster, charts.AgentNamespace)
+	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hub-token"}, StringData: map[string]string{"token": joining.Token}}
+	harness.Must(harness.Kube(t, cluster.AdminConfig()).CoreV1().Secrets(charts.AgentNamespace).Create(t.Context(), token, metav1.CreateOptions{}))(t)
+	onCluster := newHelm(t, cluster, charts.Agent, charts.AgentNamespace)
+	r := harness.Must(onCluster.install(map[string]any{
+		"clusterName": "c1",
+		"bootstrap":   map[string]any{"server": joining.Server, "caData": joining.CA, "tokenSecret": map[string]any{"name": "hub-token"}},
+		"works":       map[string]any{"role": "admin"},
+	}))(t)
+	if strings.Contains(r.Manifest, joining.Token) {
+		t.Error("the release has the token")
+	}
+	harness.Eventually(t, "the cluster asks to join", func(ctx context.Context) (bool, error) {
+		_, err := harness.Ours(t, hub.AdminConfig()).ClusterV1().ManagedClusters().Get(ctx, "c1", metav1.GetOptions{})
+		return err == nil, err
+	})
+	p.Must(t, "accept", "--clusters", "c1", "--context", "hub")
+	ready(t, cluster, charts.AgentNamespace)
+	harness.Eventually(t, "the cluster is available", func(ctx context.Context) (bool, error) {
+		found, err := harness.Ours(t, hub.AdminConfig()).ClusterV1().ManagedClusters().Get(ctx, "c1", metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		return harness.Holds(meta.IsStatusConditionTrue(found.Status.Conditions, "ManagedClusterConditionAvailable"), found.Status.Conditions)
+	})
+
+	for _, h := range []*helm{onCluster, onHub} {
+		if err := h.uninstall(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left := bundled(onHub); len(left) > 0 {
+		t.Errorf("uninstall leaves the APIServices %v", left)
+	}
+}
+
+func on(name string) map[string]any { return map[string]any{name: true} }
+
+// endpoint says that the Service has a pod. Pods have no addresses here: whatever it is, the front gets to the pod.
+func endpoint(t *testing.T, hub *localhub.Hub) {
+	t.Helper()
+	yes, name, port := true, "https", int32(8443)
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Name: "hub-apiserver", Labels: map[string]string{discoveryv1.LabelServiceName: "hub-apiserver", discoveryv1.LabelManagedBy: "test"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"192.0.2.1"}, Conditions: discoveryv1.EndpointConditions{Ready: &yes}}},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port}},
+	}
+	harness.Must(harness.Kube(t, hub.AdminConfig()).DiscoveryV1().EndpointSlices(charts.HubNamespace).Create(t.Context(), slice, metav1.CreateOptions{}))(t)
+}
+
+// ready waits until all pods of a release are.
+func ready(t *testing.T, cluster *localhub.Hub, namespace string) {
+	t.Helper()
+	harness.Eventually(t, "all pods in "+namespace+" are ready", func(ctx context.Context) (bool, error) {
+		all, err := harness.Kube(t, cluster.AdminConfig()).AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil || len(all.Items) == 0 {
+			return false, errors.Join(err, errors.New("there are no Deployments"))
+		}
+		var waits []string
+		for _, d := range all.Items {
+			if d.Status.ReadyReplicas != *d.Spec.Replicas {
+				waits = append(waits, fmt.Sprintf("%s: %d of %d", d.Name, d.Status.ReadyReplicas, *d.Spec.Replicas))
+			}
+		}
+		slices.Sort(waits)
+		return harness.Holds(len(waits) == 0, waits)
+	})
+}
+
+// served waits until the front serves what hub-apiserver does.
+func served(t *testing.T, hub *localhub.Hub) {
+	t.Helper()
+	harness.Eventually(t, "the hub's APIs are served", func(ctx context.Context) (bool, error) {
+		_, err := harness.Ours(t, hub.AdminConfig()).ClusterV1().ManagedClusters().List(ctx, metav1.ListOptions{})
+		return err == nil, err
+	})
+}

@@ -1,0 +1,260 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/action"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	aggregator "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
+
+	"github.com/clusterhub/clusterhub/hack/helm/charts"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+func namespaceOf(chart, way string) string {
+	switch {
+	case chart == charts.Hub:
+		return charts.HubNamespace
+	case way == "namespace":
+		return "team-a"
+	}
+	return charts.AgentNamespace
+}
+
+const label = "example.com/second"
+
+// TestWays: each way to install is linted, installed with what the real server says of each field, upgraded, rolled back and uninstalled.
+func TestWays(t *testing.T) {
+	cluster := harness.Hub(t)
+	for _, name := range []string{"team-a", "team-b"} {
+		namespace(t, cluster, name)
+	}
+	for _, chart := range charts.Names {
+		all := ways(t, chart)
+		if len(all) == 0 {
+			t.Fatalf("%s has no ci/*-values.yaml", chart)
+		}
+		for _, way := range slices.Sorted(maps.Keys(all)) {
+			t.Run(chart+" "+way, func(t *testing.T) { tryWay(newHelm(t, cluster, chart, namespaceOf(chart, way)), all[way]) })
+		}
+	}
+}
+
+func tryWay(h *helm, values map[string]any) {
+	for _, m := range lint.RunAll(charts.Dir(harness.Root, h.chart), values, h.namespace).Messages {
+		if m.Severity > support.InfoSev {
+			h.Errorf("lint: %v", m)
+		}
+	}
+	first, err := h.install(values)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if first.Info.Notes == "" {
+		h.Error("no notes are printed")
+	}
+	made := h.there(first.Manifest)
+	if want := strings.Count(first.Manifest, "\nkind: "); len(made) < want {
+		h.Errorf("%d objects are there, want %d: %v", len(made), want, made)
+	}
+	bundles := setCABundles(h)
+
+	more := maps.Clone(values)
+	more["commonLabels"] = map[string]any{label: "true"}
+	if _, err := h.upgrade(more); err != nil {
+		h.Fatal(err)
+	}
+	h.labelled("true")
+	if err := h.rollback(); err != nil {
+		h.Fatal(err)
+	}
+	h.labelled("")
+	wantCABundles(h, bundles)
+
+	if err := h.uninstall(); err != nil {
+		h.Fatal(err)
+	}
+	var kept []string
+	for _, name := range h.there(first.Manifest) {
+		if values["keepData"] != false && (strings.HasPrefix(name, "PersistentVolumeClaim ") || strings.HasPrefix(name, "Namespace ") ||
+			strings.HasPrefix(name, "CustomResourceDefinition ")) {
+			continue
+		}
+		kept = append(kept, name)
+	}
+	if len(kept) > 0 {
+		h.Errorf("uninstall leaves %v", kept)
+	}
+	if left := bundled(h); len(left) > 0 {
+		h.Errorf("uninstall leaves the APIServices %v", left)
+	}
+	// The next way begins without what this one has kept, such as a volume of another size.
+	clean(h.T, h.cluster)
+}
+
+// clean removes what releases keep.
+func clean(t *testing.T, cluster *localhub.Hub) {
+	t.Helper()
+	// Namespaces may stay: a release of the same name goes on with them.
+	for _, what := range [][]string{
+		{"persistentvolumeclaims", "-n", charts.HubNamespace, "--all"},
+		{"customresourcedefinitions", "--all"},
+	} {
+		harness.MustKubectlOf(t, cluster, "", append([]string{"delete"}, what...)...)
+	}
+}
+
+// labelled wants the label of the second revision on what every chart has.
+func (h *helm) labelled(want string) {
+	h.Helper()
+	all, err := harness.Kube(h.T, h.cluster.AdminConfig()).AppsV1().Deployments(h.namespace).List(h.Context(), metav1.ListOptions{})
+	if err != nil || len(all.Items) == 0 {
+		h.Fatalf("there are %d Deployments, %v", len(all.Items), err)
+	}
+	for _, d := range all.Items {
+		if d.Labels[label] != want {
+			h.Errorf("the Deployment %s has the labels %v, want %q", d.Name, d.Labels, want)
+		}
+		if _, found := d.Spec.Template.Labels[label]; found {
+			h.Errorf("pods of %s have a label of all objects, so they would be started anew", d.Name)
+		}
+	}
+}
+
+// bundled are the hub's APIServices and their caBundles.
+func bundled(h *helm) map[string]string {
+	h.Helper()
+	list, err := aggregator.NewForConfigOrDie(h.cluster.AdminConfig()).ApiregistrationV1().APIServices().List(h.Context(), metav1.ListOptions{})
+	if err != nil {
+		h.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, s := range list.Items {
+		if s.Spec.Service != nil && s.Spec.Service.Name == "hub-apiserver" {
+			found[s.Name] = string(s.Spec.CABundle)
+		}
+	}
+	return found
+}
+
+// setCABundles does as hub-apiserver does.
+func setCABundles(h *helm) map[string]string {
+	h.Helper()
+	client := aggregator.NewForConfigOrDie(h.cluster.AdminConfig()).ApiregistrationV1().APIServices()
+	for name := range bundled(h) {
+		patch := fmt.Sprintf(`{"apiVersion":"apiregistration.k8s.io/v1","kind":"APIService","metadata":{"name":%q},"spec":{"caBundle":"Y2E="}}`, name)
+		if _, err := client.Patch(h.Context(), name, types.ApplyPatchType, []byte(patch), metav1.PatchOptions{FieldManager: "hub-apiserver", Force: new(bool)}); err != nil {
+			h.Fatal(err)
+		}
+	}
+	return bundled(h)
+}
+
+func wantCABundles(h *helm, want map[string]string) {
+	h.Helper()
+	if (h.chart == charts.Hub) != (len(want) > 0) {
+		h.Errorf("%s has %d APIServices", h.chart, len(want))
+	}
+	got := bundled(h)
+	for name, bundle := range want {
+		if bundle == "" || got[name] != bundle {
+			h.Errorf("the APIService %s has the caBundle %q, and had %q", name, got[name], bundle)
+		}
+	}
+}
+
+// TestUninstall_LetsNamespacesGo: APIServices without a server keep every namespace of the cluster. After uninstall there are none.
+func TestUninstall_LetsNamespacesGo(t *testing.T) {
+	cluster := harness.Hub(t)
+	h := newHelm(t, cluster, charts.Hub, charts.HubNamespace)
+	harness.Must(h.install(nil))(t)
+	client := harness.Kube(t, cluster.AdminConfig()).CoreV1().Namespaces()
+	const name = "unrelated"
+	namespace(t, cluster, name)
+	if err := client.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	harness.Eventually(t, "the namespace waits for the hub's APIs", func(ctx context.Context) (bool, error) {
+		found, err := client.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, err
+		}
+		for _, c := range found.Status.Conditions {
+			if c.Type == corev1.NamespaceDeletionDiscoveryFailure && c.Status == corev1.ConditionTrue {
+				return true, nil
+			}
+		}
+		return false, fmt.Errorf("it says %v", found.Status.Conditions)
+	})
+	if err := h.uninstall(); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, cluster, name)
+	clean(t, cluster)
+}
+
+// TestTakeOver: a hub that was deployed by kustomize becomes a release, and none of its pods is started anew.
+func TestTakeOver(t *testing.T) {
+	cluster := harness.Hub(t)
+	h := newHelm(t, cluster, charts.Hub, charts.HubNamespace)
+	harness.MustKubectlOf(t, cluster, "", "apply", "-k", harness.Overlay("base"))
+	before := deployments(t, cluster)
+	if _, err := h.install(nil); err == nil || !strings.Contains(err.Error(), "cannot be imported") {
+		t.Errorf("without --take-ownership: %v", err)
+	}
+	r, err := h.install(nil, func(i *action.Install) { i.TakeOwnership, i.ForceConflicts = true, true })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, deployments(t, cluster)); diff != "" || len(before) == 0 {
+		t.Errorf("the specs of %d Deployments (-before +after):\n%s", len(before), diff)
+	}
+	if err := h.uninstall(); err != nil {
+		t.Fatal(err)
+	}
+	if left := bundled(h); len(left) > 0 || r.Manifest == "" {
+		t.Errorf("uninstall leaves the APIServices %v", left)
+	}
+	clean(t, cluster)
+}
+
+func deployments(t *testing.T, cluster *localhub.Hub) map[string]appsv1.DeploymentSpec {
+	t.Helper()
+	all := map[string]appsv1.DeploymentSpec{}
+	for _, d := range harness.Must(harness.Kube(t, cluster.AdminConfig()).AppsV1().Deployments(charts.HubNamespace).List(t.Context(), metav1.ListOptions{}))(t).Items {
+		all[d.Name] = d.Spec
+	}
+	return all
+}
+
+// TestRefused: neither a value that there is not, nor a field, becomes a revision.
+func TestRefused(t *testing.T) {
+	h := newHelm(t, harness.Hub(t), charts.Agent, "refused")
+	harness.Must(h.install(nil))(t)
+	for want, values := range map[string]map[string]any{
+		"additional properties 'replicaz' not allowed": {"replicaz": 2},
+		"dataa": {"extraObjects": []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "dataa": map[string]any{}}}},
+	} {
+		if _, err := h.upgrade(values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", values, err, want)
+		}
+	}
+	if err := h.uninstall(); err != nil {
+		t.Fatal(err)
+	}
+}
