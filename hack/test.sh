@@ -153,7 +153,7 @@ if [ "$which" != unit ]; then
   fi
   # As in hubs of users: by Helm, on a real cluster, with the programs as the charts' pods.
   # shellcheck disable=SC2046 # several flags
-  [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || run "Charts on a cluster" ./e2e -C hack/helm -count 1 -timeout 10m $(times 5) "$@"
+  [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || run "Charts on a cluster" ./e2e -C hack/helm -count 1 -timeout 20m $(times 5) "$@"
   export CLUSTERHUB_TEST_IMAGES=$roots
   # shellcheck disable=SC2046 # several flags
   run "End-to-end tests in images" "$imaged" -p 1 -count 1 -timeout 30m $(times 5) "$@"
