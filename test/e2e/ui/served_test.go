@@ -45,7 +45,7 @@ func serve(t *testing.T, h *localhub.Hub, user string, args ...string) *served {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The context of the test has ended, so the command has its Ctrl-C. A second one would end it at once, as it does for users.
+		// The test's context has ended, and so Ctrl-C was pressed: twice would end it at once.
 		if err := s.cmd.Wait(); err != nil && s.cmd.ProcessState.ExitCode() != 0 {
 			t.Errorf("kubectl hub ui ends with %v: %s", err, s.errOut.String())
 		}
