@@ -4,17 +4,31 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/yaml"
 )
+
+// crd is what is read of a CustomResourceDefinition.
+type crd struct {
+	Spec struct {
+		Group string `json:"group"`
+		Names struct {
+			Kind string `json:"kind"`
+		} `json:"names"`
+		Versions []struct {
+			Name   string `json:"name"`
+			Schema struct {
+				OpenAPIV3Schema spec.Schema `json:"openAPIV3Schema"`
+			} `json:"schema"`
+		} `json:"versions"`
+	} `json:"spec"`
+}
 
 // crdPages has a page for each CustomResourceDefinition in folder.
 func crdPages(folder string) ([]page, error) {
@@ -32,8 +46,8 @@ func crdPages(folder string) ([]page, error) {
 		if err != nil {
 			return nil, err
 		}
-		crd := apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict(data, &crd); err != nil {
+		crd := crd{}
+		if err := yaml.Unmarshal(data, &crd); err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		for _, version := range crd.Spec.Versions {
@@ -43,13 +57,9 @@ func crdPages(folder string) ([]page, error) {
 				byVersion[gv] = &page{name: pageName(gv), title: "`" + gv.String() + "`",
 					text: "These are CustomResourceDefinitions of the clusters that [hub-operator](../../detached.md) runs on.\n"}
 			}
-			s, err := read(version.Schema.OpenAPIV3Schema)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
 			p := byVersion[gv]
 			p.kinds = append(p.kinds, crd.Spec.Names.Kind)
-			p.text += nested(crd.Spec.Names.Kind, s)
+			p.text += nested(crd.Spec.Names.Kind, version.Schema.OpenAPIV3Schema)
 		}
 	}
 	var pages []page
@@ -57,16 +67,6 @@ func crdPages(folder string) ([]page, error) {
 		pages = append(pages, *byVersion[gv])
 	}
 	return pages, nil
-}
-
-// read is the same schema in the form that those of hub-apiserver have.
-func read(props *apiextensionsv1.JSONSchemaProps) (spec.Schema, error) {
-	data, err := json.Marshal(props)
-	if err != nil {
-		return spec.Schema{}, err
-	}
-	s := spec.Schema{}
-	return s, json.Unmarshal(data, &s)
 }
 
 // nested has a section for the kind and one for each field that has fields of its own, named by its path.

@@ -119,7 +119,7 @@ func oneLine(text string) string {
 func basic(s spec.Schema, name func(spec.Schema) string) string {
 	switch {
 	case len(s.Type) == 0:
-		if s.VendorExtensible.Extensions["x-kubernetes-int-or-string"] == true {
+		if s.Extensions["x-kubernetes-int-or-string"] == true {
 			return "integer or string"
 		}
 		return "any"

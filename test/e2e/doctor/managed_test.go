@@ -100,7 +100,7 @@ func (w *world) rejoin(t *testing.T, f finding) {
 		}
 	})
 	_ = join.Process.Signal(os.Interrupt) // it may have ended
-	<-ended
+	_ = <-ended                           // by the signal, if not before
 }
 
 // startAgent starts the agent, or starts it anew, as its Deployment does when it has changed.
