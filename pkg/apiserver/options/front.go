@@ -36,8 +36,10 @@ func applyRecommended(o genericoptions.RecommendedOptions, generic *genericapise
 	}
 	generic.ClientConfig = rest.CopyConfig(front)
 	generic.ClientConfig.Wrap(tracing.WrapperFor(generic.TracerProvider))
-	// k8s.io/apiserver leaves this to each server: without it, traces end before etcd.
-	o.Etcd.StorageConfig.Transport.TracerProvider = generic.TracerProvider
+	if o.Etcd != nil {
+		// k8s.io/apiserver leaves this to each server: without it, traces end before etcd.
+		o.Etcd.StorageConfig.Transport.TracerProvider = generic.TracerProvider
+	}
 	client, err := kubernetes.NewForConfig(generic.ClientConfig)
 	if err != nil {
 		return err
