@@ -84,8 +84,9 @@ run() {
 failed=()
 if [ "$which" = all ] || [ "$which" = unit ]; then
   packages=${PACKAGES:-$(tested pkg cmd hack test/bench test/fakeaws test/leak)}
+  # The two packages of hub-operator that start hubs and clusters take 5 to 8 minutes each, and run at the same time.
   # shellcheck disable=SC2046 # several flags
-  run "Unit tests" "$packages" -race -timeout 10m $(times 20) "$@"
+  run "Unit tests" "$packages" -race -timeout 20m $(times 20) "$@"
   # A module of its own, so that AWS's retired SDK, which has the models, is none of the product's dependencies.
   run "Models of AWS" ./... -C test/fakeaws/models "$@"
   # The same, for Open Cluster Management's Go module.
