@@ -334,11 +334,12 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"create", "/secrets/", "clusterhub-system", ""}:                                    {apiserverSA},
 
 		// What a component is for. Token sources are what access to clusters is given by.
-		{"get", "/secrets/", "clusterhub-access", "a"}:                             {apiserverSA, providerSA},
-		{"create", "/secrets/", "clusterhub-access", ""}:                           {providerSA},
-		{"list", "/secrets/", "openmcp-system", ""}:                                {providerSA},
-		{"get", "/secrets/", "default", "a"}:                                       nil,
-		{"create", "authentication.k8s.io/tokenreviews/", "", ""}:                  {apiserverSA},
+		{"get", "/secrets/", "clusterhub-access", "a"}:   {apiserverSA, providerSA},
+		{"create", "/secrets/", "clusterhub-access", ""}: {providerSA},
+		{"list", "/secrets/", "openmcp-system", ""}:      {providerSA},
+		{"get", "/secrets/", "default", "a"}:             nil,
+		// Who asks for the API, and who for metrics.
+		{"create", "authentication.k8s.io/tokenreviews/", "", ""}:                  {apiserverSA, managerSA},
 		{"create", clusters + "/managedclusters/", "", ""}:                         {bootstrap},
 		{"get", "/secrets/", registration.AgentNamespace, "hub-kubeconfig-secret"}: {spokeAgent},
 	} {
