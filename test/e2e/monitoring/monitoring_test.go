@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -33,6 +34,14 @@ func TestMonitoring_OfARealHub(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	reader, stranger := token(t, h, namespace, "clusterhub:metrics-reader"), token(t, h, namespace, "")
 	manager := fmt.Sprintf("127.0.0.1:%d", managerPort(t))
+	// The hub is up when its API is, and hub-controller-manager serves metrics later, with a certificate that it makes first.
+	harness.Eventually(t, "hub-controller-manager serves its metrics", func(context.Context) (bool, error) {
+		connection, err := net.Dial("tcp", manager)
+		if err != nil {
+			return false, err
+		}
+		return true, connection.Close()
+	})
 	for name, test := range map[string]struct {
 		url, token string
 		want       int
