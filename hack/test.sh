@@ -43,6 +43,8 @@ case "${1:-}" in
     ;;
 esac
 
+# Packages that were compiled in another checkout need not be compiled again.
+export GOFLAGS="-trimpath ${GOFLAGS:-}"
 export TEST_BIN_DIR=$PWD/_output/bin
 # A cached object that a test or the code under it changes panics, and so does an informer whose watch delivers other
 # objects than a list.
