@@ -19,20 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
-	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/setroles"
 )
-
-// The roles of a set, each with the rights of the one before it.
-const (
-	roleViewer = "viewer"
-	roleUser   = "user"
-	roleAdmin  = "admin"
-)
-
-var setRoles = []string{roleAdmin, roleUser, roleViewer}
 
 // subjects are the users that flags name.
 type subjects struct{ users, groups, accounts []string }
@@ -79,8 +69,8 @@ func (g *global) newGrantCommands() []*cobra.Command {
 			Args:              oneArg("a cluster set"),
 			ValidArgsFunction: first(g.names(setNames)),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				if !slices.Contains(setRoles, role) {
-					return fmt.Errorf("--role must be %s, not %q", strings.Join(setRoles, ", "), role)
+				if !slices.Contains(setroles.All, role) {
+					return fmt.Errorf("--role must be %s, not %q", strings.Join(setroles.All, ", "), role)
 				}
 				named, err := who.parse()
 				if err != nil {
@@ -105,8 +95,8 @@ func (g *global) newGrantCommands() []*cobra.Command {
 				}{change{args[0], changed}, role, named}, "Role %s of clusterset %s is%s %s %s\n", role, args[0], already, has, readable(named))
 			},
 		}
-		cmd.Flags().StringVar(&role, "role", "", "Role on the set: "+strings.Join(setRoles, ", ")+".")
-		must(cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(setRoles, cobra.ShellCompDirectiveNoFileComp)))
+		cmd.Flags().StringVar(&role, "role", "", "Role on the set: "+strings.Join(setroles.All, ", ")+".")
+		must(cmd.RegisterFlagCompletionFunc("role", cobra.FixedCompletions(setroles.All, cobra.ShellCompDirectiveNoFileComp)))
 		who.addTo(cmd)
 		out.addTo(cmd)
 		return cmd
@@ -137,38 +127,6 @@ func readable(all []rbacv1.Subject) string {
 	return strings.Join(names, ", ")
 }
 
-func setRoleName(set, role string) string { return "clusterhub:set:" + set + ":" + role }
-
-// setRules grow from role to role. Only an exclusive set has a label that is its own: the labels that other sets select by may bring
-// clusters into any number of sets, and who may write these is decided for each label.
-func setRules(set *v1beta1.ManagedClusterSet, role string) ([]rbacv1.PolicyRule, error) {
-	rule := func(resource string, names []string, verbs ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{cluster.GroupName}, Resources: []string{resource}, ResourceNames: names, Verbs: verbs}
-	}
-	name := []string{set.Name}
-	rules := []rbacv1.PolicyRule{rule("managedclustersets", name, "get"), rule("managedclustersets/clusters", name, "get")}
-	if role == roleViewer {
-		return rules, nil
-	}
-	rules = append(rules, rule("managedclustersets/bind", name, "create"))
-	if role == roleUser {
-		return rules, nil
-	}
-	internal := &cluster.ManagedClusterSet{}
-	if err := v1beta1.Convert_v1beta1_ManagedClusterSet_To_cluster_ManagedClusterSet(set, internal, nil); err != nil {
-		return nil, err
-	}
-	rules[1].Verbs = []string{"get", "update", "patch", "delete"}
-	key, value, _ := selector.ExclusivePair(internal)
-	if cluster.IsReservedLabel(key) {
-		rules = append(rules, rule("managedclusters/label", []string{key + ":" + value}, "create"))
-	}
-	if key == cluster.ClusterSetLabel { // without that label, a new cluster is put into the set default
-		rules = append(rules, rule("managedclusters", nil, "create"))
-	}
-	return rules, nil
-}
-
 // errEarlier is of what was made for a set that is gone, and whose name another set has now.
 var errEarlier = errors.New("it belongs to an earlier set of this name")
 
@@ -178,7 +136,7 @@ func grant(ctx context.Context, h *hub, name, role string, who []rbacv1.Subject)
 	if err != nil {
 		return false, err
 	}
-	rules, err := setRules(set, role)
+	rules, err := setroles.Rules(set, role)
 	if err != nil {
 		return false, err
 	}
@@ -201,7 +159,7 @@ func grant(ctx context.Context, h *hub, name, role string, who []rbacv1.Subject)
 		return err
 	}
 	return changed, retry.OnError(retry.DefaultBackoff, writtenByOthers, func() error {
-		name := metav1.ObjectMeta{Name: setRoleName(set.Name, role)}
+		name := metav1.ObjectMeta{Name: setroles.Name(set.Name, role)}
 		clusterRole, binding := &rbacv1.ClusterRole{ObjectMeta: name}, &rbacv1.ClusterRoleBinding{ObjectMeta: name}
 		if err := apply(clusterRole, func() { clusterRole.Rules, clusterRole.AggregationRule = rules, nil }); err != nil {
 			return err
@@ -223,7 +181,7 @@ func revoke(ctx context.Context, h *hub, set, role string, who []rbacv1.Subject)
 	}
 	return changed, retry.OnError(retry.DefaultBackoff, writtenByOthers, func() error {
 		binding := &rbacv1.ClusterRoleBinding{}
-		if err := c.Get(ctx, client.ObjectKey{Name: setRoleName(set, role)}, binding); err != nil {
+		if err := c.Get(ctx, client.ObjectKey{Name: setroles.Name(set, role)}, binding); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 		if err := madeByUs(binding); err != nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/setroles"
 )
 
 const (
@@ -66,19 +67,19 @@ func TestGrant_TheRulesOfARole(t *testing.T) {
 		selects v1beta1.ManagedClusterSelector
 		want    []string
 	}{
-		"viewer": {roleViewer, legacy, view},
-		"user":   {roleUser, legacy, use},
-		"admin": {roleAdmin, legacy, append(slices.Clone(change), "cluster create managedclusters",
+		"viewer": {setroles.Viewer, legacy, view},
+		"user":   {setroles.User, legacy, use},
+		"admin": {setroles.Admin, legacy, append(slices.Clone(change), "cluster create managedclusters",
 			"cluster create managedclusters/label cluster.open-cluster-management.io/clusterset:payments")},
-		"admin of an exclusive set": {roleAdmin, exclusive("info.open-cluster-management.io/region"),
+		"admin of an exclusive set": {setroles.Admin, exclusive("info.open-cluster-management.io/region"),
 			append(slices.Clone(change), "cluster create managedclusters/label info.open-cluster-management.io/region:eu")},
-		"admin of a set that a free label selects": {roleAdmin, exclusive("region"), change},
+		"admin of a set that a free label selects": {setroles.Admin, exclusive("region"), change},
 		// The label may bring clusters into other sets, too.
-		"admin of a set that a selector selects": {roleAdmin, v1beta1.ManagedClusterSelector{SelectorType: v1beta1.LabelSelector,
+		"admin of a set that a selector selects": {setroles.Admin, v1beta1.ManagedClusterSelector{SelectorType: v1beta1.LabelSelector,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"info.open-cluster-management.io/region": "eu"}}}, change},
 	} {
 		t.Run(name, func(t *testing.T) {
-			rules, err := setRules(newSetBy("payments", "1", test.selects), test.role)
+			rules, err := setroles.Rules(newSetBy("payments", "1", test.selects), test.role)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -55,8 +55,10 @@ var hubs = map[schema.GroupResource]func(finalizer string) bool{
 // Rules are the spellings of the right to the end of the object of a request. Users who may accept a cluster have it, too:
 // acceptance is what the finalizers of a cluster are about, and Open Cluster Management's controllers have only that right.
 func Rules(a admission.Attributes) []permission.Rule {
+	// Permission: a finalizer of the hub is added or removed.
 	rules := []permission.Rule{permission.On(a, "update", "finalizers")}
 	if permission.Is(a, cluster.Resource("managedclusters")) {
+		// Permission: a finalizer of the hub is added to a ManagedCluster or removed, by a user without the right to its finalizers.
 		rules = append(rules, permission.Accept(a)...)
 	}
 	return rules
@@ -96,6 +98,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	rules := Rules(a)
 	if !guardsAny {
 		// They are others', and users who may change the cluster could add them later.
+		// Permission: a ManagedCluster is made with a finalizer that is not the hub's.
 		rules = append(rules, permission.On(a, "update", ""), permission.On(a, "patch", ""))
 	}
 	return p.Require(ctx, a, strings.Join(what, " or "), rules...)

@@ -104,6 +104,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		}
 	}
 	if shrinks || size <= most+Reserve {
+		// Permission: an object is written that is larger than most may make it, into the part that is reserved for the hub.
 		if excused, _ := p.Excused(ctx, a, hubfinalizers.Rules(a)...); excused {
 			return nil
 		}

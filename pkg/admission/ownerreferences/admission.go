@@ -61,10 +61,12 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	if set := setOf(a, updated); a.GetOperation() == admission.Update && set != (ofSet{}) && set != setOf(a, old) {
+		// Permission: the labels of a ManifestWork change, so that it becomes one of a ManifestWorkReplicaSet.
 		return p.Require(ctx, a, "make the work one of a ManifestWorkReplicaSet by its labels (the hub deletes works that the set does not want)",
 			permission.On(a, "delete", ""))
 	}
 	if placement := placementOf(a, updated); a.GetOperation() == admission.Update && placement != (ofPlacement{}) && placement != placementOf(a, old) {
+		// Permission: the labels of a ManifestWork change, so that it becomes one of an EdgePlacement.
 		return p.Require(ctx, a, "make the work one of an EdgePlacement by its labels (the hub deletes works of placements that are gone)",
 			permission.On(a, "delete", ""))
 	}
@@ -74,6 +76,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetOperation() == admission.Create && ofTheirMakers[a.GetResource().GroupResource()] {
 		return nil
 	}
+	// Permission: `metadata.ownerReferences` change, or are there from the beginning, but for new objects that concern only who makes them.
 	return p.Require(ctx, a, "change metadata.ownerReferences (when the owners are gone, the garbage collector deletes the object)",
 		permission.On(a, "delete", ""))
 }

@@ -78,6 +78,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if !toggled && len(changed) == 0 {
 		return nil
 	}
+	// Permission: `spec.hubAcceptsClient` changes, or is true from the beginning; or an annotation changes that says who the agent of the cluster is.
 	accept := permission.Accept(a)
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), accept...)
 	what := "accept the cluster " + updated.Name + " (spec.hubAcceptsClient)"
@@ -89,6 +90,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if held == nil {
 			// The right of a cluster's own agent: to leave, and never to come back by itself.
 			var leaveErr error
+			// Permission (resource: managedclusters/leave; name: the cluster): `spec.hubAcceptsClient` becomes false, by a user who may not accept the cluster.
 			held, leaveErr = permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), permission.On(a, "update", "leave"))
 			err = errors.Join(err, leaveErr)
 		}

@@ -68,6 +68,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 func (p *Plugin) held(ctx context.Context, a admission.Attributes, c change) (*permission.Rule, error) {
 	rules := []permission.Rule{labelRule(c.key + ":" + c.value), labelRule(c.key + ":*"), labelRule("*")}
 	if c.key == cluster.ClusterSetLabel {
+		// Permission (name: the set): a label `cluster.open-cluster-management.io/clusterset` is added, changed or removed. Deprecated: that on the label is enough.
 		rules = append(rules, permission.Rule{
 			Verb: "create", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "join", Name: c.value,
 		})
@@ -80,6 +81,7 @@ func (p *Plugin) held(ctx context.Context, a admission.Attributes, c change) (*p
 }
 
 func labelRule(name string) permission.Rule {
+	// Permission (name: `K:V`, `K:*` or `*`): a label `K: V` with a reserved prefix is added, changed or removed.
 	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
 }
 

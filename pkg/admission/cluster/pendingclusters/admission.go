@@ -91,6 +91,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	// Users who may accept the cluster need not wait.
+	//
+	// Permission: a ManagedCluster is made while as many wait to be accepted as may.
 	excused, err := p.Excused(ctx, a, permission.Accept(a)...)
 	if excused {
 		return nil

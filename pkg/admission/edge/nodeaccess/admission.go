@@ -110,6 +110,7 @@ func agentMay(a admission.Attributes, node *edge.EdgeNode) error {
 // userMay is nil for a user who may update the cluster of this name, or the clusters of one of its sets.
 func (p *Plugin) userMay(ctx context.Context, a admission.Attributes, name string) error {
 	d := p.Decide(a)
+	// Permission (name: the cluster): an EdgeNode is made, changed or deleted. The right to update a set's clusters counts, too.
 	byName := permission.Rule{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters", Name: name}
 	held, err := permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), byName)
 	if held == nil && err == nil {
@@ -134,6 +135,7 @@ func (p *Plugin) bySet(ctx context.Context, who user.Info, name string) (*permis
 		return nil, err
 	}
 	for _, set := range sets {
+		// Permission (name: a set that the cluster is in): an EdgeNode is made, changed or deleted, by a user who may also get these clusters.
 		rule := permission.Rule{Verb: "update", Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters", Name: set}
 		if held, err := permission.Holds(ctx, p.Authorizer, who, rule); held != nil || err != nil {
 			return held, err

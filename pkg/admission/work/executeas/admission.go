@@ -48,6 +48,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if executor.Subject.Type != work.ExecutorSubjectTypeServiceAccount || account == nil {
 		return apierrors.NewBadRequest("spec.executor.subject: executor service account can not be nil")
 	}
+	// Permission (name: `system:serviceaccount:NAMESPACE:NAME`; namespace: of the work): `spec.executor` of a ManifestWork becomes this service account.
 	rule := permission.Rule{
 		Verb: "execute-as", Group: work.GroupName, Resource: "manifestworks", Namespace: w.Namespace,
 		Name: serviceaccount.MakeUsername(account.Namespace, account.Name),

@@ -111,6 +111,8 @@ func (r *Reconciler) ask(ctx context.Context, q review, who *author.Author) (boo
 	if age := now.Sub(known.at); there && (known.allowed && age < allowedFor || !known.allowed && age < deniedFor) {
 		return known.allowed, nil
 	}
+	// Permission (name: the EdgeService; namespace: of the service): the author of a DeploymentPolicy or DeploymentPattern has a service of another
+	// namespace deployed.
 	asked := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: who.Username, UID: who.UID, Groups: who.Groups, Extra: map[string]authorizationv1.ExtraValue{},
 		ResourceAttributes: &authorizationv1.ResourceAttributes{

@@ -133,6 +133,8 @@ func (a *rights) may(ctx context.Context, cluster string) (refusal string, err e
 
 // holds asks for all clusters, then for the sets of the cluster, then for the cluster: most authors have a right for many.
 func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal string, err error) {
+	// Permission (verb: create; name: none; namespace: none, for all clusters, or that of the cluster): works of a ManifestWorkReplicaSet are
+	// written for its author. With an executor in the template, `execute-as` with the executor's name, too.
 	works := question{verb: verb, group: workv1.GroupName, resource: "manifestworks", name: name}
 	if allowed, err := a.ask(ctx, works); allowed || err != nil {
 		return "", err
@@ -142,6 +144,8 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 		return "", err
 	}
 	for _, set := range sets {
+		// Permission (verb: create; name: a set that is bound to the namespace): works of a ManifestWorkReplicaSet are written for its author, to clusters
+		// of the set. With an executor, `execute-as` with `SET:EXECUTOR`, too.
 		bySet := question{verb: verb, group: clusterv1beta2.GroupName, resource: "managedclustersets", subresource: "manifestworks", name: set}
 		if name != "" {
 			bySet.name = set + ":" + name

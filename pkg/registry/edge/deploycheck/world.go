@@ -90,6 +90,8 @@ func (w *world) named(q *check.Question) error {
 
 // mayGet refuses what the front would refuse.
 func (w *world) mayGet(resource, namespace, name string) error {
+	// Permission (resource: edgeservices, deploymentpolicies or deploymentpatterns; name: the object; namespace: of the object): a DeployCheck is about a
+	// policy or pattern that is there, or names a service of another namespace.
 	rule := permission.Rule{Verb: "get", Group: edge.GroupName, Resource: resource, Namespace: namespace, Name: name}
 	held, err := permission.Holds(w.ctx, w.visible.Authorizer, w.who, rule)
 	switch {

@@ -142,7 +142,10 @@ func (r *REST) right(ctx context.Context, name string, verbs ...string) (may, er
 // mayWrite is nil for a user who has the verb on the cluster by its name, or on the clusters of a set that it is in as it is now, and
 // whose clusters the user sees.
 func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *cluster.ManagedCluster) error {
+	// Permission (verb: that of the request; name: the cluster): a cluster is changed or deleted in `clusterview.open-cluster-management.io`.
 	byName := permission.Rule{Verb: verb, Group: cluster.GroupName, Resource: "managedclusters", Name: c.Name}
+	// Permission (verb: that of the request; name: a set of the cluster): a cluster is changed or deleted in `clusterview.open-cluster-management.io`,
+	// without a right by its name.
 	bySet := permission.Rule{Verb: verb, Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters"}
 	held, err := permission.Holds(ctx, r.Visible.Authorizer, who, byName)
 	if held != nil {

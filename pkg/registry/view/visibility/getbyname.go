@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/storage"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
@@ -29,7 +30,8 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 		return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 	}
 	predicate := storage.Everything
-	may, err := r.may(ctx, who, authorizer.AttributesRecord{APIVersion: "v1", Resource: r.Resource.Resource, Name: name})
+	// Permission (resource: managedclusters; name: the cluster): a cluster is seen by its name in `clusterview.open-cluster-management.io`.
+	may, err := r.may(ctx, who, authorizer.AttributesRecord{Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1", Resource: r.Resource.Resource, Name: name})
 	if err != nil {
 		return nil, err
 	}

@@ -90,9 +90,9 @@ func (r *Reader) first(ctx context.Context, key string, opts storage.ListOptions
 	return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 }
 
-// may asks the authorizer for a right to get something of cluster.open-cluster-management.io.
+// may asks the authorizer for a right.
 func (r *Reader) may(ctx context.Context, who user.Info, right authorizer.AttributesRecord) (bool, error) {
-	right.User, right.Verb, right.APIGroup, right.ResourceRequest = who, "get", cluster.GroupName, true
+	right.User, right.ResourceRequest = who, true
 	decision, _, err := r.Authorizer.Authorize(ctx, right)
 	if decision == authorizer.DecisionAllow {
 		return true, nil
@@ -104,7 +104,8 @@ func (r *Reader) may(ctx context.Context, who user.Info, right authorizer.Attrib
 }
 
 func setRight(name string) authorizer.AttributesRecord {
-	return authorizer.AttributesRecord{APIVersion: "v1beta2", Resource: "managedclustersets", Name: name}
+	// Permission (name: the set): the members of a set are seen; with `managedclustersets/clusters`, its clusters are.
+	return authorizer.AttributesRecord{Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1beta2", Resource: "managedclustersets", Name: name}
 }
 
 // needsSetError names the rule that shows a user what is of a set.
