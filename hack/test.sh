@@ -98,6 +98,8 @@ if [ "$which" = all ] || [ "$which" = unit ]; then
   # The same, for what makes images and releases.
   run "Images" ./... -C hack/image "$@"
   run "Releases" ./... -C hack/release "$@"
+  # The same, for what renders the documentation.
+  run "Site" ./... -C hack/site "$@"
 fi
 if [ "$which" != unit ]; then
   packages=

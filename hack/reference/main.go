@@ -40,7 +40,7 @@ func write(root string) error {
 	}
 	pages = append(pages, crds...)
 	pages = append(pages, page{name: "conditions.md", title: "Conditions and reasons", text: conditions})
-	pages = append(pages, page{name: "permissions.md", title: "Reference of permissions", text: permissions})
+	pages = append(pages, page{name: "permissions.md", title: "Permissions and roles", text: permissions})
 	folder := filepath.Join(root, "docs", "reference")
 	if err := os.RemoveAll(filepath.Join(folder, "api")); err != nil {
 		return err
