@@ -101,6 +101,7 @@ generate: tools-check ## Generate clients, deep copies, conversions, OpenAPI, Cu
 
 site: tools-check ## Render the documentation to _output/site, to be read in a browser from there or from any server of files.
 	@cd hack/site && go run . --version='$(VERSION)' --source=https://github.com/clusterhub/clusterhub/blob/$$(git rev-parse HEAD 2>/dev/null || echo main) ../.. ../../$(OUTPUT)/site
+	@echo "  Open $(OUTPUT)/site/index.html"
 
 bench: build kube ## Measure against the same clusters as custom resources; FLEET=10000 clusters by default.
 	go run ./test/bench --fleet=$(FLEET) --bin-dir=$(BIN) --output=$(OUTPUT)/bench

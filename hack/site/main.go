@@ -34,7 +34,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "hack/site:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("  %d pages; open %s\n", len(s.pages), filepath.Join(flags.Arg(1), "index.html"))
+	fmt.Printf("  %d pages\n", len(s.pages))
 }
 
 // site is what is rendered.
