@@ -9,7 +9,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # As hack/test.sh has it, so that nothing is compiled a second time.
 export GOFLAGS="-trimpath ${GOFLAGS:-}"
-steps=(format headers length scripts names words manifests modules generated page vet lint)
+steps=(format headers length scripts names words manifests modules compatible generated page vet lint)
 
 # files prints the tree's files that match the given patterns: all but deleted and ignored ones.
 files() {
@@ -97,6 +97,11 @@ step_modules() {
   found=$(grep -E '^(require )?[[:space:]]*k8s\.io/kubernetes ' go.mod || true)
   none "$found" "the product does not require k8s.io/kubernetes: whoever imports it would inherit its replace lines" || failed=1
   return $failed
+}
+
+step_compatible() {
+  # The Go packages that others build with, against the last release.
+  (cd hack/release && go run . compare ../..) || { echo "  → put right what it says above" && return 1; }
 }
 
 step_generated() {

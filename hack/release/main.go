@@ -34,7 +34,9 @@ const (
 const usage = `usage:
   release --version=VERSION --url=URL --license=FILE --changes=DIR --output=DIR [--manifests=DIR] [--add=FILE]… OS/ARCH=PROGRAM…
       writes an archive of kubectl-hub for each platform, bills of materials, the manifest for krew, notes and checksums to DIR.
-      SOURCE_DATE_EPOCH has to be set to the time of the commit, in seconds.`
+      SOURCE_DATE_EPOCH has to be set to the time of the commit, in seconds.
+  release compare ROOT
+      compares the Go packages that others build with to those of the last tag of a release.`
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -51,6 +53,9 @@ type options struct {
 }
 
 func run(args []string) error {
+	if len(args) == 2 && args[0] == "compare" {
+		return compare(args[1])
+	}
 	var o options
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.Usage = func() { fmt.Fprintln(os.Stderr, usage) }
