@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes the pages of docs/reference that follow from the code: the API, the conditions, and the permissions.
+// Command reference writes the pages of docs/reference that follow from the code: the API, conditions, metrics and permissions.
 package main
 
 import (
@@ -38,8 +38,13 @@ func write(root string) error {
 	if err != nil {
 		return err
 	}
+	metrics, err := metricsPage(root)
+	if err != nil {
+		return err
+	}
 	pages = append(pages, crds...)
 	pages = append(pages, page{name: "conditions.md", title: "Conditions and reasons", text: conditions})
+	pages = append(pages, page{name: "metrics.md", title: "Metrics by program", text: metrics})
 	pages = append(pages, page{name: "permissions.md", title: "Permissions and roles", text: permissions})
 	folder := filepath.Join(root, "docs", "reference")
 	if err := os.RemoveAll(filepath.Join(folder, "api")); err != nil {
