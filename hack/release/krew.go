@@ -9,6 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+const krewVersion = "krew.googlecontainertools.github.com/v1alpha2"
+
 // plugin is how krew knows a plugin of kubectl. Its name is what follows kubectl.
 type plugin struct {
 	APIVersion string   `json:"apiVersion"`
@@ -45,7 +47,7 @@ const boilerplate = "# Copyright The Clusterhub Authors.\n# SPDX-License-Identif
 // manifest is that of the plugin, for an index of krew.
 func manifest(version string, platforms []platform) ([]byte, error) {
 	data, err := yaml.Marshal(plugin{
-		APIVersion: "krew.googlecontainertools.github.com/v1alpha2", Kind: "Plugin", Metadata: metadata{Name: pluginName},
+		APIVersion: krewVersion, Kind: "Plugin", Metadata: metadata{Name: pluginName},
 		Spec: spec{
 			Version: version, Homepage: "https://github.com/clusterhub/clusterhub", Platforms: platforms,
 			ShortDescription: "Set up hubs of clusters, and join clusters to them",

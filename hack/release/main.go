@@ -35,6 +35,8 @@ const usage = `usage:
   release --version=VERSION --url=URL --license=FILE --changes=DIR --output=DIR [--manifests=DIR] [--add=FILE]… OS/ARCH=PROGRAM…
       writes an archive of kubectl-hub for each platform, bills of materials, the manifest for krew, notes and checksums to DIR.
       SOURCE_DATE_EPOCH has to be set to the time of the commit, in seconds.
+  release check DIR
+      does with the release in DIR what those do who install it.
   release compare ROOT
       compares the Go packages that others build with to those of the last tag of a release.`
 
@@ -53,8 +55,10 @@ type options struct {
 }
 
 func run(args []string) error {
-	if len(args) == 2 && args[0] == "compare" {
-		return compare(args[1])
+	if len(args) == 2 {
+		if do := map[string]func(string) error{"check": check, "compare": compare}[args[0]]; do != nil {
+			return do(args[1])
+		}
 	}
 	var o options
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)

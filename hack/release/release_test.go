@@ -5,7 +5,6 @@ package main
 
 import (
 	"archive/tar"
-	"archive/zip"
 	"bytes"
 	"compress/gzip"
 	"errors"
@@ -24,7 +23,6 @@ import (
 	"time"
 
 	spdxjson "github.com/spdx/tools-golang/json"
-	"sigs.k8s.io/yaml"
 )
 
 const version = "v1.2.3-rc.1"
@@ -53,14 +51,33 @@ func released(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	dir = filepath.Join(t.TempDir(), "release")
-	name, chart := filepath.Join(t.TempDir(), "some-name"), filepath.Join(t.TempDir(), "chart.tgz")
-	if err := errors.Join(os.WriteFile(name, program, 0o700), os.WriteFile(chart, []byte("a chart"), 0o600)); err != nil {
+	from := t.TempDir()
+	name := filepath.Join(from, "some-name")
+	more := map[string]string{"DIGESTS": "hub-agent:" + version + "@sha256:0\n", "manifests/x.yaml": "image: clusterhub/hub-agent:" + version + "\n"}
+	for _, chart := range []string{"clusterhub", "hub-agent"} {
+		var b bytes.Buffer
+		if err := tarball(&b, time.Unix(1700000000, 0), []file{{chart + "/Chart.yaml", 0o644, []byte("name: " + chart + "\nversion: " + version[1:] + "\nappVersion: " + version + "\n")}}); err != nil {
+			t.Fatal(err)
+		}
+		more[chart+"-"+version[1:]+".tgz"] = b.String()
+	}
+	args := []string{"--add=" + filepath.Join(from, "DIGESTS"), "--manifests=" + filepath.Join(from, "manifests")}
+	for path, text := range more {
+		if strings.HasSuffix(path, ".tgz") {
+			args = append(args, "--add="+filepath.Join(from, path))
+		}
+		path = filepath.Join(from, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(name, program, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	at := url.URL{Scheme: "file", Path: dir}
-	err = run([]string{"--version=" + version, "--url=" + at.String(), "--license=../../LICENSE", "--changes=testdata/changes", "--output=" + dir, "--manifests=testdata",
-		"--add=" + chart, runtime.GOOS + "/" + runtime.GOARCH + "=" + name, "windows/amd64=" + name})
+	err = run(append(args, "--version="+version, "--url="+at.String(), "--license=../../LICENSE", "--changes=testdata/changes", "--output="+dir,
+		runtime.GOOS+"/"+runtime.GOARCH+"="+name, "windows/amd64="+name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,56 +114,80 @@ func TestRelease_TwiceIsTheSame(t *testing.T) {
 	}
 }
 
-// TestRelease_IsInstalled does what krew does with the manifest, and runs the plugin.
+// TestRelease_IsInstalled does what krew and those do who install the rest, and does not take a release in which something is wrong. Sums are made
+// anew after each change, so that it is seen by itself.
 func TestRelease_IsInstalled(t *testing.T) {
-	dir := released(t)
-	data, err := os.ReadFile(filepath.Join(dir, "hub.yaml"))
-	if err != nil {
+	good := released(t)
+	if err := check(good); err != nil {
 		t.Fatal(err)
 	}
-	var p plugin
-	if err := yaml.UnmarshalStrict(data, &p); err != nil {
-		t.Fatal(err)
-	}
-	if p.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || p.Kind != "Plugin" || p.Metadata.Name != "hub" || p.Spec.Version != version ||
-		p.Spec.ShortDescription == "" || strings.HasSuffix(p.Spec.ShortDescription, ".") || len(p.Spec.Platforms) != 2 {
-		t.Fatalf("the manifest is %+v", p)
-	}
-	for _, of := range p.Spec.Platforms {
-		at, err := url.Parse(of.URI)
-		if err != nil || at.Scheme != "file" {
-			t.Fatalf("%s: %v", of.URI, err)
-		}
-		archive, err := os.ReadFile(at.Path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sum := sumOf(archive); sum != of.SHA256 {
-			t.Errorf("%s has the sum %s, and the manifest says %s", of.URI, sum, of.SHA256)
-		}
-		files := map[string]file{}
-		if strings.HasSuffix(of.URI, ".zip") {
-			files = unzip(t, archive)
-		} else {
-			files = untar(t, archive)
-		}
-		if len(files) != 2 || !strings.Contains(string(files["LICENSE"].content), "Apache License") || files["LICENSE"].mode != 0o644 ||
-			files[of.Bin].mode != 0o755 {
-			t.Errorf("%s has %d files, expected LICENSE and %s", of.URI, len(files), of.Bin)
-		}
-		if of.Selector.MatchLabels["os"] != runtime.GOOS {
-			if of.Bin != "kubectl-hub.exe" {
-				t.Errorf("on Windows the plugin is %s", of.Bin)
+	all := contents(t, good)
+	archive := program + "_" + version + "_" + runtime.GOOS + "_" + runtime.GOARCH
+	edit := func(name, old, by string) func(map[string]string) {
+		return func(files map[string]string) {
+			if !strings.Contains(files[name], old) {
+				t.Errorf("%s has no %q", name, old)
 			}
-			continue
+			files[name] = strings.ReplaceAll(files[name], old, by)
 		}
-		installed := filepath.Join(t.TempDir(), "kubectl-hub")
-		if err := os.WriteFile(installed, files[of.Bin].content, 0o755); err != nil {
+	}
+	packed := func(f file) string {
+		var b bytes.Buffer
+		if err := tarball(&b, time.Unix(0, 0), []file{f}); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.CommandContext(t.Context(), installed).CombinedOutput(); err != nil || string(out) != "it runs\n" {
-			t.Errorf("the plugin says %q (%v)", out, err)
-		}
+		return b.String()
+	}
+	manifests := "clusterhub-manifests_" + version + ".tar.gz"
+	for want, change := range map[string]func(map[string]string){
+		"has no sum of more":                                 func(files map[string]string) { files["more"] = "" },
+		"of NOTES.md, which has another":                     func(files map[string]string) { files["NOTES.md"] += "x" },
+		"of DIGESTS, which has another or is not there":      func(files map[string]string) { delete(files, "DIGESTS") },
+		"krew's manifest says":                               edit("hub.yaml", sumOf([]byte(all[archive+".tar.gz"])), sumOf(nil)),
+		"krew would not take the manifest":                   edit("hub.yaml", "kind: Plugin", "kind: Plug"),
+		"has no bill of materials of kubectl-hub " + version: edit(archive+".spdx.json", version, "v1.0.0"),
+		"expected LICENSE and kubectl":                       edit("hub.yaml", "bin: kubectl-hub\n", "bin: kubectl-bub\n"),
+		"expected the version v1.2.3-rc.2": func(files map[string]string) {
+			for name, text := range all {
+				delete(files, name)
+				files[strings.ReplaceAll(name, "rc.1", "rc.2")] = strings.ReplaceAll(text, "rc.1", "rc.2")
+			}
+			// The archives are as they were, and so is the program in them.
+			for _, old := range []string{archive + ".tar.gz", program + "_" + version + "_windows_amd64.zip"} {
+				files[strings.ReplaceAll(old, "rc.1", "rc.2")] = all[old]
+			}
+		},
+		"which is not among those of " + version: edit("DIGESTS", "hub-agent:", "hub-agents:"),
+		"names no image": func(files map[string]string) {
+			files[manifests] = packed(file{"deploy/x.yaml", 0o644, []byte("kind: X\n")})
+		},
+		"is the chart": func(files map[string]string) {
+			files["clusterhub-0.9.0.tgz"] = packed(file{"clusterhub-0.9.0.tgz/Chart.yaml", 0o644, []byte("name: clusterhub\nversion: 0.9.0\n")})
+		},
+		"there is no chart hub-agent of": func(files map[string]string) { delete(files, "hub-agent-"+version[1:]+".tgz") },
+		"NOTES.md does not begin with":   edit("NOTES.md", "# "+version, "# v1.0.0"),
+	} {
+		t.Run(want, func(t *testing.T) {
+			files := maps.Clone(all)
+			change(files)
+			o := options{output: t.TempDir()}
+			summed := strings.Contains(want, "sum of") || strings.Contains(want, "which has another")
+			for name, text := range files {
+				if name != sums || summed {
+					if err := o.write(name, []byte(text)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if !summed {
+				if err := o.sum(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := check(o.output); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, expected one with %q", err, want)
+			}
+		})
 	}
 }
 
@@ -173,27 +214,6 @@ func untar(t *testing.T, data []byte) map[string]file {
 	}
 }
 
-func unzip(t *testing.T, data []byte) map[string]file {
-	t.Helper()
-	archive, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]file{}
-	for _, f := range archive.File {
-		in, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := io.ReadAll(in)
-		if err != nil || !f.Modified.Equal(time.Unix(1700000000, 0)) {
-			t.Errorf("%s of %s (%v)", f.Name, f.Modified, err)
-		}
-		files[f.Name] = file{f.Name, int64(f.Mode()), content}
-	}
-	return files
-}
-
 // TestRelease_Checksums are right, and there is one of each file.
 func TestRelease_Checksums(t *testing.T) {
 	all := contents(t, released(t))
@@ -208,12 +228,9 @@ func TestRelease_Checksums(t *testing.T) {
 			t.Errorf("the sum of %s is wrong, or it is not there", name)
 		}
 	}
-	if all["chart.tgz"] != "a chart" {
-		t.Error("what was added is not there")
-	}
 	manifests := untar(t, []byte(all["clusterhub-manifests_"+version+".tar.gz"]))
-	if want, err := os.ReadFile("testdata/changes/ui.md"); err != nil || !bytes.Equal(manifests["deploy/changes/ui.md"].content, want) {
-		t.Errorf("the archive of manifests has %d files, and not what is in the folder (%v)", len(manifests), err)
+	if text := string(manifests["deploy/x.yaml"].content); !strings.Contains(text, "hub-agent") {
+		t.Errorf("the archive of manifests has %d files, and not what is in the folder", len(manifests))
 	}
 	bills := 0
 	for name, data := range all {

@@ -6,4 +6,4 @@ package main
 
 import "fmt"
 
-func main() { fmt.Println("it runs") }
+func main() { fmt.Println("kubectl hub version v1.2.3-rc.1") }
