@@ -130,7 +130,7 @@ images: image-tool manifests ## Build the container images for amd64 and arm64, 
 URL ?= https://github.com/clusterhub/clusterhub/releases/download/$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-release: images ## Make a release of the commit's tag in _output/release: kubectl-hub for all platforms, charts, manifests, sums, bills of materials, notes.
+release: images site ## Make a release of the commit's tag in _output/release: kubectl-hub for all platforms, charts, manifests, sums, bills of materials, notes.
 	@case '$(VERSION)' in v[0-9]*.[0-9]*.[0-9]*) ;; *) echo "$(VERSION) is no version of a release: tag the commit, as v1.2.3."; exit 1;; esac
 	@for p in $(PLATFORMS); do \
 	  echo "  Building kubectl-hub for $$p …"; \
@@ -139,7 +139,7 @@ release: images ## Make a release of the commit's tag in _output/release: kubect
 	@rm -rf $(OUTPUT)/charts
 	@$(MAKE) --no-print-directory charts VERSION=$(VERSION)
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) && export SOURCE_DATE_EPOCH && cd hack/release && go run . --version=$(VERSION) --url=$(URL) \
-	  --license=../../LICENSE --changes=../../docs/changes --manifests=../../$(OUTPUT)/deploy --add=../../$(OUTPUT)/images/DIGESTS \
+	  --license=../../LICENSE --changes=../../docs/changes --manifests=../../$(OUTPUT)/deploy --site=../../$(OUTPUT)/site --add=../../$(OUTPUT)/images/DIGESTS \
 	  $$(ls ../../$(OUTPUT)/charts/*.tgz | sed 's/^/--add=/') --output=../../$(OUTPUT)/release \
 	  $(foreach p,$(PLATFORMS),$(p)=../../$(OUTPUT)/programs/$(p)/kubectl-hub)
 	@cd hack/release && go run . check ../../$(OUTPUT)/release

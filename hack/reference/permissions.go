@@ -37,8 +37,7 @@ func permissionsPage(root string) (string, error) {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", a.when, code(a.verb), code(a.resource), code(a.group), inCell(name), code(a.by))
 	}
-	b.WriteString("\n## What roles give\n\nThe roles of [`artifacts/deploy`](../operating.md#deploying), by its folders. `base` is in every hub. " +
-		"What the role of a controller has is what the controllers state in the code, and no more: a test compares them.\n")
+	b.WriteString("\n## What roles give\n\nThe roles of [`artifacts/deploy`](../operating.md#deploying), by its folders. `base` is in every hub.\n")
 	for _, f := range folders {
 		fmt.Fprintf(&b, "\n### Folder %s\n", f.name)
 		paragraph(&b, f.text)
@@ -60,6 +59,7 @@ func permissionsPage(root string) (string, error) {
 			b.WriteString("\n" + own)
 		}
 	}
+	statements(&b)
 	err = sets(&b)
 	return b.String(), err
 }

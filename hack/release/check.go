@@ -50,7 +50,7 @@ func check(dir string) error {
 	}
 	m.version = p.Spec.Version
 	ran, err := m.install(p)
-	if err = errors.Join(m.sums(), err, m.manifests(), m.charts(), m.notes()); err != nil {
+	if err = errors.Join(m.sums(), err, m.manifests(), m.charts(), m.texts()); err != nil {
 		return err
 	}
 	fmt.Printf("  checked %s: %d files have their sums, and the plugin for %s\n", m.version, len(m.files)-1, ran)
@@ -94,7 +94,7 @@ func (m made) install(p plugin) (ran string, err error) {
 		case len(files) != 2 || len(files["LICENSE"].content) == 0 || files["LICENSE"].mode != 0o644 || files[of.Bin].mode != 0o755:
 			err = errors.Join(err, fmt.Errorf("%s has %d files, expected LICENSE and %s, which can be run", name, len(files), of.Bin))
 		case reading != nil || len(bill.Packages) == 0 || bill.Packages[0].PackageName != program || bill.Packages[0].PackageVersion != m.version:
-			err = errors.Join(err, fmt.Errorf("%s has no bill of materials of %s %s (%w)", name, program, m.version, reading))
+			err = errors.Join(err, fmt.Errorf("%s has no bill of materials of %s %s", name, program, m.version), reading)
 		case where == runtime.GOOS+"/"+runtime.GOARCH:
 			ran = where + " says its version"
 			err = errors.Join(err, m.run(files[of.Bin]))
@@ -116,7 +116,7 @@ func (m made) run(f file) error {
 	}
 	out, err := exec.Command(installed, "--version").CombinedOutput()
 	if err != nil || !strings.HasSuffix(strings.TrimSpace(string(out)), " "+m.version) {
-		return fmt.Errorf("%s --version says %q, expected the version %s at its end (%w)", f.name, out, m.version, err)
+		return errors.Join(fmt.Errorf("%s --version says %q, expected the version %s at its end", f.name, out, m.version), err)
 	}
 	return nil
 }
@@ -168,11 +168,17 @@ func (m made) charts() (err error) {
 	return err
 }
 
-func (m made) notes() error {
+// texts are the notes and the documentation, of this version.
+func (m made) texts() (err error) {
 	if !bytes.HasPrefix(m.files["NOTES.md"], []byte("# "+m.version+"\n")) {
-		return fmt.Errorf("NOTES.md does not begin with # %s", m.version)
+		err = fmt.Errorf("NOTES.md does not begin with # %s", m.version)
 	}
-	return nil
+	name := "clusterhub-docs_" + m.version + ".tar.gz"
+	files, unpacking := unpacked(name, m.files[name])
+	if !bytes.Contains(files["clusterhub-docs/index.html"].content, []byte(m.version)) {
+		err = errors.Join(err, fmt.Errorf("%s has no index.html of %s", name, m.version), unpacking)
+	}
+	return err
 }
 
 // unpacked are the files of an archive, by their names.

@@ -59,7 +59,7 @@ func compare(root string) error {
 		}
 	}
 	if len(problems) > 0 {
-		return fmt.Errorf("others who build with the Go packages of %s cannot build with these:\n%w\n  → keep them, or name each in a file of "+
+		return fmt.Errorf("programs that build with the Go packages of %s would not build any more:\n%w\n  → keep these, or name each in a file of "+
 			"docs/changes with the kind removal, as in `%s`", tag, errors.Join(problems...), example)
 	}
 	fmt.Printf("  compared with %s: %d changes add something, and %d that others cannot build with are in the notes\n", tag, more, len(broken))

@@ -78,7 +78,7 @@ func TestCompare_HoldsWhatOthersBuildWith(t *testing.T) {
 	for name, test := range map[string]struct{ text, note, want string }{
 		"nothing":                     {"package rain\n\n// Fall falls.\nfunc Fall() {}\n" + drop, "", "compared with v1.2.3: 0 changes add something, and 0"},
 		"added":                       {"package rain\n\n// Fall falls.\nfunc Fall() {}\n\n// Rise rises.\nfunc Rise() {}\n" + drop, "", "1 changes add something, and 0"},
-		"removed":                     {gone, "", "refused: others who build with the Go packages of v1.2.3 cannot build with these:\npkg/apis/rain: Fall: removed"},
+		"removed":                     {gone, "", "refused: programs that build with the Go packages of v1.2.3 would not build any more:\npkg/apis/rain: Fall: removed"},
 		"what to do about it":         {gone, "", "kind removal, as in `pkg/apis/rain.Fall`"},
 		"removed and in the notes":    {gone, note("removal", "There is no `pkg/apis/rain.Fall` any more."), "0 changes add something, and 1 that others cannot build with are in the notes"},
 		"in a note of another kind":   {gone, note("change", "There is no `pkg/apis/rain.Fall` any more."), "refused: "},

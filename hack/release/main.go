@@ -32,7 +32,7 @@ const (
 )
 
 const usage = `usage:
-  release --version=VERSION --url=URL --license=FILE --changes=DIR --output=DIR [--manifests=DIR] [--add=FILE]… OS/ARCH=PROGRAM…
+  release --version=VERSION --url=URL --license=FILE --changes=DIR --output=DIR [--manifests=DIR] [--site=DIR] [--add=FILE]… OS/ARCH=PROGRAM…
       writes an archive of kubectl-hub for each platform, bills of materials, the manifest for krew, notes and checksums to DIR.
       SOURCE_DATE_EPOCH has to be set to the time of the commit, in seconds.
   release check DIR
@@ -49,9 +49,9 @@ func main() {
 
 // options are those of a release.
 type options struct {
-	version, url, license, changes, manifests, output string
-	add                                               []string
-	created                                           time.Time
+	version, url, license, changes, manifests, site, output string
+	add                                                     []string
+	created                                                 time.Time
 }
 
 func run(args []string) error {
@@ -69,6 +69,7 @@ func run(args []string) error {
 	flags.StringVar(&o.changes, "changes", "docs/changes", "")
 	flags.StringVar(&o.output, "output", "", "")
 	flags.StringVar(&o.manifests, "manifests", "", "")
+	flags.StringVar(&o.site, "site", "", "")
 	flags.Func("add", "", func(file string) error { o.add = append(o.add, file); return nil })
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -116,7 +117,7 @@ func (o options) make(programs []string) error {
 			return err
 		}
 	}
-	if err := o.packManifests(); err != nil {
+	if err := errors.Join(o.pack("clusterhub-manifests", "deploy", o.manifests), o.pack("clusterhub-docs", "clusterhub-docs", o.site)); err != nil {
 		return err
 	}
 	for _, file := range o.add {
@@ -164,13 +165,13 @@ func (o options) platform(arg string, license []byte) (*platform, error) {
 	}, nil
 }
 
-// packManifests makes an archive of the manifests.
-func (o options) packManifests() error {
-	if o.manifests == "" {
+// pack makes an archive of a folder, with all of it below a folder of another name.
+func (o options) pack(name, as, folder string) error {
+	if folder == "" {
 		return nil
 	}
 	var files []file
-	err := filepath.WalkDir(o.manifests, func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir(folder, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
@@ -178,8 +179,8 @@ func (o options) packManifests() error {
 		if err != nil {
 			return err
 		}
-		name, err := filepath.Rel(o.manifests, path)
-		files = append(files, file{"deploy/" + filepath.ToSlash(name), 0o644, content})
+		below, err := filepath.Rel(folder, path)
+		files = append(files, file{as + "/" + filepath.ToSlash(below), 0o644, content})
 		return err
 	})
 	if err != nil {
@@ -189,7 +190,7 @@ func (o options) packManifests() error {
 	if err := tarball(&archive, o.created, files); err != nil {
 		return err
 	}
-	return o.write("clusterhub-manifests_"+o.version+".tar.gz", archive.Bytes())
+	return o.write(name+"_"+o.version+".tar.gz", archive.Bytes())
 }
 
 // write writes a file, which must not be there: two of one name would be one.

@@ -53,7 +53,7 @@ func released(t *testing.T) (dir string) {
 	dir = filepath.Join(t.TempDir(), "release")
 	from := t.TempDir()
 	name := filepath.Join(from, "some-name")
-	more := map[string]string{"DIGESTS": "hub-agent:" + version + "@sha256:0\n", "manifests/x.yaml": "image: clusterhub/hub-agent:" + version + "\n"}
+	more := map[string]string{"DIGESTS": "hub-agent:" + version + "@sha256:0\n", "site/index.html": "<p>" + version + "</p>", "manifests/x.yaml": "image: clusterhub/hub-agent:" + version + "\n"}
 	for _, chart := range []string{"clusterhub", "hub-agent"} {
 		var b bytes.Buffer
 		if err := tarball(&b, time.Unix(1700000000, 0), []file{{chart + "/Chart.yaml", 0o644, []byte("name: " + chart + "\nversion: " + version[1:] + "\nappVersion: " + version + "\n")}}); err != nil {
@@ -61,7 +61,7 @@ func released(t *testing.T) (dir string) {
 		}
 		more[chart+"-"+version[1:]+".tgz"] = b.String()
 	}
-	args := []string{"--add=" + filepath.Join(from, "DIGESTS"), "--manifests=" + filepath.Join(from, "manifests")}
+	args := []string{"--add=" + filepath.Join(from, "DIGESTS"), "--manifests=" + filepath.Join(from, "manifests"), "--site=" + filepath.Join(from, "site")}
 	for path, text := range more {
 		if strings.HasSuffix(path, ".tgz") {
 			args = append(args, "--add="+filepath.Join(from, path))
@@ -165,6 +165,7 @@ func TestRelease_IsInstalled(t *testing.T) {
 			files["clusterhub-0.9.0.tgz"] = packed(file{"clusterhub-0.9.0.tgz/Chart.yaml", 0o644, []byte("name: clusterhub\nversion: 0.9.0\n")})
 		},
 		"there is no chart hub-agent of": func(files map[string]string) { delete(files, "hub-agent-"+version[1:]+".tgz") },
+		"has no index.html of":           func(files map[string]string) { files["clusterhub-docs_"+version+".tar.gz"] = files[manifests] },
 		"NOTES.md does not begin with":   edit("NOTES.md", "# "+version, "# v1.0.0"),
 	} {
 		t.Run(want, func(t *testing.T) {
