@@ -22,7 +22,7 @@ UPSTREAM_STAMP := $(BIN)/.upstream-$(shell cat hack/upstream/go.mod hack/upstrea
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate site bench charts images release roots image-tool manifests tools-check
+.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate site bench charts images release release-version roots image-tool manifests tools-check
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -130,8 +130,7 @@ images: image-tool manifests ## Build the container images for amd64 and arm64, 
 URL ?= https://github.com/clusterhub/clusterhub/releases/download/$(VERSION)
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
 
-release: images site ## Make a release of the commit's tag in _output/release: kubectl-hub for all platforms, charts, manifests, sums, bills of materials, notes.
-	@case '$(VERSION)' in v[0-9]*.[0-9]*.[0-9]*) ;; *) echo "$(VERSION) is no version of a release: tag the commit, as v1.2.3."; exit 1;; esac
+release: release-version images site ## Make a release of the commit's tag in _output/release: kubectl-hub for all platforms, charts, manifests, sums, bills of materials, notes.
 	@for p in $(PLATFORMS); do \
 	  echo "  Building kubectl-hub for $$p …"; \
 	  GOOS=$${p%/*} GOARCH=$${p#*/} $(build) -o $(OUTPUT)/programs/$$p/kubectl-hub ./cmd/kubectl-hub || exit 1; \
@@ -141,9 +140,14 @@ release: images site ## Make a release of the commit's tag in _output/release: k
 	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) && export SOURCE_DATE_EPOCH && cd hack/release && go run . --version=$(VERSION) --url=$(URL) \
 	  --license=../../LICENSE --changes=../../docs/changes --manifests=../../$(OUTPUT)/deploy --site=../../$(OUTPUT)/site --add=../../$(OUTPUT)/images/DIGESTS \
 	  $$(ls ../../$(OUTPUT)/charts/*.tgz | sed 's/^/--add=/') --output=../../$(OUTPUT)/release \
+	  $(foreach a,$(ARCHS),$(foreach i,$(IMAGES_OF),--bill=linux/$(a)=../../$(OUTPUT)/programs/linux/$(a)/$(i))) \
 	  $(foreach p,$(PLATFORMS),$(p)=../../$(OUTPUT)/programs/$(p)/kubectl-hub)
 	@cd hack/release && go run . check ../../$(OUTPUT)/release
 	@echo "  _output/release has the release, and _output/images its images"
+
+release-version: # Before images, which take minutes.
+	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)\.[0-9]+)?' || { \
+	  echo "$(VERSION) is no version of a release: tag the commit, as v1.2.3, with nothing in the tree that is not committed."; exit 1; }
 
 roots: build image-tool ## Make the images for this machine only, and unpack them: what IMAGES=1 and tests run.
 	@echo "  Making images of our programs, and unpacking them …"

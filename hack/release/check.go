@@ -50,7 +50,7 @@ func check(dir string) error {
 	}
 	m.version = p.Spec.Version
 	ran, err := m.install(p)
-	if err = errors.Join(m.sums(), err, m.manifests(), m.charts(), m.texts()); err != nil {
+	if err = errors.Join(m.sums(), err, m.manifests(), m.charts(), m.bills(p), m.texts()); err != nil {
 		return err
 	}
 	fmt.Printf("  checked %s: %d files have their sums, and the plugin for %s\n", m.version, len(m.files)-1, ran)
@@ -85,7 +85,6 @@ func (m made) install(p plugin) (ran string, err error) {
 	for _, of := range p.Spec.Platforms {
 		name, where := path.Base(of.URI), of.Selector.MatchLabels["os"]+"/"+of.Selector.MatchLabels["arch"]
 		files, unpacking := unpacked(name, m.files[name])
-		bill, reading := spdxjson.Read(bytes.NewReader(m.files[strings.TrimSuffix(strings.TrimSuffix(name, ".zip"), ".tar.gz")+".spdx.json"]))
 		switch {
 		case unpacking != nil:
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, unpacking))
@@ -93,14 +92,36 @@ func (m made) install(p plugin) (ran string, err error) {
 			err = errors.Join(err, fmt.Errorf("%s has the sum %s, and krew's manifest says %s", name, sumOf(m.files[name]), of.SHA256))
 		case len(files) != 2 || len(files["LICENSE"].content) == 0 || files["LICENSE"].mode != 0o644 || files[of.Bin].mode != 0o755:
 			err = errors.Join(err, fmt.Errorf("%s has %d files, expected LICENSE and %s, which can be run", name, len(files), of.Bin))
-		case reading != nil || len(bill.Packages) == 0 || bill.Packages[0].PackageName != program || bill.Packages[0].PackageVersion != m.version:
-			err = errors.Join(err, fmt.Errorf("%s has no bill of materials of %s %s", name, program, m.version), reading)
 		case where == runtime.GOOS+"/"+runtime.GOARCH:
 			ran = where + " says its version"
 			err = errors.Join(err, m.run(files[of.Bin]))
 		}
+		err = errors.Join(err, m.bill(program, where))
 	}
 	return ran, err
+}
+
+// bill is that of a program for a platform.
+func (m made) bill(name, of string) error {
+	file := name + "_" + m.version + "_" + strings.ReplaceAll(of, "/", "_") + ".spdx.json"
+	bill, err := spdxjson.Read(bytes.NewReader(m.files[file]))
+	if err != nil || len(bill.Packages) == 0 || bill.Packages[0].PackageName != name || bill.Packages[0].PackageVersion != m.version {
+		return errors.Join(fmt.Errorf("%s is not there, or no bill of materials of %s %s", file, name, m.version), err)
+	}
+	return nil
+}
+
+// bills are those of the programs in images, which are for the same platforms as the plugin for Linux.
+func (m made) bills(p plugin) (err error) {
+	for _, line := range strings.Fields(string(m.files["DIGESTS"])) {
+		name, _, _ := strings.Cut(line, ":")
+		for _, of := range p.Spec.Platforms {
+			if of.Selector.MatchLabels["os"] == "linux" {
+				err = errors.Join(err, m.bill(name, "linux/"+of.Selector.MatchLabels["arch"]))
+			}
+		}
+	}
+	return err
 }
 
 // run has the plugin say its version.

@@ -32,8 +32,9 @@ const (
 )
 
 const usage = `usage:
-  release --version=VERSION --url=URL --license=FILE --changes=DIR --output=DIR [--manifests=DIR] [--site=DIR] [--add=FILE]… OS/ARCH=PROGRAM…
+  release --version=VERSION --url=URL --license=FILE --changes=DIR --output=DIR [--manifests=DIR] [--site=DIR] [--add=FILE]… [--bill=OS/ARCH=PROGRAM]… OS/ARCH=PROGRAM…
       writes an archive of kubectl-hub for each platform, bills of materials, the manifest for krew, notes and checksums to DIR.
+      --bill is for a program that is in an image, and not in an archive.
       SOURCE_DATE_EPOCH has to be set to the time of the commit, in seconds.
   release check DIR
       does with the release in DIR what those do who install it.
@@ -50,7 +51,7 @@ func main() {
 // options are those of a release.
 type options struct {
 	version, url, license, changes, manifests, site, output string
-	add                                                     []string
+	add, bills                                              []string
 	created                                                 time.Time
 }
 
@@ -71,6 +72,7 @@ func run(args []string) error {
 	flags.StringVar(&o.manifests, "manifests", "", "")
 	flags.StringVar(&o.site, "site", "", "")
 	flags.Func("add", "", func(file string) error { o.add = append(o.add, file); return nil })
+	flags.Func("bill", "", func(of string) error { o.bills = append(o.bills, of); return nil })
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -120,6 +122,15 @@ func (o options) make(programs []string) error {
 	if err := errors.Join(o.pack("clusterhub-manifests", "deploy", o.manifests), o.pack("clusterhub-docs", "clusterhub-docs", o.site)); err != nil {
 		return err
 	}
+	for _, arg := range o.bills {
+		of, path, ok := strings.Cut(arg, "=")
+		if !ok {
+			return fmt.Errorf("--bill=%s is not OS/ARCH=PROGRAM", arg)
+		}
+		if err := o.bill(filepath.Base(path), of, path); err != nil {
+			return err
+		}
+	}
 	for _, file := range o.add {
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -143,10 +154,6 @@ func (o options) platform(arg string, license []byte) (*platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	bill, err := sbom.Of(sbom.Program{Name: program, Platform: of, Version: o.version, File: path, Created: o.created})
-	if err != nil {
-		return nil, fmt.Errorf("the bill of materials of %s: %w", path, err)
-	}
 	base := fmt.Sprintf("%s_%s_%s_%s", program, o.version, system, arch)
 	bin, ending, pack := program, ".tar.gz", tarball
 	if system == "windows" {
@@ -156,13 +163,22 @@ func (o options) platform(arg string, license []byte) (*platform, error) {
 	if err := pack(&archive, o.created, []file{{"LICENSE", 0o644, license}, {bin, 0o755, content}}); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(o.write(base+ending, archive.Bytes()), o.write(base+".spdx.json", bill)); err != nil {
+	if err := errors.Join(o.write(base+ending, archive.Bytes()), o.bill(program, of, path)); err != nil {
 		return nil, err
 	}
 	return &platform{
 		Selector: selector{MatchLabels: map[string]string{"os": system, "arch": arch}},
 		URI:      strings.TrimSuffix(o.url, "/") + "/" + base + ending, SHA256: sumOf(archive.Bytes()), Bin: bin,
 	}, nil
+}
+
+// bill writes the bill of materials of a program.
+func (o options) bill(name, of, path string) error {
+	bill, err := sbom.Of(sbom.Program{Name: name, Platform: of, Version: o.version, File: path, Created: o.created})
+	if err != nil {
+		return fmt.Errorf("the bill of materials of %s: %w", path, err)
+	}
+	return o.write(name+"_"+o.version+"_"+strings.ReplaceAll(of, "/", "_")+".spdx.json", bill)
 }
 
 // pack makes an archive of a folder, with all of it below a folder of another name.

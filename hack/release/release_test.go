@@ -76,6 +76,12 @@ func released(t *testing.T) (dir string) {
 	}
 	t.Setenv("SOURCE_DATE_EPOCH", "1700000000")
 	at := url.URL{Scheme: "file", Path: dir}
+	// The program in images has the name of its file.
+	inImage := filepath.Join(from, "hub-agent")
+	if err := os.WriteFile(inImage, program, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	args = append(args, "--bill=linux/"+runtime.GOARCH+"="+inImage)
 	err = run(append(args, "--version="+version, "--url="+at.String(), "--license=../../LICENSE", "--changes=testdata/changes", "--output="+dir,
 		runtime.GOOS+"/"+runtime.GOARCH+"="+name, "windows/amd64="+name))
 	if err != nil {
@@ -140,13 +146,16 @@ func TestRelease_IsInstalled(t *testing.T) {
 	}
 	manifests := "clusterhub-manifests_" + version + ".tar.gz"
 	for want, change := range map[string]func(map[string]string){
-		"has no sum of more":                                 func(files map[string]string) { files["more"] = "" },
-		"of NOTES.md, which has another":                     func(files map[string]string) { files["NOTES.md"] += "x" },
-		"of DIGESTS, which has another or is not there":      func(files map[string]string) { delete(files, "DIGESTS") },
-		"krew's manifest says":                               edit("hub.yaml", sumOf([]byte(all[archive+".tar.gz"])), sumOf(nil)),
-		"krew would not take the manifest":                   edit("hub.yaml", "kind: Plugin", "kind: Plug"),
-		"has no bill of materials of kubectl-hub " + version: edit(archive+".spdx.json", version, "v1.0.0"),
-		"expected LICENSE and kubectl":                       edit("hub.yaml", "bin: kubectl-hub\n", "bin: kubectl-bub\n"),
+		"has no sum of more":                             func(files map[string]string) { files["more"] = "" },
+		"of NOTES.md, which has another":                 func(files map[string]string) { files["NOTES.md"] += "x" },
+		"of DIGESTS, which has another or is not there":  func(files map[string]string) { delete(files, "DIGESTS") },
+		"krew's manifest says":                           edit("hub.yaml", sumOf([]byte(all[archive+".tar.gz"])), sumOf(nil)),
+		"krew would not take the manifest":               edit("hub.yaml", "kind: Plugin", "kind: Plug"),
+		"no bill of materials of kubectl-hub " + version: edit(archive+".spdx.json", version, "v1.0.0"),
+		"hub-agent_" + version + "_linux_" + runtime.GOARCH + ".spdx.json is not there": func(files map[string]string) {
+			delete(files, "hub-agent_"+version+"_linux_"+runtime.GOARCH+".spdx.json")
+		},
+		"expected LICENSE and kubectl": edit("hub.yaml", "bin: kubectl-hub\n", "bin: kubectl-bub\n"),
 		"expected the version v1.2.3-rc.2": func(files map[string]string) {
 			for name, text := range all {
 				delete(files, name)
@@ -240,12 +249,12 @@ func TestRelease_Checksums(t *testing.T) {
 		}
 		bills++
 		bill, err := spdxjson.Read(strings.NewReader(data))
-		if err != nil || bill.Packages[0].PackageName != program || bill.Packages[0].PackageVersion != version {
+		if err != nil || !strings.HasPrefix(name, bill.Packages[0].PackageName+"_") || bill.Packages[0].PackageVersion != version {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if bills != 2 {
-		t.Errorf("there are %d bills of materials for 2 platforms", bills)
+	if bills != 3 {
+		t.Errorf("there are %d bills of materials: expected those of the plugin on 2 platforms, and of the program in an image", bills)
 	}
 }
 
