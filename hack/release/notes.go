@@ -79,8 +79,10 @@ func parse(data string) (c change, err error) {
 	return c, nil
 }
 
-// notes are those of a release. What has to be done comes first.
+// notes are those of a release. What has to be done comes first, and what is about the same stands together.
 func notes(version string, all []change) string {
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b change) int { return strings.Compare(strings.ToLower(a.Area), strings.ToLower(b.Area)) })
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n", version)
 	section := func(heading string, line func(change) string) {

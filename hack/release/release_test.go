@@ -281,6 +281,10 @@ func TestNotes(t *testing.T) {
 	if got := contents(t, released(t))["NOTES.md"]; got != want {
 		t.Errorf("the notes are\n%s\nexpected\n%s", got, want)
 	}
+	several := notes(version, []change{{Kind: "fix", Area: "ui", text: "One."}, {Kind: "fix", Area: "Agents", text: "Two."}, {Kind: "fix", Area: "ui", text: "Three."}})
+	if want := "- **Agents**: Two.\n- **ui**: One.\n- **ui**: Three.\n"; !strings.HasSuffix(several, want) {
+		t.Errorf("the notes are\n%s\nexpected at their end\n%s", several, want)
+	}
 	if got := notes(version, nil); !strings.Contains(got, "No change that users notice.") {
 		t.Errorf("without changes, the notes are\n%s", got)
 	}
