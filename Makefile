@@ -22,7 +22,7 @@ UPSTREAM_STAMP := $(BIN)/.upstream-$(shell cat hack/upstream/go.mod hack/upstrea
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate site bench charts images release release-version roots image-tool manifests tools-check
+.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench charts images release roots image-tool manifests tools-check
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -99,6 +99,7 @@ lint: tools-check ## Run golangci-lint.
 generate: tools-check ## Generate clients, deep copies, conversions, OpenAPI, CustomResourceDefinitions and what comes from charts.
 	hack/update-codegen.sh
 
+.PHONY: site release-version
 site: tools-check ## Render the documentation to _output/site, to be read in a browser from there or from any server of files.
 	@cd hack/site && go run . --version='$(VERSION)' --source=https://github.com/clusterhub/clusterhub/blob/$$(git rev-parse HEAD 2>/dev/null || echo main) ../.. ../../$(OUTPUT)/site
 	@echo "  Open $(OUTPUT)/site/index.html"

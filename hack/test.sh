@@ -93,13 +93,13 @@ if [ "$which" = all ] || [ "$which" = unit ]; then
   run "Models of AWS" ./... -C test/fakeaws/models "$@"
   # The same, for Open Cluster Management's Go module.
   run "Types of upstream" ./... -C test/upstream "$@"
+  # The same, for what renders the documentation.
+  run "Site" ./... -C hack/site "$@"
   # The same, for Helm.
   run "Charts" ./charts -C hack/helm "$@"
   # The same, for what makes images and releases.
   run "Images" ./... -C hack/image "$@"
   run "Releases" ./... -C hack/release "$@"
-  # The same, for what renders the documentation.
-  run "Site" ./... -C hack/site "$@"
 fi
 if [ "$which" != unit ]; then
   packages=
