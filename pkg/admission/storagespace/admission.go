@@ -87,7 +87,7 @@ func (p *Plugin) staysSmall(a admission.Attributes) bool {
 }
 
 func (p *Plugin) hasTheEnd(ctx context.Context, a admission.Attributes) bool {
-	// Permission: something other than a deletion is written while the etcd is nearly full.
+	// Permission: while the embedded etcd is full, an update denies a cluster, takes finalizers away, or changes much of what is being deleted.
 	excused, _ := p.Excused(ctx, a, hubfinalizers.Rules(a)...)
 	return excused
 }
