@@ -28,8 +28,8 @@ func permissionsPage(root string) (string, error) {
 	var b strings.Builder
 	b.WriteString("Which rights the programs of a hub ask for, and which roles give what to whom. What the rights are worth, and whom to give them, is in\n" +
 		"[Permissions](../permissions.md).\n\n## What is asked for\n\n" +
-		"The kube-apiserver of the hub asks for the verb on the object, as for any other. The programs of the hub ask for these besides. Where a\n" +
-		"change needs several rows, it needs one right of each.\n\n| when | verb | resource | of group | name | asked by |\n|---|---|---|---|---|---|\n")
+		"The kube-apiserver of the hub asks for the verb on the object, as for any other. The programs of the hub ask for these besides. Of the\n" +
+		"rows of one plugin about one change, one right is enough; where several plugins ask, it takes one right for each.\n\n| when | verb | resource | of group | name | asked by |\n|---|---|---|---|---|---|\n")
 	for _, a := range asked {
 		name := a.name
 		if a.namespace != "" {
