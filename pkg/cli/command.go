@@ -100,6 +100,17 @@ func (g *global) addGlobalFlags(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("context", g.completeContexts))
 }
 
+// where are the flags by which the user has said which cluster is meant, for commands that are printed.
+func (g *global) where() (flags []string) {
+	if f := g.flags.KubeConfig; f != nil && *f != "" {
+		flags = append(flags, "--kubeconfig="+*f)
+	}
+	if f := g.flags.Context; f != nil && *f != "" {
+		flags = append(flags, "--context="+*f)
+	}
+	return flags
+}
+
 // setupLog keeps the libraries from logging what a command says itself.
 func (g *global) setupLog(verbosity int) error {
 	// Without a logger, controller-runtime complains on stderr after 30 seconds, which commands that wait may take.

@@ -94,7 +94,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 	for i := range report.Findings {
-		report.Findings[i].Fix = diagnosis.At(report.Findings[i].Fix, o.whereFlags()...)
+		report.Findings[i].Fix = diagnosis.At(report.Findings[i].Fix, o.where()...)
 	}
 	report.Unseen = append(report.Unseen, r.unseen...)
 	if err := o.printReport(report); err != nil {
@@ -130,17 +130,6 @@ func (o *doctorOptions) look(ctx context.Context, r *reader) (*diagnosis.Report,
 	}
 	return nil, fmt.Errorf("%s is neither a hub (it has no APIService of ours) nor a managed cluster (it has no namespace %s): choose another --context, or say --managed if an "+
 		"agent should be there, and -n if its namespace is another one", r.config.Host, o.namespace)
-}
-
-// whereFlags are those by which the user has said which cluster is meant.
-func (o *doctorOptions) whereFlags() (flags []string) {
-	if f := o.flags.KubeConfig; f != nil && *f != "" {
-		flags = append(flags, "--kubeconfig="+*f)
-	}
-	if f := o.flags.Context; f != nil && *f != "" {
-		flags = append(flags, "--context="+*f)
-	}
-	return flags
 }
 
 // deployed are all objects of artifacts/deploy of which --show can print one.

@@ -44,7 +44,7 @@ func (g *global) newWhy() *whyOptions {
 // finish prints an answer, and says by the exit code what it is.
 func (o *whyOptions) finish(a *diagnosis.Answer) error {
 	if a.Finding != nil {
-		a.Finding.Fix = diagnosis.Where(a.Finding.Fix, o.where()...)
+		a.Finding.Fix = diagnosis.At(a.Finding.Fix, o.where()...)
 	}
 	if err := o.print(a); err != nil {
 		return err
@@ -56,17 +56,6 @@ func (o *whyOptions) finish(a *diagnosis.Answer) error {
 		return errors.New("you may not see all that had to be looked at: have a user with more rights run the command")
 	}
 	return nil
-}
-
-// where are the flags by which the user has said which hub this is about.
-func (o *whyOptions) where() (flags []string) {
-	for name, value := range map[string]*string{"--context": o.flags.Context, "--kubeconfig": o.flags.KubeConfig} {
-		if value != nil && *value != "" {
-			flags = append(flags, name+"="+*value)
-		}
-	}
-	slices.Sort(flags)
-	return flags
 }
 
 func (o *whyOptions) print(a *diagnosis.Answer) error {

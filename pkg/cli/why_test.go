@@ -86,7 +86,7 @@ func TestWhyCluster_SaysByItsExitCodeWhatItFinds(t *testing.T) {
 		case "yaml":
 			err = yaml.Unmarshal([]byte(out), &answer)
 		default:
-			says(t, out, "accepted     BROKEN", "Next:   kubectl hub accept --clusters c1 --context=hub --kubeconfig=", "docs/findings.md#clusternotaccepted")
+			says(t, out, "accepted     BROKEN", "Next:   kubectl hub --kubeconfig=", " --context=hub accept --clusters c1\n", "docs/findings.md#clusternotaccepted")
 			continue
 		}
 		if err != nil || answer.Finding == nil || answer.Finding.ID != diagnosis.ClusterNotAccepted || answer.Steps[2].State != diagnosis.Broken {
@@ -178,7 +178,7 @@ func TestWhyAccess_AsksTheFrontAndReadsRules(t *testing.T) {
 		want []string
 	}{
 		"a group":                {"dana get payments --group team", 0, []string{"by ClusterRoleBinding b of ClusterRole r to group team"}},
-		"without it":             {"dana get set/payments", 2, []string{"dana may not get the set payments", "kubectl hub grant payments --role viewer --user dana"}},
+		"without it":             {"dana get set/payments", 2, []string{"dana may not get the set payments", " grant payments --role viewer --user dana\n"}},
 		"for oneself":            {"ann get payments", 0, []string{"to group team"}},
 		"neither of both":        {"dana get nothing", 1, nil},
 		"no such kind":           {"dana get node/x", 1, nil},

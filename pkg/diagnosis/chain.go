@@ -125,40 +125,6 @@ func (a *Answer) brokenStep() string {
 	return ""
 }
 
-// paste is a command for a shell. Names come from objects that others write: each is one word of the command, whatever is in it.
-func paste(words ...string) string {
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = quote(w)
-	}
-	return strings.Join(quoted, " ")
-}
-
-func quote(word string) string {
-	isSafe := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@+", r)
-	}
-	switch {
-	case word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !isSafe(r) }):
-		return word
-	case strings.ContainsFunc(word, func(r rune) bool { return r < ' ' || r > '~' }):
-		return "<A NAME WITH UNUSUAL CHARACTERS>" // a terminal may show another one than it is
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-// Where has commands run where the user has asked: on another cluster they could do harm. Flags are such as "--context", "hub". Commands
-// that say themselves where they are to run are left as they are.
-func Where(fix []string, flags ...string) []string {
-	all := slices.Clone(fix)
-	for i, line := range all {
-		if strings.HasPrefix(line, "kubectl ") && !strings.Contains(line, " --context") && len(flags) > 0 {
-			all[i] = line + " " + paste(flags...)
-		}
-	}
-	return all
-}
-
 // ago is how long ago something was.
 func ago(now time.Time, at time.Time) string {
 	if d := now.Sub(at); d >= time.Second {

@@ -88,11 +88,7 @@ type Webhook struct {
 
 // Check looks at all of it. What the user may not see is in Unseen already, by who read it.
 func (h *Hub) Check() *Report {
-	r := &Report{Findings: []Finding{}}
-	for _, check := range []struct {
-		name string
-		find func() []Finding
-	}{
+	return reportOf([]check{
 		{"APIServices", h.apiServices},
 		{"certificate authorities", h.authorities},
 		{"CustomResourceDefinitions of our groups", h.customResources},
@@ -108,13 +104,7 @@ func (h *Hub) Check() *Report {
 		{"certificate requests", h.requests},
 		{"sets", h.sets},
 		{"bindings", h.bindings},
-	} {
-		r.Checked = append(r.Checked, check.name)
-		r.Findings = append(r.Findings, check.find()...)
-	}
-	r.Sort()
-	r.limit(mostOfAKind)
-	return r
+	})
 }
 
 // age is how long ago something was, by the clock of the hub.

@@ -92,11 +92,7 @@ type Way struct {
 
 // Check looks at all of it.
 func (m *Managed) Check() *Report {
-	r := &Report{Findings: []Finding{}}
-	for _, check := range []struct {
-		name string
-		find func() []Finding
-	}{
+	return reportOf([]check{
 		{"agent", m.agent},
 		{"rights of the agent", m.rights},
 		{"bootstrap kubeconfig", m.bootstrap},
@@ -104,13 +100,7 @@ func (m *Managed) Check() *Report {
 		{"acceptance", m.refusal},
 		{"lease on the hub", m.lease},
 		{"clock", m.clock},
-	} {
-		r.Checked = append(r.Checked, check.name)
-		r.Findings = append(r.Findings, check.find()...)
-	}
-	r.Sort()
-	r.limit(mostOfAKind)
-	return r
+	})
 }
 
 const agentName = "hub-agent"

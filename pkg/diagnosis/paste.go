@@ -1,0 +1,65 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// paste is a command for a shell. Names come from objects that others write: each is one word of the command, whatever is in it.
+func paste(words ...string) string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = word(w)
+	}
+	return strings.Join(all, " ")
+}
+
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@=+,-]+$`)
+
+// word is a name as one word of a command for a shell. Others have chosen the name, so it must not become a command of its own.
+func word(text string) string {
+	switch {
+	case plain.MatchString(text):
+		return text
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "<A NAME WITH UNUSUAL CHARACTERS>" // a terminal may show another one than it is
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// oneLine has nothing that ends a line or moves a cursor.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '?'
+	}, text)
+}
+
+var commands = regexp.MustCompile(`(^|\| |\(|&& )kubectl (hub )?`)
+
+// At has the commands of a fix run where the user has asked: on another cluster they could do harm. flags are such as
+// "--context=hub". A command that says itself where it is for is left as it is, and so is a comment.
+func At(fix []string, flags ...string) []string {
+	if len(flags) == 0 {
+		return fix
+	}
+	where := ""
+	for _, flag := range flags {
+		name, value, _ := strings.Cut(flag, "=")
+		where += name + "=" + strings.ReplaceAll(word(value), "$", "$$") + " "
+	}
+	var all []string
+	for _, line := range fix {
+		if !strings.HasPrefix(line, "#") && !strings.Contains(line, "--context") {
+			line = commands.ReplaceAllString(line, "${1}kubectl ${2}"+where)
+		}
+		all = append(all, line)
+	}
+	return all
+}
