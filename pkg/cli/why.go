@@ -28,7 +28,7 @@ const whyExit = "\n\nIt ends with 0 if all is well, with 2 if something that is 
 
 func (g *global) newWhyCommand() *cobra.Command {
 	return group("why", "Say why something is as it is: the first thing that is broken, whose turn it is, and what to do", g.newWhyClusterCommand(),
-		g.newWhyMemberCommand(), g.newWhyAccessCommand(), g.newWhyPlacementCommand(), g.newWhyWorkCommand())
+		g.newWhyMemberCommand(), g.newWhyAccessCommand(), g.newWhyAccessRequestCommand(), g.newWhyPlacementCommand(), g.newWhyWorkCommand())
 }
 
 // whyOptions are what the commands below why share.

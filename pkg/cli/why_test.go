@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
@@ -244,5 +245,33 @@ func TestWhy_CompletesNames(t *testing.T) {
 		if lines := strings.Split(out, "\n"); err != nil || lines[0] != want {
 			t.Errorf("%q is completed to %q: %v", typed, out, err)
 		}
+	}
+}
+
+// What a request names is read, too, as far as the user may.
+func TestWhyAccessRequest_ReadsWhatTheRequestNames(t *testing.T) {
+	s, _, config := newWell(t)
+	const namespace = "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/teams/"
+	r := &openmcpv1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "ann"}}
+	r.Spec.RequestRef = &openmcpv1alpha1.ObjectReference{Namespace: "teams", Name: "shop"}
+	s.answer("GET "+namespace+"accessrequests/ann", r)
+	s.answer("GET "+namespace+"clusterrequests/shop", &openmcpv1alpha1.ClusterRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "shop"}})
+	s.refuse("GET "+namespace+"clusters/blue", forbidden("clusters", "get"))
+	s.refuse("GET "+namespace+"accessrequests/bob", forbidden("accessrequests", "get"))
+	out, _, err := run(t, config, "why", "accessrequest", "ann", "-n", "teams")
+	if codeOf(err) != 2 {
+		t.Errorf("a request that waits: %v: %s", err, out)
+	}
+	says(t, out, "AccessRequest teams/ann waits for the scheduler of hub-controller-manager.", "ClusterRequest  BROKEN", "docs/findings.md#clusterrequestwaits")
+
+	r.Spec.ClusterRef, r.Status.Phase = &openmcpv1alpha1.ObjectReference{Namespace: "teams", Name: "blue"}, openmcpv1alpha1.REQUEST_GRANTED
+	r.Labels = map[string]string{openmcpv1alpha1.ProviderLabel: "kind", openmcpv1alpha1.ProfileLabel: "x"}
+	out, _, err = run(t, config, "why", "accessrequest", "ann", "-n", "teams")
+	if codeOf(err) != 0 {
+		t.Errorf("a request that is granted: %v: %s", err, out)
+	}
+	says(t, out, "gives access", "Not seen:", "you may not get clusters in the namespace teams")
+	if out, _, err = run(t, config, "why", "accessrequest", "bob", "-n", "teams"); codeOf(err) != 1 {
+		t.Errorf("a request that is hidden: %v: %s", err, out)
 	}
 }

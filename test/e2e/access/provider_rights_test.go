@@ -5,6 +5,7 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -46,13 +48,17 @@ func TestAccessProvider_Rights(t *testing.T) {
 	if len(accounts.Items) > 0 {
 		t.Errorf("there are rights that nobody is told how to use: %v", accounts.Items)
 	}
-	_, command, ok := strings.Cut(message, `the namespace "teams": kubectl `)
-	if !ok {
-		t.Fatal(message)
+	said := p.why(t, ar)
+	if f := said.Finding; f == nil || f.ID != diagnosis.AccessSecretsForbidden || len(f.Fix) != 1 || !strings.HasSuffix(message, `the namespace "teams": `+f.Fix[0]) {
+		t.Fatalf("kubectl hub why finds %+v, and the provider says %s", f, message)
 	}
+	command := strings.TrimPrefix(said.Finding.Fix[0], "kubectl ")
 	p.kubectl(t, strings.Fields(command)...)
 	p.look(t, ar)
 	secret := p.granted(t, ar)
+	if said = p.why(t, ar); said.Finding != nil || len(said.Unseen) > 0 {
+		t.Errorf("of a request that is granted, kubectl hub why says %+v", said)
+	}
 	harness.Eventually(t, "the kubeconfig is of use", func(ctx context.Context) (bool, error) {
 		_, err := p.as(t, secret).CoreV1().Pods("default").List(ctx, listOptions())
 		return err == nil, err
@@ -97,6 +103,16 @@ func TestAccessProvider_Rights(t *testing.T) {
 	if _, refused, ok := strings.Cut(log, "is forbidden: User"); ok { // an event may come too late for the namespace
 		t.Errorf("it lacks a right: %.500s", refused)
 	}
+}
+
+// why is what kubectl hub why says of a request.
+func (p *providing) why(t *testing.T, ar *v1alpha1.AccessRequest) (a diagnosis.Answer) {
+	t.Helper()
+	stdout, stderr, _ := harness.Plugin{Kubeconfig: p.hub.AdminKubeconfig()}.Run(t, "why", "accessrequest", ar.Name, "-n", ar.Namespace, "-o", "json")
+	if err := json.Unmarshal([]byte(stdout), &a); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	return a
 }
 
 // startDeployed returns who the provider is on the hub.

@@ -22,11 +22,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
-
-// secretsRole is the ClusterRole with what a provider does to Secrets. It is bound in each namespace that has requests: a
-// provider has no need to see the other Secrets of the hub. So it does not list or watch them either.
-const secretsRole = "clusterhub:cluster-provider-secrets"
 
 // Answers are written to the hub.
 type Answers struct {
@@ -106,8 +103,7 @@ func (r *Answers) bind(ctx context.Context, namespace string) string {
 	if in, name, err := serviceaccount.SplitUsername(review.Status.UserInfo.Username); err == nil {
 		subject = "--serviceaccount=" + in + ":" + name
 	}
-	return fmt.Sprintf("kubectl create rolebinding cluster-provider-%s -n %s --clusterrole=%s %s",
-		r.Name, namespace, secretsRole, subject)
+	return diagnosis.LetWriteSecrets(r.Name, namespace, subject)
 }
 
 // write creates or updates a Secret. One that belongs to others is left alone.
