@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/renewal"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
+	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
 // Run registers the cluster and keeps the hub informed of it until the context ends.
@@ -127,7 +128,7 @@ func newAgent(j *join.Joiner, view *hub.View, driver identity.Driver, facts stat
 	tasks := []task.Task{
 		renewal.New(own, driver.Rights()),
 		lease.New(view, j.Health),
-		status.New(status.Options{View: view, Cluster: j.Cluster, Facts: facts, Anew: j.Anew, Refused: j.Store.Refused, NamespaceScoped: j.Spoke.NamespaceScoped}),
+		status.New(status.Options{View: view, Cluster: j.Cluster, Version: command.Version(), Facts: facts, Anew: j.Anew, Refused: j.Store.Refused, NamespaceScoped: j.Spoke.NamespaceScoped}),
 	}
 	if !j.Spoke.NamespaceScoped {
 		tasks = append(tasks, namespaces.New(j.Spoke, view))

@@ -58,7 +58,7 @@ func (o *doctorOptions) lookHub(ctx context.Context, r *reader) (*diagnosis.Repo
 	if err != nil {
 		return nil, err
 	}
-	h := &diagnosis.Hub{Skew: r.skew, SkewWithin: r.within, Patience: o.patience, Expected: expected, Version: o.version, Serving: r.serving}
+	h := &diagnosis.Hub{Skew: r.skew, SkewWithin: r.within, Patience: o.patience, Expected: expected, Version: o.version, Serving: r.serving, Authorities: r.authorities}
 	h.APIServices = typed[apiregistrationv1.APIService](r.list(ctx, apiServicesResource, "", metav1.ListOptions{}))
 	h.Paths = r.paths(ctx, expected)
 	crds, seen := r.list(ctx, gvr("apiextensions.k8s.io", "v1", "customresourcedefinitions"), "", metav1.ListOptions{})

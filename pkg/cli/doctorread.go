@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 const (
@@ -50,6 +52,8 @@ type reader struct {
 	skew, within time.Duration
 	version      string
 	serving      *time.Time
+	// authorities are the hashes of the certificates by which that of the server was found good.
+	authorities []string
 
 	unseen []string
 	// keep is that what was read is to be in an archive; objects are what of it may.
@@ -90,6 +94,13 @@ func (r *reader) greet(ctx context.Context) error {
 	}
 	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
 		r.serving = &response.TLS.PeerCertificates[0].NotAfter
+		for _, chain := range response.TLS.VerifiedChains {
+			for _, c := range chain {
+				r.authorities = append(r.authorities, registration.CertificateHash(c.Raw))
+			}
+		}
+		slices.Sort(r.authorities)
+		r.authorities = slices.Compact(r.authorities)
 	}
 	return nil
 }

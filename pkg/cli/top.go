@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/hubtree"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // topRows is how many rows are shown if the user does not say.
@@ -84,7 +85,7 @@ func (g *global) newTopClustersCommand() *cobra.Command {
 			"is not to be seen is " + unknown + ".",
 		Example: example("kubectl hub top clusters\nkubectl hub top clusters --sort-by=memory --limit=10"),
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), topClusterRows) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), false, topClusterRows) },
 	}
 	o.addTo(cmd, hubtree.ClusterOrders(), "lease")
 	return cmd
@@ -97,17 +98,18 @@ func (g *global) newTopAgentsCommand() *cobra.Command {
 		Aliases: []string{"agent"},
 		Short:   "Compare the agents of clusters: when they were last heard of, their clocks and certificates",
 		Long: "top agents compares the agents of the clusters that you may see: whether they are let in, when they were last heard of, whether " +
-			"their clock and their certificate are as they should be, and the Kubernetes version that they tell of. The permission to list " +
-			"leases in all namespaces shows when they were last heard of.",
+			"their clock and their certificate are as they should be, and the versions of the agent and of Kubernetes that they tell of. SKEW is why the " +
+			"version of an agent does not go with that of the hub. The permission to list leases in all namespaces shows when they were last heard of, and " +
+			"that to get the Deployment of hub-apiserver the skew.",
 		Example: example("kubectl hub top agents\nkubectl hub top agents --sort-by=version --limit=0"),
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), topAgentRows) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), true, topAgentRows) },
 	}
 	o.addTo(cmd, hubtree.ClusterOrders(), "lease")
 	return cmd
 }
 
-func (o *topOptions) clusters(ctx context.Context, rows func([]*hubtree.ClusterUse, time.Time) *metav1.Table) error {
+func (o *topOptions) clusters(ctx context.Context, agents bool, rows func([]*hubtree.ClusterUse, time.Time) *metav1.Table) error {
 	h, err := o.open(func(order string) error {
 		_, err := hubtree.SortClusters(nil, order, 0)
 		return err
@@ -118,6 +120,15 @@ func (o *topOptions) clusters(ctx context.Context, rows func([]*hubtree.ClusterU
 	uses, notes, err := h.clusterUses(ctx)
 	if err != nil {
 		return err
+	}
+	if agents {
+		version := h.hubVersion(ctx)
+		for _, u := range uses {
+			u.Skew = registration.AgentSkew(version, u.Agent)
+		}
+		if version == "" {
+			notes = append(notes, "Not seen: the version of the hub, which those of agents are compared with")
+		}
 	}
 	all := len(uses)
 	shown, err := hubtree.SortClusters(slices.Collect(maps.Values(uses)), o.sortBy, o.limit)
@@ -146,10 +157,10 @@ func topClusterRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
 }
 
 func topAgentRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
-	rows := &metav1.Table{ColumnDefinitions: columns("Cluster", "Accepted", "Available", "Last Heard", "Clock", "Certificate", "Request Waits", "Kubernetes Version")}
+	rows := &metav1.Table{ColumnDefinitions: columns("Cluster", "Accepted", "Available", "Last Heard", "Clock", "Certificate", "Request Waits", "Agent Version", "Skew", "Kubernetes Version")}
 	for _, u := range uses {
 		rows.Rows = append(rows.Rows, printableRow(u.Name, strconv.FormatBool(u.Accepted), u.Available, heard(u, now), u.Clock, u.Certificate,
-			strconv.FormatBool(u.Waits), orNone(u.Kubernetes)))
+			strconv.FormatBool(u.Waits), orNone(u.Agent), orNone(u.Skew), orNone(u.Kubernetes)))
 	}
 	return rows
 }

@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -36,6 +38,7 @@ func newTop(t *testing.T) (*fakeServer, string) {
 			s.put(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: c.Name, Name: registration.LeaseName},
 				Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: time.Now().Add(-age)}}})
 		}
+		c.Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: registration.ClaimAgentVersion, Value: []string{"v\x1b[2J", "v1.3.0", "v1.2.0"}[i]}}
 		s.put(c)
 	}
 	s.pageSize = 2
@@ -56,8 +59,14 @@ func TestTopClusters(t *testing.T) {
 		uses[0].Renewed != nil || *uses[1].Works != 2 {
 		t.Errorf("-o json: %v, %+v", err, uses)
 	}
-	says(t, squeeze(mustRun(t, config, "top", "agents", "--sort-by=name")), "CLUSTER ACCEPTED AVAILABLE LAST HEARD CLOCK CERTIFICATE REQUEST WAITS KUBERNETES VERSION\n"+
-		"c0 true Unknown <unknown> Unknown Unknown false <none>\nc1 true True 120m ")
+	if stdout, stderr, err = run(t, config, "top", "agents"); err != nil || !strings.Contains(stderr, "Not seen: the version of the hub") {
+		t.Errorf("without the Deployment of hub-apiserver: %v, %s%s", err, stdout, stderr)
+	}
+	s.answer("GET /apis/apps/v1/namespaces/clusterhub-system/deployments/hub-apiserver", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "hub-apiserver"},
+		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "hub-apiserver", Image: "x/hub-apiserver:v1.2.9"}}}}}})
+	says(t, squeeze(mustRun(t, config, "top", "agents", "--sort-by=name")), "CLUSTER ACCEPTED AVAILABLE LAST HEARD CLOCK CERTIFICATE REQUEST WAITS AGENT VERSION SKEW KUBERNETES VERSION\n"+
+		"c0 true Unknown <unknown> Unknown Unknown false <none> <none> <none>\nc1 true True 120m Unknown Unknown false v1.3.0 newer than the hub <none>")
+	says(t, squeeze(mustRun(t, config, "top", "agents", "--sort-by=agent")), "\nc1 true True 120m Unknown Unknown false v1.3.0 newer than the hub <none>\nc0 ")
 	// What the user may not see is unknown, and not 0.
 	s.refuse(listLeases, forbidden("leases", "list"))
 	s.refuse(listWorks, forbidden("manifestworks", "list"))
@@ -75,7 +84,7 @@ func TestTopClusters(t *testing.T) {
 		t.Errorf("%v, %q", err, stdout)
 	}
 	says(t, stderr, `Not seen: the clusters themselves, but for what members of sets tell: you cannot list resource "managedclusters"`)
-	for args, want := range map[string]string{"--sort-by=size": "--sort-by: there is no order \"size\": it must be one of cpu, lease", "--limit=-1": "--limit must be 0 or more, not -1"} {
+	for args, want := range map[string]string{"--sort-by=size": "--sort-by: there is no order \"size\": it must be one of agent, cpu, lease", "--limit=-1": "--limit must be 0 or more, not -1"} {
 		if _, _, err := run(t, config, "top", "clusters", args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}

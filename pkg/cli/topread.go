@@ -14,6 +14,8 @@ import (
 
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 	"github.com/clusterhub/clusterhub/pkg/hubtree"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -58,6 +60,15 @@ func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.Cluster
 		}
 	}
 	return uses, notes, nil
+}
+
+// hubVersion is that of hub-apiserver, as its Deployment has it; empty if that is not to be seen.
+func (h *hub) hubVersion(ctx context.Context) string {
+	d, err := h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, "hub-apiserver", metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	return diagnosis.VersionOf(d)
 }
 
 func (h *hub) addLeases(ctx context.Context, uses map[string]*hubtree.ClusterUse) error {

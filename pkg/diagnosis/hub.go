@@ -52,7 +52,9 @@ type Hub struct {
 	// Version is that of this program, and Serving when the certificate of the hub ends.
 	Version string
 	Serving *time.Time
-	Storage Storage
+	// Authorities are the SHA-256 of the certificates by which that certificate was found good from here; none if it was not checked.
+	Authorities []string
+	Storage     Storage
 	// FrontReady is what /readyz of the front has to complain of.
 	FrontReady string
 
@@ -101,6 +103,7 @@ func (h *Hub) Check() *Report {
 		{"readiness and certificate of the front", h.front},
 		{"webhooks", h.webhooks},
 		{"clusters", h.clusters},
+		{"versions of agents", h.agents},
 		{"certificate requests", h.requests},
 		{"sets", h.sets},
 		{"bindings", h.bindings},

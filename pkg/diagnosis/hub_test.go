@@ -121,6 +121,20 @@ func binding(set string) v1beta2.ManagedClusterSetBinding {
 		Spec: v1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}}
 }
 
+// says has the agent tell its version, and by which certificates it trusts the hub.
+func says(h *diagnosis.Hub, version string, cas ...string) {
+	var hashes []string
+	for _, ca := range cas {
+		hashes = append(hashes, registration.CertificateHash([]byte(ca)))
+	}
+	h.Clusters.Items[0].Status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: registration.ClaimAgentVersion, Value: version},
+		{Name: registration.ClaimHubCA, Value: strings.Join(hashes, ",")}}
+}
+
+func unheard(h *diagnosis.Hub) {
+	h.Clusters.Items[0].Status.Conditions = []metav1.Condition{{Type: registration.ConditionAvailable, Status: metav1.ConditionUnknown, LastTransitionTime: ago(time.Hour)}}
+}
+
 func request(name string, age time.Duration, conditions ...certificatesv1.CertificateSigningRequestCondition) certificatesv1.CertificateSigningRequest {
 	r := certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: ago(age),
 		Labels: map[string]string{registration.ClusterNameLabel: "rome"}}}
@@ -245,6 +259,13 @@ func TestHub_Faults(t *testing.T) {
 		"a cluster is lost": {func(h *diagnosis.Hub) {
 			h.Clusters.Items[0].Status.Conditions[0] = metav1.Condition{Type: registration.ConditionAvailable, Status: metav1.ConditionUnknown, LastTransitionTime: ago(time.Hour), Message: "stopped"}
 		}, diagnosis.ClusterUnheard, diagnosis.Warning, "managedcluster/rome", "1h0m0s ago: stopped", "doctor --managed"},
+		"the CA of the hub was renewed": {func(h *diagnosis.Hub) {
+			says(h, "v1.2.3", "old")
+			h.Authorities = []string{registration.CertificateHash([]byte("new"))}
+			unheard(h)
+		}, diagnosis.AgentTrustsOtherCA, diagnosis.Error, "managedcluster/rome", "It trusts the hub by " + registration.CertificateHash([]byte("old")), "kubectl hub get token\n"},
+		"an agent is newer than the hub": {func(h *diagnosis.Hub) { says(h, "v1.3.0") }, diagnosis.AgentVersionSkew, diagnosis.Warning, "managedcluster/rome",
+			"version v1.3.0, and the hub of v1.2.3: it is newer than the hub", "set image deployment/hub-agent"},
 		// The name of a request is chosen by who asks, with a bootstrap token.
 		"a request waits": {func(h *diagnosis.Hub) {
 			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r;reboot", 2*time.Hour)}
@@ -308,6 +329,21 @@ func TestHub_NoFalseAlarms(t *testing.T) {
 		"a webhook that lets pass": func(h *diagnosis.Hub) {
 			h.Webhooks = []diagnosis.Webhook{toService(false, false, true)}
 			h.Webhooks[0].Fails = false
+		},
+		"an agent of the minor before, by one of two CAs": func(h *diagnosis.Hub) {
+			says(h, "v1.0.9", "b", "a")
+			h.Authorities = []string{registration.CertificateHash([]byte("a"))}
+			unheard(h)
+			h.Clusters.Items[0].Status.Conditions[0].Status = metav1.ConditionTrue
+		},
+		"an agent that is heard, and trusts another CA": func(h *diagnosis.Hub) {
+			says(h, "v1.2.3", "b")
+			h.Authorities = []string{registration.CertificateHash([]byte("a"))}
+		},
+		"an agent that says nonsense": func(h *diagnosis.Hub) {
+			says(h, "$(reboot)")
+			h.Clusters.Items[0].Status.ClusterClaims[1].Value = "sha256:x"
+			h.Authorities = []string{registration.CertificateHash([]byte("a"))}
 		},
 		"a slow network": func(h *diagnosis.Hub) { h.Skew, h.SkewWithin = 20*time.Second, 15*time.Second },
 		"rights given by one rule": func(h *diagnosis.Hub) {

@@ -123,13 +123,8 @@ func (h *Hub) clocks() (found []Finding) {
 func (h *Hub) tags() map[string]string {
 	tags := map[string]string{}
 	for i := range h.Deployments.Items {
-		d := &h.Deployments.Items[i]
-		for _, c := range d.Spec.Template.Spec.Containers {
-			image, _, digest := strings.Cut(c.Image, "@")
-			name := image[strings.LastIndex(image, "/")+1:]
-			if _, tag, ok := strings.Cut(name, ":"); ok && !digest && c.Name == d.Name {
-				tags[d.Name] = tag
-			}
+		if tag := VersionOf(&h.Deployments.Items[i]); tag != "" {
+			tags[h.Deployments.Items[i].Name] = tag
 		}
 	}
 	return tags

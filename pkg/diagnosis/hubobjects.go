@@ -110,6 +110,12 @@ func (h *Hub) clusters() (found []Finding) {
 			f.ID, f.Turn, f.Since = ClusterUnheard, "the agent of "+c.Name, &available.LastTransitionTime
 			f.Cause = fmt.Sprintf("Its agent has stopped renewing its lease %s ago: %s.", h.age(available.LastTransitionTime.Time), dotless(available.Message))
 			f.Fix = []string{fmt.Sprintf("kubectl hub doctor --managed --context <CONTEXT OF %s>", c.Name)}
+			if trusted := h.trustsOther(c); trusted != "" {
+				f.ID, f.Severity, f.Turn = AgentTrustsOtherCA, Error, "an admin of "+c.Name
+				f.Cause += fmt.Sprintf(" It trusts the hub by %s, and the certificate that the hub has now is by %s: the CA of the hub was renewed, or this is another "+
+					"address of the hub. Have the agent trust the new CA, by a new bootstrap kubeconfig.", trusted, strings.Join(h.Authorities, ", "))
+				f.Fix = append(rejoin(c.Name), f.Fix...)
+			}
 		default:
 			continue
 		}

@@ -116,8 +116,13 @@ func (m *Managed) deployment() *appsv1.Deployment {
 
 // rejoin is how an agent gets to its hub again. Both commands know what the checks do not.
 func (m *Managed) rejoin() []string {
-	return []string{"kubectl hub get token --context <CONTEXT OF THE HUB>",
-		fmt.Sprintf("<THE JOIN COMMAND THAT IT PRINTS, WITH --cluster-name %s>", word(m.name()))}
+	fix := rejoin(m.name())
+	fix[0] += " --context <CONTEXT OF THE HUB>"
+	return fix
+}
+
+func rejoin(name string) []string {
+	return []string{"kubectl hub get token", fmt.Sprintf("<THE JOIN COMMAND THAT IT PRINTS, WITH --cluster-name %s>", word(name))}
 }
 
 func (m *Managed) name() string {

@@ -35,6 +35,9 @@ type ClusterUse struct {
 	// Works is how many there are on the cluster, nil if the user may not see them.
 	Works      *int   `json:"works,omitempty"`
 	Kubernetes string `json:"kubernetesVersion,omitempty"`
+	// Agent is the version of the agent, and Skew why that does not go with the version of the hub.
+	Agent string `json:"agentVersion,omitempty"`
+	Skew  string `json:"agentVersionSkew,omitempty"`
 	// Clock and Certificate are the status of the conditions of these, Waits that a certificate request waits for an admin.
 	Clock       string `json:"clockSynced"`
 	Certificate string `json:"certificateRotated"`
@@ -54,6 +57,11 @@ func UseOf(c *clusterv1.ManagedCluster) *ClusterUse {
 		Available: status(registration.ConditionAvailable), Kubernetes: c.Status.Version.Kubernetes,
 		Clock: status(registration.ConditionClockSynced), Certificate: status(registration.ConditionCertificateRotated),
 		Waits: meta.IsStatusConditionTrue(c.Status.Conditions, registration.ConditionRequestWaits)}
+	for i := range c.Status.ClusterClaims {
+		if claim := &c.Status.ClusterClaims[i]; claim.Name == registration.ClaimAgentVersion {
+			use.Agent = registration.AgentVersion(claim.Value)
+		}
+	}
 	if q, ok := c.Status.Allocatable["cpu"]; ok {
 		use.CPU = &q
 	}
@@ -94,6 +102,9 @@ var clusterOrders = map[string]func(a, b *ClusterUse) int{
 		return missing(a.Works, b.Works, 1, func(x, y *int) int { return cmp.Compare(*y, *x) })
 	},
 	"state": func(a, b *ClusterUse) int { return badness(b.State) - badness(a.State) },
+	"agent": func(a, b *ClusterUse) int {
+		return cmp.Or(strings.Compare(b.Skew, a.Skew), strings.Compare(a.Agent, b.Agent))
+	},
 	"version": func(a, b *ClusterUse) int {
 		return strings.Compare(a.Kubernetes, b.Kubernetes)
 	},

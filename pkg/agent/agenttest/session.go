@@ -74,8 +74,11 @@ func (w *World) Run(s task.Session, tasks ...task.Task) (stop func()) {
 // Status is the task of that name, with facts that a test sets.
 func (w *World) Status(view *hub.View, cluster *hub.Cluster) (task.Task, *Facts) {
 	facts := &Facts{now: status.Observation{Version: "v1.37.1"}}
-	return status.New(status.Options{View: view, Cluster: cluster, Facts: facts}), facts
+	return status.New(status.Options{View: view, Cluster: cluster, Version: Version, Facts: facts}), facts
 }
+
+// Version is that of the agent.
+const Version = "v1.2.3"
 
 // Update stores a cluster on the hub.
 func (w *World) Update(c *clusterv1.ManagedCluster) {

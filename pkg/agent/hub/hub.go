@@ -33,6 +33,8 @@ type Hub struct {
 	Clusters clusterclient.Interface
 	// Works has no time limit of its own: works are watched.
 	Works workclient.WorkV1Interface
+	// CA are the certificates by which the hub is trusted, PEM; empty if these are the ones of the machine.
+	CA []byte
 }
 
 // Connect makes a Hub of a configuration. It sends no request.
@@ -63,7 +65,7 @@ func connect(config *rest.Config, bound limits.Requests) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hub{Kube: kube, Clusters: clusters, Works: works}, nil
+	return &Hub{Kube: kube, Clusters: clusters, Works: works, CA: config.CAData}, nil
 }
 
 // Refused says what it may mean that the hub does not let the agent do what it does.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // Claims that the agent makes itself. A ClusterClaim of the same name counts more.
@@ -90,7 +91,9 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 		_, known := product[name]
 		counts := !known && !f.claims.reserved(name)
 		switch {
-		case len(own[name]) > longestClaim, counts && taken >= f.claims.Most, !known && len(all) >= cluster.MaxClusterClaims:
+		case registration.IsAgentClaim(name):
+			continue // the agent says that itself, and the cluster cannot
+		case len(own[name]) > longestClaim, counts && taken >= f.claims.Most, !known && len(all) >= cluster.MaxClusterClaims-registration.MostAgentClaims:
 			skipped = append(skipped, name)
 			continue
 		case counts:
@@ -107,6 +110,18 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		claims = append(claims, clusterv1.ManagedClusterClaim{Name: name, Value: all[name]})
 	}
+	return claims
+}
+
+// withAgents adds the claims that the agent makes of itself. Claims that are not known stay so.
+func withAgents(claims []clusterv1.ManagedClusterClaim, agents map[string]string) []clusterv1.ManagedClusterClaim {
+	if claims == nil {
+		return nil
+	}
+	for name, value := range agents {
+		claims = append(claims, clusterv1.ManagedClusterClaim{Name: name, Value: value})
+	}
+	slices.SortFunc(claims, func(a, b clusterv1.ManagedClusterClaim) int { return strings.Compare(a.Name, b.Name) })
 	return claims
 }
 

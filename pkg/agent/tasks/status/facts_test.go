@@ -26,6 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 func node(name, cpu, allocatable string, unschedulable bool) *corev1.Node {
@@ -159,7 +160,7 @@ func TestFacts_ClaimsAreNeverMoreThanTheHubTakes(t *testing.T) {
 		}
 		f, _ := observing(t, Claims{Most: 20, Reserved: []string{".example.com"}}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claims...)
 		got := asMap(f.Observe(quiet(t)).Claims)
-		if _, told := got[claimRegion]; len(got) != cluster.MaxClusterClaims || !told {
+		if _, told := got[claimRegion]; len(got) != cluster.MaxClusterClaims-registration.MostAgentClaims || !told {
 			t.Errorf("there are %d, and the agent's own is told: %t", len(got), told)
 		}
 	})

@@ -35,6 +35,8 @@ type Options struct {
 	View *hub.View
 	// Cluster is what the agent is told to say of its cluster.
 	Cluster *hub.Cluster
+	// Version is that of the agent, empty if it is not known.
+	Version string
 	// Facts are what is seen of the agent's own cluster.
 	Facts Facts
 	// Anew makes a cluster again that is not on the hub any more. Without it that is left to others.
@@ -114,6 +116,7 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 		t.view.SeeNodes(observed.Nodes)
 		t.view.AskNamespaces(asked(cluster))
 	}
+	observed.Claims = withAgents(observed.Claims, registration.AgentClaims(t.Version, s.Hub.CA))
 	patch, err := statusPatch(cluster, t.nextStatus(cluster.Status, observed))
 	if err != nil || patch == nil {
 		return err

@@ -4,7 +4,9 @@
 package status_test
 
 import (
+	"encoding/pem"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,11 +58,29 @@ func TestStatus_NothingIsWrittenWhileNothingChanges(t *testing.T) {
 		view.Changed()
 		agenttest.Pass(10 * time.Second)
 		c := w.Cluster()
-		if c.Status.Version.Kubernetes != "v2" || len(c.Status.Capacity) != 1 || len(c.Status.ClusterClaims) != 1 {
+		if c.Status.Version.Kubernetes != "v2" || len(c.Status.Capacity) != 1 || len(c.Status.ClusterClaims) != 2 {
 			t.Errorf("what is not known was not left as it is: %+v", c.Status)
 		}
 		if n := w.Asked("patch managedclusters/status") - written; n != 1 {
 			t.Errorf("one change was written %d times", n)
+		}
+		stop()
+	})
+}
+
+// What the agent says of itself is told beside what its cluster says, which cannot say it in its place.
+func TestStatus_TheAgentSaysWhichVersionItIsAndWhichCAItTrusts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := agenttest.NewWorld(t)
+		s := w.Session()
+		s.Hub.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("ca")})
+		_, facts, stop := reporting(w, s, &hub.Cluster{})
+		facts.Set(status.Observation{Version: "v1", Claims: []clusterv1.ManagedClusterClaim{{Name: "id.k8s.io", Value: "x"}, {Name: "z", Value: "y"}}})
+		agenttest.Pass(2 * time.Minute)
+		want := []clusterv1.ManagedClusterClaim{{Name: registration.ClaimHubCA, Value: registration.CertificateHash([]byte("ca"))}, {Name: "id.k8s.io", Value: "x"},
+			{Name: registration.ClaimAgentVersion, Value: agenttest.Version}, {Name: "z", Value: "y"}}
+		if got := w.Cluster().Status.ClusterClaims; !slices.Equal(got, want) {
+			t.Errorf("the claims are %v, not %v", got, want)
 		}
 		stop()
 	})

@@ -1,0 +1,71 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// AgentVersionSkew is an agent of a version that does not go with that of the hub.
+	AgentVersionSkew ID = "AgentVersionSkew"
+	// AgentTrustsOtherCA is an agent that is not heard, and does not trust the certificate that the hub has now.
+	AgentTrustsOtherCA ID = "AgentTrustsOtherCA"
+)
+
+// claim is what an agent says of itself. Others could have written it.
+func claim(c *clusterv1.ManagedCluster, name string) string {
+	for i := range c.Status.ClusterClaims {
+		if c.Status.ClusterClaims[i].Name == name {
+			return c.Status.ClusterClaims[i].Value
+		}
+	}
+	return ""
+}
+
+// VersionOf is the tag of the image of a component, empty if its image has none, or is named by its digest.
+func VersionOf(d *appsv1.Deployment) string {
+	for _, c := range d.Spec.Template.Spec.Containers {
+		image, _, digest := strings.Cut(c.Image, "@")
+		name := image[strings.LastIndex(image, "/")+1:]
+		if _, tag, ok := strings.Cut(name, ":"); ok && !digest && c.Name == d.Name {
+			return tag
+		}
+	}
+	return ""
+}
+
+// agents are those whose versions do not go with that of the hub.
+func (h *Hub) agents() (found []Finding) {
+	ours := h.tags()[apiServer]
+	for i := range h.Clusters.Items {
+		c := &h.Clusters.Items[i]
+		version := registration.AgentVersion(claim(c, registration.ClaimAgentVersion))
+		skew := registration.AgentSkew(ours, version)
+		if skew == "" || !c.DeletionTimestamp.IsZero() {
+			continue
+		}
+		found = append(found, Finding{ID: AgentVersionSkew, Severity: Warning, Object: "managedcluster/" + c.Name, Turn: "an admin of " + c.Name,
+			Cause: fmt.Sprintf("Its agent is of version %s, and the hub of %s: it is %s. An agent may be two minor versions older than its hub, and not newer.", version, ours, skew),
+			Fix: []string{fmt.Sprintf("kubectl -n %s set image deployment/%s %[2]s=<IMAGE OF %[2]s %s> --context <CONTEXT OF %s>", registration.AgentNamespace, agentName,
+				oneLine(ours), c.Name)}})
+	}
+	return found
+}
+
+// trustsOther says which certificates an agent trusts the hub by if the one that the hub shows is not by one of them, and else nothing.
+func (h *Hub) trustsOther(c *clusterv1.ManagedCluster) string {
+	trusted := registration.HubCAHashes(claim(c, registration.ClaimHubCA))
+	if len(trusted) == 0 || len(h.Authorities) == 0 || slices.ContainsFunc(trusted, func(t string) bool { return slices.Contains(h.Authorities, t) }) {
+		return ""
+	}
+	return strings.Join(trusted, ", ")
+}

@@ -1,0 +1,109 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// Claims that an agent makes of itself in the status of its ManagedCluster, beside those of its cluster. They need no right that it does
+// not have, other programs take them for claims like any other, and placements can ask for them.
+const (
+	// ClaimAgentVersion is the version of the agent.
+	ClaimAgentVersion = "version.agent.clusterhub.dev"
+	// ClaimHubCA is by which certificates the agent trusts the hub: their SHA-256 (DER), separated by commas. An agent that trusts the
+	// hub by the certificates of its machine does not have it.
+	ClaimHubCA = "hub-ca.agent.clusterhub.dev"
+	// MostAgentClaims is how many there are.
+	MostAgentClaims = 2
+
+	// mostHubCAs is how many certificates are told: while a CA is renewed there are two.
+	mostHubCAs = 8
+)
+
+// IsAgentClaim says whether only an agent says so of itself, and not its cluster.
+func IsAgentClaim(name string) bool { return name == ClaimAgentVersion || name == ClaimHubCA }
+
+// What others have written is taken for a version, or for a hash, only if it looks like one.
+var (
+	validVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]{0,127}$`)
+	validHash    = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+)
+
+// AgentClaims are those of an agent. What is not known, or no version, is left out.
+func AgentClaims(version string, hubCA []byte) map[string]string {
+	claims := map[string]string{}
+	if validVersion.MatchString(version) {
+		claims[ClaimAgentVersion] = version
+	}
+	if hashes := CertificateHashes(hubCA); len(hashes) > 0 {
+		claims[ClaimHubCA] = strings.Join(hashes[:min(len(hashes), mostHubCAs)], ",")
+	}
+	return claims
+}
+
+// CertificateHashes are the SHA-256 of the certificates in PEM, in order, each once.
+func CertificateHashes(data []byte) (hashes []string) {
+	for {
+		var block *pem.Block
+		if block, data = pem.Decode(data); block == nil {
+			slices.Sort(hashes)
+			return slices.Compact(hashes)
+		}
+		if block.Type == "CERTIFICATE" {
+			hashes = append(hashes, CertificateHash(block.Bytes))
+		}
+	}
+}
+
+// CertificateHash is the SHA-256 of a certificate in DER.
+func CertificateHash(der []byte) string {
+	sum := sha256.Sum256(der)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// AgentVersion is the version in a claim, empty if it is none.
+func AgentVersion(claim string) string {
+	if !validVersion.MatchString(claim) {
+		return ""
+	}
+	return claim
+}
+
+// HubCAHashes are the hashes in a claim, none if one of them is no hash.
+func HubCAHashes(claim string) []string {
+	hashes := strings.SplitN(claim, ",", mostHubCAs+1)
+	if len(hashes) > mostHubCAs || slices.ContainsFunc(hashes, func(h string) bool { return !validHash.MatchString(h) }) {
+		return nil
+	}
+	return hashes
+}
+
+// mostBehind is how many minors an agent may be older than its hub: docs/versions.md.
+const mostBehind = 2
+
+// AgentSkew says why an agent of a version does not go with a hub of another. It is empty if they go together, or if that is not known.
+func AgentSkew(hub, agent string) string {
+	h, hubErr := version.ParseSemantic(hub)
+	a, agentErr := version.ParseSemantic(agent)
+	switch {
+	case hubErr != nil || agentErr != nil:
+		return ""
+	case a.Major() > h.Major() || a.Major() == h.Major() && a.Minor() > h.Minor():
+		return "newer than the hub"
+	case a.Major() < h.Major():
+		return "of an older major version"
+	case h.Minor()-a.Minor() > mostBehind:
+		return fmt.Sprintf("%d minor versions behind", h.Minor()-a.Minor())
+	}
+	return ""
+}
