@@ -168,28 +168,6 @@ func (h *Hub) imageOf(name, tag string) string {
 	return name + ":" + tag
 }
 
-func (h *Hub) storage() (found []Finding) {
-	s := h.Storage
-	f := Finding{Object: "etcd", Turn: turnAdmin, Fix: []string{
-		"# delete what is not needed: deletions are still taken, and hub-apiserver makes room by itself then",
-		"kubectl get managedclusters --sort-by=.metadata.creationTimestamp",
-		"# an etcd outside of hub-apiserver: docs/operating.md#storage",
-	}}
-	switch {
-	case s.Refused != "":
-		f.ID, f.Severity, f.Cause = StorageFull, Error, "hub-apiserver refuses writes for want of room: "+dotless(s.Refused)+"."
-	case s.Quota > 0 && s.Size >= s.Quota:
-		f.ID, f.Severity, f.Cause = StorageFull, Error, fmt.Sprintf("An etcd has %s of the %s that it may have.", mebibytes(s.Size), mebibytes(s.Quota))
-	case s.Quota > 0 && s.Size >= s.Quota/10*9:
-		f.ID, f.Severity, f.Cause = StorageNearlyFull, Warning, fmt.Sprintf("An etcd has %s of the %s that it may have.", mebibytes(s.Size), mebibytes(s.Quota))
-	default:
-		return nil
-	}
-	return append(found, f)
-}
-
-func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
-
 func (h *Hub) front() (found []Finding) {
 	if h.FrontReady != "" {
 		found = append(found, Finding{ID: FrontNotReady, Severity: Error, Object: "kube-apiserver", Turn: turnAdmin,

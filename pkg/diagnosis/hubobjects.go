@@ -231,6 +231,12 @@ func valueOf(s *v1beta1.ManagedClusterSelector, key string) string {
 	return "<VALUE>"
 }
 
+// SetNotThere is what a binding to a set that is not there means, and what to do. Its condition says so, too.
+func SetNotThere(set string) string {
+	return fmt.Sprintf("It binds the set %s, which is not there: placements of the namespace get no cluster by it. If the set should be there: %s. If not, delete the binding.",
+		oneLine(set), paste("kubectl", "hub", "create", "clusterset", set))
+}
+
 func (h *Hub) bindings() (found []Finding) {
 	if !h.Sets.Seen {
 		return nil
@@ -246,9 +252,8 @@ func (h *Hub) bindings() (found []Finding) {
 		}
 		found = append(found, Finding{ID: BoundSetMissing, Severity: Warning, Object: "managedclustersetbinding/" + b.Name + " in " + b.Namespace,
 			Turn: "who runs the namespace " + b.Namespace, Since: &b.CreationTimestamp,
-			Cause: fmt.Sprintf("It binds the set %s, which is not there: placements of the namespace get no cluster by it. If the set should be there: kubectl hub create clusterset %[1]s.",
-				b.Spec.ClusterSet),
-			Fix: []string{fmt.Sprintf("kubectl -n %s delete managedclustersetbindings.%s %s", word(b.Namespace), clusterv1.GroupName, word(b.Name))}})
+			Cause: SetNotThere(b.Spec.ClusterSet),
+			Fix:   []string{fmt.Sprintf("kubectl -n %s delete managedclustersetbindings.%s %s", word(b.Namespace), clusterv1.GroupName, word(b.Name))}})
 	}
 	return found
 }

@@ -41,6 +41,8 @@ func TestDoctor_Hub(t *testing.T) {
 		{"a binding names no set", bindingOfNoSet},
 		{"a set names a label that no cluster has", setOfNoLabel},
 		{"a cluster waits to be accepted", acceptancePending},
+		{"the hub's etcd is full", storageFull},
+		{"the clock of the hub is off", clockOff},
 		{"no controllers run", noLeader},
 		{"hub-apiserver does not run", unreachable},
 	} {

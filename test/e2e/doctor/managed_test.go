@@ -51,6 +51,7 @@ func managed(t *testing.T, w *world) {
 	w.podState(t, 1, `{"running": {}}`)
 	w.healthy(t, onSpoke)
 	w.healthy(t, onHub)
+	claims(t, w)
 	bundles(t, w)
 
 	for _, fault := range []struct {
@@ -70,6 +71,15 @@ func managed(t *testing.T, w *world) {
 			t.Fatalf("%s: see above", fault.name)
 		}
 	}
+}
+
+// claims are what the agent says of itself.
+func claims(t *testing.T, w *world) {
+	ca := harness.Must(base64.StdEncoding.DecodeString(w.plugin.Joining(t, "get", "token", "--context", onHub).CA))(t)
+	harness.Eventually(t, "the agent says by which CA it trusts the hub", func(context.Context) (bool, error) {
+		claims := w.kubectl(t, onHub, "", "get", "managedcluster", onSpoke, "-o", `jsonpath={range .status.clusterClaims[*]}{.name}={.value}{"\n"}{end}`)
+		return harness.Holds(strings.Contains(claims, registration.ClaimHubCA+"="+strings.Join(registration.CertificateHashes(ca), ",")), claims)
+	})
 }
 
 // rejoin pastes what a finding prints: a command for the hub, whose answer is for the cluster.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,8 @@ import (
 type world struct {
 	plugin     harness.Plugin
 	hub, spoke *localhub.Hub
+	// path has programs that are found before those of this machine, if it is set.
+	path string
 }
 
 const onHub, onSpoke = "hub", "c1"
@@ -30,6 +33,7 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	hub := harness.OwnHub(t, func(c *localhub.Config) {
 		c.HubControllerManagerArgs = nil
+		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--embedded-etcd-quota-backend-bytes=%d", smallEtcd))
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
 		c.Clusters = 1
 	})
@@ -114,11 +118,11 @@ func (w *world) paste(t *testing.T, f finding, replace ...string) (out string) {
 	t.Helper()
 	for _, line := range f.Fix {
 		line = strings.NewReplacer(replace...).Replace(line)
-		if !strings.HasPrefix(line, "#") && !strings.Contains(line, "--context") {
+		if strings.Contains(line, "kubectl") && !strings.HasPrefix(line, "#") && !strings.Contains(line, "--context") {
 			t.Errorf("%s: %q does not say on which cluster, and the user has", f.ID, line)
 		}
 		cmd := exec.CommandContext(t.Context(), "bash", "-o", "pipefail", "-c", line)
-		cmd.Env = append(w.plugin.Command(t).Env, "PATH="+filepath.Dir(harness.Binary(t, "kubectl-hub"))+":"+os.Getenv("PATH"))
+		cmd.Env = append(w.plugin.Command(t).Env, "PATH="+w.path+":"+filepath.Dir(harness.Binary(t, "kubectl-hub"))+":"+os.Getenv("PATH"))
 		said, err := cmd.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%s: %s: %v\n%s", f.ID, line, err, said)

@@ -22,6 +22,7 @@ import (
 
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
 const (
@@ -82,7 +83,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := r.client.Get(ctx, client.ObjectKey{Name: binding.Spec.ClusterSet}, &clusterv1beta2.ManagedClusterSet{})
 	switch {
 	case kit.IsGone(err):
-		condition.Status, condition.Reason = metav1.ConditionFalse, reasonClusterSetNotFound
+		// Upstream has no message here.
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, reasonClusterSetNotFound, diagnosis.SetNotThere(binding.Spec.ClusterSet)
 	case err != nil:
 		return reconcile.Result{}, err
 	}

@@ -1,0 +1,70 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+)
+
+func (h *Hub) storage() (found []Finding) {
+	s := h.Storage
+	f := Finding{Object: "etcd", Turn: turnAdmin}
+	switch {
+	case s.Refused != "":
+		f.ID, f.Severity, f.Cause = StorageFull, Error, "hub-apiserver refuses writes for want of room: "+dotless(s.Refused)+"."
+	case s.Quota > 0 && s.Size >= s.Quota:
+		f.ID, f.Severity, f.Cause = StorageFull, Error, fmt.Sprintf("An etcd has %s of the %s that it may have.", mebibytes(s.Size), mebibytes(s.Quota))
+	case s.Quota > 0 && s.Size >= s.Quota/10*9:
+		f.ID, f.Severity, f.Cause = StorageNearlyFull, Warning, fmt.Sprintf("An etcd has %s of the %s that it may have.", mebibytes(s.Size), mebibytes(s.Quota))
+	default:
+		return nil
+	}
+	large, words := h.largest()
+	f.Cause += words
+	f.Fix = []string{
+		"# delete what is not needed: deletions are still taken, and hub-apiserver makes room by itself then",
+		"kubectl get managedclusters --sort-by=.metadata.creationTimestamp",
+	}
+	if f.ID == StorageFull && len(large) > 0 {
+		f.Fix = append(f.Fix, "# large clusters that are not accepted: agents that are still there ask again",
+			paste(append([]string{"kubectl", "delete", "managedclusters." + clusterv1.GroupName, "--wait=false"}, large...)...))
+	}
+	f.Fix = append(f.Fix, "# an etcd outside of hub-apiserver: docs/operating.md#storage")
+	return append(found, f)
+}
+
+const (
+	// mostDeleted is how many clusters a command deletes at a time, and largeFrom the size of objects that are worth it.
+	mostDeleted, largeFrom = 20, 16 << 10
+)
+
+// largest are clusters that nothing depends on, as they are not accepted, and that are large, with what can be said of the largest of all.
+func (h *Hub) largest() (names []string, words string) {
+	type sized struct {
+		*clusterv1.ManagedCluster
+		size int
+	}
+	all := make([]sized, len(h.Clusters.Items))
+	for i := range h.Clusters.Items {
+		data, _ := json.Marshal(&h.Clusters.Items[i]) // what cannot be marshalled was not read
+		all[i] = sized{&h.Clusters.Items[i], len(data)}
+	}
+	slices.SortStableFunc(all, func(a, b sized) int { return cmp.Or(b.size-a.size, cmp.Compare(a.Name, b.Name)) })
+	if len(all) == 0 || all[0].size < largeFrom {
+		return nil, ""
+	}
+	for _, c := range all {
+		if c.size >= largeFrom && !c.Spec.HubAcceptsClient && len(names) < mostDeleted {
+			names = append(names, c.Name)
+		}
+	}
+	return names, fmt.Sprintf(" The largest of %d clusters is %s, with %d KiB.", len(all), oneLine(all[0].Name), all[0].size>>10)
+}
+
+func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", n>>20) }
