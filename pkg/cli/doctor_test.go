@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -37,6 +39,24 @@ func found(t *testing.T, stdout string, err error, want ...string) {
 		t.Errorf("it ends with %v", err)
 	}
 	says(t, stdout, want...)
+}
+
+// What agents say that they trust is compared with this.
+func TestReader_KnowsByWhichCertificateItTrustsTheServer(t *testing.T) {
+	s := withVersion(newServer(t))
+	for _, insecure := range []bool{false, true} {
+		config := &rest.Config{Host: s.URL}
+		want := registration.CertificateHashes(s.ca())
+		if config.Insecure = insecure; insecure {
+			want = nil
+		} else {
+			config.CAData = s.ca()
+		}
+		r, err := newReader(t.Context(), config, false)
+		if err != nil || !slices.Equal(r.authorities, want) {
+			t.Errorf("insecure %t: %v, not %v: %v", insecure, r.authorities, want, err)
+		}
+	}
 }
 
 func TestDoctor_NoRoom(t *testing.T) {

@@ -97,7 +97,7 @@ func clockOff(t *testing.T, w *world) {
 			t.Fatal(err)
 		}
 	}
-	behind.found(t, "behind", "ClockSkew", "lease/hub-controller-manager", []string{"10m0s in the future"})
+	behind.found(t, "behind", "ClockSkew", "lease/hub-controller-manager", []string{" in the future: its clock is ahead"})
 	behind.paste(t, behind.found(t, "behind", "ClockSkew", "clock/local", []string{"10m0s ahead of that of the hub"}))
 	behind.healthy(t, "behind")
 }

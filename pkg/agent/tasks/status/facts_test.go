@@ -122,7 +122,7 @@ func TestFacts_NodesThatMayNotBeReadLeaveTheRestKnown(t *testing.T) {
 func TestFacts_ClaimsAreSortedBoundedAndCountMoreThanTheAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := observing(t, Claims{Most: 2}, func() {}, []*corev1.Node{node("a", "1", "1", false)}, claim("z", "3"), claim("y", "2"), claim("x", "1"),
-			claim("long", strings.Repeat("x", longestClaim+1)), claim(claimRegion, "mine"), claim("empty", ""))
+			claim("long", strings.Repeat("x", longestClaim+1)), claim(claimRegion, "mine"), claim("empty", ""), claim(registration.ClaimAgentVersion, "v9"))
 		o := f.Observe(quiet(t))
 		var names []string
 		for _, c := range o.Claims {
