@@ -37,7 +37,8 @@ func programs(t *testing.T, arch string, flags ...string) string {
 	once, _ := compiled.LoadOrStore(fmt.Sprint(arch, flags), sync.OnceValues(func() ([]byte, error) {
 		file := filepath.Join(dir, "program")
 		cmd := exec.Command("go", append(append([]string{"build", "-o", file}, flags...), "./testdata/program")...)
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+		// The flags of the environment, such as those of hack/test.sh, are not for these programs.
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-trimpath=false")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, out)
 		}
