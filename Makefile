@@ -27,8 +27,8 @@ FLEET    ?= 10000
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: build kube $(if $(IMAGES),roots) ## Start a hub on this machine, with an example fleet in it. DETACHED=1 and EDGE=1 add clusters. IMAGES=1 runs our servers in their images.
-	@$(BIN)/localhub up $(if $(DETACHED),--detached) $(if $(EDGE),--edge) $(if $(IMAGES),--images=$(OUTPUT)/local/roots)
+up: build kube $(if $(IMAGES),roots) ## Start a hub on this machine, with an example fleet in it. DETACHED=1, EDGE=1 and CLUSTERS=2 add clusters. IMAGES=1 runs our servers in their images.
+	@$(BIN)/localhub up $(if $(DETACHED),--detached) $(if $(EDGE),--edge) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(IMAGES),--images=$(OUTPUT)/local/roots)
 
 down: ## Stop the hub; its data is kept.
 	@if [ -x $(BIN)/localhub ]; then $(BIN)/localhub down; else echo "The hub does not run: nothing has been built."; fi

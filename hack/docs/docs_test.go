@@ -29,8 +29,8 @@ var (
 	whatever = regexp.MustCompile(`<[^>]*>`)
 )
 
-// pages are the documentation's texts, without blocks of code, by their paths.
-func pages(t *testing.T) map[string]string {
+// pagesOf are the documentation's texts, without blocks of code, by their paths.
+func pagesOf(t *testing.T) map[string]string {
 	t.Helper()
 	files := []string{root + "/README.md", root + "/CONTRIBUTING.md", root + "/SECURITY.md"}
 	err := filepath.WalkDir(root+"/docs", func(path string, entry fs.DirEntry, err error) error {
@@ -48,7 +48,7 @@ func pages(t *testing.T) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		texts[filepath.Clean(file)] = code.ReplaceAllString(string(data), "")
+		texts[filepath.Clean(file)] = code.ReplaceAllStringFunc(string(data), func(block string) string { return strings.Repeat("\n", strings.Count(block, "\n")) })
 	}
 	return texts
 }
@@ -79,7 +79,7 @@ func TestDocs_NameTestsThatThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	named := 0
-	for file, text := range pages(t) {
+	for file, text := range pagesOf(t) {
 		for _, match := range testName.FindAllStringSubmatch(text, -1) {
 			named++
 			if !have[match[1]] {
@@ -139,7 +139,7 @@ func TestDocs_NameEveryFuzzTarget(t *testing.T) {
 // folder there, and one such as {a,b} for both.
 func TestDocs_NameFoldersThatThereAre(t *testing.T) {
 	named := 0
-	for file, text := range pages(t) {
+	for file, text := range pagesOf(t) {
 		if filepath.Base(file) == "plan.md" || filepath.Base(filepath.Dir(file)) == "changes" {
 			continue // it names what is to come, or what is gone
 		}
@@ -171,7 +171,7 @@ func alternatives(pattern string) (all []string) {
 
 // TestDocs_LinksLeadSomewhere looks for the file, and the heading in it, of each link within the repository.
 func TestDocs_LinksLeadSomewhere(t *testing.T) {
-	texts := pages(t)
+	texts := pagesOf(t)
 	for file, text := range texts {
 		for _, match := range link.FindAllStringSubmatch(span.ReplaceAllString(text, ""), -1) {
 			target, anchor, _ := strings.Cut(match[1], "#")

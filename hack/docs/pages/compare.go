@@ -1,0 +1,100 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	// progress is what a command says while it waits, on a machine that is slow enough.
+	progress = regexp.MustCompile(`(?m)^Waiting for .*\.\.\. \(\d+m?s\)\n`)
+	// changing is what differs from run to run, and what stands for it.
+	changing = []struct {
+		pattern *regexp.Regexp
+		as      string
+	}{
+		{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`), "<time>"},
+		{regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`), "<time>"},
+		{regexp.MustCompile(`\b(?:\d+[dhms])+\b`), "<duration>"},
+		{regexp.MustCompile(`\b127\.0\.0\.1:\d+`), "127.0.0.1:<port>"},
+		{regexp.MustCompile(`\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`), "<uid>"},
+	}
+	separator = regexp.MustCompile(`[-:/.,()"]`)
+	generated = regexp.MustCompile(`^[a-z0-9]{5,10}$`)
+	digit     = regexp.MustCompile(`[0-9]`)
+	letter    = regexp.MustCompile(`[a-z]`)
+)
+
+// Differs returns the first word of what a page says that is not in what a command printed, or of what it printed that the page does not
+// say; or "", where both are the same. How words are spread over lines does not matter. In the page, … stands for anything: for the
+// rest of a word in it, and for any words where it is one itself. Times, durations, ports and names that are generated may differ.
+func Differs(want, got string) string {
+	return differ(words(want), words(got))
+}
+
+func words(text string) []string {
+	text = progress.ReplaceAllString(text+"\n", "")
+	for _, c := range changing {
+		text = c.pattern.ReplaceAllString(text, c.as)
+	}
+	return strings.Fields(text)
+}
+
+// differ goes back to the last … when what follows it does not fit.
+func differ(want, got []string) string {
+	w, g, anyW, anyG, farthest := 0, 0, -1, 0, ""
+	for g < len(got) || w < len(want) {
+		switch {
+		case w < len(want) && want[w] == "…":
+			anyW, anyG = w, g
+			w++
+		case w < len(want) && g < len(got) && sameWord(want[w], got[g]):
+			w, g = w+1, g+1
+		default:
+			if farthest == "" || w < len(want) {
+				farthest = told(want, w, got, g)
+			}
+			if anyW < 0 || anyG >= len(got) {
+				return farthest
+			}
+			anyG++
+			w, g = anyW+1, anyG
+		}
+	}
+	return ""
+}
+
+func told(want []string, w int, got []string, g int) string {
+	at := func(words []string, i int) string {
+		if i >= len(words) {
+			return "nothing more"
+		}
+		return `"` + strings.Join(words[i:min(i+3, len(words))], " ") + `"`
+	}
+	return "want " + at(want, w) + ", got " + at(got, g)
+}
+
+// sameWord says whether a word is that of a page.
+func sameWord(want, got string) bool {
+	if want == got {
+		return true
+	}
+	if before, after, is := strings.Cut(want, "…"); is {
+		return len(got) >= len(before)+len(after) && strings.HasPrefix(got, before) && strings.HasSuffix(got, after)
+	}
+	w, g := separator.Split(want, -1), separator.Split(got, -1)
+	if len(w) != len(g) {
+		return false
+	}
+	for i := range w {
+		// A name that is generated has at least one digit in the page, so that it can be told from others.
+		made := generated.MatchString(w[i]) && digit.MatchString(w[i]) && letter.MatchString(w[i])
+		if w[i] != g[i] && !(made && len(w[i]) == len(g[i]) && generated.MatchString(g[i])) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,137 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pages
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestParse_HasCommandsAndTheirOutput(t *testing.T) {
+	blocks, err := Parse("a.md", strings.ReplaceAll(`# A
+<!-- run:
+$ make up
+-->
+~shop/a.yaml~:
+
+~~~yaml
+a: 1
+~~~
+
+- in a list:
+
+  ~~~console
+  $ kubectl get \
+      pods
+  NAME
+  $ kubectl apply -f - <<EOF
+  $ not a command
+  EOF
+  made
+  ~~~
+
+<!-- not run: there is no cloud -->
+
+~~~sh
+helm install
+
+helm list
+~~~
+`, "~", "`"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range blocks {
+		got = append(got, b.Where()+" "+b.Language+" file="+b.File+" exempt="+b.NotRun)
+		for _, c := range b.Commands {
+			got = append(got, c.Where()+" "+c.Text+" => "+c.Output)
+		}
+	}
+	want := []string{
+		"a.md:2 hidden file= exempt=", "a.md:3 make up => ",
+		"a.md:7 yaml file=shop/a.yaml exempt=",
+		"a.md:13 console file= exempt=", "a.md:14 kubectl get \\\n    pods => NAME\n", "a.md:17 kubectl apply -f - <<EOF\n$ not a command\nEOF => made\n",
+		"a.md:25 sh file= exempt=there is no cloud", "a.md:26 helm install => ", "a.md:28 helm list => ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestParse_RefusesWhatIsNotUnderstood(t *testing.T) {
+	for name, text := range map[string]string{
+		"no end":                 "```console\n$ a\n",
+		"no end of a comment":    "<!-- run:\n$ a\n",
+		"no reason":              "<!-- not run: -->\n\n```console\n$ a\n```\n",
+		"nothing to exempt":      "<!-- not run: a cloud -->\n\ntext\n",
+		"nothing, at the end":    "<!-- not run: a cloud -->\n",
+		"a comment of two words": "<!-- not running: a cloud -->\n```console\n$ a\n```\n",
+		"a command in one line":  "<!-- run: make up -->\n",
+	} {
+		if blocks, err := Parse("a.md", text); err == nil || !strings.HasPrefix(err.Error(), "a.md:1: ") {
+			t.Errorf("%s: %v, %v", name, blocks, err)
+		}
+	}
+}
+
+func TestDiffers(t *testing.T) {
+	for name, c := range map[string]struct {
+		want, got string
+		differ    string
+	}{
+		"the same":                       {want: "a b\n", got: "a b\n"},
+		"in other lines":                 {want: "a\nb c\n", got: "a b\nc"},
+		"another word":                   {want: "a b c", got: "a x c", differ: `want "b c", got "x c"`},
+		"less":                           {want: "a b", got: "a", differ: `want "b", got nothing more`},
+		"more":                           {want: "a", got: "a b", differ: `want nothing more, got "b"`},
+		"anything":                       {want: "a … d", got: "a b c d"},
+		"anything, and then not that":    {want: "a … e", got: "a b c d", differ: `want "e", got`},
+		"anything twice":                 {want: "a … d … e", got: "a d b d c e"},
+		"anything, at the end":           {want: "a …", got: "a b c"},
+		"the rest of a word":             {want: "eyJh…", got: "eyJhbGci"},
+		"the rest of another word":       {want: "eyJh…", got: "eyK", differ: `want "eyJh…", got "eyK"`},
+		"ages":                           {want: "34m 2m23s (11m)", got: "2s 1h (5s)"},
+		"no age":                         {want: "34m", got: "<unknown>", differ: `want "<duration>"`},
+		"times":                          {want: "2026-11-24T03:10:28Z 05:49:43", got: "2027-01-01T00:00:00Z 23:00:00"},
+		"a generated name":               {want: "pod/web-7c6cd6cc58-bpd4z", got: "pod/web-abcdefghij-zzzzz"},
+		"a generated name, without any":  {want: "web-u22jr4ip", got: "web-zxvbnmas"},
+		"a generated name of another":    {want: "web-u22jr4ip", got: "till-zxvbnmas", differ: `want "web-u22jr4ip"`},
+		"a name that is not generated":   {want: "tokyo-1", got: "tokyo-2", differ: `want "tokyo-1"`},
+		"a port":                         {want: "https://127.0.0.1:17964", got: "https://127.0.0.1:1"},
+		"what is said while it waits":    {want: "a\nWaiting for cluster c1 ... (4s)\nb", got: "a\nb"},
+		"waited for, and the page lacks": {want: "a\nb", got: "a\nWaiting for cluster c1 ... (450ms)\nb"},
+	} {
+		if got := Differs(c.want, c.got); (got == "") != (c.differ == "") || !strings.HasPrefix(got, c.differ) {
+			t.Errorf("%s: %q, want %q", name, got, c.differ)
+		}
+	}
+}
+
+func TestSimple(t *testing.T) {
+	for text, want := range map[string][]string{
+		`kubectl get csm -l 'a=b c' -o "x y"`:                       {"kubectl|get|csm|-l|a=b c|-o|x y"},
+		"kubectl get \\\n  pods # all":                              {"kubectl|get|pods"},
+		"cat > a.yaml <<EOF\nkind: A\nEOF":                          {"cat"},
+		"A=b kubectl get secret | base64 -d > f && echo done; make": {"kubectl|get|secret", "base64|-d", "echo|done", "make"},
+		`kubectl x "$(kubectl get | y)" $(command -v z) &`:          {"kubectl|x|$(kubectl get | y)|$(command -v z)"},
+		"kubectl hub join --cluster-name <cluster_name> --wait":     {"kubectl|hub|join|--cluster-name|<cluster_name>|--wait"},
+		"jq -r .a <<<'{}' 2>&1":                                     {"jq|-r|.a|2"},
+	} {
+		got, err := Simple(text)
+		var lines []string
+		for _, words := range got {
+			lines = append(lines, strings.Join(words, "|"))
+		}
+		if err != nil || !slices.Equal(lines, want) {
+			t.Errorf("%s: %q, %v, want %q", text, lines, err, want)
+		}
+	}
+	for _, text := range []string{"echo 'a", `echo "a`, "echo $(a"} {
+		if got, err := Simple(text); err == nil {
+			t.Errorf("%s: %q", text, got)
+		}
+	}
+}
