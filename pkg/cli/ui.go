@@ -91,7 +91,7 @@ func (p *page) serve(ctx context.Context) error {
 }
 
 // show prints the link, and opens it in a browser.
-func (p *page) show(ctx context.Context, server *ui.Server, about ui.About) {
+func (p *page) show(ctx context.Context, server *ui.Local, about ui.About) {
 	_, _ = fmt.Fprintf(p.ErrOut, "Serving the page of the hub %s until Ctrl-C. The link is good for one browser and for %s:\n",
 		command.Printable(about.Server), linkTTL)
 	link := server.Link()
@@ -105,7 +105,7 @@ func (p *page) show(ctx context.Context, server *ui.Server, about ui.About) {
 }
 
 // answerEnter prints another link for each line that comes. A plugin that gives credentials may want the keyboard for itself.
-func (p *page) answerEnter(ctx context.Context, server *ui.Server, config *rest.Config) {
+func (p *page) answerEnter(ctx context.Context, server *ui.Local, config *rest.Config) {
 	if e := config.ExecProvider; e != nil && e.InteractiveMode != clientcmdapi.NeverExecInteractiveMode {
 		_, _ = fmt.Fprintln(p.ErrOut, "For another link, run this command again.")
 		return

@@ -95,7 +95,7 @@ func TestAttack_SmuggledRequests(t *testing.T) {
 	cookie := f.letIn()
 	asPage := "Host: " + f.host + "\r\nCookie: " + cookie + "\r\nSec-Fetch-Site: same-origin\r\n"
 	secret := "GET /hub/api/v1/namespaces/a/secrets HTTP/1.1\r\n" + asPage + "\r\n"
-	for name, sent := range map[string]string{
+	f.smuggle(map[string]string{
 		"an absolute path of another server": "GET http://evil.example" + members + " HTTP/1.1\r\n" + asPage + "\r\n",
 		"an absolute path of this one":       "GET http://" + f.host + members + " HTTP/1.1\r\n" + asPage + "\r\n",
 		"two names":                          "GET " + members + " HTTP/1.1\r\nHost: evil.example\r\n" + asPage + "\r\n",
@@ -112,8 +112,13 @@ func TestAttack_SmuggledRequests(t *testing.T) {
 		"a fragment":                         "GET " + members + "#/../../secrets HTTP/1.1\r\n" + asPage + "\r\n",
 		"a large header":                     "GET " + members + " HTTP/1.1\r\n" + asPage + "A: " + strings.Repeat("a", 2*maxHeaders) + "\r\n\r\n",
 		"a long path":                        "GET " + members + "?continue=" + strings.Repeat("a", maxURI) + " HTTP/1.1\r\n" + asPage + "\r\n",
-	} {
-		t.Run(name, func(t *testing.T) {
+	})
+}
+
+// smuggle sends bytes, which are to be refused without that the hub hears of them.
+func (f *fixture) smuggle(all map[string]string) {
+	for name, sent := range all {
+		f.t.Run(name, func(t *testing.T) {
 			before, _ := f.hub.requests()
 			connection, err := net.Dial("tcp", f.host)
 			if err != nil {

@@ -63,7 +63,7 @@ func (f *fakeHub) requests() ([]*http.Request, []string) {
 
 // fixture is a server that serves, and the hub behind it.
 type fixture struct {
-	*Server
+	*Local
 	t   *testing.T
 	hub *fakeHub
 	// host is the server's name, and stop ends it.
@@ -72,22 +72,31 @@ type fixture struct {
 	ended chan error
 }
 
-func start(t *testing.T, adapt ...func(*Config)) *fixture {
+// files are the page's, and others.
+var files = fstest.MapFS{
+	"index.html": {Data: []byte("<!doctype html><title>the page</title>")}, "app.js": {Data: []byte("run()")}, "assets.go": {Data: []byte("package assets")},
+	"folder/secret.js": {Data: []byte("secret")},
+}
+
+// startHub returns a hub, and the way to it as a user who has credentials and acts for another.
+func startHub(t *testing.T) (*fakeHub, *rest.Config) {
 	t.Helper()
 	hub := &fakeHub{}
 	hub.Server = httptest.NewUnstartedServer(hub)
 	hub.Config.ErrorLog = log.New(io.Discard, "", 0)
 	hub.StartTLS()
 	t.Cleanup(hub.Close)
+	return hub, &rest.Config{Host: hub.URL + "/clusters/a", BearerToken: userToken, UserAgent: "kubectl-hub",
+		Impersonate: rest.ImpersonationConfig{UserName: "dana", Groups: []string{"team"}},
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hub.Certificate().Raw})}}
+}
+
+func start(t *testing.T, adapt ...func(*Config)) *fixture {
+	t.Helper()
+	hub, way := startHub(t)
 	config := Config{
-		Hub: &rest.Config{Host: hub.URL + "/clusters/a", BearerToken: userToken, UserAgent: "kubectl-hub",
-			Impersonate: rest.ImpersonationConfig{UserName: "dana", Groups: []string{"team"}},
-			TLSClientConfig: rest.TLSClientConfig{
-				CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hub.Certificate().Raw})}},
-		Files: fstest.MapFS{
-			"index.html": {Data: []byte("<!doctype html><title>the page</title>")}, "app.js": {Data: []byte("run()")}, "assets.go": {Data: []byte("package assets")},
-			"folder/secret.js": {Data: []byte("secret")},
-		},
+		Hub: way, Files: files,
 		About: About{Server: hub.URL, Context: "hub", Impersonating: "dana", Kubectl: "kubectl --context hub"},
 	}
 	for _, a := range adapt {
@@ -101,8 +110,13 @@ func start(t *testing.T, adapt ...func(*Config)) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serve(t, server, hub, listener)
+}
+
+// serve has a server answer until the test ends.
+func serve(t *testing.T, server *Local, hub *fakeHub, listener net.Listener) *fixture {
 	ctx, cancel := context.WithCancel(t.Context())
-	f := &fixture{Server: server, t: t, hub: hub, host: listener.Addr().String(), stop: cancel, ended: make(chan error, 1)}
+	f := &fixture{Local: server, t: t, hub: hub, host: listener.Addr().String(), stop: cancel, ended: make(chan error, 1)}
 	go func() { f.ended <- f.Serve(ctx, listener) }()
 	t.Cleanup(cancel)
 	return f

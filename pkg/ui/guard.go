@@ -10,16 +10,16 @@ import (
 )
 
 // single are headers that decide something. With two of them, it would depend on which is read.
-var single = []string{"Accept", "Content-Type", "Cookie", "Origin", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site"}
+var single = []string{"Accept", "Authorization", "Content-Type", "Cookie", "Origin", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site"}
 
 // checkRequest is about all requests: a site whose name leads to this machine (DNS rebinding) calls the server by that name.
 func (s *Server) checkRequest(r *http.Request) *refusal {
-	ofOthers, known := r.Context().Value(foreign{}).(func() bool)
+	if refused := s.door.checkConnection(r); refused != nil {
+		return refused
+	}
 	switch {
-	case !known || ofOthers():
-		return refuse(http.StatusForbidden, "this is the page of another user of this machine: run kubectl hub ui yourself")
-	case !slices.Contains(s.hosts, r.Host):
-		return refuse(http.StatusForbidden, "this server has another name: open %s", s.url)
+	case s.door.origin(r.Host) == "":
+		return refuse(http.StatusForbidden, "this server has another name: %s", s.door.reopen())
 	case !strings.HasPrefix(r.RequestURI, "/") || strings.Contains(r.RequestURI, "#") || len(r.RequestURI) > maxURI:
 		return refuse(http.StatusBadRequest, "expected a path of at most %d characters", maxURI)
 	case r.Header.Get("Upgrade") != "" || strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Connection"), ",")), "upgrade"):
@@ -46,11 +46,11 @@ func shownMethod(method string) string {
 // checkData is about what only scripts of the page ask for. Browsers say who asks; a program that does not is let in by the cookie, which
 // browsers do not send for other sites.
 func (s *Server) checkData(r *http.Request) *refusal {
-	refused := refuse(http.StatusForbidden, "this is for the page of kubectl hub ui alone, and not for other pages")
+	refused := refuse(http.StatusForbidden, "this is for the page of this server alone, and not for other pages")
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 	switch {
 	case r.Header.Values("Sec-Fetch-Site") != nil && site != "same-origin",
-		r.Header.Values("Origin") != nil && origin != "http://"+r.Host:
+		r.Header.Values("Origin") != nil && origin != s.door.origin(r.Host):
 		return refused
 	case r.Method == http.MethodPost && site == "" && origin == "":
 		return refused // a form of another site in a browser that does not say so
@@ -61,11 +61,11 @@ func (s *Server) checkData(r *http.Request) *refusal {
 	return nil
 }
 
-// checkPage is about the files of the page, which have nothing secret in them. Other sites may lead to its start, and to no other view: a
-// browser follows the link of kubectl hub ui from a file.
+// checkPage is about the files of the page, which have nothing secret in them. Other sites may lead to where the door says, and get
+// nothing else of it: a browser follows the link of kubectl hub ui from a file.
 func (s *Server) checkPage(r *http.Request, path string) *refusal {
-	refused := refuse(http.StatusForbidden, "this is not for other pages: open %s", s.url)
-	if r.Header.Values("Origin") != nil && r.Header.Get("Origin") != "http://"+r.Host {
+	refused := refuse(http.StatusForbidden, "this is not for other pages: %s", s.door.reopen())
+	if r.Header.Values("Origin") != nil && r.Header.Get("Origin") != s.door.origin(r.Host) {
 		return refused
 	}
 	opens := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
@@ -81,18 +81,9 @@ func (s *Server) checkPage(r *http.Request, path string) *refusal {
 			return nil
 		}
 	default:
-		if opens && path == "/" {
+		if opens && s.door.leadsTo(path) {
 			return nil
 		}
 	}
 	return refused
-}
-
-// checkCookie lets in the browsers that were given a secret.
-func (s *Server) checkCookie(r *http.Request) *refusal {
-	cookies := r.CookiesNamed(s.cookie)
-	if len(cookies) != 1 || !s.sessions.valid(cookies[0].Value) {
-		return refuse(http.StatusUnauthorized, "this browser is not let in, or not any more: press Enter where kubectl hub ui runs, or run it again, and open the link that it prints")
-	}
-	return nil
 }

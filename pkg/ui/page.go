@@ -50,6 +50,9 @@ func readFiles(from fs.FS) (map[string]file, error) {
 	return files, nil
 }
 
+// isView is whether the page's script shows something else for a path.
+func isView(path string) bool { return strings.HasPrefix(path, "/v/") }
+
 // servePage serves a file, or the page for one of its views: the page's script reads which.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, path string) *refusal {
 	if refused := s.checkPage(r, path); refused != nil {
@@ -59,12 +62,12 @@ func (s *Server) servePage(w http.ResponseWriter, r *http.Request, path string) 
 		return refuse(http.StatusMethodNotAllowed, "expected GET")
 	}
 	name := path
-	if path == "/" || strings.HasPrefix(path, "/v/") {
+	if path == "/" || isView(path) {
 		name = "/" + index
 	}
 	found, ok := s.files[name]
 	if !ok {
-		return refuse(http.StatusNotFound, "the page has no such file: open %s", s.url)
+		return refuse(http.StatusNotFound, "the page has no such file: %s", s.door.reopen())
 	}
 	w.Header().Set("Content-Type", found.contentType)
 	_, _ = w.Write(found.content)

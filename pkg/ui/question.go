@@ -21,6 +21,8 @@ type question struct {
 	apiVersion, kind string
 	body             []byte
 	accept           string
+	// token is the credential of who asks, if the way to the hub has none.
+	token string
 	// watch is whether the answer goes on, text whether it is not JSON.
 	watch, text bool
 }

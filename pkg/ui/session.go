@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"time"
@@ -102,35 +101,16 @@ func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, query stri
 	case query != "":
 		return refuse(http.StatusBadRequest, "expected no parameters")
 	case r.Method == http.MethodPost:
-		return s.letIn(w, r)
+		return s.door.begin(s, w, r)
 	case r.Method != http.MethodGet:
 		return refuse(http.StatusMethodNotAllowed, "expected GET or POST")
 	}
-	if refused := s.checkCookie(r); refused != nil {
-		return refused
-	}
-	about := s.about
-	about.User = s.hub.userName(r.Context())
-	writeJSON(w, http.StatusOK, about)
-	return nil
-}
-
-func (s *Server) letIn(w http.ResponseWriter, r *http.Request) *refusal {
-	data, refused := s.readJSON(w, r, maxToken)
+	visitor, refused := s.door.letIn(r)
 	if refused != nil {
 		return refused
 	}
-	var sent struct {
-		Token string `json:"token"`
-	}
-	if err := json.Unmarshal(data, &sent); err != nil {
-		return refuse(http.StatusBadRequest, `expected {"token": "…"}`)
-	}
-	cookie, ok := s.sessions.redeem(sent.Token)
-	if !ok {
-		return refuse(http.StatusUnauthorized, "the link is good for one browser and for %s: press Enter where kubectl hub ui runs, or run it again, and open the link that it prints", TokenTTL)
-	}
-	http.SetCookie(w, &http.Cookie{Name: s.cookie, Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	w.WriteHeader(http.StatusNoContent)
+	about := s.about
+	about.User = s.hub.userName(r.Context(), visitor.token)
+	writeJSON(w, http.StatusOK, about)
 	return nil
 }

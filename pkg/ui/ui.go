@@ -1,16 +1,18 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui serves the page of "kubectl hub ui" on loopback, and passes the page's questions on to the hub as the user of a kubeconfig.
+// Package ui serves the page of a hub on loopback, and passes the page's questions on to the hub: as the user of a kubeconfig for
+// "kubectl hub ui", and for hub-ui as the user whose token comes with the request.
 //
 // The server can do to the hub what its user can, and every other site that the browser shows, and every other user of the machine, can
-// send requests to it. So it reads alone, and only what the page shows; it answers only a browser that has been given a secret; and
-// nothing of a request reaches the hub but a path and parameters that are made anew from checked parts.
+// send requests to it. So it reads alone, and only what the page shows; it answers only a browser that has been let in; and nothing of a
+// request reaches the hub but a path and parameters that are made anew from checked parts, and for hub-ui the token.
 package ui
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +22,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -34,13 +35,15 @@ const (
 	maxHeaders = 64 << 10
 	// maxConnections and maxRequests bound what is open at one time. Browsers have six connections for each page.
 	maxConnections, maxRequests = 128, 64
+	// maxConnectionsOfAll and maxRequestsOfAll are those where there are many users, of whom each has maxRequests.
+	maxConnectionsOfAll, maxRequestsOfAll = 2048, 1024
 	// askTimeout is how long a client may take for the headers, and for the body; writeTimeout how long to take a part of the answer.
 	askTimeout, writeTimeout, idleTimeout = 10 * time.Second, 30 * time.Second, 2 * time.Minute
 	// answerTimeout is how long the hub may take to answer what is not a watch.
 	answerTimeout = time.Minute
 )
 
-// Config says what is served to whom.
+// Config says what is served to the user of a kubeconfig.
 type Config struct {
 	// Hub is the way to the hub, as its user.
 	Hub *rest.Config
@@ -66,30 +69,51 @@ type About struct {
 	Impersonating string `json:"impersonating"`
 	// Kubectl begins the command lines that show the same.
 	Kubectl string `json:"kubectl"`
+	// SignOut is the path that ends the login, if there is one.
+	SignOut string `json:"signOut,omitempty"`
 }
 
 // Server is the server of the page.
 type Server struct {
-	files    map[string]file
-	about    About
-	hub      *upstream
-	sessions *sessions
-	// url is that of the page, and hosts what a browser may call this server.
-	url     string
-	hosts   []string
-	cookie  string
-	running chan struct{}
+	files map[string]file
+	about About
+	hub   *upstream
+	// door says who is let in, and how browsers call this server.
+	door           door
+	running        *counter
+	maxConnections int
+	askTimeout     time.Duration
+}
 
-	askTimeout time.Duration
-	// trusted are the users of this machine whose programs are answered, or nil for all.
-	trusted []int
+// door is what differs between a page for one user, and one for all who log in.
+type door interface {
+	// checkConnection refuses programs that are not answered, whatever they ask.
+	checkConnection(r *http.Request) *refusal
+	// origin is that of the pages of a host, or empty if this server is not called by that name.
+	origin(host string) string
+	// reopen says how people get at the page.
+	reopen() string
+	// leadsTo is whether other sites may lead a browser to a view.
+	leadsTo(path string) bool
+	// letIn says as whom the hub is asked, or why it is not.
+	letIn(r *http.Request) (visitor, *refusal)
+	// begin lets a browser in that has a secret.
+	begin(s *Server, w http.ResponseWriter, r *http.Request) *refusal
+}
+
+// visitor is one who was let in.
+type visitor struct {
+	// token is the credential that goes with what is asked. Without one, those of the way to the hub do.
+	token string
+	// key tells visitors apart, without any secret.
+	key [sha256.Size]byte
 }
 
 // New makes a server for a listener, which has to be on loopback: nothing is encrypted.
-func New(config Config, listener net.Addr) (*Server, error) {
-	address, ok := listener.(*net.TCPAddr)
-	if !ok || !address.IP.IsLoopback() {
-		return nil, fmt.Errorf("the page is served on loopback only, as 127.0.0.1 and ::1 are, not on %s", listener)
+func New(config Config, listener net.Addr) (*Local, error) {
+	address, err := onLoopback(listener)
+	if err != nil {
+		return nil, err
 	}
 	files, err := readFiles(config.Files)
 	if err != nil {
@@ -103,22 +127,20 @@ func New(config Config, listener net.Addr) (*Server, error) {
 	if config.trusted != nil {
 		users = config.trusted
 	}
-	host, port := address.String(), address.Port
-	return &Server{
-		files: files, about: config.About, hub: hub, sessions: newSessions(),
-		url: "http://" + host, hosts: []string{host, fmt.Sprintf("localhost:%d", port)},
-		// Cookies are the same for all ports of a host: two such servers must not write over each other's.
-		cookie: fmt.Sprintf("kubectl-hub-ui-%d", port), running: make(chan struct{}, maxRequests),
-		askTimeout: cmp.Or(config.askTimeout, askTimeout), trusted: users(),
-	}, nil
+	door := newLocal(address, users())
+	return &Local{door: door, Server: &Server{
+		files: files, about: config.About, hub: hub, door: door, running: newCounter(maxRequests, maxRequests),
+		maxConnections: maxConnections, askTimeout: cmp.Or(config.askTimeout, askTimeout),
+	}}, nil
 }
 
-// Link is the address of the page with a new secret in it, which is good for one browser and for TokenTTL. The secret is in the
-// fragment, which browsers do not send. A link that was made before is no longer good.
-func (s *Server) Link() string { return s.url + "/#token=" + s.sessions.newToken() }
-
-// Used is closed when the secret of the last link is used.
-func (s *Server) Used() <-chan struct{} { return s.sessions.used() }
+func onLoopback(listener net.Addr) (*net.TCPAddr, error) {
+	address, ok := listener.(*net.TCPAddr)
+	if !ok || !address.IP.IsLoopback() {
+		return nil, fmt.Errorf("the page is served on loopback only, as 127.0.0.1 and ::1 are, not on %s", listener)
+	}
+	return address, nil
+}
 
 // Serve serves until the context ends, and ends watches then.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
@@ -130,7 +152,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		WriteTimeout: answerTimeout + writeTimeout, // an answer that goes on sets its own
 		BaseContext:  func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, connection net.Conn) context.Context {
-			return context.WithValue(ctx, foreign{}, sync.OnceValue(func() bool { return isForeign(connection, s.trusted) }))
+			return context.WithValue(ctx, connectionKey{}, &peer{Conn: connection})
 		},
 		DisableGeneralOptionsHandler: true, // it has none of our headers
 		// What it would say is what clients send.
@@ -147,7 +169,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		}
 		ended <- err
 	})
-	err := server.Serve(netutil.LimitListener(listener, maxConnections))
+	err := server.Serve(netutil.LimitListener(listener, s.maxConnections))
 	if stop() { // it ends by itself
 		_ = server.Close()
 		return err
@@ -155,13 +177,17 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return <-ended
 }
 
-// foreign is the key of what says whether a connection is of another user of this machine.
-type foreign struct{}
+// connectionKey is the key of a request's connection.
+type connectionKey struct{}
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	if refused := s.serve(w, r); refused != nil {
+		if r.ContentLength != 0 {
+			// What comes behind a body that is not read could be taken for another request.
+			w.Header().Set("Connection", "close")
+		}
 		refused.write(w)
 	}
 }
@@ -186,22 +212,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *refusal {
 
 // serveHub asks the hub.
 func (s *Server) serveHub(w http.ResponseWriter, r *http.Request, path, query string) *refusal {
-	if refused := s.checkCookie(r); refused != nil {
+	visitor, refused := s.door.letIn(r)
+	if refused != nil {
 		return refused
 	}
 	question, refused := ask(r.Method, path, query)
 	if refused != nil {
 		return refused
 	}
-	select {
-	case s.running <- struct{}{}:
-		defer func() { <-s.running }()
-	default:
-		return refuse(http.StatusTooManyRequests, "there are %d requests at one time already: close pages that you do not look at", maxRequests)
+	done, refused := s.running.begin(visitor.key)
+	if refused != nil {
+		return refused
 	}
+	defer done()
 	if question.body, refused = s.readQuestion(w, r, question); refused != nil {
 		return refused
 	}
+	question.token = visitor.token
 	question.accept = accepted(r.Header.Get("Accept"))
 	return s.hub.pass(w, r, question)
 }

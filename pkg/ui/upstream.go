@@ -11,9 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -25,12 +27,14 @@ import (
 // maxQuestion bounds an object that the page sends.
 const maxQuestion = 64 << 10
 
-// upstream is the hub, as the user of the kubeconfig.
+// upstream is the hub, as the user of the kubeconfig, or as those whose tokens go with what is asked.
 type upstream struct {
 	base      *url.URL
 	transport http.RoundTripper
 	// timeout is how long the hub may take to answer what is not a watch.
 	timeout time.Duration
+	// watchFor is how long a watch may go on, or 0 for as long as the hub lets it.
+	watchFor time.Duration
 
 	mu sync.Mutex
 	// user is what the hub has said once.
@@ -53,7 +57,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 // request makes one of a question, with nothing of the browser's request in it but what the question has.
 func (u *upstream) request(ctx context.Context, q *question) (*http.Request, error) {
 	at := u.base.JoinPath(q.path)
-	at.RawQuery = q.query.Encode()
+	at.RawQuery = u.bounded(q).Encode()
 	var body io.Reader
 	if q.body != nil {
 		body = bytes.NewReader(q.body)
@@ -63,6 +67,9 @@ func (u *upstream) request(ctx context.Context, q *question) (*http.Request, err
 		return nil, err
 	}
 	r.Header.Set("Accept", q.accept)
+	if q.token != "" {
+		r.Header.Set("Authorization", "Bearer "+q.token)
+	}
 	if q.body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
@@ -72,9 +79,9 @@ func (u *upstream) request(ctx context.Context, q *question) (*http.Request, err
 // pass asks the hub and passes its answer on while it comes.
 func (u *upstream) pass(w http.ResponseWriter, r *http.Request, q *question) *refusal {
 	ctx := r.Context()
-	if !q.watch {
+	if within := u.within(q); within > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, u.timeout)
+		ctx, cancel = context.WithTimeout(ctx, within)
 		defer cancel()
 	}
 	request, err := u.request(ctx, q)
@@ -94,6 +101,30 @@ func (u *upstream) pass(w http.ResponseWriter, r *http.Request, q *question) *re
 	w.WriteHeader(response.StatusCode)
 	copyAll(w, response.Body)
 	return nil
+}
+
+// within is how long the hub may take with its whole answer.
+func (u *upstream) within(q *question) time.Duration {
+	switch {
+	case !q.watch:
+		return u.timeout
+	case u.watchFor > 0:
+		return u.watchFor + u.timeout // the hub ends it before
+	}
+	return 0
+}
+
+// bounded are the parameters of a question, by which the hub ends a watch in time.
+func (u *upstream) bounded(q *question) url.Values {
+	if !q.watch || u.watchFor == 0 {
+		return q.query
+	}
+	values := maps.Clone(q.query)
+	most := int64(u.watchFor.Seconds())
+	if asked, err := strconv.ParseInt(values.Get("timeoutSeconds"), 10, 64); err != nil || asked <= 0 || asked > most {
+		values.Set("timeoutSeconds", strconv.FormatInt(most, 10))
+	}
+	return values
 }
 
 // unreachable says that the hub does not answer, and why, without parameters and credentials.
@@ -194,13 +225,20 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, limit int64) (
 	return data, nil
 }
 
-// userName is what the hub calls the user, or nothing as long as it does not say it.
-func (u *upstream) userName(ctx context.Context) string {
+// userName is what the hub calls the user, or nothing as long as it does not say it. It is kept for the one of the kubeconfig.
+func (u *upstream) userName(ctx context.Context, token string) string {
+	if token != "" {
+		return u.askUserName(ctx, token)
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.user != "" {
-		return u.user
+	if u.user == "" {
+		u.user = u.askUserName(ctx, "")
 	}
+	return u.user
+}
+
+func (u *upstream) askUserName(ctx context.Context, token string) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	body, err := json.Marshal(&authenticationv1.SelfSubjectReview{
@@ -209,7 +247,7 @@ func (u *upstream) userName(ctx context.Context) string {
 		return ""
 	}
 	request, err := u.request(ctx, &question{method: http.MethodPost, path: "/apis/authentication.k8s.io/v1/selfsubjectreviews", body: body,
-		accept: "application/json"})
+		accept: "application/json", token: token})
 	if err != nil {
 		return ""
 	}
@@ -219,8 +257,8 @@ func (u *upstream) userName(ctx context.Context) string {
 	}
 	defer func() { _ = response.Body.Close() }()
 	var review authenticationv1.SelfSubjectReview
-	if response.StatusCode == http.StatusCreated && json.NewDecoder(io.LimitReader(response.Body, maxQuestion)).Decode(&review) == nil {
-		u.user = review.Status.UserInfo.Username
+	if response.StatusCode != http.StatusCreated || json.NewDecoder(io.LimitReader(response.Body, maxQuestion)).Decode(&review) != nil {
+		return ""
 	}
-	return u.user
+	return review.Status.UserInfo.Username
 }
