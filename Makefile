@@ -11,7 +11,7 @@ LDFLAGS  := -s -w -X github.com/clusterhub/clusterhub/pkg/command.version=$(VERS
 # Without C, so that they run where nothing else is, as in an image; what is tested is what is in the images.
 build    = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
 ARCHS    := amd64 arm64
-IMAGES_OF := cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator
+IMAGES_OF := cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator hub-ui
 KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s.io/component-base/version.gitMajor=1 \
             -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean
 # The front's binaries are built anew when what they are built from changes.

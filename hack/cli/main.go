@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/run"
 	"github.com/clusterhub/clusterhub/pkg/controllers/manager"
 	"github.com/clusterhub/clusterhub/pkg/operator"
+	"github.com/clusterhub/clusterhub/pkg/ui/hubui"
 )
 
 // generated begins each page.
@@ -42,7 +43,7 @@ func commands() []*cobra.Command {
 	provider := &cobra.Command{Use: "cluster-provider", Short: "Run a provider of clusters"}
 	provider.AddCommand(run.NewCommand(kubeconfig.Kind()))
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
-	return []*cobra.Command{cli.NewCommand(streams, "v0.0.0"), options.NewCommand(), manager.NewCommand(), operator.NewCommand(), agent.NewCommand(), provider}
+	return []*cobra.Command{cli.NewCommand(streams, "v0.0.0"), options.NewCommand(), manager.NewCommand(), operator.NewCommand(), hubui.NewCommand(), agent.NewCommand(), provider}
 }
 
 // write makes all pages anew, and removes those of programs that are gone.

@@ -25,6 +25,7 @@ var components = []component{
 	{"hub-apiserver", "Serves the API of a hub", 110},
 	{"hub-controller-manager", "Runs the controllers of a hub", 90}, // 30 of it: what asks who reads its metrics, of k8s.io/apiserver
 	{"hub-operator", "Installs hubs and agents", 45},
+	{"hub-ui", "Serves the page of a hub behind an OIDC proxy", 25},
 }
 
 const megabyte = 1_000_000

@@ -87,9 +87,9 @@ func TestCommand_ServesWhoHasAToken(t *testing.T) {
 
 func TestCommand_Flags(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                                                           "--allowed-host is missing",
-		"--allowed-host=a --address=0.0.0.0":                         "--address must be",
-		"--allowed-host=a --port=-1":                                 "--port must be",
+		"":                                   "--allowed-host is missing",
+		"--allowed-host=a --address=0.0.0.0": "--address must be",
+		"--allowed-host=a --port=-1":         "--port must be",
 		"--allowed-host=a --hub-server=http://hub":                   "--hub-server must be an https URL",
 		"--allowed-host=a --hub-server=https://ann:secret@hub":       "--hub-server must be an https URL",
 		"--allowed-host=a --hub-ca-file=nowhere":                     "--hub-ca-file",

@@ -14,6 +14,8 @@ interface Session {
   user?: string;
   impersonating?: boolean | string;
   kubectl?: string;
+  /** signOut is where a login is ended, where the page is for all who log in. */
+  signOut?: string;
 }
 
 const main = document.querySelector<HTMLElement>("main")!;
@@ -37,19 +39,32 @@ let parts: Part[] = [];
 // at is the address that is shown.
 let at = "";
 
-function end() {
+// end shows that nothing more is answered, and what to do. Who refuses says it; a proxy that logs users in says nothing that is for people.
+async function end(answer: Response) {
   parts.forEach((p) => p.stop());
   parts = [];
   ended.hidden = false;
   main.querySelector("h1") || main.append(el("h1", {}, "No session"));
-  say(ended, "This page is not let in, or not any more. Start kubectl hub ui again, or press Enter where it runs, and open the address that it prints.");
+  let said: { kind?: string; reason?: string; message?: string } = {};
+  try {
+    said = (await answer.clone().json()) as typeof said;
+  } catch {
+    // It is no status.
+  }
+  if (said.kind === "Status" && said.reason === "NoSession" && said.message) {
+    say(ended, said.message.charAt(0).toUpperCase() + said.message.slice(1) + ".");
+  } else if (said.kind === "Status") {
+    say(ended, "The hub does not accept your login, or not any more: log in again, and reload this page.");
+  } else {
+    say(ended, "Your login has ended: reload this page to log in again.");
+  }
 }
 
 const world: World = {
   fetch: async (url, init) => {
     const answer = await fetch(url, { ...init, credentials: "same-origin", redirect: "error" });
     if (answer.status === 401) {
-      end();
+      await end(answer);
     }
     return answer;
   },
@@ -272,7 +287,7 @@ async function session(): Promise<boolean> {
       body: JSON.stringify({ token: decodeURIComponent(token) }),
     });
     if (!answer.ok) {
-      end();
+      answer.status === 401 || (await end(answer));
       return false;
     }
   }
@@ -290,7 +305,11 @@ async function session(): Promise<boolean> {
     s.server && `on ${s.server}`,
     s.context && `context ${s.context}`,
   ];
-  say(document.querySelector<HTMLElement>("#session")!, who.filter(Boolean).join(", "));
+  const line = document.querySelector<HTMLElement>("#session")!;
+  say(line, who.filter(Boolean).join(", "));
+  if (s.signOut?.startsWith("/")) {
+    line.append(" ", el("a", { href: s.signOut }, "Sign out"));
+  }
   return true;
 }
 
@@ -318,7 +337,7 @@ async function start() {
     }
   } catch (e) {
     ended.hidden = false;
-    say(ended, `kubectl hub ui does not answer (${(e as Error).message}). Start it again, and open the address that it prints.`);
+    say(ended, `What serves this page does not answer (${(e as Error).message}). Start kubectl hub ui again and open the address that it prints, or reload the page.`);
   }
 }
 

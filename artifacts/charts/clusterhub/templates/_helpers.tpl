@@ -164,3 +164,32 @@ SPDX-License-Identifier: Apache-2.0
 {{- fail "registration.upstreamAgents: the rights are for bootstrap tokens. Set registration.bootstrap=true as well." }}
 {{- end }}
 {{- end -}}
+
+{{- /* What the page needs, whose parts the schema cannot want only where it is deployed. */ -}}
+{{- define "clusterhub.checkUI" -}}
+{{- with .Values.ui }}
+{{- if not .hosts }}
+{{- fail "ui.hosts: say by which name browsers open the page, such as hub.example.com. Others are refused." }}
+{{- end }}
+{{- if or (not .oidc.issuerURL) (not .oidc.clientID) }}
+{{- fail "ui.oidc: say where users log in, by issuerURL and clientID." }}
+{{- end }}
+{{- if not .proxy.image.repository }}
+{{- fail "ui.proxy.image.repository: say where the image of oauth2-proxy is. There is no default." }}
+{{- end }}
+{{- if not (or .proxy.image.tag .proxy.image.digest) }}
+{{- fail "ui.proxy.image: say which image of oauth2-proxy, by its tag or digest." }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* The lines of the proxy's container that say its image, which has another version than the hub. */ -}}
+{{- define "clusterhub.proxyImage" -}}
+{{- $image := .Values.ui.proxy.image }}
+        image: {{ with $image.registry | default .Values.imageRegistry }}{{ . }}/{{ end }}{{ $image.repository -}}
+               {{- with $image.tag }}:{{ . }}{{ end -}}
+               {{- with $image.digest }}@{{ . }}{{ end }}
+{{- with $image.pullPolicy }}
+        imagePullPolicy: {{ . }}
+{{- end }}
+{{- end -}}
