@@ -23,7 +23,7 @@ var components = []component{
 	{"cluster-provider", "Makes clusters for a hub, and gives access to them", 75},
 	{"hub-agent", "Runs for one managed cluster", 52},
 	{"hub-apiserver", "Serves the API of a hub", 110},
-	{"hub-controller-manager", "Runs the controllers of a hub", 90}, // 30 of it: what asks who reads its metrics, of k8s.io/apiserver
+	{"hub-controller-manager", "Runs the controllers of a hub", 60},
 	{"hub-operator", "Installs hubs and agents", 45},
 	{"hub-ui", "Serves the page of a hub behind an OIDC proxy", 25},
 }

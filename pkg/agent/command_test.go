@@ -184,7 +184,7 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 	}))
 	defer own.Close()
 	o := NewOptions()
-	o.HealthAddress, o.MetricsAddress = "127.0.0.1:0", "127.0.0.1:0"
+	o.HealthAddress, o.Metrics.Address = "127.0.0.1:0", "127.0.0.1:0"
 	o.Spoke.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	kubeconfig := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"" + own.URL + "\"}}]\n" +
 		"contexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"

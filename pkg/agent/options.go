@@ -30,6 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -73,9 +74,9 @@ type Options struct {
 	Auth    string
 	Drivers identity.Drivers
 
-	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
-	HealthAddress  string
-	MetricsAddress string
+	// HealthAddress is host:port of plain HTTP; "0" turns it off.
+	HealthAddress string
+	Metrics       metrics.Options
 
 	FeatureGate featuregate.MutableVersionedFeatureGate
 	Logs        *logsapi.LoggingConfiguration
@@ -92,18 +93,18 @@ func NewOptions() *Options {
 		work.RawFeedback: {Default: false, PreRelease: featuregate.Alpha},
 	}))
 	return &Options{
-		Spoke:          spoke.NewOptions(),
-		Registration:   true,
-		LeaseSeconds:   hub.DefaultLeaseSeconds,
-		Claims:         status.Claims{Most: 20},
-		Works:          work.NewOptions(),
-		Edge:           edge.NewOptions(),
-		Auth:           csr.Name,
-		Drivers:        drivers(),
-		HealthAddress:  "127.0.0.1:8082",
-		MetricsAddress: "0",
-		FeatureGate:    gate,
-		Logs:           logsapi.NewLoggingConfiguration(),
+		Spoke:         spoke.NewOptions(),
+		Registration:  true,
+		LeaseSeconds:  hub.DefaultLeaseSeconds,
+		Claims:        status.Claims{Most: 20},
+		Works:         work.NewOptions(),
+		Edge:          edge.NewOptions(),
+		Auth:          csr.Name,
+		Drivers:       drivers(),
+		HealthAddress: "127.0.0.1:8082",
+		Metrics:       metrics.Options{Address: metrics.Off},
+		FeatureGate:   gate,
+		Logs:          logsapi.NewLoggingConfiguration(),
 	}
 }
 
@@ -124,8 +125,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	fs := fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
-	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress,
-		"Address of /metrics, plain HTTP without authentication. Port 0 is any free port, the address 0 is none.")
+	o.Metrics.AddFlags(fs, "the cluster that the agent runs in, the managed cluster or with --detached the management cluster,")
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet(logFlags))
 	return fss
@@ -201,6 +201,7 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.ClusterLabels.Validate()...)
 	errs = append(errs, o.Works.Validate()...)
+	errs = append(errs, o.Metrics.Validate()...)
 	if o.LeaseSeconds <= 0 {
 		errs = append(errs, fmt.Errorf("--lease-duration-seconds must be above 0, not %d", o.LeaseSeconds))
 	}
@@ -222,8 +223,11 @@ func (o *Options) Validate() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// keeps says whether the process needs the management cluster: it keeps the state there, or reads the identity that is a part of it.
-func (o *Options) keeps() bool { return o.Registration || o.HubKubeconfigDir == "" }
+// keeps says whether the process needs the management cluster: it keeps the state there, reads the identity that is a part of it, or asks it who
+// reads metrics.
+func (o *Options) keeps() bool {
+	return o.Registration || o.HubKubeconfigDir == "" || o.Metrics.Asks()
+}
 
 func validateName(name string) []error {
 	if why := validation.IsDNS1123Label(name); len(why) > 0 {

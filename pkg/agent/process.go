@@ -18,6 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
+	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 )
 
 // lookEvery is the time between two looks at kubeconfigs, less a quarter at most. They are small and local.
@@ -30,6 +31,8 @@ type process struct {
 	health *health.Health
 	// view outlives parts as it outlives sessions: that a kubeconfig has changed is no restart by an admin.
 	view *hub.View
+	// metrics are served as long as the process runs.
+	metrics *metrics.Server
 }
 
 // clusters are the agent's, as kubeconfigs say at one time how they are reached.
@@ -128,6 +131,11 @@ func (p *process) look(before *clusters) (*clusters, error) {
 	if p.keeps() {
 		if next.home, err = spoke.NewManagement(home.Config, p.Spoke.Namespace); err != nil {
 			return nil, fmt.Errorf("the way to the management cluster, --management-kubeconfig: %w", err)
+		}
+	}
+	if p.Metrics.Asks() {
+		if err := p.metrics.Use(home.Config); err != nil {
+			return nil, fmt.Errorf("who reads metrics: %w", err)
 		}
 	}
 	return next, nil

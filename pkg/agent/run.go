@@ -24,17 +24,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/work"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 )
 
 // Run registers the cluster and keeps the hub informed of it until the context ends.
 func (o *Options) Run(ctx context.Context) error {
-	p := &process{Options: o, health: &health.Health{}, view: hub.NewView(o.LeaseSeconds)}
+	p := &process{Options: o, health: &health.Health{}, view: hub.NewView(o.LeaseSeconds), metrics: metrics.New(o.Metrics, health.Metrics())}
 	stopHealth, err := health.Serve(ctx, "health", o.HealthAddress, p.health.Handler())
 	if err != nil {
 		return explain("listening on --health-probe-bind-address", err)
 	}
 	defer stopHealth()
-	stopMetrics, err := health.Serve(ctx, "metrics", o.MetricsAddress, health.Metrics())
+	stopMetrics, err := p.metrics.Serve(ctx)
 	if err != nil {
 		return explain("listening on --metrics-bind-address", err)
 	}

@@ -22,6 +22,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/command/metrics"
+	metricsmanager "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/operator/clustermanager"
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
@@ -49,9 +51,9 @@ type Options struct {
 
 	LeaderElection command.LeaderElection
 
-	// HealthAddress and MetricsAddress are host:port of plain HTTP; "0" turns one off.
-	HealthAddress  string
-	MetricsAddress string
+	// HealthAddress is host:port of plain HTTP; "0" turns it off.
+	HealthAddress string
+	Metrics       metrics.Options
 
 	FeatureGate featuregate.MutableVersionedFeatureGate
 	Logs        *logsapi.LoggingConfiguration
@@ -82,6 +84,9 @@ func (o *Options) Rights() (rights []kit.Right) {
 	for _, controller := range o.enabled() {
 		rights = append(rights, controller.Rights...)
 	}
+	for _, asked := range metricsmanager.Asked(o.Metrics) {
+		rights = append(rights, kit.On(asked.GroupVersion(), asked.Resource, "create"))
+	}
 	if elects := o.LeaderElection; elects.Enabled {
 		for _, right := range []kit.Right{
 			kit.On(coordinationv1.SchemeGroupVersion, "leases", "create"),
@@ -105,7 +110,7 @@ func NewOptions() *Options {
 		Burst:          200,
 		LeaderElection: command.NewLeaderElection("hub-operator", Namespace),
 		HealthAddress:  "127.0.0.1:8083",
-		MetricsAddress: "127.0.0.1:8084",
+		Metrics:        metrics.Options{Address: "127.0.0.1:8084"},
 		FeatureGate:    gate,
 		Logs:           logsapi.NewLoggingConfiguration(),
 	}
@@ -126,8 +131,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	fs = fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
-	fs.StringVar(&o.MetricsAddress, "metrics-bind-address", o.MetricsAddress,
-		"Address of /metrics, plain HTTP without authentication. Port 0 is any free port, the address 0 is none.")
+	o.Metrics.AddFlags(fs, "the management cluster")
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	return fss
@@ -170,5 +174,6 @@ func (o *Options) Validate() error {
 		errs = append(errs, o.LeaderElection.Validate()...)
 	}
 	errs = append(errs, o.ValidateControllers()...)
+	errs = append(errs, o.Metrics.Validate()...)
 	return utilerrors.NewAggregate(errs)
 }

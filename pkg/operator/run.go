@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	metrics "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 )
 
 const (
@@ -51,7 +51,7 @@ func (o *Options) RunWith(ctx context.Context, restConfig *rest.Config) error {
 			return fmt.Errorf("hub-operator cannot start: assembling the controller %s: %w", controller.Name, err)
 		}
 	}
-	if err := errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
+	if err := errors.Join(metrics.Add(ctx, mgr, o.Metrics), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
 		return fmt.Errorf("hub-operator cannot start: %w", err)
 	}
 	return mgr.Start(ctx)
@@ -71,7 +71,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 			ReaderFailOnMissingInformer: true,
 			DefaultTransform:            command.ForCache,
 		},
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		Metrics:                       metrics.None,
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection.Enabled,
 		LeaderElectionID:              o.LeaderElection.Name,

@@ -243,7 +243,7 @@ func (a *agents) run(ctx context.Context, name string) error {
 	o := agent.NewOptions()
 	o.Spoke.Kubeconfig, o.Spoke.Namespace = a.kubeconfig, name
 	o.ClusterName, o.ServerURL = name, "https://api."+name+".example.com:6443"
-	o.HealthAddress, o.MetricsAddress = "0", "0"
+	o.HealthAddress, o.Metrics.Address = "0", "0"
 	return o.Run(ctx)
 }
 

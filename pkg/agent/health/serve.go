@@ -16,11 +16,7 @@ import (
 )
 
 // Metrics answers with the metrics of the process.
-func Metrics() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", legacyregistry.Handler())
-	return mux
-}
+func Metrics() http.Handler { return legacyregistry.Handler() }
 
 // Serve answers at an address, plain HTTP, until stop is called; the address "0" is none.
 func Serve(ctx context.Context, what, address string, handler http.Handler) (stop func(), err error) {

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
@@ -30,15 +31,14 @@ const defaultNamespace = "openmcp-system"
 type options struct {
 	clusterprovider.Options
 
-	kubeconfig     string
-	verbosity      string
-	leaderElect    bool
-	healthAddress  string
-	metricsAddress string
-	metricsSecure  bool
-	dryRun         bool
-	workers        int
-	anyOIDCPrefix  bool
+	kubeconfig    string
+	verbosity     string
+	leaderElect   bool
+	healthAddress string
+	metrics       metrics.Options
+	dryRun        bool
+	workers       int
+	anyOIDCPrefix bool
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet) {
@@ -61,8 +61,8 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 func (o *options) addRunFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.leaderElect, "leader-elect", false, "Let one of several processes act, and the others stand by.")
 	fs.StringVar(&o.healthAddress, "health-probe-bind-address", "0", "Address that serves /healthz and /readyz, such as :8081. 0 serves none.")
-	fs.StringVar(&o.metricsAddress, "metrics-bind-address", "0", "Address that serves metrics, such as :8080. 0 serves none.")
-	fs.BoolVar(&o.metricsSecure, "metrics-secure", true, "Serve metrics by HTTPS.")
+	o.metrics = metrics.Options{Address: metrics.Off, Secure: true}
+	o.metrics.AddFlags(fs, "the hub")
 	fs.BoolVar(&o.anyOIDCPrefix, "insecure-oidc-prefixes", false, "Let clusters trust OIDC providers whose usernamePrefix or "+
 		"groupsPrefix is empty or does not end with one of "+trust.Separators+". A requester of such access can become any user or "+
 		"group that the cluster gives rights to.")
@@ -88,6 +88,7 @@ func (o *options) complete() error {
 	if o.workers < 0 {
 		errs = append(errs, fmt.Errorf("--concurrent-reconciles must not be below 0, not %d", o.workers))
 	}
+	errs = append(errs, o.metrics.Validate()...)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

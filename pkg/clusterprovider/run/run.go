@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
@@ -28,6 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/cluster"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	metrics "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 )
 
 const (
@@ -61,7 +61,7 @@ func (o *options) managerOptions() ctrl.Options {
 		// A cache lists and watches the Secrets of the whole hub.
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		HealthProbeBindAddress:        o.healthAddress,
-		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure},
+		Metrics:                       metrics.None,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              o.identity().Group(),
 		LeaderElectionNamespace:       o.Namespace,
@@ -98,6 +98,7 @@ func (o *options) setup(ctx context.Context, mgr ctrl.Manager, provider clusterp
 	given := access.New(own, provider, mgr.GetClient(), mgr.GetAPIReader(), recorder)
 	kept := cluster.New(own, provider, mgr.GetClient(), recorder, given)
 	return errors.Join(
+		metrics.Add(ctx, mgr, o.metrics),
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("caches", func(request *http.Request) error { return synced(request.Context(), mgr.GetCache()) }),
 		mgr.Add(&profiles{Identity: own, provider: provider, client: mgr.GetClient(), live: mgr.GetAPIReader(), events: recorder}),

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	metrics "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
@@ -103,7 +104,9 @@ func (o *Options) Rights() (rights []kit.Right) {
 	if operator := o.operator(&rest.Config{}); operator != nil {
 		rights = append(rights, operator.rights()...)
 	}
-	rights = append(rights, o.Metrics.rights()...)
+	for _, asked := range metrics.Asked(o.Metrics) {
+		rights = append(rights, kit.On(asked.GroupVersion(), asked.Resource, "create"))
+	}
 	if elects := o.LeaderElection; elects.Enabled {
 		leases := kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name)
 		for _, right := range []kit.Right{

@@ -38,7 +38,7 @@ func (o *Options) operator(config *rest.Config) *hubOperator {
 	if len(options.Controllers) == 0 {
 		return nil
 	}
-	options.HealthAddress, options.MetricsAddress = "0", "0" // this process has its own
+	options.HealthAddress, options.Metrics.Address = "0", "0" // this process has its own
 	elects := &options.LeaderElection
 	elects.LeaseDuration, elects.RenewDeadline, elects.RetryPeriod = o.LeaderElection.LeaseDuration, o.LeaderElection.RenewDeadline, o.LeaderElection.RetryPeriod
 	config = rest.CopyConfig(config)

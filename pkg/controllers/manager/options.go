@@ -23,6 +23,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 	"github.com/clusterhub/clusterhub/pkg/operator"
 )
 
@@ -69,7 +70,7 @@ type Options struct {
 
 	// HealthAddress is host:port of plain HTTP; "0" turns it off.
 	HealthAddress string
-	Metrics       MetricsOptions
+	Metrics       metrics.Options
 
 	FeatureGate featuregate.MutableVersionedFeatureGate
 	Logs        *logsapi.LoggingConfiguration
@@ -98,7 +99,7 @@ func NewOptions() *Options {
 		Access:         newAccessOptions(),
 		Operator:       operator.NewOptions(),
 		HealthAddress:  "127.0.0.1:8081",
-		Metrics:        MetricsOptions{Address: "127.0.0.1:8080"},
+		Metrics:        metrics.Options{Address: "127.0.0.1:8080"},
 		FeatureGate:    gate,
 		Logs:           logsapi.NewLoggingConfiguration(),
 	}
@@ -141,7 +142,7 @@ func (o *Options) runs(controllers string) bool {
 func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
 		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
-	o.Metrics.addFlags(fs)
+	o.Metrics.AddFlags(fs, "the hub's kube-apiserver")
 }
 
 // Validate returns every error of the flags at once.
@@ -167,7 +168,7 @@ func (o *Options) Validate() error {
 	if o.LeaderElection.Enabled {
 		errs = append(errs, o.LeaderElection.Validate()...)
 	}
-	errs = append(errs, o.Metrics.validate()...)
+	errs = append(errs, o.Metrics.Validate()...)
 	errs = append(errs, o.Registration.validate(o.FeatureGate.Enabled(ManagedClusterAutoApproval))...)
 	errs = append(errs, o.Access.validate()...)
 	if slices.ContainsFunc(ofOperator, o.runs) {

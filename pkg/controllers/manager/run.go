@@ -36,6 +36,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	metrics "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
@@ -86,7 +87,7 @@ func (o *Options) Run(ctx context.Context) error {
 			return explain("assembling the manager", err)
 		}
 	}
-	if err := errors.Join(mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
+	if err := errors.Join(metrics.Add(ctx, mgr, o.Metrics), mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("controllers", c.ready)); err != nil {
 		return explain("assembling the manager", err)
 	}
@@ -126,7 +127,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 			DefaultTransform:            manifestworkreplicaset.ForCache, // and for other kinds that of all programs
 			ByObject:                    ofClusters(),
 		},
-		Metrics:                       o.Metrics.options(),
+		Metrics:                       metrics.None,
 		HealthProbeBindAddress:        o.HealthAddress,
 		LeaderElection:                o.LeaderElection.Enabled,
 		LeaderElectionID:              o.LeaderElection.Name,

@@ -44,7 +44,7 @@ func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc, change ...func(
 		Groups: []string{"system:serviceaccounts", "system:serviceaccounts:clusterhub-operator", "system:authenticated"}}
 	limited.Wrap(wrap)
 	o := operator.NewOptions()
-	o.HealthAddress, o.MetricsAddress = "0", "0"
+	o.HealthAddress, o.Metrics.Address = "0", "0"
 	for _, change := range change {
 		change(o)
 	}

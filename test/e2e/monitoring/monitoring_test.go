@@ -46,9 +46,8 @@ func TestMonitoring_OfARealHub(t *testing.T) {
 		url, token string
 		want       int
 	}{
-		"no token": {"https://" + manager, "", http.StatusUnauthorized},
-		// controller-runtime answers so to what the hub's kube-apiserver does not know.
-		"no token of the hub":         {"https://" + manager, "abc", http.StatusInternalServerError},
+		"no token":                    {"https://" + manager, "", http.StatusUnauthorized},
+		"no token of the hub":         {"https://" + manager, "abc", http.StatusUnauthorized},
 		"a token without the right":   {"https://" + manager, stranger, http.StatusForbidden},
 		"another path with the right": {"https://" + manager + "/debug/pprof", reader, http.StatusNotFound},
 		"plain HTTP":                  {"http://" + manager, reader, http.StatusBadRequest},

@@ -1,0 +1,94 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"bytes"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	certutil "k8s.io/client-go/util/cert"
+	"k8s.io/klog/v2"
+)
+
+// The files of --metrics-cert-dir, as in secrets of the type kubernetes.io/tls.
+const certFile, keyFile = "tls.crt", "tls.key"
+
+// lookEvery is the least time between two looks at the files.
+const lookEvery = 10 * time.Second
+
+// ownRenewal is when a certificate of our own is made anew. It is valid for a year.
+const ownRenewal = 180 * 24 * time.Hour
+
+// certificate is the one that metrics are served with: that of a folder, which is followed, or one of our own.
+type certificate struct {
+	dir string
+	now func() time.Time
+
+	mu      sync.Mutex
+	looked  time.Time
+	content []byte
+	current *tls.Certificate
+}
+
+func newCertificate(dir string) (*certificate, error) {
+	c := &certificate{dir: dir, now: time.Now}
+	return c, c.look()
+}
+
+// get is for tls.Config. A pair that cannot be read, such as half of a new one, leaves the one before.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	every := lookEvery
+	if c.dir == "" {
+		every = ownRenewal
+	}
+	if c.now().Sub(c.looked) >= every {
+		if err := c.look(); err != nil {
+			klog.Background().Error(err, "Keeping the certificate of metrics")
+		}
+	}
+	return c.current, nil
+}
+
+func (c *certificate) look() error {
+	c.looked = c.now()
+	read := c.files
+	if c.dir == "" {
+		read = own
+	}
+	cert, key, err := read()
+	if err != nil {
+		return err
+	}
+	content := bytes.Join([][]byte{cert, key}, nil)
+	if bytes.Equal(content, c.content) {
+		return nil
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return fmt.Errorf("the certificate of metrics: %w", err)
+	}
+	c.current, c.content = &pair, content
+	return nil
+}
+
+func (c *certificate) files() (cert, key []byte, err error) {
+	if cert, err = os.ReadFile(filepath.Join(c.dir, certFile)); err != nil {
+		return nil, nil, err
+	}
+	key, err = os.ReadFile(filepath.Join(c.dir, keyFile))
+	return cert, key, err
+}
+
+// own makes a certificate that hides what is sent, and that nothing trusts.
+func own() (cert, key []byte, err error) {
+	return certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil, "")
+}

@@ -1,0 +1,198 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// maxToken bounds the length of a token: those of service accounts have about 1,000 bytes.
+	maxToken = 16 << 10
+	// allowedFor and refusedFor are how long an answer of the API server counts, failedFor how long none is asked for again.
+	allowedFor, refusedFor, failedFor = time.Minute, 10 * time.Second, time.Second
+	// knownFor is how long a token that was let in once is asked about before those that never were.
+	knownFor = 2 * time.Hour
+	// most bounds each cache.
+	most = 256
+	// askTimeout bounds the questions about one token.
+	askTimeout = 10 * time.Second
+	// newTokens and newBurst bound how many tokens the API server is asked about that were never let in: per second, and at once. Each costs two
+	// requests at most.
+	newTokens, newBurst = 2, 20
+	// asking and reading bound how many questions, and how many answers with metrics, are under way.
+	asking, reading = 4, 8
+)
+
+// verdict is what is answered to a token.
+type verdict int
+
+const (
+	failed verdict = iota // the API server was not asked, or did not answer
+	unknown
+	forbidden
+	allowed
+)
+
+// answers are constant: whoever asks learns nothing of the API server, of users or of limits by them.
+var answers = map[verdict]struct {
+	code int
+	text string
+}{
+	failed: {http.StatusInternalServerError, "Internal Server Error"}, unknown: {http.StatusUnauthorized, "Unauthorized"}, forbidden: {http.StatusForbidden, "Forbidden"},
+}
+
+// guard lets in who may read metrics.
+type guard struct {
+	// ask asks the API server.
+	ask func(ctx context.Context, token string) (verdict, error)
+	// key makes keys of the caches useless to whoever sees them.
+	key [sha256.Size]byte
+	// kept are answers from before. Strangers do not fill it, as few are asked about.
+	kept *cache.LRUExpireCache
+	// known are the tokens that were let in lately: however many other ones come, these are asked about.
+	known   *cache.LRUExpireCache
+	fresh   *rate.Limiter
+	flights singleflight.Group
+	// knownSlots and freshSlots bound how many questions are under way.
+	knownSlots, freshSlots chan struct{}
+}
+
+func newGuard(ask func(ctx context.Context, token string) (verdict, error), clock cache.Clock) *guard {
+	g := &guard{
+		ask: ask, kept: cache.NewLRUExpireCacheWithClock(most, clock), known: cache.NewLRUExpireCacheWithClock(most, clock),
+		fresh: rate.NewLimiter(newTokens, newBurst), knownSlots: make(chan struct{}, asking), freshSlots: make(chan struct{}, asking),
+	}
+	_, _ = rand.Read(g.key[:]) // which never fails
+	return g
+}
+
+// around answers with what next does to who may read it.
+func (g *guard) around(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given, ok := bearer(r)
+		v := unknown
+		if ok {
+			v = g.of(r.Context(), given)
+		}
+		if v != allowed {
+			if v == unknown {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+			}
+			http.Error(w, answers[v].text, answers[v].code)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// bearer is the token of a request.
+func bearer(r *http.Request) (token string, ok bool) {
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return "", false
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	token = strings.TrimSpace(token)
+	return token, strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= maxToken && !strings.ContainsAny(token, " \t")
+}
+
+// of is the verdict on a token: one from before, or that of the API server. Requests with one token share a question.
+func (g *guard) of(ctx context.Context, token string) verdict {
+	sum := hmac.New(sha256.New, g.key[:])
+	sum.Write([]byte(token))
+	key := string(sum.Sum(nil))
+	if v, ok := g.cached(key); ok {
+		return v
+	}
+	v, _, _ := g.flights.Do(key, func() (any, error) {
+		if v, ok := g.cached(key); ok { // by a question that has just ended
+			return v, nil
+		}
+		// It is for all who wait, so it does not end with the one who came first.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+		defer cancel()
+		return g.asked(ctx, key, token), nil
+	})
+	return v.(verdict)
+}
+
+func (g *guard) cached(key string) (verdict, bool) {
+	if v, ok := g.kept.Get(key); ok {
+		return v.(verdict), true
+	}
+	return failed, false
+}
+
+// asked asks the API server, within the limits, and keeps the answer.
+func (g *guard) asked(ctx context.Context, key, token string) verdict {
+	slots := g.knownSlots
+	if _, ok := g.known.Get(key); !ok {
+		slots = g.freshSlots
+		if !g.fresh.Allow() {
+			klog.FromContext(ctx).V(2).Info("Not asking who reads metrics", "reason", "too many new tokens")
+			return failed // not kept: a cache for it would be one more that a stranger fills
+		}
+	}
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+	case <-ctx.Done():
+		return failed
+	}
+	v, err := g.ask(ctx, token)
+	switch {
+	case err != nil:
+		klog.FromContext(ctx).Error(err, "Asking who reads metrics, and whether they may")
+		v = failed
+		g.kept.Add(key, v, failedFor)
+	case v == allowed:
+		g.kept.Add(key, v, allowedFor)
+		g.known.Add(key, struct{}{}, knownFor)
+	default:
+		g.known.Remove(key)
+		g.kept.Add(key, v, refusedFor)
+	}
+	return v
+}
+
+// exact answers to GET of the path of metrics, as it is written: nothing is cleaned up, and nothing is led elsewhere.
+func exact(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != Path || r.URL.RawPath != "":
+			http.NotFound(w, r)
+		case r.Method != http.MethodGet:
+			w.Header().Set("Allow", http.MethodGet)
+			http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// few lets a few in at once: metrics take memory while they are written.
+func few(next http.Handler) http.Handler {
+	slots := make(chan struct{}, reading)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			next.ServeHTTP(w, r)
+		default:
+			http.Error(w, "Too Many Requests", http.StatusTooManyRequests)
+		}
+	})
+}

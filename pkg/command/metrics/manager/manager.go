@@ -1,0 +1,55 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager serves the metrics of programs that are made with controller-runtime.
+package manager
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlmanager "sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/clusterhub/clusterhub/pkg/command/metrics"
+)
+
+// None has controller-runtime serve no metrics itself: its own authentication is what is avoided.
+var None = metricsserver.Options{BindAddress: metrics.Off}
+
+// Add serves the metrics of the process as long as the manager runs, whether it leads or not, and before it knows anything. Readers have tokens of
+// the manager's API server.
+func Add(ctx context.Context, mgr ctrl.Manager, o metrics.Options) error {
+	server := metrics.New(o, promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	if o.Asks() {
+		if err := server.Use(mgr.GetConfig()); err != nil {
+			return err
+		}
+	}
+	listener, err := server.Listen(ctx)
+	if err != nil {
+		return fmt.Errorf("listening on --metrics-bind-address: %w", err)
+	}
+	if listener == nil {
+		return nil
+	}
+	soon := time.Second
+	return mgr.Add(&ctrlmanager.Server{Name: "metrics", Server: server.HTTP(), Listener: listener, ShutdownTimeout: &soon})
+}
+
+// Asked are the resources that it takes the right to create.
+func Asked(o metrics.Options) []schema.GroupVersionResource {
+	if !o.Asks() {
+		return nil
+	}
+	return []schema.GroupVersionResource{
+		authenticationv1.SchemeGroupVersion.WithResource("tokenreviews"), authorizationv1.SchemeGroupVersion.WithResource("subjectaccessreviews"),
+	}
+}

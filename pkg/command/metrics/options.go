@@ -1,0 +1,75 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics serves the metrics of our programs: on loopback by plain HTTP, or by HTTPS to those whom the API server of the program lets read
+// them. It has no part of k8s.io/apiserver in it, whose authentication would add 30 MB to a program.
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+)
+
+// Path is where metrics are, and what a reader needs the right to get.
+const Path = "/metrics"
+
+// Off is the address of a program that serves no metrics.
+const Off = "0"
+
+// Options say how metrics are served.
+type Options struct {
+	// Address is host:port; "0" is none, and so is "".
+	Address string
+	// Secure asks for credentials, by HTTPS. Without it the address has to be on loopback.
+	Secure bool
+	// CertDir has the files tls.crt and tls.key, which are followed when they change. Without it the program makes a certificate that nothing trusts.
+	CertDir string
+}
+
+// AddFlags adds the flags. cluster is whose tokens readers have, such as "the hub's kube-apiserver".
+func (o *Options) AddFlags(fs *pflag.FlagSet, cluster string) {
+	fs.StringVar(&o.Address, "metrics-bind-address", o.Address,
+		"Address of /metrics. Port 0 is any free port, the address 0 is none. Without --metrics-secure it is plain HTTP without authentication, "+
+			"and has to be on loopback.")
+	fs.BoolVar(&o.Secure, "metrics-secure", o.Secure,
+		"Serve /metrics by HTTPS, to those who present a token of "+cluster+" and may get the non-resource URL /metrics.")
+	fs.StringVar(&o.CertDir, "metrics-cert-dir", o.CertDir,
+		"With --metrics-secure: folder with the files tls.crt and tls.key, such as a mounted secret. They are followed when they change. Without it a "+
+			"certificate is made that clients cannot verify.")
+}
+
+// Validate returns every error of the flags.
+func (o *Options) Validate() (errs []error) {
+	if o.CertDir != "" && !o.Secure {
+		errs = append(errs, errors.New("--metrics-cert-dir needs --metrics-secure: plain HTTP has no certificate"))
+	}
+	if o.CertDir != "" {
+		for _, name := range []string{certFile, keyFile} {
+			if _, err := os.Stat(filepath.Join(o.CertDir, name)); err != nil {
+				errs = append(errs, fmt.Errorf("--metrics-cert-dir: %w", err))
+			}
+		}
+	}
+	if !o.serves() {
+		return errs
+	}
+	host, _, err := net.SplitHostPort(o.Address)
+	switch ip := net.ParseIP(host); {
+	case err != nil:
+		errs = append(errs, fmt.Errorf("--metrics-bind-address must be host:port, or 0, not %q: %w", o.Address, err))
+	case !o.Secure && host != "localhost" && (ip == nil || !ip.IsLoopback()):
+		errs = append(errs, fmt.Errorf("--metrics-bind-address is %s, which others can reach, and metrics without --metrics-secure ask for no "+
+			"credentials: set --metrics-secure, or an address on loopback", o.Address))
+	}
+	return errs
+}
+
+// Asks says whether the API server is asked who a reader is: it takes the rights to create tokenreviews and subjectaccessreviews.
+func (o *Options) Asks() bool { return o.Secure && o.serves() }
+
+func (o *Options) serves() bool { return o.Address != "" && o.Address != Off }

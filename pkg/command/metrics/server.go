@@ -1,0 +1,120 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// errNotYet says that it is not known yet how the API server is reached.
+var errNotYet = errors.New("it is not known yet how the API server is reached")
+
+// Server serves metrics.
+type Server struct {
+	options Options
+	handler http.Handler
+	reviews atomic.Pointer[reviews]
+}
+
+// New returns a server of what handler answers with.
+func New(options Options, handler http.Handler) *Server {
+	s := &Server{options: options}
+	handler = few(handler)
+	if options.Secure {
+		handler = newGuard(s.ask, clock.RealClock{}).around(handler)
+	}
+	s.handler = exact(handler)
+	return s
+}
+
+// Use says how the API server is reached whose tokens readers have. It may say so again.
+func (s *Server) Use(config *rest.Config) error {
+	r, err := newReviews(config)
+	if err == nil {
+		s.reviews.Store(r)
+	}
+	return err
+}
+
+func (s *Server) ask(ctx context.Context, token string) (verdict, error) {
+	r := s.reviews.Load()
+	if r == nil {
+		return failed, errNotYet
+	}
+	return r.ask(ctx, token)
+}
+
+// Listen takes the address, if there is one, so that a program whose address is taken says so when it starts. It is HTTP/1.1 alone: readers are few.
+func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
+	if !s.options.serves() {
+		return nil, nil
+	}
+	var config *tls.Config
+	if s.options.Secure {
+		c, err := newCertificate(s.options.CertDir)
+		if err != nil {
+			return nil, err
+		}
+		config = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: c.get}
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.Address)
+	if err != nil {
+		return nil, err
+	}
+	if config != nil {
+		listener = tls.NewListener(listener, config)
+	}
+	klog.FromContext(ctx).Info("Listening", "for", "metrics", "address", listener.Addr().String(), "secure", s.options.Secure)
+	return listener, nil
+}
+
+// HTTP is the server for what Listen returns.
+func (s *Server) HTTP() *http.Server {
+	return &http.Server{
+		Handler: s.handler, DisableGeneralOptionsHandler: true,
+		// Whoever reaches the port can open connections: none stays for long, or with much.
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: maxToken + 8<<10,
+		// Handshakes of strangers fail, and are no news.
+		ErrorLog: log.New(quiet{}, "", 0),
+	}
+}
+
+// Serve serves in the background, until stop is called; the address "0" is none.
+func (s *Server) Serve(ctx context.Context) (stop func(), err error) {
+	listener, err := s.Listen(ctx)
+	if err != nil || listener == nil {
+		return func() {}, err
+	}
+	server, ended := s.HTTP(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			klog.FromContext(ctx).Error(err, "Not listening any more", "for", "metrics")
+		}
+	}()
+	return func() {
+		_ = server.Close()
+		<-ended
+	}, nil
+}
+
+// quiet logs what http.Server has to say, for those who look for it.
+type quiet struct{}
+
+func (quiet) Write(line []byte) (int, error) {
+	klog.Background().V(4).Info("The server of metrics", "says", string(line))
+	return len(line), nil
+}
