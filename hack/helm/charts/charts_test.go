@@ -49,19 +49,24 @@ func objects(t *testing.T, chart, namespace string, values map[string]any) (all 
 			}
 			continue
 		}
-		for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
-			o := &unstructured.Unstructured{}
-			if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				t.Fatalf("%s: %v\n%s", name, err, text)
-			}
-			if len(o.Object) > 0 {
-				all = append(all, o)
-			}
-		}
+		all = append(all, decoded(t, text)...)
 	}
 	return all
+}
+
+func decoded(t *testing.T, text string) (all []*unstructured.Unstructured) {
+	t.Helper()
+	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		o := &unstructured.Unstructured{}
+		if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		if len(o.Object) > 0 {
+			all = append(all, o)
+		}
+	}
 }
 
 func without(o *unstructured.Unstructured, annotation string) {
@@ -139,6 +144,28 @@ func TestHub_IsWhatKustomizeBuilds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			equal(t, objects(t, Hub, HubNamespace, way.values), must(way.hub.Objects())(t), HubNamespace)
 		})
+	}
+}
+
+// TestHub_MonitoringIsThatOfTheFolder: what the chart adds is what is applied from artifacts/monitoring.
+func TestHub_MonitoringIsThatOfTheFolder(t *testing.T) {
+	manifests := must(deploy.Hub{}.Objects())(t)
+	for _, name := range []string{"monitors.yaml", "rules.yaml"} {
+		manifests = append(manifests, decoded(t, string(must(os.ReadFile(filepath.Join(root, "artifacts", "monitoring", name)))(t)))...)
+	}
+	metrics := map[string]any{}
+	for _, name := range []string{"serviceMonitor", "podMonitor", "prometheusRule"} {
+		metrics[name] = on("enabled")
+	}
+	equal(t, objects(t, Hub, HubNamespace, map[string]any{"metrics": metrics}), manifests, HubNamespace)
+
+	dashboard := must(os.ReadFile(filepath.Join(root, "artifacts", "monitoring", "dashboard.json")))(t)
+	for _, o := range objects(t, Hub, HubNamespace, map[string]any{"metrics": map[string]any{"dashboard": on("enabled")}}) {
+		if o.GetKind() == "ConfigMap" {
+			if text, _, _ := unstructured.NestedString(o.Object, "data", "clusterhub.json"); strings.TrimSpace(text) != strings.TrimSpace(string(dashboard)) {
+				t.Errorf("the ConfigMap %s is not the dashboard: %.200s", o.GetName(), text)
+			}
+		}
 	}
 }
 
@@ -307,7 +334,7 @@ func ways(t *testing.T, chart string) map[string]map[string]any {
 // TestGenerated: what is written in artifacts/deploy and docs is what the charts say now. `make verify` says so, too.
 func TestGenerated(t *testing.T) {
 	copied := t.TempDir()
-	for _, dir := range []string{"artifacts/charts", "artifacts/deploy"} {
+	for _, dir := range []string{"artifacts/charts", "artifacts/deploy", "artifacts/monitoring"} {
 		if err := os.CopyFS(filepath.Join(copied, dir), os.DirFS(filepath.Join(root, dir))); err != nil {
 			t.Fatal(err)
 		}

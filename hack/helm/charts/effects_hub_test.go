@@ -13,7 +13,12 @@ func hubEffects() map[string]effect {
 		manager  = "Deployment hub-controller-manager spec.template.spec.containers[hub-controller-manager].args: "
 		approver = "Deployment hub-certificate-approver spec.template.spec.containers[hub-certificate-approver].args: "
 		server   = "Deployment hub-apiserver spec.template.spec.containers[hub-apiserver]."
+		issuer   = `tls: {certManager: {enabled: true, issuerRef: {name: mine}}}`
+		monitors = `metrics: {serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}`
 	)
+	tls := []string{"+ " + server + "args: --tls-cert-file=/etc/hub-apiserver/tls/tls.crt", "+ " + server + "args: --tls-private-key-file=/etc/hub-apiserver/tls/tls.key",
+		"+ " + server + "volumeMounts[tls].*", "+ Deployment hub-apiserver spec.template.spec.volumes[tls].name: tls"}
+	reader := []string{"+ ServiceAccount clusterhub-metrics-reader", "+ Secret clusterhub-metrics-reader", "+ ClusterRoleBinding clusterhub:metrics-reader"}
 	all := map[string]effect{
 		"commonLabels":     {`{a: b}`, []string{"+ * metadata.labels.a: b"}, ""},
 		"imagePullSecrets": {`[{name: mine}]`, []string{"+ Deployment * spec.template.spec.imagePullSecrets[mine].name: mine"}, ""},
@@ -27,6 +32,28 @@ func hubEffects() map[string]effect {
 		"flowControl.create":   {`false`, []string{"- FlowSchema *", "- PriorityLevelConfiguration *"}, ""},
 		"apiServices.create":   {`false`, []string{"- APIService *"}, ""},
 		"apiServices.except":   {`[v1.work.open-cluster-management.io]`, []string{"- APIService v1.work.open-cluster-management.io"}, ""},
+
+		"apiServices.annotations": {`{a: b}`, []string{"+ APIService * metadata.annotations.a: b"}, ""},
+
+		"tls.existingSecret": {`mine`, append([]string{"+ Deployment hub-apiserver spec.template.spec.volumes[tls].secret.secretName: mine"}, tls...), ""},
+		"tls.caBundle":       {`Y2E=`, []string{"+ APIService * spec.caBundle: Y2E="}, `tls: {existingSecret: mine}`},
+		"tls.certManager.enabled": {`true`, append([]string{"+ Deployment hub-apiserver spec.template.spec.volumes[tls].secret.secretName: hub-apiserver-tls",
+			"+ Issuer hub-apiserver-self-signed", "+ Certificate hub-apiserver-ca", "+ Issuer hub-apiserver", "+ Certificate hub-apiserver",
+			"+ APIService * metadata.annotations.cert-manager.io/inject-ca-from: clusterhub-system/hub-apiserver"}, tls...), ""},
+		"tls.certManager.issuerRef.name": {`other`, []string{"- Issuer hub-apiserver-self-signed", "- Certificate hub-apiserver-ca", "- Issuer hub-apiserver",
+			"- Certificate hub-apiserver spec.issuerRef.name: hub-apiserver", "+ Certificate hub-apiserver spec.issuerRef.name: other"}, `tls: {certManager: {enabled: true}}`},
+		"tls.certManager.issuerRef.kind": {`ClusterIssuer`, []string{"- Certificate * spec.issuerRef.kind: Issuer", "+ Certificate * spec.issuerRef.kind: ClusterIssuer"}, issuer},
+		"tls.certManager.issuerRef.group": {`example.com`, []string{
+			"- Certificate * spec.issuerRef.group: cert-manager.io", "+ Certificate * spec.issuerRef.group: example.com"}, issuer},
+
+		"metrics.serviceMonitor.enabled": {`true`, append([]string{"+ ServiceMonitor hub-apiserver"}, reader...), ""},
+		"metrics.serviceMonitor.labels":  {`{a: b}`, []string{"+ ServiceMonitor * metadata.labels.a: b"}, monitors},
+		"metrics.podMonitor.enabled":     {`true`, append([]string{"+ PodMonitor hub-controller-manager"}, reader...), ""},
+		"metrics.podMonitor.labels":      {`{a: b}`, []string{"+ PodMonitor * metadata.labels.a: b"}, monitors},
+		"metrics.prometheusRule.enabled": {`true`, []string{"+ PrometheusRule clusterhub"}, ""},
+		"metrics.prometheusRule.labels":  {`{a: b}`, []string{"+ PrometheusRule * metadata.labels.a: b"}, `metrics: {prometheusRule: {enabled: true}}`},
+		"metrics.dashboard.enabled":      {`true`, []string{"+ ConfigMap clusterhub-dashboard"}, ""},
+		"metrics.dashboard.labels":       {`{a: b}`, []string{"+ ConfigMap * metadata.labels.a: b"}, `metrics: {dashboard: {enabled: true}}`},
 
 		"etcd.mode": {`embedded`, []string{
 			"- " + server + "args: --etcd-*", "+ " + server + "args: --data-dir=*", "+ " + server + "args: --embedded-etcd-*",

@@ -175,7 +175,7 @@ func matches(pattern, text string) bool {
 	return regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$").MatchString(text)
 }
 
-// leavesOf are the paths of a chart's values, as they are in the schema: resources may have anything.
+// leavesOf are the paths of a chart's values, as they are in the schema.
 func leavesOf(t *testing.T, chart string) (paths []string) {
 	t.Helper()
 	values := map[string]any{}
@@ -185,7 +185,7 @@ func leavesOf(t *testing.T, chart string) (paths []string) {
 	var walk func(path string, value any)
 	walk = func(path string, value any) {
 		block, ok := value.(map[string]any)
-		if !ok || len(block) == 0 || strings.HasSuffix(path, "resources") {
+		if !ok || len(block) == 0 || open(path[strings.LastIndex(path, ".")+1:]) {
 			paths = append(paths, path)
 			return
 		}

@@ -49,6 +49,10 @@ func Generate(root string) error {
 	if err := write(docs, []byte(page)); err != nil {
 		return err
 	}
+	// Before the charts are rendered.
+	if err := copyFiles(root); err != nil {
+		return err
+	}
 	files, err := Deploy(root)
 	if err != nil {
 		return err
@@ -56,6 +60,26 @@ func Generate(root string) error {
 	for path, text := range files {
 		if err := write(filepath.Join(root, "artifacts", "deploy", path), []byte(text)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// copied are files in artifacts that charts have a copy of: Helm reads none from outside of a chart.
+var copied = map[string][]string{
+	Hub: {"monitoring/dashboard.json", "monitoring/monitors.yaml", "monitoring/rules.yaml"},
+}
+
+func copyFiles(root string) error {
+	for chart, paths := range copied {
+		for _, path := range paths {
+			data, err := os.ReadFile(filepath.Join(root, "artifacts", path))
+			if err != nil {
+				return err
+			}
+			if err := write(filepath.Join(Dir(root, chart), "files", path), data); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -72,9 +72,7 @@ func (v *values) property(comment string, value *yaml.Node, path []string) (obje
 	if err != nil {
 		return nil, err
 	}
-	// What Kubernetes has a schema for, and defaults here, may be anything.
-	open := path[len(path)-1] == "resources"
-	if value.Kind == yaml.MappingNode && len(value.Content) > 0 && !open {
+	if value.Kind == yaml.MappingNode && len(value.Content) > 0 && !open(path[len(path)-1]) {
 		property, err := v.mapping(value, path)
 		if err == nil && description != "" {
 			property["description"] = description
@@ -115,6 +113,9 @@ func (v *values) property(comment string, value *yaml.Node, path []string) (obje
 	}
 	return property, nil
 }
+
+// open are values that are blocks of their own although they have defaults.
+func open(key string) bool { return key == "resources" || key == "labels" }
 
 func kindOf(value *yaml.Node) string {
 	switch {

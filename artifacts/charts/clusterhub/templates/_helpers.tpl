@@ -151,6 +151,36 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- end -}}
 
+{{- /* The Secret with a serving certificate that hub-apiserver does not make itself. */ -}}
+{{- define "clusterhub.tlsSecret" -}}
+{{- if .Values.tls.certManager.enabled }}hub-apiserver-tls{{ else }}{{ .Values.tls.existingSecret }}{{ end }}
+{{- end -}}
+
+{{- /* cert-manager writes the caBundle, for which it wants to be asked. */ -}}
+{{- define "clusterhub.apiServiceAnnotations" -}}
+{{- $annotations := deepCopy .Values.apiServices.annotations }}
+{{- if .Values.tls.certManager.enabled }}
+{{- $_ := set $annotations "cert-manager.io/inject-ca-from" (printf "%s/hub-apiserver" .Release.Namespace) }}
+{{- end }}
+{{- include "clusterhub.annotations" $annotations }}
+{{- end -}}
+
+{{- /* hub-apiserver writes the caBundle, unless it is given a certificate. */ -}}
+{{- define "clusterhub.caBundle" -}}
+{{- with .Values.tls.caBundle }}
+  caBundle: {{ . }}
+{{- end }}
+{{- end -}}
+
+{{- /* An object of one of the files, with the labels of all and those of its values: a dict of root, object, labels. */ -}}
+{{- define "clusterhub.labelled" -}}
+{{- $metadata := .object.metadata }}
+{{- with merge (dict) (.labels | default dict) .root.Values.commonLabels (get $metadata "labels" | default dict) }}
+{{- $_ := set $metadata "labels" . }}
+{{- end }}
+{{- toYaml .object }}
+{{- end -}}
+
 {{- /* What the schema cannot say, because it is about several values. */ -}}
 {{- define "clusterhub.check" -}}
 {{- if eq .Values.etcd.mode "embedded" }}
@@ -159,6 +189,12 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- else if not .Values.etcd.external.endpoints }}
 {{- fail "etcd.external.endpoints: with etcd.mode=external, say where the members of the etcd are, such as https://etcd.etcd.svc:2379." }}
+{{- end }}
+{{- if and .Values.tls.existingSecret .Values.tls.certManager.enabled }}
+{{- fail "tls.existingSecret: with tls.certManager.enabled, cert-manager makes the Secret. Set one of them." }}
+{{- end }}
+{{- if and .Values.tls.caBundle (not .Values.tls.existingSecret) }}
+{{- fail "tls.caBundle: it is the CA of tls.existingSecret. Without that, another writes the CA into the APIServices. Leave it out, or set both." }}
 {{- end }}
 {{- if and .Values.registration.upstreamAgents (not .Values.registration.bootstrap) }}
 {{- fail "registration.upstreamAgents: the rights are for bootstrap tokens. Set registration.bootstrap=true as well." }}
