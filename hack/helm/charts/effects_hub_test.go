@@ -94,6 +94,7 @@ func hubEffects() map[string]effect {
 		"clusterProvider.enabled":         {`true`, []string{"+ * *cluster-provider*", "+ Namespace openmcp-system", "+ ValidatingAdmissionPolicy* provider-*.clusterhub.dev"}, ""},
 		"clusterProvider.namespace":       {`mine`, []string{"- *openmcp-system*", "+ *mine*"}, provider},
 	}
+	maps.Copy(all, uiEffects())
 	for key, name := range map[string]string{
 		"hubApiserver": "hub-apiserver", "hubControllerManager": "hub-controller-manager", "hubCertificateApprover": "hub-certificate-approver",
 	} {
