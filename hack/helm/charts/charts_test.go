@@ -212,12 +212,20 @@ func TestProvider_IsWhatKustomizeBuilds(t *testing.T) {
 	equal(t, objects(t, Hub, HubNamespace, values), manifests, HubNamespace)
 }
 
+func TestOperator_IsWhatKustomizeBuilds(t *testing.T) {
+	values := map[string]any{"hubOperator": on("enabled")}
+	manifests := append(must(deploy.Hub{}.Objects())(t), must(deploy.Operator{}.Objects())(t)...)
+	equal(t, objects(t, Hub, HubNamespace, values), manifests, HubNamespace)
+}
+
 // Names are written out wherever they stand: in references, flags, flow schemas and policies.
 func TestHub_OfOtherNames(t *testing.T) {
-	names := map[string]string{HubNamespace: "other", "openmcp-system": "elsewhere"}
-	values := map[string]any{"clusterProvider": map[string]any{"enabled": true, "namespace": "elsewhere"}}
+	names := map[string]string{HubNamespace: "other", "openmcp-system": "elsewhere", "clusterhub-operator": "operators"}
+	values := map[string]any{"clusterProvider": map[string]any{"enabled": true, "namespace": "elsewhere"}, "hubOperator": map[string]any{"enabled": true, "namespace": "operators"}}
+	operator := deploy.Operator{Changes: deploy.Changes{Names: map[string]string{"clusterhub-operator": "operators"}}}
 	provider := deploy.ClusterProvider{Changes: deploy.Changes{Names: map[string]string{"openmcp-system": "elsewhere"}}}
 	manifests := append(must(deploy.Hub{Changes: deploy.Changes{Names: map[string]string{HubNamespace: "other"}}}.Objects())(t), must(provider.Objects())(t)...)
+	manifests = append(manifests, must(operator.Objects())(t)...)
 	all := objects(t, Hub, "other", values)
 	equal(t, all, manifests, "other")
 	for _, o := range all {
@@ -233,19 +241,22 @@ func TestHub_OfOtherNames(t *testing.T) {
 // With other names of ServiceAccounts, each right, flow and policy about one is about the other.
 func TestHub_OfOtherServiceAccounts(t *testing.T) {
 	names := map[string]string{"hubApiserver": "hub-apiserver", "hubControllerManager": "hub-controller-manager", "hubCertificateApprover": "hub-certificate-approver",
-		"clusterProvider": "cluster-provider-kubeconfig"}
+		"clusterProvider": "cluster-provider-kubeconfig", "hubOperator": "hub-operator"}
 	values := map[string]any{}
 	for component := range names {
 		values[component] = map[string]any{"serviceAccount": map[string]any{"name": strings.ToLower(component) + "-x"}}
 	}
-	values["clusterProvider"].(map[string]any)["enabled"] = true
+	optional := map[string]any{"clusterProvider": on("enabled"), "hubOperator": on("enabled")}
+	for component := range optional {
+		values[component].(map[string]any)["enabled"] = true
+	}
 	// The same objects, with each name replaced where it is that of a ServiceAccount.
-	text := string(must(json.Marshal(byName(t, objects(t, Hub, HubNamespace, map[string]any{"clusterProvider": on("enabled")}), "")))(t))
+	text := string(must(json.Marshal(byName(t, objects(t, Hub, HubNamespace, optional), "")))(t))
 	for component, name := range names {
 		account := strings.ToLower(component) + "-x"
 		for _, around := range []string{
 			`"kind":"ServiceAccount","name":"%s"`, `"serviceAccountName":"%s"`, `"serviceAccount":{"name":"%s"`, HubNamespace + `:%s'`, `openmcp-system:%s'`,
-			`"kind":"ServiceAccount","metadata":{"name":"%s"`, `"ServiceAccount ` + HubNamespace + `/%s"`, `"ServiceAccount openmcp-system/%s"`,
+			`"kind":"ServiceAccount","metadata":{"name":"%s"`, `"ServiceAccount ` + HubNamespace + `/%s"`, `"ServiceAccount openmcp-system/%s"`, `"ServiceAccount clusterhub-operator/%s"`,
 		} {
 			text = strings.ReplaceAll(text, fmt.Sprintf(around, name), fmt.Sprintf(around, account))
 		}

@@ -3,7 +3,10 @@
 
 package charts
 
-import "maps"
+import (
+	"maps"
+	"strings"
+)
 
 // hubEffects are what the values of the chart clusterhub do.
 func hubEffects() map[string]effect {
@@ -13,6 +16,8 @@ func hubEffects() map[string]effect {
 		manager  = "Deployment hub-controller-manager spec.template.spec.containers[hub-controller-manager].args: "
 		approver = "Deployment hub-certificate-approver spec.template.spec.containers[hub-certificate-approver].args: "
 		server   = "Deployment hub-apiserver spec.template.spec.containers[hub-apiserver]."
+		operator = `hubOperator: {enabled: true}`
+		agent    = "Deployment clusterhub-operator/hub-operator spec.template.spec.containers[hub-operator].args: --agent-image="
 		issuer   = `tls: {certManager: {enabled: true, issuerRef: {name: mine}}}`
 		monitors = `metrics: {serviceMonitor: {enabled: true}, podMonitor: {enabled: true}}`
 	)
@@ -86,13 +91,21 @@ func hubEffects() map[string]effect {
 		"registration.perClusterRoles": {`true`, []string{"+ " + manager + "--agent-roles=per-cluster", "+ ClusterRole *per-cluster*", "+ ClusterRoleBinding *per-cluster*"}, ""},
 		"registration.leftoverTTL":     {`720h`, []string{"+ " + manager + "--leftover-ttl=720h", "+ ClusterRole *leftovers*", "+ ClusterRoleBinding *leftovers*"}, ""},
 
-		"hubApiserver.replicas":           {`5`, []string{"- Deployment hub-apiserver spec.replicas: 3", "+ Deployment hub-apiserver spec.replicas: 5"}, external},
-		"hubControllerManager.replicas":   {`null`, []string{"- Deployment hub-controller-manager spec.replicas: 2"}, ""},
-		"hubCertificateApprover.replicas": {`5`, []string{"- Deployment hub-certificate-approver spec.replicas: 2", "+ Deployment hub-certificate-approver spec.replicas: 5"}, ""},
-		"clusterProvider.replicas":        {`0`, []string{"- Deployment *cluster-provider-kubeconfig spec.replicas: 2", "+ Deployment *cluster-provider-kubeconfig spec.replicas: 0"}, provider},
-		"hubCertificateApprover.enabled":  {`false`, []string{"- * hub-certificate-approver", "- * *hub-certificate-approver*"}, ""},
-		"clusterProvider.enabled":         {`true`, []string{"+ * *cluster-provider*", "+ Namespace openmcp-system", "+ ValidatingAdmissionPolicy* provider-*.clusterhub.dev"}, ""},
-		"clusterProvider.namespace":       {`mine`, []string{"- *openmcp-system*", "+ *mine*"}, provider},
+		"hubApiserver.replicas":             {`5`, []string{"- Deployment hub-apiserver spec.replicas: 3", "+ Deployment hub-apiserver spec.replicas: 5"}, external},
+		"hubControllerManager.replicas":     {`null`, []string{"- Deployment hub-controller-manager spec.replicas: 2"}, ""},
+		"hubCertificateApprover.replicas":   {`5`, []string{"- Deployment hub-certificate-approver spec.replicas: 2", "+ Deployment hub-certificate-approver spec.replicas: 5"}, ""},
+		"clusterProvider.replicas":          {`0`, []string{"- Deployment *cluster-provider-kubeconfig spec.replicas: 2", "+ Deployment *cluster-provider-kubeconfig spec.replicas: 0"}, provider},
+		"hubCertificateApprover.enabled":    {`false`, []string{"- * hub-certificate-approver", "- * *hub-certificate-approver*"}, ""},
+		"hubOperator.enabled":               {`true`, []string{"+ * *hub-operator*", "+ Namespace clusterhub-operator", "+ CustomResourceDefinition *.operator.open-cluster-management.io"}, ""},
+		"hubOperator.namespace":             {`mine`, []string{"- *clusterhub-operator*", "+ *mine*"}, operator},
+		"hubOperator.replicas":              {`5`, []string{"- Deployment *hub-operator spec.replicas: 2", "+ Deployment *hub-operator spec.replicas: 5"}, operator},
+		"hubOperator.agentImage.registry":   {`r.example.com`, []string{"- " + agent + "clusterhub/hub-agent:v0.0.0", "+ " + agent + "r.example.com/clusterhub/hub-agent:v0.0.0"}, operator},
+		"hubOperator.agentImage.repository": {`other`, []string{"- " + agent + "clusterhub/hub-agent:v0.0.0", "+ " + agent + "other:v0.0.0"}, operator},
+		"hubOperator.agentImage.tag":        {`v9`, []string{"- " + agent + "clusterhub/hub-agent:v0.0.0", "+ " + agent + "clusterhub/hub-agent:v9"}, operator},
+		"hubOperator.agentImage.digest": {`sha256:` + strings.Repeat("a", 64), []string{
+			"- " + agent + "clusterhub/hub-agent:v0.0.0", "+ " + agent + "clusterhub/hub-agent@sha256:" + strings.Repeat("a", 64)}, operator},
+		"clusterProvider.enabled":   {`true`, []string{"+ * *cluster-provider*", "+ Namespace openmcp-system", "+ ValidatingAdmissionPolicy* provider-*.clusterhub.dev"}, ""},
+		"clusterProvider.namespace": {`mine`, []string{"- *openmcp-system*", "+ *mine*"}, provider},
 	}
 	maps.Copy(all, uiEffects())
 	for key, name := range map[string]string{
@@ -105,5 +118,6 @@ func hubEffects() map[string]effect {
 		maps.Copy(all, c.effects())
 	}
 	maps.Copy(all, component{"clusterProvider", "openmcp-system/cluster-provider-kubeconfig", "*ontainers[*]", "*cluster-provider-kubeconfig", "clusterhub/cluster-provider", "", provider}.effects())
+	maps.Copy(all, component{"hubOperator", "clusterhub-operator/hub-operator", "containers[hub-operator]", "*hub-operator", "clusterhub/hub-operator", "", operator}.effects())
 	return all
 }

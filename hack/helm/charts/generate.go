@@ -67,7 +67,8 @@ func Generate(root string) error {
 
 // copied are files in artifacts that charts have a copy of: Helm reads none from outside of a chart.
 var copied = map[string][]string{
-	Hub: {"monitoring/dashboard.json", "monitoring/monitors.yaml", "monitoring/rules.yaml"},
+	Hub: {"monitoring/dashboard.json", "monitoring/monitors.yaml", "monitoring/rules.yaml",
+		"deploy/operator/operator.open-cluster-management.io_clustermanagers.yaml", "deploy/operator/operator.open-cluster-management.io_klusterlets.yaml"},
 }
 
 func copyFiles(root string) error {
@@ -77,7 +78,8 @@ func copyFiles(root string) error {
 			if err != nil {
 				return err
 			}
-			if err := write(filepath.Join(Dir(root, chart), "files", path), data); err != nil {
+			copied := filepath.Join(Dir(root, chart), "files", path)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(copied), 0o755), write(copied, data)); err != nil {
 				return err
 			}
 		}

@@ -77,6 +77,7 @@ func renderings() []rendering {
 	all := map[string]any{
 		"keepData":        false,
 		"clusterProvider": on("enabled"),
+		"hubOperator":     on("enabled"),
 		"registration": map[string]any{
 			"autoApproval": on("enabled"), "awsAuth": true, "bootstrap": true, "leftoverTTL": "1h", "perClusterRoles": true, "upstreamAgents": true,
 		},
@@ -105,6 +106,9 @@ func renderings() []rendering {
 			"cluster-provider/networkpolicy.yaml": "cluster-provider/networkpolicy.yaml",
 			"cluster-provider/policies.yaml":      "cluster-provider/policies.yaml",
 			"cluster-provider/rbac.yaml":          "cluster-provider/rbac.yaml",
+			"operator/deployment.yaml":            "operator/deployment.yaml",
+			"operator/namespace.yaml":             "operator/namespace.yaml",
+			"operator/rbac.yaml":                  "operator/rbac.yaml",
 		}, ""},
 		{Agent, AgentNamespace, map[string]any{"namespace": on("create"), "bootstrap": on("emptySecret")}, map[string]string{
 			"agent.yaml": "agent/agent.yaml",

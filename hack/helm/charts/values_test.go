@@ -61,14 +61,15 @@ func TestWays_RenderNothingThatComponentsWrite(t *testing.T) {
 // What is kept when a release is uninstalled is what holds data, and never an APIService: one without its server keeps all namespaces of
 // the cluster from being deleted.
 func TestKeepData(t *testing.T) {
-	provider := map[string]any{"clusterProvider": on("enabled")}
+	provider := map[string]any{"clusterProvider": on("enabled"), "hubOperator": on("enabled")}
 	works := map[string]any{"works": map[string]any{"role": "admin"}}
 	for _, test := range []struct {
 		chart, namespace string
 		values           map[string]any
 		want             []string
 	}{
-		{Hub, HubNamespace, provider, []string{"Namespace clusterhub-access", "Namespace clusterhub-registration", "Namespace openmcp-system", "PersistentVolumeClaim hub-apiserver"}},
+		{Hub, HubNamespace, provider, []string{"Namespace clusterhub-access", "Namespace clusterhub-registration", "Namespace openmcp-system", "PersistentVolumeClaim hub-apiserver",
+			"CustomResourceDefinition klusterlets.operator.open-cluster-management.io", "CustomResourceDefinition clustermanagers.operator.open-cluster-management.io"}},
 		{Agent, AgentNamespace, works, []string{"CustomResourceDefinition appliedmanifestworks.work.open-cluster-management.io"}},
 	} {
 		for _, kept := range []bool{true, false} {

@@ -32,14 +32,18 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- end -}}
 
-{{- /* The lines of a container that say its image: a list of the root and the values of the component. */ -}}
-{{- define "clusterhub.image" -}}
+{{- define "clusterhub.imageName" -}}
 {{- $root := index . 0 }}
 {{- $image := (index . 1).image }}
-        image: {{ with $image.registry | default $root.Values.imageRegistry }}{{ . }}/{{ end }}{{ $image.repository -}}
-               {{- if or $image.tag (not $image.digest) }}:{{ $image.tag | default $root.Chart.AppVersion }}{{ end -}}
-               {{- with $image.digest }}@{{ . }}{{ end }}
-{{- with $image.pullPolicy }}
+{{- with $image.registry | default $root.Values.imageRegistry }}{{ . }}/{{ end }}{{ $image.repository }}
+{{- if or $image.tag (not $image.digest) }}:{{ $image.tag | default $root.Chart.AppVersion }}{{ end }}
+{{- with $image.digest }}@{{ . }}{{ end }}
+{{- end -}}
+
+{{- /* The lines of a container that say its image: a list of the root and the values of the component. */ -}}
+{{- define "clusterhub.image" }}
+        image: {{ include "clusterhub.imageName" . }}
+{{- with (index . 1).image.pullPolicy }}
         imagePullPolicy: {{ . }}
 {{- end }}
 {{- end -}}
