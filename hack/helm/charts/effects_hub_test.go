@@ -104,7 +104,10 @@ func hubEffects() map[string]effect {
 		"hubOperator.agentImage.tag":        {`v9`, []string{"- " + agent + "clusterhub/hub-agent:v0.0.0", "+ " + agent + "clusterhub/hub-agent:v9"}, operator},
 		"hubOperator.agentImage.digest": {`sha256:` + strings.Repeat("a", 64), []string{
 			"- " + agent + "clusterhub/hub-agent:v0.0.0", "+ " + agent + "clusterhub/hub-agent@sha256:" + strings.Repeat("a", 64)}, operator},
-		"clusterProvider.enabled":   {`true`, []string{"+ * *cluster-provider*", "+ Namespace openmcp-system", "+ ValidatingAdmissionPolicy* provider-*.clusterhub.dev"}, ""},
+		"clusterProvider.enabled": {`true`, []string{"+ * *cluster-provider*", "+ Namespace openmcp-system", "+ ValidatingAdmissionPolicy* provider-*.clusterhub.dev"}, ""},
+		"clusterProvider.metrics.enabled": {`true`, []string{"+ Deployment *cluster-provider-kubeconfig *.args: --metrics-*", "+ Deployment *cluster-provider-kubeconfig *.ports[metrics].*",
+			"+ NetworkPolicy *cluster-provider-kubeconfig spec.ingress*", "+ ClusterRole clusterhub:cluster-provider-kubeconfig-metrics",
+			"+ ClusterRoleBinding clusterhub:cluster-provider-kubeconfig-metrics"}, provider},
 		"clusterProvider.namespace": {`mine`, []string{"- *openmcp-system*", "+ *mine*"}, provider},
 	}
 	maps.Copy(all, uiEffects())

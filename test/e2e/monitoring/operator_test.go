@@ -48,7 +48,13 @@ func TestMonitors_AreWhatPrometheusOperatorTakes(t *testing.T) {
 			return harness.Holds(err == nil, out)
 		})
 	}
-	for _, name := range []string{"rules.yaml", "monitors.yaml"} {
+	// They run on clusters without a hub, too.
+	for _, namespace := range []string{"clusterhub-operator", "open-cluster-management-agent"} {
+		if out, err := kubectl("create", "namespace", namespace); err != nil && !strings.Contains(out, "AlreadyExists") {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	for _, name := range []string{"rules.yaml", "monitors.yaml", "monitors-operator.yaml", "monitors-agent.yaml"} {
 		file := filepath.Join(harness.Root, "artifacts", "monitoring", name)
 		if out, err := kubectl("apply", "--dry-run=server", "--validate=strict", "-f", file); err != nil {
 			t.Errorf("%s: %v: %s", name, err, out)

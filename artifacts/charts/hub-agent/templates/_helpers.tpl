@@ -124,6 +124,9 @@ SPDX-License-Identifier: Apache-2.0
 {{- if or .Values.works.role .Values.works.namespaces }}
 {{- fail "works: an agent with rights in one namespace (namespaceScoped) has those of admin there. Leave works out." }}
 {{- end }}
+{{- if .Values.metrics.enabled }}
+{{- fail "metrics.enabled: an agent with rights in one namespace (namespaceScoped) may not ask who reads its metrics." }}
+{{- end }}
 {{- if .Values.detectClusterLabels }}
 {{- fail "detectClusterLabels: an agent with rights in one namespace (namespaceScoped) may not look at nodes." }}
 {{- end }}
