@@ -153,6 +153,10 @@ func TestHub_MonitoringIsThatOfTheFolder(t *testing.T) {
 	for _, name := range []string{"monitors.yaml", "rules.yaml"} {
 		manifests = append(manifests, decoded(t, string(must(os.ReadFile(filepath.Join(root, "artifacts", "monitoring", name)))(t)))...)
 	}
+	// Its program is not deployed by default: TestMonitors_OfTheProviderFollowIt.
+	manifests = slices.DeleteFunc(manifests, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == "PodMonitor" && o.GetName() == "cluster-provider-kubeconfig"
+	})
 	metrics := map[string]any{}
 	for _, name := range []string{"serviceMonitor", "podMonitor", "prometheusRule"} {
 		metrics[name] = on("enabled")

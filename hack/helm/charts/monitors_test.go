@@ -4,16 +4,13 @@
 package charts
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
 // TestMonitors_AskPodsThatServe: each PodMonitor selects the pods of one Deployment, by the port of its metrics, which asks for credentials; the token
@@ -66,6 +63,25 @@ func TestMonitors_AskPodsThatServe(t *testing.T) {
 	}
 }
 
+// Of cluster-provider the chart has one where it serves metrics, and in its namespace.
+func TestMonitors_OfTheProviderFollowIt(t *testing.T) {
+	of := func(values map[string]any) (namespaces []string) {
+		for _, o := range objects(t, Hub, HubNamespace, merged(values, map[string]any{"metrics": map[string]any{"podMonitor": map[string]any{"enabled": true}}})) {
+			if o.GetKind() == "PodMonitor" && o.GetName() == "cluster-provider-kubeconfig" {
+				namespaces, _, _ = unstructured.NestedStringSlice(o.Object, "spec", "namespaceSelector", "matchNames")
+			}
+		}
+		return namespaces
+	}
+	on := map[string]any{"enabled": true}
+	if got := of(map[string]any{"clusterProvider": on}); got != nil {
+		t.Errorf("without metrics there is one of %v", got)
+	}
+	if got := of(map[string]any{"clusterProvider": map[string]any{"enabled": true, "metrics": on, "namespace": "mine"}}); !slices.Equal(got, []string{"mine"}) {
+		t.Errorf("it is about %v", got)
+	}
+}
+
 // servesMetrics wants a container with a port of the name metrics, which asks for credentials.
 func servesMetrics(t *testing.T, d *unstructured.Unstructured) {
 	t.Helper()
@@ -83,19 +99,7 @@ func servesMetrics(t *testing.T, d *unstructured.Unstructured) {
 	t.Errorf("%s has no port of metrics that asks for credentials", d.GetName())
 }
 
-func documents(t *testing.T, file string) (all []*unstructured.Unstructured) {
+func documents(t *testing.T, file string) []*unstructured.Unstructured {
 	t.Helper()
-	f := must(os.Open(file))(t)
-	defer func() { _ = f.Close() }()
-	for decoder := yaml.NewYAMLOrJSONDecoder(f, 4096); ; {
-		o := &unstructured.Unstructured{}
-		if err := decoder.Decode(&o.Object); errors.Is(err, io.EOF) {
-			return all
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		if len(o.Object) > 0 {
-			all = append(all, o)
-		}
-	}
+	return decoded(t, string(must(os.ReadFile(file))(t)))
 }
