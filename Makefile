@@ -8,8 +8,10 @@ KUBE     := v1.37.1
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
 # gitVersion stays what it is: component-base takes it for the version of Kubernetes whose features are on.
 LDFLAGS  := -s -w -X github.com/clusterhub/clusterhub/pkg/command.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
-# Without C, so that they run where nothing else is, as in an image; what is tested is what is in the images.
-build    = CGO_ENABLED=0 go build -trimpath -ldflags '$(LDFLAGS)'
+# Without C, so that our programs run where nothing else is, as in an image; what is tested is what is in the images. All others are built so
+# too: what they have in common is compiled once.
+export CGO_ENABLED := 0
+build    = go build -trimpath -ldflags '$(LDFLAGS)'
 ARCHS    := amd64 arm64
 IMAGES_OF := cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator hub-ui
 KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s.io/component-base/version.gitMajor=1 \

@@ -8,7 +8,7 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # As hack/test.sh has it, so that nothing is compiled a second time.
-export GOFLAGS="-trimpath ${GOFLAGS:-}"
+export GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
 steps=(format headers length scripts names words manifests modules compatible generated page vet lint)
 
 # files prints the tree's files that match the given patterns: all but deleted and ignored ones.
