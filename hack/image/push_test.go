@@ -131,17 +131,17 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestComponents are those that the manifests name.
+// TestComponents are those that the manifests and the values of the charts name.
 func TestComponents(t *testing.T) {
-	named := regexp.MustCompile(`clusterhub/([a-z-]+):v0\.0\.0`)
+	named := regexp.MustCompile(`(?m)(?:clusterhub/([a-z-]+):v0\.0\.0|^ *repository: clusterhub/([a-z-]+)$)`)
 	var want, have []string
-	err := filepath.WalkDir("../../artifacts/deploy", func(path string, entry os.DirEntry, err error) error {
+	err := filepath.WalkDir("../../artifacts", func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		data, err := os.ReadFile(path)
 		for _, match := range named.FindAllStringSubmatch(string(data), -1) {
-			want = append(want, match[1])
+			want = append(want, match[1]+match[2])
 		}
 		return err
 	})
@@ -153,7 +153,7 @@ func TestComponents(t *testing.T) {
 		have = append(have, c.name)
 	}
 	if want = slices.Compact(want); fmt.Sprint(want) != fmt.Sprint(have) {
-		t.Errorf("there are images of %q, and artifacts/deploy names %q", have, want)
+		t.Errorf("there are images of %q, and artifacts names %q", have, want)
 	}
 }
 

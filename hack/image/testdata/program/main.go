@@ -4,4 +4,13 @@
 // Program is what the tests make images of.
 package main
 
-func main() {}
+import (
+	"os"
+	"runtime"
+)
+
+func main() {
+	if _, err := os.Stdout.WriteString("runs on " + runtime.GOARCH + "\n"); err != nil {
+		os.Exit(1)
+	}
+}
