@@ -226,6 +226,8 @@ type answer struct {
 	code    int
 	body    string
 	cluster v1.ManagedCluster
+	// audited is what auditors are told of it.
+	audited map[string]string
 }
 
 // do sends a request, "root" in the name of an admin.
@@ -245,7 +247,7 @@ func (h *viewedHub) do(who, method, path, contentType, body string) answer {
 	ctx := audit.WithAuditContext(request.WithUser(request.WithRequestInfo(req.Context(), info), as))
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, req.WithContext(ctx))
-	a := answer{code: w.Code, body: w.Body.String()}
+	a := answer{code: w.Code, body: w.Body.String(), audited: audit.AuditContextFrom(ctx).GetEventAnnotations()}
 	if w.Code < 300 && method != http.MethodDelete {
 		if err := json.Unmarshal(w.Body.Bytes(), &a.cluster); err != nil {
 			h.t.Errorf("%s %s: %v in %s", method, path, err, a.body)

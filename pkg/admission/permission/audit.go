@@ -28,6 +28,19 @@ const (
 	mostDecisions = 4
 )
 
+// Used tells auditors by which rules the storage of a resource lets a request through, and Lacked which its user needs and has not. The key ends with
+// the name of the resource, or of what is done with it.
+func Used(ctx context.Context, storage string, rules ...Rule) {
+	if len(rules) > 0 {
+		annotate(ctx, storage, allowed, rules)
+	}
+}
+
+// Lacked is as Used, for a request that is refused.
+func Lacked(ctx context.Context, storage string, rules ...Rule) {
+	annotate(ctx, storage, refused, rules)
+}
+
 // annotate tells auditors what was decided on a request, and by which rules. The storage decides again when the object has changed
 // meanwhile, and an annotation cannot be written over: a decision that differs from the one before has a key with a number, and the
 // highest number is the one that counted.

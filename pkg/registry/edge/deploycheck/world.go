@@ -39,7 +39,13 @@ type world struct {
 	nodes    map[string]*edge.EdgeNode
 	clusters map[string]*cluster.ManagedCluster
 	seen     *visibility.OfSets
+
+	// used are the rights by which the user may use what is asked about.
+	used []permission.Rule
 }
+
+// told ends the key of the annotation by which auditors see the rights that a check used.
+const told = "deploycheck"
 
 func (w *world) question() (*check.Question, error) {
 	spec := &w.asked.Spec
@@ -51,6 +57,7 @@ func (w *world) question() (*check.Question, error) {
 	if err := w.services(q); err != nil {
 		return nil, err
 	}
+	permission.Used(w.ctx, told, w.used...)
 	if err := w.reach(); err != nil {
 		return nil, err
 	}
@@ -70,6 +77,7 @@ func (w *world) named(q *check.Question) error {
 		return nil
 	}
 	if err := w.mayGet(resource, w.asked.Namespace, name); err != nil {
+		permission.Lacked(w.ctx, told, toGet(resource, w.asked.Namespace, name))
 		return err
 	}
 	found, err := registry.Get(w.ctx, name, &metav1.GetOptions{})
@@ -90,9 +98,7 @@ func (w *world) named(q *check.Question) error {
 
 // mayGet refuses what the front would refuse.
 func (w *world) mayGet(resource, namespace, name string) error {
-	// Permission (resource: edgeservices, deploymentpolicies or deploymentpatterns; name: the object; namespace: of the object): a DeployCheck is about a
-	// policy or pattern that is there, or names a service of another namespace.
-	rule := permission.Rule{Verb: "get", Group: edge.GroupName, Resource: resource, Namespace: namespace, Name: name}
+	rule := toGet(resource, namespace, name)
 	held, err := permission.Holds(w.ctx, w.visible.Authorizer, w.who, rule)
 	switch {
 	case err != nil:
@@ -100,7 +106,14 @@ func (w *world) mayGet(resource, namespace, name string) error {
 	case held == nil:
 		return apierrors.NewForbidden(edge.Resource(resource), name, fmt.Errorf("expected the right %s", rule))
 	}
+	w.used = append(w.used, *held)
 	return nil
+}
+
+func toGet(resource, namespace, name string) permission.Rule {
+	// Permission (resource: edgeservices, deploymentpolicies or deploymentpatterns; name: the object; namespace: of the object): a DeployCheck is about a
+	// policy or pattern that is there, or names a service of another namespace.
+	return permission.Rule{Verb: "get", Group: edge.GroupName, Resource: resource, Namespace: namespace, Name: name}
 }
 
 // wanted are the services that are deployed.

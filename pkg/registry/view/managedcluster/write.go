@@ -139,6 +139,9 @@ func (r *REST) right(ctx context.Context, name string, verbs ...string) (may, er
 	return func(ctx context.Context, c *cluster.ManagedCluster) error { return r.mayWrite(ctx, who, info.Verb, c) }, nil
 }
 
+// writes ends the key of the annotation by which auditors see the right that a write used.
+const writes = "clusterview-write"
+
 // mayWrite is nil for a user who has the verb on the cluster by its name, or on the clusters of a set that it is in as it is now, and
 // whose clusters the user sees.
 func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *cluster.ManagedCluster) error {
@@ -149,6 +152,7 @@ func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *clus
 	bySet := permission.Rule{Verb: verb, Group: cluster.GroupName, Resource: "managedclustersets", Subresource: "clusters"}
 	held, err := permission.Holds(ctx, r.Visible.Authorizer, who, byName)
 	if held != nil {
+		permission.Used(ctx, writes, *held)
 		return nil
 	}
 	if err == nil {
@@ -160,6 +164,7 @@ func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *clus
 			rule := bySet
 			rule.Name = set
 			if held, err = permission.Holds(ctx, r.Visible.Authorizer, who, rule); held != nil {
+				permission.Used(ctx, writes, *held)
 				return nil
 			}
 			if err != nil {
@@ -167,6 +172,7 @@ func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *clus
 			}
 		}
 	}
+	permission.Lacked(ctx, writes, byName)
 	refusal := fmt.Errorf("user %q needs the RBAC rule %s, or %s with a set of the cluster whose clusters the user sees, to %s the cluster",
 		who.GetName(), byName, bySet, verb)
 	return apierrors.NewForbidden(resource.GroupResource, c.Name, errors.Join(refusal, err))

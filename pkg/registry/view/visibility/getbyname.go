@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/storage"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
@@ -31,7 +32,8 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 	}
 	predicate := storage.Everything
 	// Permission (resource: managedclusters; name: the cluster): a cluster is seen by its name in `clusterview.open-cluster-management.io`.
-	may, err := r.may(ctx, who, authorizer.AttributesRecord{Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1", Resource: r.Resource.Resource, Name: name})
+	byName := authorizer.AttributesRecord{Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1", Resource: r.Resource.Resource, Name: name}
+	may, err := r.may(ctx, who, byName)
 	if err != nil {
 		return nil, err
 	}
@@ -46,6 +48,7 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 		return nil, err
 	}
 	if what.Empty() {
+		permission.Lacked(ctx, told, rule(byName))
 		return nil, refused
 	}
 	predicate = storage.SelectionPredicate{
@@ -75,6 +78,7 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 			return row, nil
 		}
 	}
+	permission.Lacked(ctx, told, rule(byName))
 	return nil, refused
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/storage"
 
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
@@ -66,11 +67,13 @@ func (r *Reader) Get(ctx context.Context, who user.Info, name string, options *m
 	if !ok {
 		return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 	}
-	may, err := r.may(ctx, who, setRight(setName))
+	right := setRight(setName)
+	may, err := r.may(ctx, who, right)
 	switch {
 	case err != nil:
 		return nil, err
 	case !may:
+		permission.Lacked(ctx, told, rule(right))
 		return nil, apierrors.NewForbidden(r.Resource.GroupResource, name, &needsSetError{who.GetName(), setName, r.Shown})
 	}
 	return r.first(ctx, r.Resource.Key(within, setName), storage.ListOptions{
@@ -90,11 +93,19 @@ func (r *Reader) first(ctx context.Context, key string, opts storage.ListOptions
 	return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 }
 
-// may asks the authorizer for a right.
+// told ends the key of the annotation by which auditors see the right by which one object was read.
+const told = "clusterview-get"
+
+func rule(right authorizer.AttributesRecord) permission.Rule {
+	return permission.Rule{Verb: right.Verb, Group: right.APIGroup, Resource: right.Resource, Subresource: right.Subresource, Name: right.Name}
+}
+
+// may asks the authorizer for a right. The first one that a user holds decides.
 func (r *Reader) may(ctx context.Context, who user.Info, right authorizer.AttributesRecord) (bool, error) {
 	right.User, right.ResourceRequest = who, true
 	decision, _, err := r.Authorizer.Authorize(ctx, right)
 	if decision == authorizer.DecisionAllow {
+		permission.Used(ctx, told, rule(right))
 		return true, nil
 	}
 	if err != nil {
