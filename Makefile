@@ -20,11 +20,12 @@ KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s
 KUBE_STAMP := $(BIN)/.kube-$(shell cat hack/kube/go.mod hack/kube/go.sum hack/kube/etcd/main.go | cksum | cut -d' ' -f1)
 AUTHENTICATOR_STAMP := $(BIN)/.authenticator-$(shell cat hack/authenticator/go.mod hack/authenticator/go.sum | cksum | cut -d' ' -f1)
 KWOK_STAMP := $(BIN)/.kwok-$(shell cat hack/kwok/go.mod hack/kwok/go.sum | cksum | cut -d' ' -f1)
+OAUTH2_PROXY_STAMP := $(BIN)/.oauth2-proxy-$(shell cat hack/oauth2-proxy/go.mod hack/oauth2-proxy/go.sum | cksum | cut -d' ' -f1)
 UPSTREAM_STAMP := $(BIN)/.upstream-$(shell cat hack/upstream/go.mod hack/upstream/go.sum | cksum | cut -d' ' -f1)
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
-.PHONY: help up down status clean build kube authenticator kwok upstream test verify lint generate bench charts images release roots image-tool manifests tools-check
+.PHONY: help up down status clean build kube authenticator kwok oauth2-proxy upstream test verify lint generate bench charts images release roots image-tool manifests tools-check
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +79,15 @@ $(KWOK_STAMP): | tools-check
 	@cd hack/kwok && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/ sigs.k8s.io/kwok/cmd/kwok
 	@touch $@
 
+oauth2-proxy: $(OAUTH2_PROXY_STAMP) ## Build oauth2-proxy, which tests put in front of hub-ui.
+
+$(OAUTH2_PROXY_STAMP): | tools-check
+	@mkdir -p $(BIN)
+	@rm -f $(BIN)/.oauth2-proxy-*
+	@echo "  Building oauth2-proxy (about a minute on two cores, once) …"
+	@cd hack/oauth2-proxy && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/oauth2-proxy github.com/oauth2-proxy/oauth2-proxy/v7
+	@touch $@
+
 upstream: $(UPSTREAM_STAMP) ## Build Open Cluster Management's placement controller and work agent, which tests use.
 
 $(UPSTREAM_STAMP): | tools-check
@@ -89,7 +99,7 @@ $(UPSTREAM_STAMP): | tools-check
 	done
 	@touch $@
 
-test: build kube authenticator kwok upstream roots ## Run the unit, integration and end-to-end tests.
+test: build kube authenticator kwok oauth2-proxy upstream roots ## Run the unit, integration and end-to-end tests.
 	hack/test.sh
 
 verify: tools-check ## Check that generated code is up to date, and lint.

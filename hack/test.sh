@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Runs the tests: hack/test.sh [busy] [unit|e2e|detached] [flags of go test]. Without one of the three it runs all.
-# The end-to-end tests need the binaries of `make build kube authenticator kwok upstream roots`. detached are those of them that
+# The end-to-end tests need the binaries of `make build kube authenticator kwok oauth2-proxy upstream roots`. detached are those of them that
 # run on a detached hub a second time.
 #
 # busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
@@ -123,9 +123,9 @@ if [ "$which" != unit ]; then
     "all "* | "e2e ") page=./... ;;
     "e2e ./test/e2e/ui") page=./... packages= ;;
   esac
-  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager hub-operator kwok localhub upstream-placement upstream-work; do
+  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager hub-operator hub-ui kwok localhub oauth2-proxy upstream-placement upstream-work; do
     if [ -n "$packages$detached$page" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
-      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator kwok upstream'" >&2
+      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator kwok oauth2-proxy upstream'" >&2
       exit 1
     fi
   done

@@ -25,7 +25,7 @@ var components = []component{
 	{"hub-apiserver", "Serves the API of a hub", 110},
 	{"hub-controller-manager", "Runs the controllers of a hub", 60},
 	{"hub-operator", "Installs hubs and agents", 45},
-	{"hub-ui", "Serves the page of a hub behind an OIDC proxy", 25},
+	{"hub-ui", "Serves the page of a hub behind an OIDC proxy", 40},
 }
 
 const megabyte = 1_000_000

@@ -10,12 +10,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
@@ -31,26 +31,16 @@ type clusters interface {
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview: there users do by their
-// roles on sets what they may not do by names of clusters. The two have resourceVersions of their own, so that all of it is done in one
-// of them. If both refuse, the refusal begins with the one that users know.
+// reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview. The two have
+// resourceVersions of their own, so that all of it is done in one of them.
 func reach[T any](h *hub, do func(clusters) (T, error)) (T, error) {
-	result, err := do(stored{h.clusters.ClusterV1().ManagedClusters()})
-	if !apierrors.IsForbidden(err) {
-		return result, err
-	}
-	view, viewErr := h.view("v1", "managedclusters")
-	if viewErr != nil {
-		return result, viewErr
-	}
-	seen, viewErr := do(viewed{view})
-	switch {
-	case apierrors.IsForbidden(viewErr):
-		return result, fmt.Errorf("%w (nor by a role on a set: %w)", err, viewErr)
-	case apierrors.IsNotFound(viewErr), apierrors.IsMethodNotSupported(viewErr): // by an older hub
-		return result, err
-	}
-	return seen, viewErr
+	return answers.Reach(func() (T, error) { return do(stored{h.clusters.ClusterV1().ManagedClusters()}) }, func() (result T, err error) {
+		view, err := h.view("v1", "managedclusters")
+		if err != nil {
+			return result, err
+		}
+		return do(viewed{view})
+	})
 }
 
 // view is a resource of clusterview. What it shows has the fields of what is stored.
@@ -114,7 +104,7 @@ func (s stored) Label(ctx context.Context, name string, patch []byte) (*clusterv
 type viewed struct{ dynamic.ResourceInterface }
 
 func (v viewed) Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
-	return asCluster(v.ResourceInterface.Get(ctx, name, metav1.GetOptions{}))
+	return answers.AsCluster(v.ResourceInterface.Get(ctx, name, metav1.GetOptions{}))
 }
 
 func (v viewed) List(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
@@ -127,7 +117,7 @@ func (v viewed) List(ctx context.Context, options metav1.ListOptions) (*clusterv
 }
 
 func (v viewed) Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error) {
-	return asCluster(v.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
+	return answers.AsCluster(v.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
 }
 
 // Delete does not say that a cluster is gone which the user cannot see.
@@ -137,12 +127,4 @@ func (v viewed) Delete(ctx context.Context, name string, options metav1.DeleteOp
 		return apierrors.NewForbidden(clusterv1.Resource("managedclusters"), name, errors.New("it is not shown to this user"))
 	}
 	return err
-}
-
-func asCluster(object *unstructured.Unstructured, err error) (*clusterv1.ManagedCluster, error) {
-	if err != nil {
-		return nil, err
-	}
-	typed := &clusterv1.ManagedCluster{}
-	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(object.UnstructuredContent(), typed)
 }

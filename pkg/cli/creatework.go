@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
@@ -140,7 +141,7 @@ func (o *createWorkOptions) placementName() (namespace, name string, err error) 
 
 // chosenBy are the clusters that a placement has chosen now.
 func (h *hub) chosenBy(ctx context.Context, namespace, placement string) (clusters []string, err error) {
-	if _, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, placement, metav1.GetOptions{}); isMissing(err, "placements") {
+	if _, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, placement, metav1.GetOptions{}); answers.IsMissing(err, "placements") {
 		return nil, fmt.Errorf("there is no placement %s in the namespace %s: --placement takes NAMESPACE/NAME for one of another namespace", placement, namespace)
 	} else if err != nil {
 		return nil, err
@@ -216,7 +217,7 @@ func (o *createWorkOptions) makeWorks(ctx context.Context, h *hub, name string, 
 func (o *createWorkOptions) makeWork(ctx context.Context, h *hub, work *workv1.ManifestWork) (made *workv1.ManifestWork, updated bool, err error) {
 	works := h.clusters.WorkV1().ManifestWorks(work.Namespace)
 	made, err = works.Create(ctx, work, metav1.CreateOptions{DryRun: o.options()})
-	if isMissing(err, "namespaces") {
+	if answers.IsMissing(err, "namespaces") {
 		return nil, false, errors.New("there is no such cluster, or it has not been accepted yet: kubectl hub get clusters shows all")
 	}
 	if !apierrors.IsAlreadyExists(err) {

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
@@ -310,7 +311,7 @@ func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployChec
 // explainRefusal says what to do if a hub does not answer.
 func explainRefusal(err error, q *asked) error {
 	switch {
-	case isMissing(err, "deploychecks"), isMissing(err, "deploymentpolicies"), isMissing(err, "deploymentpatterns"):
+	case answers.IsMissing(err, "deploychecks"), answers.IsMissing(err, "deploymentpolicies"), answers.IsMissing(err, "deploymentpatterns"):
 		// A server that reads another object for a request names the resource of the request.
 		return fmt.Errorf("there is no such policy or pattern %s in the namespace %s: kubectl get dpol,dpat -n %[2]s shows all", q.name(), q.namespace)
 	case apierrors.IsNotFound(err) && !strings.Contains(err.Error(), `"`):

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
@@ -81,11 +82,11 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if config.Timeout == 0 || config.Timeout > longestRead {
-		config.Timeout = longestRead
+	if config.Timeout == 0 || config.Timeout > answers.LongestRead {
+		config.Timeout = answers.LongestRead
 	}
 	config.WarningHandler = nil // what is found says it
-	r, err := newReader(ctx, config, o.bundle != "")
+	r, err := answers.NewReader(ctx, config, o.bundle != "")
 	if err != nil {
 		return fmt.Errorf("the doctor cannot look: %w", unreachable(config.Host, err, "check --context and --kubeconfig"))
 	}
@@ -96,7 +97,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	for i := range report.Findings {
 		report.Findings[i].Fix = diagnosis.At(report.Findings[i].Fix, o.where()...)
 	}
-	report.Unseen = append(report.Unseen, r.unseen...)
+	report.Unseen = append(report.Unseen, r.Unseen...)
 	if err := o.printReport(report); err != nil {
 		return err
 	}
@@ -113,23 +114,23 @@ func (o *doctorOptions) run(ctx context.Context) error {
 }
 
 // look takes the cluster for what it is.
-func (o *doctorOptions) look(ctx context.Context, r *reader) (*diagnosis.Report, error) {
+func (o *doctorOptions) look(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
 	if o.managed {
 		return o.lookManaged(ctx, r)
 	}
-	switch isHub, err := r.isHub(ctx); {
+	switch isHub, err := r.IsHub(ctx); {
 	case err != nil:
 		return nil, err
 	case isHub:
-		return o.lookHub(ctx, r)
+		return r.Hub(ctx, answers.HubOptions{Patience: o.patience, Version: o.version, DryRun: true})
 	}
-	if _, err := r.get(ctx, namespaces, "", o.namespace); err == nil {
+	if _, err := r.Get(ctx, answers.GVR("", "v1", "namespaces"), "", o.namespace); err == nil {
 		return o.lookManaged(ctx, r)
 	} else if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("%s is no hub, and this user may not see whether it has the namespace %s of an agent: say --managed if it is a managed cluster", r.config.Host, o.namespace)
+		return nil, fmt.Errorf("%s is no hub, and this user may not see whether it has the namespace %s of an agent: say --managed if it is a managed cluster", r.Config.Host, o.namespace)
 	}
 	return nil, fmt.Errorf("%s is neither a hub (it has no APIService of ours) nor a managed cluster (it has no namespace %s): choose another --context, or say --managed if an "+
-		"agent should be there, and -n if its namespace is another one", r.config.Host, o.namespace)
+		"agent should be there, and -n if its namespace is another one", r.Config.Host, o.namespace)
 }
 
 // deployed are all objects of artifacts/deploy of which --show can print one.

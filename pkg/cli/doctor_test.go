@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -52,9 +53,9 @@ func TestReader_KnowsByWhichCertificateItTrustsTheServer(t *testing.T) {
 		} else {
 			config.CAData = s.ca()
 		}
-		r, err := newReader(t.Context(), config, false)
-		if err != nil || !slices.Equal(r.authorities, want) {
-			t.Errorf("insecure %t: %v, not %v: %v", insecure, r.authorities, want, err)
+		r, err := answers.NewReader(t.Context(), config, false)
+		if err != nil || !slices.Equal(r.Authorities, want) {
+			t.Errorf("insecure %t: %v, not %v: %v", insecure, r.Authorities, want, err)
 		}
 	}
 }

@@ -13,25 +13,26 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func (o *doctorOptions) lookManaged(ctx context.Context, r *reader) (*diagnosis.Report, error) {
-	m := &diagnosis.Managed{Namespace: o.namespace, Skew: r.skew, SkewWithin: r.within}
-	m.Deployments = typed[appsv1.Deployment](r.list(ctx, gvr("apps", "v1", "deployments"), o.namespace, metav1.ListOptions{}))
-	m.Pods = typed[corev1.Pod](r.list(ctx, gvr("", "v1", "pods"), o.namespace, metav1.ListOptions{LabelSelector: deploy.AgentLabel + "=" + deploy.AgentName}))
-	events, seen := r.list(ctx, gvr("", "v1", "events"), o.namespace, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
-	m.Events = typed[corev1.Event](events, seen).Items
+func (o *doctorOptions) lookManaged(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
+	m := &diagnosis.Managed{Namespace: o.namespace, Skew: r.Skew, SkewWithin: r.Within}
+	m.Deployments = answers.Typed[appsv1.Deployment](r.List(ctx, answers.GVR("apps", "v1", "deployments"), o.namespace, metav1.ListOptions{}))
+	m.Pods = answers.Typed[corev1.Pod](r.List(ctx, answers.GVR("", "v1", "pods"), o.namespace, metav1.ListOptions{LabelSelector: deploy.AgentLabel + "=" + deploy.AgentName}))
+	events, seen := r.List(ctx, answers.GVR("", "v1", "events"), o.namespace, metav1.ListOptions{FieldSelector: "type=" + corev1.EventTypeWarning})
+	m.Events = answers.Typed[corev1.Event](events, seen).Items
 	agent := o.agentOf(m)
 	if agent != nil {
 		expected, err := agent.Objects()
 		if err != nil {
 			return nil, err
 		}
-		m.Expected = ofKinds(expected, diagnosis.RightsKinds)
-		m.Rights = r.named(ctx, m.Expected, rightsResources)
+		m.Expected = answers.OfKinds(expected, diagnosis.RightsKinds)
+		m.Rights = r.Named(ctx, m.Expected, answers.RightsResources)
 	}
 	if secret := o.secret(ctx, r, registration.BootstrapSecret, &m.Bootstrap); secret != nil {
 		m.Bootstrap = bootstrapWay(ctx, secret)
@@ -41,7 +42,7 @@ func (o *doctorOptions) lookManaged(ctx context.Context, r *reader) (*diagnosis.
 		m.Identity = way
 		m.ClusterName, m.Refusal = string(secret.Data[registration.KeyClusterName]), string(secret.Data[registration.KeyRefusal])
 		if way.Found && !way.Tried && way.Trouble == diagnosis.NoTrouble {
-			r.unseen = append(r.unseen, "the way to the hub with the identity of the agent: only its pod has it")
+			r.Unseen = append(r.Unseen, "the way to the hub with the identity of the agent: only its pod has it")
 		}
 		if config != nil && way.Trouble == diagnosis.NoTrouble && m.ClusterName != "" {
 			askLease(ctx, config, m)
@@ -49,13 +50,13 @@ func (o *doctorOptions) lookManaged(ctx context.Context, r *reader) (*diagnosis.
 	}
 	for _, way := range []*diagnosis.Way{&m.Bootstrap, &m.Identity} {
 		if way.Trouble == diagnosis.Network || way.Trouble == diagnosis.NotAnswered {
-			r.unseen = append(r.unseen, fmt.Sprintf("the hub %s: it cannot be reached from this machine: %s", way.Server, way.Text))
+			r.Unseen = append(r.Unseen, fmt.Sprintf("the hub %s: it cannot be reached from this machine: %s", way.Server, way.Text))
 		}
 	}
 	if m.Renewed == nil {
-		r.unseen = append(r.unseen, "the lease on the hub: the hub could not be asked for it")
+		r.Unseen = append(r.Unseen, "the lease on the hub: the hub could not be asked for it")
 	}
-	m.Now = r.now()
+	m.Now = r.Now()
 	return m.Check(), nil
 }
 
@@ -76,17 +77,17 @@ func (o *doctorOptions) agentOf(m *diagnosis.Managed) *deploy.Agent {
 }
 
 // secret is one of the agent's. What is in it stays here: neither findings nor archives get it.
-func (o *doctorOptions) secret(ctx context.Context, r *reader, name string, way *diagnosis.Way) *corev1.Secret {
-	object, err := r.get(ctx, gvr("", "v1", "secrets"), o.namespace, name)
+func (o *doctorOptions) secret(ctx context.Context, r *answers.Reader, name string, way *diagnosis.Way) *corev1.Secret {
+	object, err := r.Get(ctx, answers.GVR("", "v1", "secrets"), o.namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		way.Seen = true
 		return nil
 	case err != nil:
-		r.miss("secret "+name, err)
+		r.Miss("secret "+name, err)
 		return nil
 	}
-	list := typed[corev1.Secret](itemsOf(object), true)
+	list := answers.Typed[corev1.Secret](itemsOf(object), true)
 	if len(list.Items) == 0 {
 		return nil
 	}

@@ -19,6 +19,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
@@ -93,7 +94,7 @@ func reportText(report *diagnosis.Report) string {
 }
 
 // writeBundle writes what may leave the cluster.
-func (o *doctorOptions) writeBundle(report *diagnosis.Report, r *reader) (err error) {
+func (o *doctorOptions) writeBundle(report *diagnosis.Report, r *answers.Reader) (err error) {
 	// Not over a file that is there, and for its owner alone: names of clusters and users are in it.
 	file, err := os.OpenFile(o.bundle, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -110,13 +111,13 @@ func (o *doctorOptions) writeBundle(report *diagnosis.Report, r *reader) (err er
 			_ = os.Remove(o.bundle)
 		}
 	}()
-	return writeArchive(file, report, r, map[string]string{"kubectl-hub": o.version, "kubernetes": r.version})
+	return writeArchive(file, report, r, map[string]string{"kubectl-hub": o.version, "kubernetes": r.Version})
 }
 
-func writeArchive(to io.Writer, report *diagnosis.Report, r *reader, versions map[string]string) error {
+func writeArchive(to io.Writer, report *diagnosis.Report, r *answers.Reader, versions map[string]string) error {
 	zipped := gzip.NewWriter(to)
 	archive := tar.NewWriter(zipped)
-	made := r.now().UTC().Truncate(time.Second)
+	made := r.Now().UTC().Truncate(time.Second)
 	add := func(name string, value any) error {
 		// Once more over all of it: findings quote messages, too.
 		data, err := json.Marshal(value)
@@ -138,8 +139,8 @@ func writeArchive(to io.Writer, report *diagnosis.Report, r *reader, versions ma
 		return err
 	}
 	errs := []error{add("report.json", asReported(report)), add("versions.json", versions)}
-	for _, kind := range slices.Sorted(maps.Keys(r.objects)) {
-		errs = append(errs, add("objects/"+kind+".json", r.objects[kind]))
+	for _, kind := range slices.Sorted(maps.Keys(r.Objects)) {
+		errs = append(errs, add("objects/"+kind+".json", r.Objects[kind]))
 	}
 	return errors.Join(append(errs, archive.Close(), zipped.Close())...)
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
@@ -109,14 +110,14 @@ func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) 
 	if err != nil {
 		return nil, errors.New("has a user or a cluster with fields that do not go together")
 	}
-	way.Timeout = longestRead
-	client, err := httpClient(way)
+	way.Timeout = answers.LongestRead
+	client, err := answers.Client(way)
 	if err != nil {
 		return nil, errors.New("has certificates or keys that cannot be used")
 	}
-	r := &reader{config: way, http: client}
+	r := &answers.Reader{Config: way, HTTP: client}
 	w.Tried = true
-	response, _, err := r.raw(ctx, "/version")
+	response, _, err := r.Raw(ctx, "/version")
 	var verification *tls.CertificateVerificationError
 	var request *url.Error
 	switch {
@@ -132,17 +133,6 @@ func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) 
 		w.Trouble, w.Text = diagnosis.NotAnswered, "it answers "+command.Printable(response.Status)
 	}
 	return way, nil
-}
-
-// httpClient follows no server that sends elsewhere: the credentials would go along.
-func httpClient(config *rest.Config) (*http.Client, error) {
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	own := *client
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &own, nil
 }
 
 // distrust says what came and what was expected.
@@ -178,7 +168,7 @@ func certificateEnds(data []byte) *time.Time {
 
 // askLease asks the hub, as the agent, when it has heard of the agent.
 func askLease(ctx context.Context, way *rest.Config, m *diagnosis.Managed) {
-	client, err := httpClient(way)
+	client, err := answers.Client(way)
 	if err != nil {
 		return
 	}
@@ -186,18 +176,18 @@ func askLease(ctx context.Context, way *rest.Config, m *diagnosis.Managed) {
 	if err != nil {
 		return
 	}
-	r := &reader{config: way, dynamic: objects, http: client}
-	lease, err := r.get(ctx, gvr("coordination.k8s.io", "v1", "leases"), m.ClusterName, registration.LeaseName)
+	r := &answers.Reader{Config: way, Dynamic: objects, HTTP: client}
+	lease, err := r.Get(ctx, answers.GVR("coordination.k8s.io", "v1", "leases"), m.ClusterName, registration.LeaseName)
 	if err != nil {
 		return
 	}
-	list := typed[coordinationv1.Lease](itemsOf(lease), true)
+	list := answers.Typed[coordinationv1.Lease](itemsOf(lease), true)
 	if len(list.Items) == 0 || list.Items[0].Spec.RenewTime == nil {
 		return
 	}
 	m.Renewed, m.Lasts = &list.Items[0].Spec.RenewTime.Time, time.Minute
-	if cluster, err := r.get(ctx, gvr(clusterv1.GroupName, "v1", "managedclusters"), "", m.ClusterName); err == nil {
-		for _, c := range typed[clusterv1.ManagedCluster](itemsOf(cluster), true).Items {
+	if cluster, err := r.Get(ctx, answers.GVR(clusterv1.GroupName, "v1", "managedclusters"), "", m.ClusterName); err == nil {
+		for _, c := range answers.Typed[clusterv1.ManagedCluster](itemsOf(cluster), true).Items {
 			if c.Spec.LeaseDurationSeconds > 0 {
 				m.Lasts = time.Duration(c.Spec.LeaseDurationSeconds) * time.Second
 			}

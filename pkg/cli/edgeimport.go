@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
@@ -162,7 +163,7 @@ func (o *importOptions) apply(ctx context.Context, c client.Client, object *unst
 		options = append(options, client.DryRunAll)
 	}
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
-	if isMissing(err, "namespaces") {
+	if answers.IsMissing(err, "namespaces") {
 		return fmt.Errorf("there is no namespace %s: make it, or name another by --namespace or --organization", object.GetNamespace())
 	}
 	return err

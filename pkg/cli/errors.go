@@ -35,13 +35,6 @@ func unreachable(server string, err error, next string) error {
 	return err
 }
 
-// isMissing says that a server has no object of a kind. A server that does not serve the kind is something else.
-func isMissing(err error, resource string) bool {
-	var status apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&
-		status.Status().Details.Kind == resource && status.Status().Details.Name != ""
-}
-
 func isNetwork(err *url.Error) bool {
 	var network net.Error
 	return errors.As(err.Err, &network) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
@@ -44,11 +45,11 @@ kubectl hub explain placement web -n dev --cluster berlin-1`),
 			if err != nil {
 				return err
 			}
-			e, err := h.explain(cmd.Context(), namespace, args[0], cluster)
+			e, err := h.answers().Explain(cmd.Context(), namespace, args[0], cluster)
 			switch {
-			case isMissing(err, "placements"):
+			case answers.IsMissing(err, "placements"):
 				return fmt.Errorf("there is no placement %s in the namespace %s: kubectl hub get placements -A shows all", args[0], namespace)
-			case isMissing(err, "managedclusters"):
+			case answers.IsMissing(err, "managedclusters"):
 				return fmt.Errorf("there is no cluster %s that you may see: kubectl hub get clusters shows all", cluster)
 			case err != nil:
 				return err

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -75,7 +76,7 @@ func (o *getPlacementsOptions) run(ctx context.Context, args []string) error {
 		}
 		list.Items = append(list.Items, *one)
 	default:
-		if list.Items, err = pages(func(options metav1.ListOptions) ([]v1beta1.Placement, string, error) {
+		if list.Items, err = answers.Pages(func(options metav1.ListOptions) ([]v1beta1.Placement, string, error) {
 			page, err := h.clusters.ClusterV1beta1().Placements(namespace).List(ctx, options)
 			if err != nil {
 				return nil, "", err
@@ -105,21 +106,6 @@ func (o *getPlacementsOptions) run(ctx context.Context, args []string) error {
 	return o.out.printRows(o.Out, decisionRows(list, decided, h.availability(ctx), o.all))
 }
 
-// pages reads a list in pages.
-func pages[T any](read func(metav1.ListOptions) ([]T, string, error)) ([]T, error) {
-	all, options := []T{}, metav1.ListOptions{Limit: 500}
-	for {
-		items, next, err := read(options)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, items...)
-		if options.Continue = next; next == "" {
-			return all, nil
-		}
-	}
-}
-
 // decision is a chosen cluster.
 type decision struct {
 	v1beta1.ClusterDecision
@@ -128,7 +114,7 @@ type decision struct {
 
 // decisions are those of each placement of a namespace, or of one placement: in the order of their groups and of their numbers.
 func (h *hub) decisions(ctx context.Context, namespace string, of []string) (map[types.NamespacedName][]decision, error) {
-	list, err := pages(func(options metav1.ListOptions) ([]v1beta1.PlacementDecision, string, error) {
+	list, err := answers.Pages(func(options metav1.ListOptions) ([]v1beta1.PlacementDecision, string, error) {
 		options.LabelSelector = v1beta1.PlacementLabel
 		if len(of) == 1 {
 			options.LabelSelector += "=" + of[0]

@@ -6,7 +6,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 )
@@ -24,6 +24,7 @@ type hub struct {
 	config   *rest.Config
 	kube     kubernetes.Interface
 	clusters versioned.Interface
+	asked    *answers.Hub
 }
 
 // hub is the one that the flags point to.
@@ -72,7 +73,11 @@ func newHub(config *rest.Config) (*hub, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the way to the hub: %w", err)
 	}
-	return &hub{config: config, kube: kube, clusters: clusters}, nil
+	asked, err := answers.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return &hub{config: config, kube: kube, clusters: clusters, asked: asked}, nil
 }
 
 // check refuses a cluster that is not a hub.
@@ -93,15 +98,11 @@ func (h *hub) notAHub(err error) error {
 
 // servesClusters asks the server, and no cache of what it served before.
 func servesClusters(client discovery.ServerResourcesInterface) error {
-	list, err := client.ServerResourcesForGroupVersion(clusterv1.SchemeGroupVersion.String())
-	if err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "managedclusters" }) {
-		return apierrors.NewNotFound(clusterv1.SchemeGroupVersion.WithResource("managedclusters").GroupResource(), "")
-	}
-	return nil
+	return answers.ServesClusters(client)
 }
+
+// answers says why something is as it is.
+func (h *hub) answers() *answers.Hub { return h.asked }
 
 // objects reads and writes objects of any kind of Kubernetes' own.
 func (h *hub) objects() (client.Client, error) { return client.New(h.config, client.Options{}) }

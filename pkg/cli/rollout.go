@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
@@ -79,7 +80,7 @@ func (h *hub) replicaSet(ctx context.Context, namespace, name string) (*workv1al
 
 // revisionsOf are the templates of a set that the hub has kept, with the latest first. Those of an earlier set of the name are none.
 func (h *hub) revisionsOf(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
-	all, err := pages(func(options metav1.ListOptions) ([]workv1alpha1.ManifestWorkReplicaSetRevision, string, error) {
+	all, err := answers.Pages(func(options metav1.ListOptions) ([]workv1alpha1.ManifestWorkReplicaSetRevision, string, error) {
 		options.LabelSelector = work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name
 		page, err := h.clusters.WorkV1alpha1().ManifestWorkReplicaSetRevisions(set.Namespace).List(ctx, options)
 		if err != nil {
@@ -250,7 +251,7 @@ func (o *rolloutStatusOptions) tell(ctx context.Context, h *hub, set *workv1alph
 	l.printf("Waiting for the rollout of ManifestWorkReplicaSet %s/%s to finish: %d of %s updated, %d available, %d degraded.",
 		set.Namespace, set.Name, s.Updated, clusterCount(s.DesiredTotal), s.Available, s.Degraded)
 	l.printf("%s", why)
-	works, err := pages(func(options metav1.ListOptions) ([]workv1.ManifestWork, string, error) {
+	works, err := answers.Pages(func(options metav1.ListOptions) ([]workv1.ManifestWork, string, error) {
 		options.LabelSelector = work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name
 		page, err := h.clusters.WorkV1().ManifestWorks(metav1.NamespaceAll).List(ctx, options)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
@@ -27,7 +28,7 @@ import (
 func (o *treeOptions) readPlacement(namespace, name string) func(context.Context, *treeReader) (*hubtree.Node, error) {
 	return func(ctx context.Context, r *treeReader) (*hubtree.Node, error) {
 		p, err := r.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, name, metav1.GetOptions{})
-		if isMissing(err, "placements") {
+		if answers.IsMissing(err, "placements") {
 			return nil, fmt.Errorf("there is no placement %s in the namespace %s: kubectl hub get placements -A shows all", name, namespace)
 		}
 		if err != nil {

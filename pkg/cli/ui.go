@@ -79,7 +79,7 @@ func (p *page) serve(ctx context.Context) error {
 		return fmt.Errorf("serving the page: %w: choose another --port", err)
 	}
 	defer func() { _ = listener.Close() }()
-	server, err := ui.New(ui.Config{Hub: h.config, Files: p.files, About: about}, listener.Addr())
+	server, err := ui.New(ui.Config{Hub: h.config, Files: p.files, About: about, Where: p.answerFlags()}, listener.Addr())
 	if err != nil {
 		return err
 	}
@@ -122,6 +122,15 @@ func (p *page) answerEnter(ctx context.Context, server *ui.Local, config *rest.C
 			_, _ = fmt.Fprintln(p.Out, server.Link())
 		}
 	}
+}
+
+// answerFlags are those of commands that the page gives. They are for the one who looks at the page: as themselves, or as the user of --as.
+func (p *page) answerFlags() []string {
+	flags := p.where()
+	if as := *p.flags.Impersonate; as != "" {
+		flags = append(flags, "--as="+as)
+	}
+	return flags
 }
 
 // about says what is seen by whom.

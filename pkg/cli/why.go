@@ -4,18 +4,15 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
@@ -41,8 +38,28 @@ func (g *global) newWhy() *whyOptions {
 	return &whyOptions{global: g, out: newFormat("text", "json", "yaml")}
 }
 
+// answer asks a hub whose API need not be served, which is an answer, too.
+func (o *whyOptions) answer(ask func(*answers.Hub) (*diagnosis.Answer, error)) error {
+	config, err := o.restConfig()
+	if err != nil {
+		return err
+	}
+	h, err := newHub(config)
+	if err != nil {
+		return err
+	}
+	a, err := ask(h.answers())
+	if notServed := (*answers.NotServedError)(nil); errors.As(err, &notServed) {
+		return unreachable(config.Host, h.notAHub(notServed.Err), "check --context and --kubeconfig")
+	}
+	return o.finish(a, err)
+}
+
 // finish prints an answer, and says by the exit code what it is.
-func (o *whyOptions) finish(a *diagnosis.Answer) error {
+func (o *whyOptions) finish(a *diagnosis.Answer, err error) error {
+	if err != nil {
+		return err
+	}
 	if a.Finding != nil {
 		a.Finding.Fix = diagnosis.At(a.Finding.Fix, o.where()...)
 	}
@@ -111,35 +128,4 @@ func printFinding(l *lines, f *diagnosis.Finding) {
 		l.printf("%s%s", head, fix)
 	}
 	l.printf("More:   %s", f.Link())
-}
-
-// look turns what a server answers into what a check takes. An error that says neither that there is nothing, nor that the user may not
-// see it, is one of the command.
-func look[T any](value T, err error, what string) (diagnosis.Read[T], error) {
-	switch {
-	case err == nil:
-		return diagnosis.Found(value), nil
-	case apierrors.IsForbidden(err):
-		return diagnosis.Hidden[T]("you may not " + what), nil
-	case apierrors.IsNotFound(err):
-		return diagnosis.Missing[T](), nil
-	}
-	return diagnosis.Read[T]{}, err
-}
-
-// setsOf are the sets that a cluster is in, as far as the user sees them.
-func (h *hub) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]string], error) {
-	members, err := pages(func(options metav1.ListOptions) (sets []string, next string, err error) {
-		options.FieldSelector = "spec.cluster=" + cluster
-		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
-		if err != nil {
-			return nil, "", err
-		}
-		for i := range page.Items {
-			sets = append(sets, page.Items[i].Spec.ClusterSet)
-		}
-		return sets, page.Continue, nil
-	})
-	slices.Sort(members)
-	return look(members, err, "list clustersetmembers, which say in which sets the cluster is")
 }

@@ -4,13 +4,7 @@
 package cli
 
 import (
-	"context"
-	"slices"
-
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
 func (g *global) newWhyPlacementCommand() *cobra.Command {
@@ -32,12 +26,8 @@ func (g *global) newWhyPlacementCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			facts := diagnosis.PlacementFacts{Namespace: namespace, Name: args[0], Cluster: cluster}
-			if err := h.placementFacts(cmd.Context(), &facts); err != nil {
-				return err
-			}
-			a := diagnosis.OfPlacement(facts)
-			return o.finish(&a)
+			a, err := h.answers().WhyPlacement(cmd.Context(), namespace, args[0], cluster)
+			return o.finish(a, err)
 		},
 	}
 	in.addTo(cmd, "the placement")
@@ -46,34 +36,4 @@ func (g *global) newWhyPlacementCommand() *cobra.Command {
 	must(cmd.RegisterFlagCompletionFunc("cluster", g.names(clusterNames)))
 	o.out.addTo(cmd)
 	return cmd
-}
-
-// placementFacts reads the explanation of the hub, and what is needed to say how to change it.
-func (h *hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFacts) error {
-	explanation, err := h.explain(ctx, facts.Namespace, facts.Name, facts.Cluster)
-	if facts.ClusterMissing = isMissing(err, "managedclusters"); !facts.ClusterMissing {
-		if facts.Explanation, err = look(explanation, err, "get placements/explain in the namespace "+facts.Namespace); err != nil {
-			return err
-		}
-	}
-	if _, ok := facts.Explanation.Get(); !ok {
-		return nil
-	}
-	placement, err := h.clusters.ClusterV1beta1().Placements(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})
-	if facts.Placement, err = look(placement, err, "get placements in the namespace "+facts.Namespace+", which say what is wanted"); err != nil {
-		return err
-	}
-	if facts.Sets, err = h.setsOf(ctx, facts.Cluster); err != nil {
-		return err
-	}
-	list, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(facts.Namespace).List(ctx, metav1.ListOptions{})
-	var bound []string
-	if err == nil {
-		for i := range list.Items {
-			bound = append(bound, list.Items[i].Spec.ClusterSet)
-		}
-		slices.Sort(bound)
-	}
-	facts.Bound, err = look(bound, err, "list managedclustersetbindings in the namespace "+facts.Namespace)
-	return err
 }

@@ -5,11 +5,11 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
@@ -29,48 +29,14 @@ func (g *global) newWhyAccessRequestCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			h, service, err := g.serviceFacts(cmd.Context(), "")
-			if err != nil {
-				return err
-			}
-			if service.ServiceFault != "" {
-				a := diagnosis.OfCluster(*service)
-				return o.finish(&a)
-			}
-			facts := diagnosis.AccessRequestFacts{Namespace: namespace, Name: args[0], Now: time.Now()}
-			if err := h.accessRequestFacts(cmd.Context(), &facts); err != nil {
-				return err
-			}
-			a := diagnosis.OfAccessRequest(facts)
-			return o.finish(&a)
+			return o.answer(func(h *answers.Hub) (*diagnosis.Answer, error) {
+				return h.WhyAccessRequest(cmd.Context(), namespace, args[0])
+			})
 		},
 	}
 	in.addTo(cmd, "the request")
 	o.out.addTo(cmd)
 	return cmd
-}
-
-// accessRequestFacts reads a request, and what it names.
-func (h *hub) accessRequestFacts(ctx context.Context, facts *diagnosis.AccessRequestFacts) error {
-	api := h.clusters.OpenMCPV1alpha1()
-	request, err := api.AccessRequests(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})
-	if facts.Request, err = look(request, err, "get accessrequests in the namespace "+facts.Namespace); err != nil {
-		return err
-	}
-	if _, found := facts.Request.Get(); !found {
-		return nil
-	}
-	switch by, is := request.Spec.RequestRef, request.Spec.ClusterRef; {
-	case is != nil:
-		cluster, err := api.Clusters(is.Namespace).Get(ctx, is.Name, metav1.GetOptions{})
-		facts.Cluster, err = look(cluster, err, "get clusters in the namespace "+is.Namespace)
-		return err
-	case by != nil:
-		request, err := api.ClusterRequests(by.Namespace).Get(ctx, by.Name, metav1.GetOptions{})
-		facts.ClusterRequest, err = look(request, err, "get clusterrequests in the namespace "+by.Namespace)
-		return err
-	}
-	return nil
 }
 
 // accessRequestNames completes the requests of the namespace.

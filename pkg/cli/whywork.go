@@ -6,11 +6,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
@@ -40,32 +39,15 @@ func (g *global) newWhyWorkCommand() *cobra.Command {
 }
 
 func (o *whyWorkOptions) run(ctx context.Context, name string) error {
-	cluster := o.cluster + o.namespace
-	h, facts, err := o.serviceFacts(ctx, cluster)
-	if err != nil {
-		return err
-	}
-	if facts.ServiceFault != "" {
-		a := diagnosis.OfCluster(*facts)
-		return o.finish(&a)
-	}
-	if cluster == "" {
-		if cluster, err = h.clusterOfWork(ctx, name); err != nil {
-			return err
-		}
-		facts.Name = cluster
-	}
-	work := diagnosis.WorkFacts{Cluster: cluster, Name: name, Now: time.Now()}
-	found, err := h.clusters.WorkV1().ManifestWorks(cluster).Get(ctx, name, metav1.GetOptions{})
-	if work.Work, err = look(found, err, "get manifestworks in the namespace "+cluster); err != nil {
-		return err
-	}
-	if err := h.clusterFacts(ctx, facts); err != nil {
-		return err
-	}
-	work.OfCluster = diagnosis.OfCluster(*facts)
-	a := diagnosis.OfWork(work)
-	return o.finish(&a)
+	return o.answer(func(h *answers.Hub) (*diagnosis.Answer, error) {
+		return h.WhyWork(ctx, o.cluster+o.namespace, name, func() (string, error) {
+			h, err := o.hub()
+			if err != nil {
+				return "", err
+			}
+			return h.clusterOfWork(ctx, name)
+		})
+	})
 }
 
 // clusterOfWork is the only one that has a work of a name.

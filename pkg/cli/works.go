@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/clusterhub/clusterhub/pkg/answers"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
@@ -68,7 +69,7 @@ func (h *hub) works(ctx context.Context, clusters []string, name string) ([]work
 	}
 	all := []workv1.ManifestWork{}
 	for _, cluster := range clusters {
-		found, err := pages(func(options metav1.ListOptions) ([]workv1.ManifestWork, string, error) {
+		found, err := answers.Pages(func(options metav1.ListOptions) ([]workv1.ManifestWork, string, error) {
 			if name != "" {
 				options.FieldSelector = fields.OneTermEqualSelector("metadata.name", name).String()
 			}

@@ -60,7 +60,7 @@ func NewProxied(config ProxiedConfig, listener net.Addr) (*Server, error) {
 	hub.watchFor = WatchTTL
 	return &Server{
 		files: files, about: About{Kubectl: "kubectl", SignOut: config.SignOut}, hub: hub, door: door,
-		running: newCounter(maxRequests, maxRequestsOfAll), maxConnections: maxConnectionsOfAll, askTimeout: cmp.Or(config.askTimeout, askTimeout),
+		running: newCounter(maxRequests, maxRequestsOfAll), answering: newCounter(maxAnswers, maxAnswersOfAll), maxConnections: maxConnectionsOfAll, askTimeout: cmp.Or(config.askTimeout, askTimeout),
 	}, nil
 }
 

@@ -230,6 +230,7 @@ func TestProxied_OtherSitesLeadToViews(t *testing.T) {
 		}
 	}
 	f.refused("a script of another site", f.proxied("GET", "/app.js", "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "script"), 403)
+	f.refused("a link to the script", f.proxied("GET", "/app.js", "", opened("cross-site")...), 403)
 	f.refused("a frame of another site", f.proxied("GET", "/v/clusters", "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"), 403)
 }
 

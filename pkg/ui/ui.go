@@ -51,6 +51,8 @@ type Config struct {
 	Files fs.FS
 	// About is what the page says of the connection.
 	About About
+	// Where are the flags by which commands on the page find the hub, such as "--context=hub".
+	Where []string
 
 	// askTimeout is another one for tests, and so are the users of this machine that are trusted.
 	askTimeout time.Duration
@@ -81,6 +83,8 @@ type Server struct {
 	// door says who is let in, and how browsers call this server.
 	door           door
 	running        *counter
+	answering      *counter
+	where          []string
 	maxConnections int
 	askTimeout     time.Duration
 }
@@ -129,7 +133,7 @@ func New(config Config, listener net.Addr) (*Local, error) {
 	}
 	door := newLocal(address, users())
 	return &Local{door: door, Server: &Server{
-		files: files, about: config.About, hub: hub, door: door, running: newCounter(maxRequests, maxRequests),
+		files: files, about: config.About, hub: hub, door: door, running: newCounter(maxRequests, maxRequests), answering: newCounter(maxAnswers, maxAnswers), where: config.Where,
 		maxConnections: maxConnections, askTimeout: cmp.Or(config.askTimeout, askTimeout),
 	}}, nil
 }
@@ -206,6 +210,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *refusal {
 			return refused
 		}
 		return s.serveHub(w, r, strings.TrimPrefix(path, "/hub"), query)
+	case strings.HasPrefix(path, "/answers/"):
+		if refused := s.checkData(r); refused != nil {
+			return refused
+		}
+		return s.serveAnswer(w, r, strings.TrimPrefix(path, "/answers"), query)
 	}
 	return s.servePage(w, r, path)
 }

@@ -29,6 +29,7 @@ const maxQuestion = 64 << 10
 
 // upstream is the hub, as the user of the kubeconfig, or as those whose tokens go with what is asked.
 type upstream struct {
+	config    *rest.Config
 	base      *url.URL
 	transport http.RoundTripper
 	// timeout is how long the hub may take to answer what is not a watch.
@@ -51,7 +52,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the way to the hub: %w", err)
 	}
-	return &upstream{base: base, transport: transport, timeout: min(cmp.Or(config.Timeout, answerTimeout), answerTimeout)}, nil
+	return &upstream{config: config, base: base, transport: transport, timeout: min(cmp.Or(config.Timeout, answerTimeout), answerTimeout)}, nil
 }
 
 // request makes one of a question, with nothing of the browser's request in it but what the question has.

@@ -22,11 +22,12 @@ import (
 // Issuer is an OIDC issuer with one key.
 type Issuer struct {
 	*httptest.Server
-	key *rsa.PrivateKey
+	key   *rsa.PrivateKey
+	login login
 }
 
 // NewIssuer returns an issuer that ends with the test.
-func NewIssuer(t *testing.T) *Issuer {
+func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -36,8 +37,12 @@ func NewIssuer(t *testing.T) *Issuer {
 	encode := base64.RawURLEncoding.EncodeToString
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys"})
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys",
+			"authorization_endpoint": i.URL + "/authorize", "token_endpoint": i.URL + "/token", "response_types_supported": []string{"code"},
+			"subject_types_supported": []string{"public"}, "id_token_signing_alg_values_supported": []string{"RS256"}, "code_challenge_methods_supported": []string{"S256"}})
 	})
+	mux.HandleFunc("GET /authorize", i.authorize)
+	mux.HandleFunc("POST /token", func(w http.ResponseWriter, r *http.Request) { i.exchange(t, w, r) })
 	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]any{
 			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1",
@@ -55,7 +60,7 @@ func (i *Issuer) CA() []byte {
 }
 
 // Token signs claims; what they do not have is that of ann, of the group devs, for the client kubectl.
-func (i *Issuer) Token(t *testing.T, claims map[string]any) string {
+func (i *Issuer) Token(t testing.TB, claims map[string]any) string {
 	t.Helper()
 	all := map[string]any{
 		"iss": i.URL, "aud": "kubectl", "sub": "ann", "groups": []string{"devs"},

@@ -71,12 +71,13 @@ export function copyButton(line: string, context: Context): HTMLElement {
 
 function content(c: Cell, context: Context): Child[] {
   const icon = c.tone && el("span", { class: "icon", "aria-hidden": "true" }, icons[c.tone]);
-  const text = c.to ? el("a", { href: c.to }, c.text) : c.text;
+  const text = c.to ? el("a", { href: c.to }, c.text) : c.line !== undefined ? el("code", {}, c.text) : c.text;
   const state = c.tone ? el("span", { class: "state " + c.tone }, icon, text) : text;
   const since = c.since && time(c.since, c.text ? " for " : "");
   return [
     state,
     since,
+    c.line !== undefined && copyButton(c.line, context),
     c.command !== undefined && copyButton(command(context.kubectl, c.command), context),
     c.more ? el("div", { class: "more" }, c.more) : undefined,
   ];

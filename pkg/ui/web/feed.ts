@@ -30,6 +30,8 @@ export interface Source {
   read?: (body: unknown) => Page;
   /** text says that the answer is text and no JSON. */
   text?: boolean;
+  /** answer says that the path is one of an answer that the server of the page makes; each reads a lot. */
+  answer?: boolean;
 }
 
 /** A Page is one answer to a list. */
@@ -67,6 +69,7 @@ export interface World {
 export const pageSize = 100;
 
 const pollEvery = 30_000;
+const answerEvery = 300_000;
 
 /** backoff is how long to wait after so many failures: up to half a minute, and not at the same time as all other pages. */
 export function backoff(failures: number, random: number): number {
@@ -183,7 +186,7 @@ export class Feed {
   private async run(signal: AbortSignal) {
     let failures = 0;
     while (!signal.aborted) {
-      let wait = pollEvery;
+      let wait = this.source.answer ? answerEvery : pollEvery;
       try {
         await this.load(signal);
         failures = 0;
@@ -213,7 +216,7 @@ export class Feed {
     do {
       const limit = Math.min(500, Math.max(1, this.want - all.items.length));
       const query: Record<string, string> = { ...this.source.query };
-      if (!this.source.one && !this.source.body && !this.source.text) {
+      if (!this.source.one && !this.source.body && !this.source.text && !this.source.answer) {
         query.limit = String(limit);
       }
       if (all.next) {
@@ -302,8 +305,8 @@ export class Feed {
   }
 
   private async request(path: string, query: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    const { table, body, text } = this.source;
-    const url = "/hub" + path + (Object.keys(query).length ? "?" + new URLSearchParams(query).toString() : "");
+    const { table, body, text, answer: made } = this.source;
+    const url = (made ? "/answers" : "/hub") + path + (Object.keys(query).length ? "?" + new URLSearchParams(query).toString() : "");
     const headers: Record<string, string> = {
       Accept: text ? "text/plain, application/json" : table ? "application/json;as=Table;v=v1;g=meta.k8s.io" : "application/json",
     };

@@ -185,7 +185,7 @@ class Part {
     this.button.hidden = !state.more;
     this.button.disabled = false;
     say(this.button, "More");
-    say(this.mode, state.problem ? "Not up to date." : state.live ? "Live." : "Read again every 30 seconds.");
+    say(this.mode, state.problem ? "Not up to date." : state.live ? "Live." : section.source.answer ? "Looked at again every 5 minutes." : "Read again every 30 seconds.");
     this.root.dataset.live = String(state.live);
   }
 }

@@ -15,3 +15,5 @@ declare module "node:assert/strict" {
   };
   export default assert;
 }
+
+declare const process: { cpuUsage(since?: { user: number; system: number }): { user: number; system: number } };

@@ -36,6 +36,8 @@ export interface Cell {
   more?: string;
   /** command can be copied; it is what follows "kubectl". */
   command?: string;
+  /** line can be copied as it is. */
+  line?: string;
 }
 
 /** A Row has a cell for each column. Its first is its header. */

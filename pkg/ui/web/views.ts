@@ -20,6 +20,7 @@ import type {
 import type { Page, Source, State } from "./feed";
 import * as rows from "./rows";
 import type { Block, Cell, Obj, Row } from "./rows";
+import { accessOf, ask, doctor, whoMay, why as because } from "./answers";
 import { rightsColumns, rightsRows, rightsSummary, type Review } from "./rights";
 import { count, quote } from "./text";
 
@@ -70,7 +71,9 @@ export const navigation: [string, string][] = [
   ["edge", "Edge"],
   ["joining", "Joining"],
   ["rights", "My rights"],
+  ["why/access", "Who may"],
   ["hub", "Hub"],
+  ["doctor", "Doctor"],
 ];
 
 const cluster = "/apis/cluster.open-cluster-management.io";
@@ -158,7 +161,7 @@ export function view(pathname: string, search: URLSearchParams): View | undefine
   return made && { nav, ...made };
 }
 
-type Make = (path: string[], get: (name: string) => string) => Omit<View, "nav">;
+type Make = (path: string[], get: (name: string) => string) => Omit<View, "nav"> & { nav?: string };
 
 const views: Record<string, Make> = {
   "clusters/0": (_, get) => ({
@@ -191,6 +194,7 @@ const views: Record<string, Make> = {
         blocks: one<ManifestWork>((w) => [
           rows.facts("Work", [
             ["Cluster", rows.link(namespace, "clusters", namespace)],
+            ["Why it is so", ask("Step by step", "work", namespace, name)],
             ["Made", rows.aged(w)],
             ["Executor", rows.plain(executor(w))],
             ["Being deleted since", w.metadata?.deletionTimestamp ? { text: "", since: w.metadata.deletionTimestamp } : undefined],
@@ -209,8 +213,12 @@ const views: Record<string, Make> = {
     sections: [
       {
         ...single(requests, "accessrequests.clusters.openmcp.cloud", name, namespace),
+        why: `hub why accessrequest ${quote(name)} -n ${quote(namespace)}`,
         blocks: one<AccessRequest>((a) => [
-          rows.facts("Request", rows.accessColumns.slice(1).map((c, i) => [c, rows.accessRow(a).cells[i + 1]])),
+          rows.facts("Request", [
+            ...rows.accessColumns.slice(1).map((c, i): [string, Cell | undefined] => [c, rows.accessRow(a).cells[i + 1]]),
+            ["Why it is so", ask("Step by step", "accessrequest", namespace, name)],
+          ]),
           rows.conditions(a.status?.conditions),
         ]),
       },
@@ -223,6 +231,51 @@ const views: Record<string, Make> = {
     filters: [{ name: "n", label: "Namespace", hint: "default" }, text],
     sections: [rights(get("n") || "default")],
   }),
+  "why/1": (_, get) => ({
+    title: "Who may",
+    nav: "why/access",
+    filters: [
+      { name: "user", label: "User", hint: "ann" },
+      { name: "verb", label: "Verb", hint: "get, accept, deliver" },
+      { name: "what", label: "What", hint: "set/NAME, cluster/NAME, or a label KEY=VALUE" },
+      { name: "group", label: "Groups of the user", hint: "a,b" },
+      { name: "namespace", label: "Namespace, to bind a set", hint: "team-a" },
+    ],
+    sections: accessOf(get),
+  }),
+  "why/2": ([, name = ""]) => ({
+    title: `Why is the cluster ${name} as it is`,
+    nav: "clusters",
+    filters: [],
+    sections: [because("Answer", ["cluster", name], `cluster ${quote(name)}`, `get managedclusters ${name}`), whoMay(name)],
+  }),
+  "why/member": ([, name = "", set = ""]) => ({
+    title: `Why is ${name} in the set ${set}, or not`,
+    nav: "sets",
+    filters: [],
+    sections: [because("Answer", ["member", name, set], `member ${quote(name)} --set ${quote(set)}`, `get managedclusters ${name} and managedclustersets ${set}`)],
+  }),
+  "why/work": ([, clusterName = "", name = ""]) => ({
+    title: `Why is the work ${name} on ${clusterName} as it is`,
+    nav: "works",
+    filters: [],
+    sections: [because("Answer", ["work", clusterName, name], `work ${quote(name)} --cluster ${quote(clusterName)}`, `get manifestworks in the namespace ${clusterName}`)],
+  }),
+  "why/accessrequest": ([, namespace = "", name = ""]) => ({
+    title: `For whom does the access request ${namespace}/${name} wait`,
+    nav: "access",
+    filters: [],
+    sections: [because("Answer", ["accessrequest", namespace, name], `accessrequest ${quote(name)} -n ${quote(namespace)}`, `get accessrequests in the namespace ${namespace}`)],
+  }),
+  "why/4": ([, namespace = "", name = "", clusterName = ""]) => ({
+    title: `Why does the placement ${namespace}/${name} choose ${clusterName}, or not`,
+    nav: "placements",
+    filters: [],
+    sections: [
+      because("Answer", ["placement", namespace, name, clusterName], `placement ${quote(name)} -n ${quote(namespace)} --cluster ${quote(clusterName)}`, `get placements/explain in the namespace ${namespace}`),
+    ],
+  }),
+  "doctor/0": () => ({ title: "Doctor", filters: [], sections: [doctor()] }),
   "hub/0": () => ({ title: "Hub", filters: [text], sections: hub() }),
 };
 
@@ -266,6 +319,7 @@ function clusterView(name: string): Omit<View, "nav"> {
   const say = one<ManagedCluster>((c) => [
     rows.facts("Cluster", [
       ["Available", rows.available(c)],
+      ["Why it is so, and who may do what", ask("Step by step", "cluster", name)],
       ["Kubernetes", rows.plain(c.status?.version?.kubernetes)],
       ["API servers", rows.plain((c.spec?.managedClusterClientConfigs ?? []).map((x) => x.url).join(", "))],
       ["Capacity", rows.plain(resources(c.status?.capacity))],
@@ -310,8 +364,11 @@ function clusterView(name: string): Omit<View, "nav"> {
           args: " -o wide",
         }),
         blocks: table<ClusterSetMember>(
-          ["Set", "Why", "Since"],
-          (m) => ({ key: rows.id(m), cells: [rows.memberRow(m).cells[1]!, rows.plain(rows.why(m)), rows.aged(m)] }),
+          ["Set", "Why", "Since", "Step by step"],
+          (m) => ({
+            key: rows.id(m),
+            cells: [rows.memberRow(m).cells[1]!, rows.plain(rows.why(m)), rows.aged(m), ask("Why", "member", name, m.spec?.clusterSet)],
+          }),
           "It is in no set that you may see.",
         ),
       },
@@ -439,9 +496,13 @@ function placementSections(namespace: string, name: string, clusterName: string)
       blocks: (items) => [
         {
           title: "",
-          columns: rows.explainColumns,
+          columns: [...rows.explainColumns, "Step by step"],
           empty: "No cluster that you may see is in a set of the placement.",
-          rows: items.map((o) => rows.explainRow((o as { explained?: ExplainedCluster }).explained ?? {})),
+          rows: items.map((o) => {
+            const of = (o as { explained?: ExplainedCluster }).explained ?? {};
+            const row = rows.explainRow(of);
+            return { ...row, cells: [...row.cells, ask("Why", "placement", namespace, name, of.clusterName)] };
+          }),
         },
       ],
       summary: (items) => explained((items[0] as { of?: PlacementExplanation["status"] } | undefined)?.of),

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package answers
 
 import (
 	"context"
@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
+	"time"
+
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
@@ -34,7 +36,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-func gvr(group, version, name string) schema.GroupVersionResource {
+// GVR is a resource.
+func GVR(group, version, name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: name}
 }
 
@@ -43,55 +46,68 @@ const (
 	admissionGroup = "admissionregistration.k8s.io"
 )
 
-var rightsResources = map[string]schema.GroupVersionResource{
-	"ClusterRole": gvr(rbacGroup, "v1", "clusterroles"), "ClusterRoleBinding": gvr(rbacGroup, "v1", "clusterrolebindings"),
-	"Role": gvr(rbacGroup, "v1", "roles"), "RoleBinding": gvr(rbacGroup, "v1", "rolebindings"),
+// RightsResources are those that rights consist of, by their kinds.
+var RightsResources = map[string]schema.GroupVersionResource{
+	"ClusterRole": GVR(rbacGroup, "v1", "clusterroles"), "ClusterRoleBinding": GVR(rbacGroup, "v1", "clusterrolebindings"),
+	"Role": GVR(rbacGroup, "v1", "roles"), "RoleBinding": GVR(rbacGroup, "v1", "rolebindings"),
 }
 
 var policyResources = map[string]schema.GroupVersionResource{
-	"ValidatingAdmissionPolicy":        gvr(admissionGroup, "v1", "validatingadmissionpolicies"),
-	"ValidatingAdmissionPolicyBinding": gvr(admissionGroup, "v1", "validatingadmissionpolicybindings"),
+	"ValidatingAdmissionPolicy":        GVR(admissionGroup, "v1", "validatingadmissionpolicies"),
+	"ValidatingAdmissionPolicyBinding": GVR(admissionGroup, "v1", "validatingadmissionpolicybindings"),
 }
 
-func (o *doctorOptions) lookHub(ctx context.Context, r *reader) (*diagnosis.Report, error) {
+// HubOptions say how a hub is looked at.
+type HubOptions struct {
+	// Patience is how long something may wait for a person.
+	Patience time.Duration
+	// Version is that of the program that looks.
+	Version string
+	// DryRun has the hub try a write that is not made.
+	DryRun bool
+}
+
+// Hub looks at a hub.
+func (r *Reader) Hub(ctx context.Context, o HubOptions) (*diagnosis.Report, error) {
 	expected, err := deploy.Hub{}.Objects()
 	if err != nil {
 		return nil, err
 	}
-	h := &diagnosis.Hub{Skew: r.skew, SkewWithin: r.within, Patience: o.patience, Expected: expected, Version: o.version, Serving: r.serving, Authorities: r.authorities}
-	h.APIServices = typed[apiregistrationv1.APIService](r.list(ctx, apiServicesResource, "", metav1.ListOptions{}))
+	h := &diagnosis.Hub{Skew: r.Skew, SkewWithin: r.Within, Patience: o.Patience, Expected: expected, Version: o.Version, Serving: r.Serving, Authorities: r.Authorities}
+	h.APIServices = Typed[apiregistrationv1.APIService](r.List(ctx, apiServicesResource, "", metav1.ListOptions{}))
 	h.Paths = r.paths(ctx, expected)
-	crds, seen := r.list(ctx, gvr("apiextensions.k8s.io", "v1", "customresourcedefinitions"), "", metav1.ListOptions{})
+	crds, seen := r.List(ctx, GVR("apiextensions.k8s.io", "v1", "customresourcedefinitions"), "", metav1.ListOptions{})
 	h.CRDs.Seen = seen
 	for i := range crds {
 		h.CRDs.Items = append(h.CRDs.Items, crds[i].GetName())
 	}
-	h.Rights = r.named(ctx, ofKinds(expected, diagnosis.RightsKinds), rightsResources)
-	h.Policies = r.named(ctx, ofKinds(expected, diagnosis.PolicyKinds), policyResources)
-	accounts := r.named(ctx, ofKinds(expected, []string{"ServiceAccount"}), map[string]schema.GroupVersionResource{"ServiceAccount": gvr("", "v1", "serviceaccounts")})
+	h.Rights = r.Named(ctx, OfKinds(expected, diagnosis.RightsKinds), RightsResources)
+	h.Policies = r.Named(ctx, OfKinds(expected, diagnosis.PolicyKinds), policyResources)
+	accounts := r.Named(ctx, OfKinds(expected, []string{"ServiceAccount"}), map[string]schema.GroupVersionResource{"ServiceAccount": GVR("", "v1", "serviceaccounts")})
 	h.Accounts.Seen = accounts.Seen
 	for _, a := range accounts.Items {
 		h.Accounts.Items = append(h.Accounts.Items, a.GetNamespace()+"/"+a.GetName())
 	}
-	h.Leases = typed[coordinationv1.Lease](r.list(ctx, gvr("coordination.k8s.io", "v1", "leases"), deploy.ManagerNamespace, metav1.ListOptions{}))
-	h.Deployments = typed[appsv1.Deployment](r.list(ctx, gvr("apps", "v1", "deployments"), deploy.ManagerNamespace, metav1.ListOptions{}))
+	h.Leases = Typed[coordinationv1.Lease](r.List(ctx, GVR("coordination.k8s.io", "v1", "leases"), deploy.ManagerNamespace, metav1.ListOptions{}))
+	h.Deployments = Typed[appsv1.Deployment](r.List(ctx, GVR("apps", "v1", "deployments"), deploy.ManagerNamespace, metav1.ListOptions{}))
 	h.Webhooks = r.webhooks(ctx)
-	h.Requests = typed[certificatesv1.CertificateSigningRequest](r.list(ctx, gvr("certificates.k8s.io", "v1", "certificatesigningrequests"), "",
+	h.Requests = Typed[certificatesv1.CertificateSigningRequest](r.List(ctx, GVR("certificates.k8s.io", "v1", "certificatesigningrequests"), "",
 		metav1.ListOptions{LabelSelector: registration.ClusterNameLabel}))
 	h.FrontReady = r.ready(ctx)
 	if len(h.Paths) == len(r.unanswered(h.Paths)) {
-		r.unseen = append(r.unseen, "clusters, sets, bindings and storage: hub-apiserver does not answer")
+		r.Unseen = append(r.Unseen, "clusters, sets, bindings and storage: hub-apiserver does not answer")
 	} else {
-		h.Clusters = typed[clusterv1.ManagedCluster](r.list(ctx, gvr(clusterv1.GroupName, "v1", "managedclusters"), "", metav1.ListOptions{}))
-		h.Sets = typed[v1beta1.ManagedClusterSet](r.list(ctx, gvr(clusterv1.GroupName, "v1beta1", "managedclustersets"), "", metav1.ListOptions{}))
-		h.Bindings = typed[v1beta2.ManagedClusterSetBinding](r.list(ctx, gvr(clusterv1.GroupName, "v1beta2", "managedclustersetbindings"), "", metav1.ListOptions{}))
-		h.Storage = r.storage(ctx)
+		h.Clusters = Typed[clusterv1.ManagedCluster](r.List(ctx, GVR(clusterv1.GroupName, "v1", "managedclusters"), "", metav1.ListOptions{}))
+		h.Sets = Typed[v1beta1.ManagedClusterSet](r.List(ctx, GVR(clusterv1.GroupName, "v1beta1", "managedclustersets"), "", metav1.ListOptions{}))
+		h.Bindings = Typed[v1beta2.ManagedClusterSetBinding](r.List(ctx, GVR(clusterv1.GroupName, "v1beta2", "managedclustersetbindings"), "", metav1.ListOptions{}))
+		h.Storage = r.storage(ctx, o.DryRun)
 	}
-	h.Now = r.now() // after all was read: what was renewed meanwhile is not in the future
+	h.Now = r.Now() // after all was read: what was renewed meanwhile is not in the future
 	return h.Check(), nil
 }
 
-func ofKinds(objects []*unstructured.Unstructured, kinds []string) (all []*unstructured.Unstructured) {
+// OfKinds are those objects that are of kinds.
+func OfKinds(objects []*unstructured.Unstructured, kinds []string) (all []*unstructured.Unstructured) {
 	for _, o := range objects {
 		if slices.Contains(kinds, o.GetKind()) {
 			all = append(all, o)
@@ -101,14 +117,14 @@ func ofKinds(objects []*unstructured.Unstructured, kinds []string) (all []*unstr
 }
 
 // paths asks for each group and version of ours through the front.
-func (r *reader) paths(ctx context.Context, expected []*unstructured.Unstructured) map[string]string {
-	services := ofKinds(expected, []string{"APIService"})
+func (r *Reader) paths(ctx context.Context, expected []*unstructured.Unstructured) map[string]string {
+	services := OfKinds(expected, []string{"APIService"})
 	answers, forbidden := make([]string, len(services)), make([]string, len(services))
 	each(len(services), func(i int) {
 		group, _, _ := unstructured.NestedString(services[i].Object, "spec", "group")
 		version, _, _ := unstructured.NestedString(services[i].Object, "spec", "version")
 		path := "/apis/" + group + "/" + version
-		response, body, err := r.raw(ctx, path)
+		response, body, err := r.Raw(ctx, path)
 		switch {
 		case err != nil:
 			answers[i] = command.ErrorLine(err)
@@ -123,13 +139,13 @@ func (r *reader) paths(ctx context.Context, expected []*unstructured.Unstructure
 	for i := range services {
 		paths[services[i].GetName()] = answers[i]
 		if forbidden[i] != "" {
-			r.unseen = append(r.unseen, forbidden[i])
+			r.Unseen = append(r.Unseen, forbidden[i])
 		}
 	}
 	return paths
 }
 
-func (r *reader) unanswered(paths map[string]string) (names []string) {
+func (r *Reader) unanswered(paths map[string]string) (names []string) {
 	for name, why := range paths {
 		if why != "" {
 			names = append(names, name)
@@ -139,13 +155,13 @@ func (r *reader) unanswered(paths map[string]string) (names []string) {
 }
 
 // ready is what the front says of itself.
-func (r *reader) ready(ctx context.Context) string {
-	response, body, err := r.raw(ctx, "/readyz?verbose")
+func (r *Reader) ready(ctx context.Context) string {
+	response, body, err := r.Raw(ctx, "/readyz?verbose")
 	switch {
 	case err != nil:
 		return command.ErrorLine(err)
 	case response.StatusCode == http.StatusForbidden:
-		r.unseen = append(r.unseen, "/readyz of the front: you may not get it")
+		r.Unseen = append(r.Unseen, "/readyz of the front: you may not get it")
 		return ""
 	case response.StatusCode == http.StatusOK:
 		return ""
@@ -165,22 +181,15 @@ const mostQuota = 8 << 30
 var storageSize = regexp.MustCompile(`(?m)^apiserver_storage_size_bytes\{[^}]*\} ([0-9.e+]+)$`)
 
 // storage tries a write, which is not made, and asks the front how large its etcd is.
-func (r *reader) storage(ctx context.Context) (s diagnosis.Storage) {
-	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
-		"metadata": map[string]any{"generateName": "doctor-dry-run-"}}}
-	_, err := r.dynamic.Resource(gvr(clusterv1.GroupName, "v1beta2", "managedclustersets")).Create(ctx, set, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	var status apierrors.APIStatus
-	switch {
-	case errors.As(err, &status) && status.Status().Code == http.StatusInsufficientStorage:
-		s.Refused = command.ErrorLine(err)
-	case apierrors.IsForbidden(err):
-		r.unseen = append(r.unseen, "whether there is room for writes: you may not create sets, not even in a dry run")
-	case err != nil:
-		r.unseen = append(r.unseen, "whether there is room for writes: a dry run of a set answers "+command.ErrorLine(err))
+func (r *Reader) storage(ctx context.Context, dryRun bool) (s diagnosis.Storage) {
+	if dryRun {
+		s.Refused = r.room(ctx)
+	} else {
+		r.Unseen = append(r.Unseen, "whether there is room for writes: kubectl hub doctor has the hub try one")
 	}
-	response, body, err := r.raw(ctx, "/metrics")
+	response, body, err := r.Raw(ctx, "/metrics")
 	if err != nil || response.StatusCode != http.StatusOK {
-		r.unseen = append(r.unseen, "the size of the etcd of the front: you may not get /metrics")
+		r.Unseen = append(r.Unseen, "the size of the etcd of the front: you may not get /metrics")
 		return s
 	}
 	for _, match := range storageSize.FindAllSubmatch(body, -1) {
@@ -191,12 +200,29 @@ func (r *reader) storage(ctx context.Context) (s diagnosis.Storage) {
 	return s
 }
 
+// room is what the hub says when it has no room for a write.
+func (r *Reader) room(ctx context.Context) string {
+	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
+		"metadata": map[string]any{"generateName": "doctor-dry-run-"}}}
+	_, err := r.Dynamic.Resource(GVR(clusterv1.GroupName, "v1beta2", "managedclustersets")).Create(ctx, set, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	var status apierrors.APIStatus
+	switch {
+	case errors.As(err, &status) && status.Status().Code == http.StatusInsufficientStorage:
+		return command.ErrorLine(err)
+	case apierrors.IsForbidden(err):
+		r.Unseen = append(r.Unseen, "whether there is room for writes: you may not create sets, not even in a dry run")
+	case err != nil:
+		r.Unseen = append(r.Unseen, "whether there is room for writes: a dry run of a set answers "+command.ErrorLine(err))
+	}
+	return ""
+}
+
 // webhooks are all that the server asks, with what is behind them.
-func (r *reader) webhooks(ctx context.Context) (all []diagnosis.Webhook) {
+func (r *Reader) webhooks(ctx context.Context) (all []diagnosis.Webhook) {
 	for _, name := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
-		items, _ := r.list(ctx, gvr(admissionGroup, "v1", name), "", metav1.ListOptions{})
+		items, _ := r.List(ctx, GVR(admissionGroup, "v1", name), "", metav1.ListOptions{})
 		// What is asked of here is the same in both kinds.
-		for _, c := range typed[admissionregistrationv1.ValidatingWebhookConfiguration](items, true).Items {
+		for _, c := range Typed[admissionregistrationv1.ValidatingWebhookConfiguration](items, true).Items {
 			for i := range c.Webhooks {
 				all = append(all, r.webhook(ctx, strings.TrimSuffix(name, "s"), c.Name, i, &c.Webhooks[i]))
 			}
@@ -205,7 +231,7 @@ func (r *reader) webhooks(ctx context.Context) (all []diagnosis.Webhook) {
 	return all
 }
 
-func (r *reader) webhook(ctx context.Context, kind, configuration string, index int, w *admissionregistrationv1.ValidatingWebhook) diagnosis.Webhook {
+func (r *Reader) webhook(ctx context.Context, kind, configuration string, index int, w *admissionregistrationv1.ValidatingWebhook) diagnosis.Webhook {
 	out := diagnosis.Webhook{Resource: kind, Configuration: configuration, Index: index, Name: w.Name, Rules: w.Rules,
 		Fails:    w.FailurePolicy == nil || *w.FailurePolicy == admissionregistrationv1.Fail,
 		Narrowed: hasSelector(w.NamespaceSelector) || hasSelector(w.ObjectSelector) || len(w.MatchConditions) > 0}
@@ -213,9 +239,9 @@ func (r *reader) webhook(ctx context.Context, kind, configuration string, index 
 		return out
 	}
 	out.Namespace, out.Service = w.ClientConfig.Service.Namespace, w.ClientConfig.Service.Name
-	service, err := r.get(ctx, gvr("", "v1", "services"), out.Namespace, out.Service)
+	service, err := r.Get(ctx, GVR("", "v1", "services"), out.Namespace, out.Service)
 	if err != nil && !apierrors.IsNotFound(err) {
-		r.miss("the Service of the webhook "+w.Name, err)
+		r.Miss("the Service of the webhook "+w.Name, err)
 		return out
 	}
 	if out.HasService = err == nil; !out.HasService {
@@ -225,9 +251,9 @@ func (r *reader) webhook(ctx context.Context, kind, configuration string, index 
 	if serviceType, _, _ := unstructured.NestedString(service.Object, "spec", "type"); serviceType == "ExternalName" {
 		return out // what is there cannot be seen
 	}
-	items, seen := r.list(ctx, gvr("discovery.k8s.io", "v1", "endpointslices"), out.Namespace, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + out.Service})
+	items, seen := r.List(ctx, GVR("discovery.k8s.io", "v1", "endpointslices"), out.Namespace, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + out.Service})
 	out.Seen = seen
-	for _, slice := range typed[discoveryv1.EndpointSlice](items, seen).Items {
+	for _, slice := range Typed[discoveryv1.EndpointSlice](items, seen).Items {
 		for _, e := range slice.Endpoints {
 			out.HasEndpoints = out.HasEndpoints || e.Conditions.Ready == nil || *e.Conditions.Ready
 		}

@@ -1,9 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cli
+package answers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -27,8 +28,8 @@ import (
 )
 
 const (
-	// longestRead is how long one request may take: a server that hangs is a finding, too.
-	longestRead = 15 * time.Second
+	// LongestRead is how long one request may take: a server that hangs is a finding, too.
+	LongestRead = 15 * time.Second
 	// mostRead is how many objects of a kind are read, and mostKept how many of them are in an archive.
 	mostRead, mostKept = 20000, 1000
 	pageSize           = 500
@@ -42,75 +43,80 @@ var (
 	apiServicesResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 )
 
-// reader reads with the rights of the user. What the user may not see is said, and taken for neither right nor wrong.
-type reader struct {
-	config  *rest.Config
-	dynamic dynamic.Interface
-	http    *http.Client
+// Reader reads with the rights of the user. What the user may not see is said, and taken for neither right nor wrong.
+type Reader struct {
+	Config  *rest.Config
+	Dynamic dynamic.Interface
+	HTTP    *http.Client
 
-	// now is the time of the server at the time skewed from local, and within how precisely that is known.
-	skew, within time.Duration
-	version      string
-	serving      *time.Time
-	// authorities are the hashes of the certificates by which that of the server was found good.
-	authorities []string
+	// Skew is how far the clock of the server is from the local one, and within how precisely that is known.
+	Skew, Within time.Duration
+	// Version is that of the server, and Serving when its certificate ends.
+	Version string
+	Serving *time.Time
+	// Authorities are the hashes of the certificates by which that of the server was found good.
+	Authorities []string
 
-	unseen []string
-	// keep is that what was read is to be in an archive; objects are what of it may.
-	keep    bool
-	objects map[string][]any
+	// Unseen is what could not be looked at, and why.
+	Unseen []string
+	// Most is how many objects of a kind are read, if not as many as usual.
+	Most int
+	// Keep is that what was read is to be in an archive; Objects are what of it may.
+	Keep    bool
+	Objects map[string][]any
 }
 
-func newReader(ctx context.Context, config *rest.Config, keep bool) (*reader, error) {
-	r := &reader{config: config, keep: keep, objects: map[string][]any{}}
+// NewReader returns a reader that has greeted the server. With keep, what it reads can be in an archive.
+func NewReader(ctx context.Context, config *rest.Config, keep bool) (*Reader, error) {
+	r := &Reader{Config: config, Keep: keep, Objects: map[string][]any{}}
 	var err error
-	if r.http, err = httpClient(config); err != nil {
+	if r.HTTP, err = Client(config); err != nil {
 		return nil, err
 	}
-	if r.dynamic, err = dynamic.NewForConfigAndClient(config, r.http); err != nil {
+	if r.Dynamic, err = dynamic.NewForConfigAndClient(config, r.HTTP); err != nil {
 		return nil, err
 	}
 	return r, r.greet(ctx)
 }
 
 // greet asks the server something harmless, to see what time it has there, and its certificate.
-func (r *reader) greet(ctx context.Context) error {
+func (r *Reader) greet(ctx context.Context) error {
 	asked := time.Now()
-	response, body, err := r.raw(ctx, "/version")
+	response, body, err := r.Raw(ctx, "/version")
 	if err != nil {
 		return err
 	}
 	if response.StatusCode == http.StatusUnauthorized {
 		return apierrors.NewUnauthorized("the server does not accept the credentials")
 	}
-	r.version = textOf(body, "gitVersion")
+	r.Version = textOf(body, "gitVersion")
 	took := time.Since(asked)
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		// The header has whole seconds: it stands for half a second later, on the average.
-		r.skew = asked.Add(took / 2).Sub(date.Add(time.Second / 2))
-		r.within = took/2 + time.Second/2
+		r.Skew = asked.Add(took / 2).Sub(date.Add(time.Second / 2))
+		r.Within = took/2 + time.Second/2
 	} else {
-		r.unseen = append(r.unseen, "the clock of the server: its answers have no Date")
+		r.Unseen = append(r.Unseen, "the clock of the server: its answers have no Date")
 	}
 	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
-		r.serving = &response.TLS.PeerCertificates[0].NotAfter
+		r.Serving = &response.TLS.PeerCertificates[0].NotAfter
 		for _, chain := range response.TLS.VerifiedChains {
 			for _, c := range chain {
-				r.authorities = append(r.authorities, registration.CertificateHash(c.Raw))
+				r.Authorities = append(r.Authorities, registration.CertificateHash(c.Raw))
 			}
 		}
-		slices.Sort(r.authorities)
-		r.authorities = slices.Compact(r.authorities)
+		slices.Sort(r.Authorities)
+		r.Authorities = slices.Compact(r.Authorities)
 	}
 	return nil
 }
 
-// now is the time of the server.
-func (r *reader) now() time.Time { return time.Now().Add(-r.skew) }
+// Now is the time of the server.
+func (r *Reader) Now() time.Time { return time.Now().Add(-r.Skew) }
 
-// raw gets a path of the server. An answer that is an error is one, too.
-func (r *reader) raw(ctx context.Context, path string) (*http.Response, []byte, error) {
-	base, _, err := rest.DefaultServerUrlFor(r.config)
+// Raw gets a path of the server. An answer that is an error is one, too.
+func (r *Reader) Raw(ctx context.Context, path string) (*http.Response, []byte, error) {
+	base, _, err := rest.DefaultServerUrlFor(r.Config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,7 +124,7 @@ func (r *reader) raw(ctx context.Context, path string) (*http.Response, []byte, 
 	if err != nil {
 		return nil, nil, err
 	}
-	response, err := r.http.Do(request)
+	response, err := r.HTTP.Do(request)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -137,8 +143,8 @@ func textOf(data []byte, name string) string {
 	return text
 }
 
-// miss says what could not be seen, and why.
-func (r *reader) miss(what string, err error) {
+// Miss says what could not be seen, and why.
+func (r *Reader) Miss(what string, err error) {
 	why := command.ErrorLine(err)
 	switch {
 	case apierrors.IsForbidden(err):
@@ -146,26 +152,26 @@ func (r *reader) miss(what string, err error) {
 	case apierrors.IsNotFound(err):
 		why = "the server does not serve them"
 	}
-	r.unseen = append(r.unseen, what+": "+why)
+	r.Unseen = append(r.Unseen, what+": "+why)
 }
 
-// isHub is whether the server has APIServices of a hub, or serves the group of one in another way.
-func (r *reader) isHub(ctx context.Context) (bool, error) {
+// IsHub is whether the server has APIServices of a hub, or serves the group of one in another way.
+func (r *Reader) IsHub(ctx context.Context) (bool, error) {
 	const ours = "cluster.open-cluster-management.io"
-	_, err := r.get(ctx, apiServicesResource, "", "v1."+ours)
+	_, err := r.Get(ctx, apiServicesResource, "", "v1."+ours)
 	switch {
 	case err == nil:
 		return true, nil
 	case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 		return false, err
 	}
-	_, body, err := r.raw(ctx, "/apis")
+	_, body, err := r.Raw(ctx, "/apis")
 	if err != nil {
 		return false, err
 	}
 	groups := metav1.APIGroupList{}
 	if err := jsonInto(body, &groups); err != nil {
-		return false, fmt.Errorf("/apis of %s is no list of groups", r.config.Host)
+		return false, fmt.Errorf("/apis of %s is no list of groups", r.Config.Host)
 	}
 	for _, g := range groups.Groups {
 		for _, v := range g.Versions {
@@ -178,26 +184,27 @@ func (r *reader) isHub(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-func (r *reader) get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
-	o, err := r.dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+// Get reads one object.
+func (r *Reader) Get(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
+	o, err := r.Dynamic.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err == nil {
 		r.remember(o)
 	}
 	return o, err
 }
 
-// list reads all of a kind, page by page, up to a bound.
-func (r *reader) list(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (items []unstructured.Unstructured, seen bool) {
+// List reads all of a kind, page by page, up to a bound.
+func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (items []unstructured.Unstructured, seen bool) {
 	options.Limit = pageSize
 	for {
-		page, err := r.dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
+		page, err := r.Dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
 			// It took so long that the first page is forgotten: what was read is still worth something.
-			r.unseen = append(r.unseen, fmt.Sprintf("%s after the first %d: they change too fast", resource.Resource, len(items)))
+			r.Unseen = append(r.Unseen, fmt.Sprintf("%s after the first %d: they change too fast", resource.Resource, len(items)))
 			return items, false
 		}
 		if err != nil {
-			r.miss(resource.Resource, err)
+			r.Miss(resource.Resource, err)
 			return items, false
 		}
 		for i := range page.Items {
@@ -207,22 +214,22 @@ func (r *reader) list(ctx context.Context, resource schema.GroupVersionResource,
 		if options.Continue = page.GetContinue(); options.Continue == "" {
 			return items, true
 		}
-		if len(items) >= mostRead {
-			r.unseen = append(r.unseen, fmt.Sprintf("%s after the first %d: no more are read", resource.Resource, len(items)))
+		if len(items) >= cmp.Or(r.Most, mostRead) {
+			r.Unseen = append(r.Unseen, fmt.Sprintf("%s after the first %d: no more are read", resource.Resource, len(items)))
 			return items, false
 		}
 	}
 }
 
 // remember keeps what of an object may be in an archive.
-func (r *reader) remember(o *unstructured.Unstructured) {
-	if kind := o.GetKind(); r.keep && len(r.objects[kind]) < mostKept {
-		r.objects[kind] = append(r.objects[kind], diagnosis.Redacted(o))
+func (r *Reader) remember(o *unstructured.Unstructured) {
+	if kind := o.GetKind(); r.Keep && len(r.Objects[kind]) < mostKept {
+		r.Objects[kind] = append(r.Objects[kind], diagnosis.Redacted(o))
 	}
 }
 
-// typed are objects as what they are. One that is not is left out, as a server of another version may have it.
-func typed[T any](items []unstructured.Unstructured, seen bool) diagnosis.List[T] {
+// Typed are objects as what they are. One that is not is left out, as a server of another version may have it.
+func Typed[T any](items []unstructured.Unstructured, seen bool) diagnosis.List[T] {
 	list := diagnosis.List[T]{Seen: seen}
 	for i := range items {
 		var object T
@@ -250,13 +257,13 @@ func each(n int, run func(i int)) {
 	all.Wait()
 }
 
-// named reads those objects of kinds that are expected, by their names: there may be many others.
-func (r *reader) named(ctx context.Context, expected []*unstructured.Unstructured, resources map[string]schema.GroupVersionResource) diagnosis.List[*unstructured.Unstructured] {
+// Named reads those objects of kinds that are expected, by their names: there may be many others.
+func (r *Reader) Named(ctx context.Context, expected []*unstructured.Unstructured, resources map[string]schema.GroupVersionResource) diagnosis.List[*unstructured.Unstructured] {
 	list := diagnosis.List[*unstructured.Unstructured]{Seen: true}
 	objects, errs := make([]*unstructured.Unstructured, len(expected)), make([]error, len(expected))
 	each(len(expected), func(i int) {
 		want := expected[i]
-		objects[i], errs[i] = r.dynamic.Resource(resources[want.GetKind()]).Namespace(want.GetNamespace()).Get(ctx, want.GetName(), metav1.GetOptions{})
+		objects[i], errs[i] = r.Dynamic.Resource(resources[want.GetKind()]).Namespace(want.GetNamespace()).Get(ctx, want.GetName(), metav1.GetOptions{})
 	})
 	missed := map[string]bool{}
 	for i, want := range expected {
@@ -267,10 +274,21 @@ func (r *reader) named(ctx context.Context, expected []*unstructured.Unstructure
 			list.Items = append(list.Items, objects[i])
 		case !apierrors.IsNotFound(errs[i]):
 			if list.Seen = false; !missed[name] {
-				r.miss(name, errs[i])
+				r.Miss(name, errs[i])
 			}
 			missed[name] = true
 		}
 	}
 	return list
+}
+
+// Client follows no server that sends elsewhere: the credentials would go along.
+func Client(config *rest.Config) (*http.Client, error) {
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	own := *client
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own, nil
 }

@@ -1,0 +1,147 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+)
+
+// target reads what a question is about.
+func (h *Hub) target(ctx context.Context, what string) (t diagnosis.Target, err error) {
+	if strings.Contains(what, "=") {
+		return diagnosis.Target{Label: what}, nil
+	}
+	kind, name, typed := strings.Cut(what, "/")
+	if typed {
+		name, t.Subresource, _ = strings.Cut(name, "/")
+		switch {
+		case name == "":
+		case slices.Contains([]string{"set", "clusterset", "managedclusterset"}, kind):
+			t.Set = name
+			return t, nil
+		case slices.Contains([]string{"cluster", "managedcluster"}, kind):
+			t.Cluster = name
+			return t, nil
+		}
+		return t, fmt.Errorf("%q is neither set/NAME nor cluster/NAME, nor a label KEY=VALUE", what)
+	}
+	_, setErr := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, what, metav1.GetOptions{})
+	_, clusterErr := h.Cluster(ctx, what)
+	for _, err := range []error{setErr, clusterErr} {
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+			return t, err
+		}
+	}
+	switch {
+	case setErr == nil && clusterErr != nil:
+		return diagnosis.Target{Set: what}, nil
+	case clusterErr == nil && setErr != nil:
+		return diagnosis.Target{Cluster: what}, nil
+	case setErr == nil:
+		return t, fmt.Errorf("there are a set and a cluster %s: write set/%[1]s or cluster/%[1]s", what)
+	}
+	return t, fmt.Errorf("there is neither a set nor a cluster %s that you may see: write set/%[1]s or cluster/%[1]s all the same, or KEY=VALUE for a label", what)
+}
+
+// rules are those that the user may list; with a namespace, also those of this namespace.
+func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rules, err error) {
+	roles, err := Pages(func(options metav1.ListOptions) ([]rbacv1.ClusterRole, string, error) {
+		page, err := h.kube.RbacV1().ClusterRoles().List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Items, page.Continue, nil
+	})
+	if rules.ClusterRoles, err = look(roles, err, "list clusterroles"); err != nil {
+		return rules, err
+	}
+	bindings, err := Pages(func(options metav1.ListOptions) ([]rbacv1.ClusterRoleBinding, string, error) {
+		page, err := h.kube.RbacV1().ClusterRoleBindings().List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		return page.Items, page.Continue, nil
+	})
+	if rules.ClusterRoleBindings, err = look(bindings, err, "list clusterrolebindings"); err != nil || namespace == "" {
+		return rules, err
+	}
+	local, err := h.kube.RbacV1().Roles(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		local = &rbacv1.RoleList{}
+	}
+	if rules.Roles, err = look(local.Items, err, "list roles in the namespace "+namespace); err != nil {
+		return rules, err
+	}
+	bound, err := h.kube.RbacV1().RoleBindings(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		bound = &rbacv1.RoleBindingList{}
+	}
+	rules.RoleBindings, err = look(bound.Items, err, "list rolebindings in the namespace "+namespace)
+	return rules, err
+}
+
+// review asks the front for all permissions that could be needed. For themselves all users may.
+func (h *Hub) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
+	facts.Reviews = map[diagnosis.Permission]diagnosis.Read[diagnosis.Review]{}
+	self := false
+	if me, err := h.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{}); err == nil {
+		self = me.Status.UserInfo.Username == facts.User && len(facts.Groups) == 0
+		if self {
+			facts.Groups = me.Status.UserInfo.Groups
+		}
+	}
+	for _, way := range facts.Ways {
+		for _, need := range way.Needs {
+			for _, p := range need.Any {
+				status, err := h.reviewOf(ctx, facts, p, self)
+				answer := diagnosis.Review{}
+				if err == nil {
+					answer = diagnosis.Review{Allowed: status.Allowed, Reason: status.Reason}
+				}
+				if facts.Reviews[p], err = look(answer, err, "create subjectaccessreviews, by which the front kube-apiserver says what another user may"); err != nil {
+					return fmt.Errorf("asking for the rights of %s: %w", facts.User, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// reviewOf asks for one permission: for the user itself, for any user, or for any user in a namespace, as far as that is allowed.
+func (h *Hub) reviewOf(ctx context.Context, facts *diagnosis.AccessFacts, p diagnosis.Permission, self bool) (*authorizationv1.SubjectAccessReviewStatus, error) {
+	attributes := &authorizationv1.ResourceAttributes{Verb: p.Verb, Group: p.Group, Resource: p.Resource, Subresource: p.Subresource, Namespace: p.Namespace, Name: p.Name}
+	if self {
+		answer, err := h.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}, metav1.CreateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		return &answer.Status, nil
+	}
+	spec := authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: attributes, User: facts.User, Groups: diagnosis.GroupsOf(facts.User, facts.Groups)}
+	answer, err := h.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
+	if err == nil {
+		return &answer.Status, nil
+	}
+	if p.Namespace == "" || !apierrors.IsForbidden(err) {
+		return nil, err
+	}
+	local, err := h.kube.AuthorizationV1().LocalSubjectAccessReviews(p.Namespace).Create(ctx, &authorizationv1.LocalSubjectAccessReview{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace}, Spec: spec}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &local.Status, nil
+}

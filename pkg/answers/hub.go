@@ -1,0 +1,129 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package answers reads what there is on a hub with the rights of who asks, and has pkg/diagnosis say what is wrong and why. It is what
+// `kubectl hub why`, `kubectl hub doctor` and the page have in common. It writes nothing.
+package answers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/clusterview"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
+)
+
+// Hub is a hub, as a user sees it.
+type Hub struct {
+	kube     kubernetes.Interface
+	clusters versioned.Interface
+	objects  dynamic.Interface
+}
+
+// New returns the hub that a config leads to, with the rights of its user.
+func New(config *rest.Config) (*Hub, error) {
+	client, err := Client(config)
+	if err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	h := &Hub{}
+	if h.kube, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	if h.clusters, err = versioned.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	if h.objects, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("the way to the hub: %w", err)
+	}
+	return h, nil
+}
+
+// NotServedError is that the server does not serve the API of a hub.
+type NotServedError struct{ Err error }
+
+// Error implements error.
+func (e *NotServedError) Error() string { return "the API of a hub is not served: " + e.Err.Error() }
+
+// Unwrap is for errors.Is.
+func (e *NotServedError) Unwrap() error { return e.Err }
+
+// ServesClusters asks the server, and no cache of what it served before.
+func ServesClusters(client discovery.ServerResourcesInterface) error {
+	list, err := client.ServerResourcesForGroupVersion(clusterv1.SchemeGroupVersion.String())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "managedclusters" }) {
+		return apierrors.NewNotFound(clusterv1.SchemeGroupVersion.WithResource("managedclusters").GroupResource(), "")
+	}
+	return nil
+}
+
+// Reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview: there users do by their
+// roles on sets what they may not do by names of clusters. If both refuse, the refusal begins with the one that users know.
+func Reach[T any](stored, viewed func() (T, error)) (T, error) {
+	result, err := stored()
+	if !apierrors.IsForbidden(err) {
+		return result, err
+	}
+	seen, viewErr := viewed()
+	switch {
+	case apierrors.IsForbidden(viewErr):
+		return result, fmt.Errorf("%w (nor by a role on a set: %w)", err, viewErr)
+	case apierrors.IsNotFound(viewErr), apierrors.IsMethodNotSupported(viewErr): // by an older hub
+		return result, err
+	}
+	return seen, viewErr
+}
+
+// Cluster gets a cluster, as the user reaches it.
+func (h *Hub) Cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
+	return Reach(func() (*clusterv1.ManagedCluster, error) {
+		return h.clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
+	}, func() (*clusterv1.ManagedCluster, error) {
+		view := schema.GroupVersionResource{Group: clusterview.GroupName, Version: "v1", Resource: "managedclusters"}
+		return AsCluster(h.objects.Resource(view).Get(ctx, name, metav1.GetOptions{}))
+	})
+}
+
+// AsCluster is a cluster of clusterview, which has the fields of a stored one.
+func AsCluster(u *unstructured.Unstructured, err error) (*clusterv1.ManagedCluster, error) {
+	if err != nil {
+		return nil, err
+	}
+	cluster := &clusterv1.ManagedCluster{}
+	return cluster, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, cluster)
+}
+
+// service is about the API of the hub: without it, nothing else can be asked, and the answer is that.
+func (h *Hub) service(ctx context.Context, cluster string) (*diagnosis.ClusterFacts, error) {
+	facts := &diagnosis.ClusterFacts{Name: cluster, Now: time.Now(), Service: clusterv1.SchemeGroupVersion.Version + "." + clusterv1.SchemeGroupVersion.Group}
+	err := ServesClusters(h.kube.Discovery())
+	if err == nil {
+		return facts, nil
+	}
+	if !apierrors.IsServiceUnavailable(err) {
+		return nil, &NotServedError{err}
+	}
+	services := h.objects.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	facts.ServiceFault = "the front kube-apiserver answers 503 for it"
+	if service, err := services.Get(ctx, facts.Service, metav1.GetOptions{}); err == nil {
+		facts.ServiceFault, facts.ServiceSince = serviceFault(service, facts.ServiceFault)
+	}
+	return facts, nil
+}

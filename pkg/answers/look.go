@@ -1,0 +1,97 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answers
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
+)
+
+// look turns what a server answers into what a check takes. An error that says neither that there is nothing, nor that the user may not
+// see it, is one of the command.
+func look[T any](value T, err error, what string) (diagnosis.Read[T], error) {
+	switch {
+	case err == nil:
+		return diagnosis.Found(value), nil
+	case apierrors.IsForbidden(err):
+		return diagnosis.Hidden[T]("you may not " + what), nil
+	case apierrors.IsNotFound(err):
+		return diagnosis.Missing[T](), nil
+	}
+	return diagnosis.Read[T]{}, err
+}
+
+// setsOf are the sets that a cluster is in, as far as the user sees them.
+func (h *Hub) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]string], error) {
+	members, err := Pages(func(options metav1.ListOptions) (sets []string, next string, err error) {
+		options.FieldSelector = "spec.cluster=" + cluster
+		page, err := h.clusters.ViewV1alpha1().ClusterSetMembers().List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		for i := range page.Items {
+			sets = append(sets, page.Items[i].Spec.ClusterSet)
+		}
+		return sets, page.Continue, nil
+	})
+	slices.Sort(members)
+	return look(members, err, "list clustersetmembers, which say in which sets the cluster is")
+}
+
+// Explain reads why a placement chooses what it chooses, of one cluster or of all.
+func (h *Hub) Explain(ctx context.Context, namespace, name, cluster string) (*v1beta1.PlacementExplanation, error) {
+	options := &v1beta1.PlacementExplainOptions{Cluster: cluster}
+	if cluster == "" {
+		options.Limit = 5000 // two of a large fleet
+	}
+	var all *v1beta1.PlacementExplanation
+	for {
+		page := &v1beta1.PlacementExplanation{}
+		err := h.clusters.ClusterV1beta1().RESTClient().Get().Namespace(namespace).Resource("placements").Name(name).SubResource("explain").
+			VersionedParams(options, scheme.ParameterCodec).Do(ctx).Into(page)
+		if err != nil {
+			return nil, err
+		}
+		if all == nil {
+			all = page
+		} else {
+			all.Status.Clusters = append(all.Status.Clusters, page.Status.Clusters...)
+		}
+		if options.Continue = page.Status.Continue; options.Continue == "" {
+			all.Status.Continue = ""
+			all.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "PlacementExplanation"}
+			return all, nil
+		}
+	}
+}
+
+// Pages reads a list in pages.
+func Pages[T any](read func(metav1.ListOptions) ([]T, string, error)) ([]T, error) {
+	all, options := []T{}, metav1.ListOptions{Limit: 500}
+	for {
+		items, next, err := read(options)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, items...)
+		if options.Continue = next; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// IsMissing says that a server has no object of a kind. A server that does not serve the kind is something else.
+func IsMissing(err error, resource string) bool {
+	var status apierrors.APIStatus
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&
+		status.Status().Details.Kind == resource && status.Status().Details.Name != ""
+}

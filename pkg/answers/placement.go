@@ -1,0 +1,43 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answers
+
+import (
+	"context"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+)
+
+// placementFacts reads the explanation of the hub, and what is needed to say how to change it.
+func (h *Hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFacts) error {
+	explanation, err := h.Explain(ctx, facts.Namespace, facts.Name, facts.Cluster)
+	if facts.ClusterMissing = IsMissing(err, "managedclusters"); !facts.ClusterMissing {
+		if facts.Explanation, err = look(explanation, err, "get placements/explain in the namespace "+facts.Namespace); err != nil {
+			return err
+		}
+	}
+	if _, ok := facts.Explanation.Get(); !ok {
+		return nil
+	}
+	placement, err := h.clusters.ClusterV1beta1().Placements(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})
+	if facts.Placement, err = look(placement, err, "get placements in the namespace "+facts.Namespace+", which say what is wanted"); err != nil {
+		return err
+	}
+	if facts.Sets, err = h.setsOf(ctx, facts.Cluster); err != nil {
+		return err
+	}
+	list, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(facts.Namespace).List(ctx, metav1.ListOptions{})
+	var bound []string
+	if err == nil {
+		for i := range list.Items {
+			bound = append(bound, list.Items[i].Spec.ClusterSet)
+		}
+		slices.Sort(bound)
+	}
+	facts.Bound, err = look(bound, err, "list managedclustersetbindings in the namespace "+facts.Namespace)
+	return err
+}

@@ -1,0 +1,229 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/pkg/answers"
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+)
+
+const (
+	// maxAnswers and maxAnswersOfAll are how many answers are made at one time, for one visitor and for all: each reads a lot.
+	maxAnswers, maxAnswersOfAll = 2, 4
+	// patience is how long something may wait for a person before the page calls it a finding, as by default for kubectl hub doctor.
+	patience = time.Hour
+	// mostOfAKind is how many objects of a kind are looked at for all visitors together.
+	mostOfAKind = 5000
+	// maxName bounds what a question names: users have longer names than objects.
+	maxName = 1 << 10
+)
+
+// answerer makes one answer.
+type answerer func(ctx context.Context, config *rest.Config, where []string) (any, error)
+
+// why is an answer with the page that explains what was found.
+type why struct {
+	*diagnosis.Answer
+	Link string `json:"link,omitempty"`
+}
+
+// found is one finding of a report with that.
+type found struct {
+	diagnosis.Finding
+	Link string `json:"link"`
+}
+
+// whys are the questions of GET /answers/why, by what they are about and by how many names they have.
+var whys = map[string]struct {
+	names int
+	ask   func(ctx context.Context, h *answers.Hub, names []string) (*diagnosis.Answer, error)
+}{
+	"cluster": {1, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+		return h.WhyCluster(ctx, n[0])
+	}},
+	"member": {2, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+		return h.WhyMember(ctx, n[0], n[1])
+	}},
+	"placement": {3, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+		return h.WhyPlacement(ctx, n[0], n[1], n[2])
+	}},
+	"work": {2, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+		return h.WhyWork(ctx, n[0], n[1], nil)
+	}},
+	"accessrequest": {2, func(ctx context.Context, h *answers.Hub, n []string) (*diagnosis.Answer, error) {
+		return h.WhyAccessRequest(ctx, n[0], n[1])
+	}},
+}
+
+// accessParameters are those of GET /answers/why/access.
+var accessParameters = []string{"group", "namespace", "user", "verb", "what"}
+
+// askAnswer finds who answers a path below /answers, or says why nobody does.
+func askAnswer(method, path, query string) (answerer, *refusal) {
+	if method != http.MethodGet {
+		return nil, refuse(http.StatusMethodNotAllowed, "expected GET")
+	}
+	parts, ok := split(path)
+	if !ok {
+		return nil, refuse(http.StatusBadRequest, "the path is not one of a question: expected names with a slash between two of them")
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the parameters cannot be read: expected name=value with & between two of them")
+	}
+	parameters := []string(nil)
+	if slices.Equal(parts, []string{"why", "access"}) {
+		parameters = accessParameters
+	}
+	for name, all := range values {
+		if !slices.Contains(parameters, name) || len(all) != 1 || len(all[0]) > maxName {
+			return nil, refuse(http.StatusBadRequest, "expected one or none of each of the parameters %q, and no others", parameters)
+		}
+	}
+	switch {
+	case parameters != nil:
+		return askAccess(values)
+	case slices.Equal(parts, []string{"doctor"}):
+		return askDoctor, nil
+	case len(parts) == 3 && parts[0] == "who" && parts[1] == "cluster":
+		return func(ctx context.Context, config *rest.Config, _ []string) (any, error) {
+			h, err := answers.New(config)
+			if err != nil {
+				return nil, err
+			}
+			who, err := h.WhoMay(ctx, parts[2])
+			return map[string]any{"who": who}, err
+		}, nil
+	case len(parts) > 2 && parts[0] == "why" && whys[parts[1]].names == len(parts)-2:
+		ask := whys[parts[1]].ask
+		return because(func(ctx context.Context, h *answers.Hub) (*diagnosis.Answer, error) { return ask(ctx, h, parts[2:]) }), nil
+	}
+	return nil, refuse(http.StatusNotFound, "there is no such question")
+}
+
+func askAccess(values url.Values) (answerer, *refusal) {
+	asked := answers.Access{User: values.Get("user"), Verb: values.Get("verb"), What: values.Get("what"), Namespace: values.Get("namespace")}
+	if asked.User == "" || asked.Verb == "" || asked.What == "" {
+		return nil, refuse(http.StatusBadRequest, "expected a user, a verb, and what it is about: a label KEY=VALUE, set/NAME or cluster/NAME")
+	}
+	if groups := values.Get("group"); groups != "" {
+		asked.Groups = strings.Split(groups, ",")
+	}
+	return because(func(ctx context.Context, h *answers.Hub) (*diagnosis.Answer, error) { return h.WhyAccess(ctx, asked) }), nil
+}
+
+// because makes an answer for the page.
+func because(ask func(context.Context, *answers.Hub) (*diagnosis.Answer, error)) answerer {
+	return func(ctx context.Context, config *rest.Config, where []string) (any, error) {
+		h, err := answers.New(config)
+		if err != nil {
+			return nil, err
+		}
+		a, err := ask(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		shown := why{Answer: a}
+		if f := a.Finding; f != nil {
+			f.Fix, shown.Link = diagnosis.At(f.Fix, where...), f.Link()
+		}
+		return shown, nil
+	}
+}
+
+func askDoctor(ctx context.Context, config *rest.Config, where []string) (any, error) {
+	r, err := answers.NewReader(ctx, config, false)
+	if err != nil {
+		return nil, err
+	}
+	r.Most = mostOfAKind
+	switch isHub, err := r.IsHub(ctx); {
+	case err != nil:
+		return nil, err
+	case !isHub:
+		return nil, &answers.NotServedError{Err: apierrors.NewNotFound(clusterv1.Resource("managedclusters"), "")}
+	}
+	// Without a dry run: the page asks for nothing that could be a write.
+	report, err := r.Hub(ctx, answers.HubOptions{Patience: patience, Version: command.Version()})
+	if err != nil {
+		return nil, err
+	}
+	findings := []found{}
+	for _, f := range report.Findings {
+		f.Fix = diagnosis.At(f.Fix, where...)
+		findings = append(findings, found{f, f.Link()})
+	}
+	return map[string]any{"findings": findings, "checked": report.Checked, "unseen": append(report.Unseen, r.Unseen...)}, nil
+}
+
+// serveAnswer says why something is as it is, as kubectl hub does, with the rights of who asks.
+func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, path, query string) *refusal {
+	visitor, refused := s.door.letIn(r)
+	if refused != nil {
+		return refused
+	}
+	ask, refused := askAnswer(r.Method, path, query)
+	if refused != nil {
+		return refused
+	}
+	done, refused := s.answering.begin(visitor.key)
+	if refused != nil {
+		return refused
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(r.Context(), answerTimeout)
+	defer cancel()
+	answer, err := ask(ctx, s.hub.as(visitor), s.where)
+	if err != nil {
+		return s.hub.noAnswer(err)
+	}
+	writeJSON(w, http.StatusOK, answer)
+	return nil
+}
+
+// as is the way to the hub with the credentials of who asks.
+func (u *upstream) as(v visitor) *rest.Config {
+	config := rest.CopyConfig(u.config)
+	config.BearerToken = v.token
+	if v.token == "" {
+		config.BearerToken = u.config.BearerToken
+	}
+	config.QPS, config.Timeout, config.WarningHandler = -1, min(u.timeout, answers.LongestRead), rest.NoWarnings{}
+	return config
+}
+
+// noAnswer says why there is none.
+func (u *upstream) noAnswer(err error) *refusal {
+	var status apierrors.APIStatus
+	if notServed := (*answers.NotServedError)(nil); errors.As(err, &notServed) {
+		if err = notServed.Err; apierrors.IsNotFound(err) {
+			return refuse(http.StatusNotFound, "%s is not a hub: it does not serve clusters", withoutPassword(u.base))
+		}
+	}
+	switch {
+	case apierrors.IsUnauthorized(err):
+		return refuse(http.StatusUnauthorized, "the hub %s does not accept the credentials", withoutPassword(u.base)).fromHub()
+	case errors.As(err, &status) && status.Status().Code >= 400 && reasons[int(status.Status().Code)] != "":
+		return refuse(int(status.Status().Code), "%s", command.ErrorLine(err)).fromHub()
+	case errors.As(err, &status) && status.Status().Code >= 500:
+		return refuse(http.StatusBadGateway, "the hub %s answers: %s", withoutPassword(u.base), command.ErrorLine(err))
+	case errors.As(err, new(*url.Error)), errors.Is(err, context.DeadlineExceeded):
+		return u.unreachable(err)
+	}
+	// What is asked for is not there, or not one that can be asked for.
+	return refuse(http.StatusBadRequest, "%s", command.ErrorLine(err))
+}
