@@ -86,6 +86,9 @@ func problems(b pages.Block) (all []string) {
 	default:
 		say(b.Where(), "the language %s is unknown", b.Language)
 	}
+	if b.Language == pages.Hidden {
+		return all // they are run, and may be loops
+	}
 	for _, c := range b.Commands {
 		simple, err := pages.Simple(c.Text)
 		if err != nil {
@@ -132,7 +135,7 @@ var verbs = map[string][]string{
 		"krew", "kustomize", "label", "logs", "patch", "replace", "rollout", "scale", "top", "version", "wait"},
 	"helm":                    {"diff", "get", "install", "list", "rollback", "template", "test", "uninstall", "upgrade"},
 	"go":                      {"get", "install", "run", "test"},
-	"git":                     {"tag"},
+	"git":                     {"clone", "tag"},
 	"_output/bin/localhub":    {"clean", "down", "status", "up"},
 	"_output/bin/kubectl-hub": nil,
 	"cluster-provider":        nil,
@@ -142,6 +145,7 @@ var verbs = map[string][]string{
 	"aws":                     {"eks", "iam"},
 	"base64":                  nil,
 	"cat":                     nil,
+	"cd":                      nil,
 	"command":                 nil,
 	"cut":                     nil,
 	"echo":                    nil,
@@ -229,8 +233,9 @@ func knownTargets(words []string) error {
 func knownPlugin(words []string, whole bool) error {
 	discard := genericiooptions.IOStreams{In: strings.NewReader(""), Out: io.Discard, ErrOut: io.Discard}
 	tree := cli.NewCommand(discard, "v1")
-	// … is the value of a flag, or more flags.
-	if given := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "…" || w == "..." || w == "--help" }); len(given) < len(words) {
+	// … is the value of a flag, or more flags, and so is what a shell puts in the place of a variable.
+	open := func(w string) bool { return w == "…" || w == "..." || w == "--help" || strings.HasPrefix(w, "$") }
+	if given := slices.DeleteFunc(slices.Clone(words), open); len(given) < len(words) {
 		words, whole = given, false
 	}
 	if !whole { // a flag that lacks its value

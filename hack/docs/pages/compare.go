@@ -30,9 +30,13 @@ var (
 
 // Differs returns the first word of what a page says that is not in what a command printed, or of what it printed that the page does not
 // say; or "", where both are the same. How words are spread over lines does not matter. In the page, … stands for anything: for the
-// rest of a word in it, and for any words where it is one itself. Times, durations, ports and names that are generated may differ.
+// rest of a word in it, for any words where it is one itself, and for all that follows at the end. Times, durations, ports and names that are generated may differ.
 func Differs(want, got string) string {
-	return differ(words(want), words(got))
+	w := words(want)
+	if len(w) > 0 && strings.HasSuffix(w[len(w)-1], "…") {
+		w = append(w, "…") // the page shows the beginning
+	}
+	return differ(w, words(got))
 }
 
 func words(text string) []string {

@@ -110,7 +110,7 @@ func Parse(page, text string) (blocks []Block, err error) {
 			b.File, b.NotRun = file, reason
 			reason = ""
 		default:
-			if strings.Contains(lines[i], "<!-- not run") || strings.Contains(lines[i], "<!-- run") {
+			if text := strings.TrimSpace(lines[i]); strings.HasPrefix(text, "<!-- not run") || strings.HasPrefix(text, "<!-- run") {
 				return nil, fmt.Errorf("%s:%d: the comment is not understood: see docs/contributing.md", page, i+1)
 			}
 			if reason != "" {

@@ -68,7 +68,7 @@ func TestParse_RefusesWhatIsNotUnderstood(t *testing.T) {
 		"no reason":              "<!-- not run: -->\n\n```console\n$ a\n```\n",
 		"nothing to exempt":      "<!-- not run: a cloud -->\n\ntext\n",
 		"nothing, at the end":    "<!-- not run: a cloud -->\n",
-		"a comment of two words": "<!-- not running: a cloud -->\n```console\n$ a\n```\n",
+		"a comment of two words": "<!-- not run, a cloud -->\n```console\n$ a\n```\n",
 		"a command in one line":  "<!-- run: make up -->\n",
 	} {
 		if blocks, err := Parse("a.md", text); err == nil || !strings.HasPrefix(err.Error(), "a.md:1: ") {
@@ -91,8 +91,9 @@ func TestDiffers(t *testing.T) {
 		"anything, and then not that":    {want: "a … e", got: "a b c d", differ: `want "e", got`},
 		"anything twice":                 {want: "a … d … e", got: "a d b d c e"},
 		"anything, at the end":           {want: "a …", got: "a b c"},
+		"the beginning":                  {want: "a b…", got: "a bc d e"},
 		"the rest of a word":             {want: "eyJh…", got: "eyJhbGci"},
-		"the rest of another word":       {want: "eyJh…", got: "eyK", differ: `want "eyJh…", got "eyK"`},
+		"the rest of another word":       {want: "eyJh… a", got: "eyK a", differ: `want "eyJh… a", got "eyK a"`},
 		"ages":                           {want: "34m 2m23s (11m)", got: "2s 1h (5s)"},
 		"no age":                         {want: "34m", got: "<unknown>", differ: `want "<duration>"`},
 		"times":                          {want: "2026-11-24T03:10:28Z 05:49:43", got: "2027-01-01T00:00:00Z 23:00:00"},

@@ -1,0 +1,169 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/clusterhub/clusterhub/hack/docs/pages"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// first is the page that readers begin with. The others are in the order of their names.
+const first = "README.md"
+
+// TestDocs_CommandsPrintWhatThePagesSay types what the pages say, on one hub: `make up` with all that it can have. A comment in a page
+// exempts a block, and has commands that the page needs: docs/contributing.md says how.
+func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
+	files := harness.Must(pages.Files(harness.Root))(t)
+	slices.SortStableFunc(files, func(a, b string) int {
+		if a == first || b == first {
+			return map[bool]int{true: -1, false: 1}[a == first]
+		}
+		return strings.Compare(a, b)
+	})
+	h := start(t)
+	for _, file := range files {
+		blocks := harness.Must(pages.Read(harness.Root, file))(t)
+		if slices.ContainsFunc(blocks, func(b pages.Block) bool { return len(b.Commands) > 0 && b.NotRun == "" }) {
+			t.Run(file, func(t *testing.T) { h.page(t, blocks) })
+		}
+	}
+}
+
+// home is where the commands are typed: what a clone of the repository has after `make up`.
+type home struct{ dir string }
+
+// start starts the hub.
+func start(t *testing.T) home {
+	t.Helper()
+	h := home{dir: t.TempDir()}
+	root := harness.Must(filepath.Abs(harness.Root))(t)
+	for _, entry := range harness.Must(os.ReadDir(root))(t) {
+		if !strings.HasPrefix(entry.Name(), ".") && entry.Name() != "_output" {
+			link(t, filepath.Join(root, entry.Name()), filepath.Join(h.dir, entry.Name()))
+		}
+	}
+	if err := os.Mkdir(filepath.Join(h.dir, "_output"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	link(t, harness.BinDir(t), filepath.Join(h.dir, "_output", "bin"))
+	t.Cleanup(func() {
+		if t.Failed() {
+			h.sayLogs(t)
+		}
+		out, err := h.localhub("clean")
+		if err != nil {
+			t.Errorf("localhub clean: %v: %s", err, out)
+		}
+	})
+	started := time.Now()
+	if out, err := h.localhub("up", "--detached", "--edge", "--clusters=1"); err != nil {
+		t.Fatalf("localhub up: %v: %s", err, out)
+	}
+	t.Logf("the hub is up after %s", time.Since(started).Round(time.Second))
+	h.addContexts(t)
+	return h
+}
+
+// localhub does what make up and make clean do.
+func (h home) localhub(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join("_output", "bin", "localhub"), args...)
+	cmd.Dir, cmd.Env = h.dir, h.env()
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func link(t *testing.T, to, name string) {
+	t.Helper()
+	if err := os.Symlink(to, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// env is what `make up` says to export, and nothing of who runs the test.
+func (h home) env() []string {
+	return []string{"HOME=" + h.dir, "KUBECACHEDIR=" + filepath.Join(h.dir, "_output", "cache"), "TMPDIR=" + h.dir, "LC_ALL=C.UTF-8",
+		"KUBECONFIG=_output/hub/admin.kubeconfig", "PATH=" + filepath.Join(h.dir, "_output", "bin") + ":" + os.Getenv("PATH")}
+}
+
+// page types the commands of a page, in a folder that has what it shows as files.
+func (h home) page(t *testing.T, blocks []pages.Block) {
+	session := newShell(t, h.folder(t), h.env()...)
+	code := 0
+	for _, b := range blocks {
+		if b.File != "" {
+			write(t, filepath.Join(session.cmd.Dir, b.File), b.Text+"\n")
+		}
+		if b.NotRun != "" {
+			continue
+		}
+		for _, c := range b.Commands {
+			code = try(t, session, b, c, code)
+		}
+	}
+}
+
+// folder is a new one, from which everything of the home is seen.
+func (h home) folder(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, entry := range harness.Must(os.ReadDir(h.dir))(t) {
+		link(t, filepath.Join(h.dir, entry.Name()), filepath.Join(dir, entry.Name()))
+	}
+	return dir
+}
+
+func write(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// reads are commands that change nothing: what they print becomes what the page says when the hub has done what was asked before.
+var reads = regexp.MustCompile(`^kubectl (?:--\S+ \S+ )*(?:-n \S+ )?(?:get|describe|events|auth can-i|hub (?:--\S+ \S+ )*(?:get (?:clusters|placements|works|klusterlets)|members|why|tree|top|doctor|explain|work status|rollout (?:status|history)|deploycheck))\b`)
+
+// patience is for how long they are typed again.
+const patience = time.Minute
+
+// try types a command, and says what differs. It returns its code.
+func try(t *testing.T, session *shell, b pages.Block, c pages.Command, before int) int {
+	t.Helper()
+	started := time.Now()
+	for {
+		out, code := session.run(t, c.Text, before)
+		said := ""
+		switch {
+		case c.NoOutput || c.Output == "":
+			if code != 0 {
+				said = fmt.Sprintf("it has failed with %d", code)
+			}
+		default:
+			said = pages.Differs(c.Output, out)
+		}
+		if said == "" {
+			t.Logf("%s: %s", c.Where(), time.Since(started).Round(time.Millisecond))
+			return code
+		}
+		if !reads.MatchString(c.Text) || time.Since(started) > patience {
+			t.Errorf("%s: %s\n%s: the page has\n%s\nand it is\n%s", c.Where(), c.Text, said, c.Output, out)
+			return code
+		}
+	}
+}

@@ -1,0 +1,95 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shell is a session in which commands are typed one after the other.
+type shell struct {
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+	lines chan string
+}
+
+// most is how long one command may take, on a machine with much else to do.
+const most = 3 * time.Minute
+
+// mark begins the line that says that a command has ended, and how.
+const mark = "--- the command has ended: "
+
+// newShell starts a session in a folder. It ends with the test.
+func newShell(t *testing.T, dir string, env ...string) *shell {
+	t.Helper()
+	s := &shell{cmd: exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc"), lines: make(chan string, 100)}
+	s.cmd.Dir, s.cmd.Env = dir, env
+	out, err := s.cmd.StdoutPipe()
+	if err == nil {
+		s.cmd.Stderr = s.cmd.Stdout
+		s.in, err = s.cmd.StdinPipe()
+	}
+	if err == nil {
+		err = s.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(s.lines)
+		for read := bufio.NewReader(out); ; {
+			line, err := read.ReadString('\n')
+			if line != "" {
+				s.lines <- line
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() {
+		_ = s.in.Close()
+		for range s.lines { // until it has ended
+		}
+		_ = s.cmd.Wait()
+	})
+	return s
+}
+
+// run types a command, and returns what it prints and its code. The next command sees the code in $?, as it does for those who type.
+func (s *shell) run(t *testing.T, typed string, code int) (string, int) {
+	t.Helper()
+	if _, err := fmt.Fprintf(s.in, "(exit %d)\n{ %s\n} </dev/null\nprintf '\\n%s%%d\\n' $?\n", code, typed, mark); err != nil {
+		t.Fatalf("the shell has ended: %v", err)
+	}
+	var said strings.Builder
+	timeout := time.NewTimer(most)
+	defer timeout.Stop()
+	for {
+		select {
+		case line, more := <-s.lines:
+			if !more {
+				t.Fatalf("the shell has ended: %s", said.String())
+			}
+			if ended, is := strings.CutPrefix(line, mark); is {
+				code, err := strconv.Atoi(strings.TrimSpace(ended))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.TrimSuffix(said.String(), "\n"), code
+			}
+			said.WriteString(line)
+		case <-timeout.C:
+			_ = s.cmd.Process.Kill()
+			t.Fatalf("%s: has not ended after %s: %s", typed, most, said.String())
+		}
+	}
+}
