@@ -38,20 +38,29 @@ func namespaceOf(chart, way string) string {
 
 const label = "example.com/second"
 
+// givenCABundle is that of ci/own-certificate-values.yaml.
+const givenCABundle = "-----BEGIN CERTIFICATE-----\n"
+
 // TestWays: each way to install is linted, installed with what the real server says of each field, upgraded, rolled back and uninstalled.
 func TestWays(t *testing.T) {
+	t.Parallel() // beside TestHubAndCluster, which has a cluster of its own
 	cluster := harness.Hub(t)
 	for _, name := range []string{"team-a", "team-b"} {
 		namespace(t, cluster, name)
 	}
+	othersKinds(t, cluster)
 	for _, chart := range charts.Names {
 		all := ways(t, chart)
 		if len(all) == 0 {
 			t.Fatalf("%s has no ci/*-values.yaml", chart)
 		}
-		for _, way := range slices.Sorted(maps.Keys(all)) {
-			t.Run(chart+" "+way, func(t *testing.T) { tryWay(newHelm(t, cluster, chart, namespaceOf(chart, way)), all[way]) })
-		}
+		// A cluster is one hub, and has one agent of this name: one way after the other, beside those of the other chart.
+		t.Run(chart, func(t *testing.T) {
+			t.Parallel()
+			for _, way := range slices.Sorted(maps.Keys(all)) {
+				t.Run(way, func(t *testing.T) { tryWay(newHelm(t, cluster, chart, namespaceOf(chart, way)), all[way]) })
+			}
+		})
 	}
 }
 
@@ -72,7 +81,11 @@ func tryWay(h *helm, values map[string]any) {
 	if want := strings.Count(first.Manifest, "\nkind: "); len(made) < want {
 		h.Errorf("%d objects are there, want %d: %v", len(made), want, made)
 	}
-	bundles := setCABundles(h)
+	bundles := bundled(h)
+	// With a certificate of the user, hub-apiserver leaves the APIServices alone, and so does cert-manager.
+	if !slices.Contains(slices.Collect(maps.Values(bundles)), givenCABundle) {
+		bundles = setCABundles(h)
+	}
 
 	more := maps.Clone(values)
 	more["commonLabels"] = map[string]any{label: "true"}
@@ -103,20 +116,38 @@ func tryWay(h *helm, values map[string]any) {
 	if left := bundled(h); len(left) > 0 {
 		h.Errorf("uninstall leaves the APIServices %v", left)
 	}
+	none(h)
 	// The next way begins without what this one has kept, such as a volume of another size.
-	clean(h.T, h.cluster)
+	clean(h)
 }
 
-// clean removes what releases keep.
-func clean(t *testing.T, cluster *localhub.Hub) {
-	t.Helper()
-	// Namespaces may stay: a release of the same name goes on with them.
-	for _, what := range [][]string{
-		{"persistentvolumeclaims", "-n", charts.HubNamespace, "--all"},
-		{"customresourcedefinitions", "--all"},
-	} {
-		harness.MustKubectlOf(t, cluster, "", append([]string{"delete"}, what...)...)
+// none waits until each namespace that was deleted has gone.
+func none(h *helm) {
+	h.Helper()
+	harness.Eventually(h.T, "no namespace hangs", func(ctx context.Context) (bool, error) {
+		all, err := harness.Kube(h.T, h.cluster.AdminConfig()).CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		var hang []string
+		for _, n := range all.Items {
+			if n.DeletionTimestamp != nil {
+				hang = append(hang, fmt.Sprintf("%s: %v", n.Name, n.Status.Conditions))
+			}
+		}
+		return harness.Holds(len(hang) == 0, hang)
+	})
+}
+
+// clean removes what releases of the chart keep. Releases of the other chart may be there.
+func clean(h *helm) {
+	h.Helper()
+	what := []string{"customresourcedefinitions", "--ignore-not-found", "appliedmanifestworks.work.open-cluster-management.io"}
+	if h.chart == charts.Hub {
+		// Namespaces and kinds may stay: a release of the same name goes on with them.
+		what = []string{"persistentvolumeclaims", "-n", charts.HubNamespace, "--all"}
 	}
+	harness.MustKubectlOf(h.T, h.cluster, "", append([]string{"delete"}, what...)...)
 }
 
 // labelled wants the label of the second revision on what every chart has.
@@ -136,9 +167,12 @@ func (h *helm) labelled(want string) {
 	}
 }
 
-// bundled are the hub's APIServices and their caBundles.
+// bundled are the hub's APIServices and their caBundles. The chart of the agent has none; those of the hub beside it are not its own.
 func bundled(h *helm) map[string]string {
 	h.Helper()
+	if h.chart != charts.Hub {
+		return nil
+	}
 	list, err := aggregator.NewForConfigOrDie(h.cluster.AdminConfig()).ApiregistrationV1().APIServices().List(h.Context(), metav1.ListOptions{})
 	if err != nil {
 		h.Fatal(err)
@@ -205,7 +239,7 @@ func TestUninstall_LetsNamespacesGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	gone(t, cluster, name)
-	clean(t, cluster)
+	clean(h)
 }
 
 // TestTakeOver: a hub that was deployed by kustomize becomes a release, and none of its pods is started anew.
@@ -230,7 +264,7 @@ func TestTakeOver(t *testing.T) {
 	if left := bundled(h); len(left) > 0 || r.Manifest == "" {
 		t.Errorf("uninstall leaves the APIServices %v", left)
 	}
-	clean(t, cluster)
+	clean(h)
 }
 
 func deployments(t *testing.T, cluster *localhub.Hub) map[string]appsv1.DeploymentSpec {

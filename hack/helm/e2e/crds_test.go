@@ -1,0 +1,45 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// others are modules that have CustomResourceDefinitions of kinds in the charts, what their content adds up to, and the files.
+var others = []struct {
+	module, sum, folder string
+	files               []string
+}{
+	{"github.com/prometheus-operator/prometheus-operator@v0.85.0", "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=", "example/prometheus-operator-crd",
+		[]string{"monitoring.coreos.com_podmonitors.yaml", "monitoring.coreos.com_prometheusrules.yaml", "monitoring.coreos.com_servicemonitors.yaml"}},
+	{"github.com/cert-manager/cert-manager@v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=", "deploy/crds",
+		[]string{"cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml"}},
+}
+
+// othersKinds has the cluster serve the kinds of others that the charts can deploy.
+func othersKinds(t *testing.T, cluster *localhub.Hub) {
+	t.Helper()
+	apply := []string{"apply", "--server-side"}
+	for _, o := range others {
+		// Into the cache of modules, of no go.mod: a few files of them are needed.
+		download := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", o.module)
+		download.Dir = t.TempDir()
+		var module struct{ Dir, Sum, Error string }
+		if err := json.Unmarshal(harness.Must(download.Output())(t), &module); err != nil || module.Error != "" || module.Sum != o.sum {
+			t.Fatalf("%s: %v, %+v, want the sum %s", o.module, err, module, o.sum)
+		}
+		for _, file := range o.files {
+			apply = append(apply, "-f", filepath.Join(module.Dir, filepath.FromSlash(o.folder), file))
+		}
+	}
+	harness.MustKubectlOf(t, cluster, "", apply...)
+	harness.MustKubectlOf(t, cluster, "", "wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=60s")
+}
