@@ -133,7 +133,7 @@ func TestDocs_CommandsInTextAreThere(t *testing.T) {
 var verbs = map[string][]string{
 	"kubectl": {"annotate", "api-resources", "apply", "auth", "certificate", "config", "create", "delete", "describe", "diff", "edit", "events", "exec", "explain", "get",
 		"krew", "kustomize", "label", "logs", "patch", "replace", "rollout", "scale", "top", "version", "wait"},
-	"helm":                    {"diff", "get", "install", "list", "rollback", "template", "test", "uninstall", "upgrade"},
+	"helm":                    {"diff", "get", "install", "list", "push", "rollback", "template", "test", "uninstall", "upgrade"},
 	"go":                      {"get", "install", "run", "test"},
 	"git":                     {"clone", "tag"},
 	"_output/bin/localhub":    {"clean", "down", "status", "up"},
@@ -147,6 +147,7 @@ var verbs = map[string][]string{
 	"cat":                     nil,
 	"cd":                      nil,
 	"command":                 nil,
+	"cosign":                  {"sign", "signing-config", "verify"},
 	"cut":                     nil,
 	"echo":                    nil,
 	"eval":                    nil,

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,6 +20,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/hack/helm/charts"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -29,6 +32,7 @@ import (
 // TestHubAndCluster: a hub and the agent of a cluster run with what their charts say and with nothing else, and the cluster joins by
 // values alone.
 func TestHubAndCluster(t *testing.T) {
+	t.Parallel() // it waits for pods most of its time
 	var node atomic.Pointer[kubelet.Kubelet]
 	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {
 		if k := node.Load(); k != nil {
@@ -61,11 +65,13 @@ func TestHubAndCluster(t *testing.T) {
 	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hub-token"}, StringData: map[string]string{"token": joining.Token}}
 	harness.Must(harness.Kube(t, cluster.AdminConfig()).CoreV1().Secrets(charts.AgentNamespace).Create(t.Context(), token, metav1.CreateOptions{}))(t)
 	onCluster := newHelm(t, cluster, charts.Agent, charts.AgentNamespace)
-	r := harness.Must(onCluster.install(map[string]any{
-		"clusterName": "c1",
-		"bootstrap":   map[string]any{"server": joining.Server, "caData": joining.CA, "tokenSecret": map[string]any{"name": "hub-token"}},
-		"works":       map[string]any{"role": "admin"},
-	}))(t)
+	values := gitopsValues(t)
+	bootstrap := values["bootstrap"].(map[string]any)
+	bootstrap["server"], bootstrap["caData"] = joining.Server, joining.CA
+	for _, name := range []string{"team-a", "team-b"} {
+		namespace(t, cluster, name)
+	}
+	r := harness.Must(onCluster.install(values))(t)
 	if strings.Contains(r.Manifest, joining.Token) {
 		t.Error("the release has the token")
 	}
@@ -80,6 +86,9 @@ func TestHubAndCluster(t *testing.T) {
 		if err != nil {
 			return false, err
 		}
+		if found.Labels["environment"] != "production" {
+			return false, fmt.Errorf("its labels are %v", found.Labels)
+		}
 		return harness.Holds(meta.IsStatusConditionTrue(found.Status.Conditions, "ManagedClusterConditionAvailable"), found.Status.Conditions)
 	})
 
@@ -91,6 +100,26 @@ func TestHubAndCluster(t *testing.T) {
 	if left := bundled(onHub); len(left) > 0 {
 		t.Errorf("uninstall leaves the APIServices %v", left)
 	}
+}
+
+// gitopsValues are those of the example for Flux.
+func gitopsValues(t *testing.T) map[string]any {
+	t.Helper()
+	text := harness.Must(os.ReadFile(filepath.Join(harness.Root, "examples", "gitops", "flux.yaml")))(t)
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		var release struct {
+			Kind string
+			Spec struct{ Values map[string]any }
+		}
+		if err := yaml.Unmarshal([]byte(document), &release); err != nil {
+			t.Fatal(err)
+		}
+		if release.Kind == "HelmRelease" {
+			return release.Spec.Values
+		}
+	}
+	t.Fatal("there is no HelmRelease")
+	return nil
 }
 
 func on(name string) map[string]any { return map[string]any{name: true} }
