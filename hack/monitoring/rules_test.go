@@ -80,11 +80,13 @@ func promtool(t *testing.T, rules []group, args ...string) (string, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cases, err := os.ReadFile(filepath.Join("testdata", "alerts.yaml"))
-	if err != nil {
-		t.Fatal(err)
+	files := map[string][]byte{"rules.yaml": text}
+	for _, name := range []string{"alerts.yaml", "edges.yaml"} {
+		if files[name], err = os.ReadFile(filepath.Join("testdata", name)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	for name, data := range map[string][]byte{"rules.yaml": text, "alerts.yaml": cases} {
+	for name, data := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +102,7 @@ func TestAlerts_FireWhereTheyAreToFire(t *testing.T) {
 	if out, err := promtool(t, groups(t), "check", "rules", "rules.yaml"); err != nil || strings.Contains(out, "FAILED") {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if out, err := promtool(t, groups(t), "test", "rules", "alerts.yaml"); err != nil {
+	if out, err := promtool(t, groups(t), "test", "rules", "alerts.yaml", "edges.yaml"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
@@ -114,13 +116,13 @@ func TestAlerts_HaveACaseForEachFault(t *testing.T) {
 				g.Rules[i] = rule{Alert: g.Rules[i].Alert, Expr: broken.Expr, Labels: g.Rules[i].Labels}
 			}
 		}
-		out, err := promtool(t, changed, "test", "rules", "alerts.yaml")
+		out, err := promtool(t, changed, "test", "rules", "alerts.yaml", "edges.yaml")
 		if err == nil {
 			t.Errorf("all cases pass with alerts of which each %s", fault)
 		}
 		for _, alert := range alerts(t) {
 			if !strings.Contains(out, fmt.Sprintf(`ALERTS{alertname=\"%s\"`, alert.Alert)) {
-				t.Errorf("no case of testdata/alerts.yaml fails if %s %s", alert.Alert, fault)
+				t.Errorf("no case in testdata fails if %s %s", alert.Alert, fault)
 			}
 		}
 	}
