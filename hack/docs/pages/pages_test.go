@@ -98,6 +98,7 @@ func TestDiffers(t *testing.T) {
 		"no age":                         {want: "34m", got: "<unknown>", differ: `want "<duration>"`},
 		"times":                          {want: "2026-11-24T03:10:28Z 05:49:43", got: "2027-01-01T00:00:00Z 23:00:00"},
 		"a generated name":               {want: "pod/web-7c6cd6cc58-bpd4z", got: "pod/web-abcdefghij-zzzzz"},
+		"a longer hash":                  {want: "web-995c76698", got: "web-56b6c466bf"},
 		"a generated name, without any":  {want: "web-u22jr4ip", got: "web-zxvbnmas"},
 		"a generated name of another":    {want: "web-u22jr4ip", got: "till-zxvbnmas", differ: `want "web-u22jr4ip"`},
 		"a name that is not generated":   {want: "tokyo-1", got: "tokyo-2", differ: `want "tokyo-1"`},
