@@ -187,17 +187,25 @@ func (r *Reader) storage(ctx context.Context, dryRun bool) (s diagnosis.Storage)
 	} else {
 		r.Unseen = append(r.Unseen, "whether there is room for writes: kubectl hub doctor has the hub try one")
 	}
+	if s.Size = r.etcdSize(ctx); s.Size > 0 {
+		s.Quota = mostQuota
+	}
+	return s
+}
+
+// etcdSize is the size of the largest database behind the front, or 0 where the user may not see it.
+func (r *Reader) etcdSize(ctx context.Context) (largest int64) {
 	response, body, err := r.Raw(ctx, "/metrics")
 	if err != nil || response.StatusCode != http.StatusOK {
 		r.Unseen = append(r.Unseen, "the size of the etcd of the front: you may not get /metrics")
-		return s
+		return 0
 	}
 	for _, match := range storageSize.FindAllSubmatch(body, -1) {
-		if size, err := strconv.ParseFloat(string(match[1]), 64); err == nil && int64(size) > s.Size {
-			s.Size, s.Quota = int64(size), mostQuota
+		if size, err := strconv.ParseFloat(string(match[1]), 64); err == nil {
+			largest = max(largest, int64(size))
 		}
 	}
-	return s
+	return largest
 }
 
 // room is what the hub says when it has no room for a write.

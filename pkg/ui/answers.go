@@ -99,6 +99,14 @@ func askAnswer(method, path, query string) (answerer, *refusal) {
 		return askAccess(values)
 	case slices.Equal(parts, []string{"doctor"}):
 		return askDoctor, nil
+	case slices.Equal(parts, []string{"hub"}):
+		return func(ctx context.Context, config *rest.Config, _ []string) (any, error) {
+			r, err := answers.NewReader(ctx, config, false)
+			if err != nil {
+				return nil, err
+			}
+			return r.State(ctx), nil
+		}, nil
 	case len(parts) == 3 && parts[0] == "who" && parts[1] == "cluster":
 		return func(ctx context.Context, config *rest.Config, _ []string) (any, error) {
 			h, err := answers.New(config)

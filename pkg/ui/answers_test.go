@@ -100,6 +100,22 @@ func TestAnswers_DoctorOnlyReads(t *testing.T) {
 	}
 }
 
+func TestAnswers_WhatTheHubConsistsOf(t *testing.T) {
+	f := startProxied(t)
+	const deployments = "/apis/apps/v1/namespaces/clusterhub-system/deployments"
+	f.hub.serves(map[string]string{"/version": `{}`, "/metrics": "apiserver_storage_size_bytes{storage_cluster_id=\"a\"} 1.5e+06\napiserver_storage_size_bytes{storage_cluster_id=\"b\"} 7\n",
+		deployments: `{"kind":"DeploymentList","apiVersion":"apps/v1","items":[{"metadata":{"name":"hub-apiserver","generation":2},"spec":{"replicas":3,"template":{"spec":{"containers":[` +
+			`{"name":"hub-apiserver","image":"images.example.com/hub-apiserver:v1.2.3"}]}}},"status":{"observedGeneration":1,"readyReplicas":2,"updatedReplicas":1}}]}`})
+	const want = `{"components":[{"name":"hub-apiserver","version":"v1.2.3","wanted":3,"ready":2,"updated":1,"settled":false}],"etcdBytes":1500000`
+	if a := f.do(f.proxied("GET", "/answers/hub", "")); a.code != http.StatusOK || !strings.HasPrefix(a.body, want) {
+		t.Errorf("got %d %s", a.code, a.body)
+	}
+	f.hub.serves(map[string]string{"/version": `{}`})
+	if a := f.do(f.proxied("GET", "/answers/hub", "")); a.code != http.StatusOK || !strings.Contains(a.body, "deployments: you may not read them") || !strings.Contains(a.body, "may not get /metrics") {
+		t.Errorf("who may see nothing gets %d %s", a.code, a.body)
+	}
+}
+
 func TestAnswers_WhoMay(t *testing.T) {
 	f := startProxied(t)
 	const rbac = "/apis/rbac.authorization.k8s.io/v1/"

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { answerBlocks, commandRows, reportBlocks, whoRow } from "./answers";
+import { answerBlocks, commandRows, componentRow, reportBlocks, whoRow } from "./answers";
 import { view } from "./views";
 
 const broken = {
@@ -72,4 +72,12 @@ test("each answer has an address, and the command that gives it", () => {
   assert.deepEqual(view("/v/why/access", new URLSearchParams("user=ann"))?.sections, []);
   const odd = view("/v/why/cluster/" + encodeURIComponent("a;b"), new URLSearchParams())?.sections[0];
   assert.equal(odd?.kubectl, "hub why cluster 'a;b'");
+});
+
+test("a component is good when all of its pods work and are of the version that is wanted", () => {
+  const tone = (c: Parameters<typeof componentRow>[0]) => componentRow({ name: "hub-apiserver", settled: true, ...c }).cells[1]!.tone;
+  assert.equal(tone({ wanted: 3, ready: 3, updated: 3 }), "good");
+  assert.equal(tone({ wanted: 3, ready: 2, updated: 3 }), "bad");
+  assert.equal(tone({ wanted: 3, ready: 3, updated: 1 }), "wait");
+  assert.equal(tone({ wanted: 3, ready: 3, updated: 3, settled: false }), "wait");
 });

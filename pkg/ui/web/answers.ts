@@ -184,3 +184,53 @@ export function accessOf(get: (name: string) => string): Section[] {
 
 /** ask leads to the answer of a question. */
 export const ask = (text: string, ...path: (string | undefined)[]): Cell => link(text, "why", ...path);
+
+/** Component is a program of the hub. */
+export interface Component {
+  name?: string;
+  version?: string;
+  wanted?: number;
+  ready?: number;
+  updated?: number;
+  settled?: boolean;
+}
+
+/** componentRow says whether all pods of a component work, and are of the version that is wanted. */
+export function componentRow(c: Component): Row {
+  const { wanted = 0, ready = 0, updated = 0 } = c;
+  const behind = updated < wanted || c.settled === false;
+  const state: Cell = ready < wanted
+    ? { text: `${ready} of ${wanted} ready`, tone: "bad" }
+    : behind
+      ? { text: `${updated} of ${wanted} updated`, tone: "wait" }
+      : { text: `${ready} ready`, tone: "good" };
+  return { key: c.name ?? "", cells: [plain(c.name), state, plain(c.version || "not known")] };
+}
+
+/** consists is the section of what a hub consists of. */
+export function consists(): Section {
+  interface State {
+    components?: Component[];
+    etcdBytes?: number;
+    unseen?: string[];
+  }
+  return {
+    title: "Components and storage",
+    source: { path: "/hub", answer: true, read: whole },
+    kubectl: "get deployments -n clusterhub-system -o wide",
+    right: "list deployments in the namespace clusterhub-system",
+    blocks: (items) => {
+      const s = said<State>(items) ?? {};
+      return [
+        {
+          title: "",
+          columns: ["Component", "State", "Version"],
+          empty: "No pods of the hub are seen in the namespace clusterhub-system.",
+          rows: (s.components ?? []).map(componentRow),
+        },
+        ...(s.etcdBytes ? [facts("Storage", [["etcd of the front", plain(`${(s.etcdBytes / 1e6).toFixed(1)} MB`)]])] : []),
+        ...notSeen(s.unseen),
+      ];
+    },
+  };
+}

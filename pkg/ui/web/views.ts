@@ -20,7 +20,7 @@ import type {
 import type { Page, Source, State } from "./feed";
 import * as rows from "./rows";
 import type { Block, Cell, Obj, Row } from "./rows";
-import { accessOf, ask, doctor, whoMay, why as because } from "./answers";
+import { accessOf, ask, consists, doctor, whoMay, why as because } from "./answers";
 import { rightsColumns, rightsRows, rightsSummary, type Review } from "./rights";
 import { count, quote } from "./text";
 
@@ -698,6 +698,7 @@ function hub(): Section[] {
       ...listed({ title: "Which replica leads", path: "/apis/coordination.k8s.io/v1/leases", resource: "leases", namespace: "clusterhub-system" }),
       blocks: table(rows.leaseColumns, rows.leaseRow, "No controller of the hub runs."),
     },
+    consists(),
     {
       title: "Is it ready",
       source: { path: "/readyz", query: { verbose: "" }, text: true, read: asLines },

@@ -105,7 +105,12 @@ func TestViews_Admin(t *testing.T) {
 		{"/v/edge", []string{"Nothing is placed on edge nodes.", "Edge nodes"}},
 		{"/v/joining", []string{"lab-1", "hub accept --clusters lab-1 --wait"}},
 		{"/v/rights", []string{"Do everything with clusters, sets, bindings and placements"}},
-		{"/v/hub", []string{"v1alpha1.view.clusterhub.dev", "clusterhub-system/hub-apiserver", "hub-controller-manager", "etcd-readiness", "gitVersion"}},
+		{"/v/why/cluster/toronto-1", []string{"Step by step", "Broken", "What to do", "Who may do what with it", "system:masters"}},
+		{"/v/why/member/tokyo-1/devset", []string{"Step by step", "Broken"}},
+		{"/v/why/placement/middleware/cache/tokyo-1", []string{"Step by step"}},
+		{"/v/why/access?user=dana&verb=get&what=set/nothing", []string{"Step by step", "Broken"}},
+		{"/v/doctor", []string{"What was looked at"}},
+		{"/v/hub", []string{"v1alpha1.view.clusterhub.dev", "clusterhub-system/hub-apiserver", "hub-controller-manager", "etcd-readiness", "gitVersion", "Components and storage", "etcd of the front"}},
 	} {
 		b.view(s, v.path, v.texts...)
 		b.wantAccessibleInAllColors()
@@ -132,8 +137,9 @@ func wantCommands(t *testing.T, h *localhub.Hub, commands map[string]bool) {
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
 		cmd.Env = []string{"HOME=" + home, "KUBECONFIG=" + h.AdminKubeconfig(), "PATH=" + harness.BinDir(t) + ":" + os.Getenv("PATH")}
 		out, err := cmd.CombinedOutput()
-		// That something is broken is an answer of why.
-		if answered := strings.HasPrefix(line, "kubectl hub why ") && cmd.ProcessState.ExitCode() == 2; err != nil && !answered {
+		// That something is broken is an answer of why, and of the doctor.
+		asks := strings.HasPrefix(line, "kubectl hub why ") || strings.HasPrefix(line, "kubectl hub doctor")
+		if answered := asks && cmd.ProcessState.ExitCode() == 2; err != nil && !answered {
 			t.Errorf("%s: %v: %s", line, err, out)
 		}
 	}
@@ -165,6 +171,7 @@ func TestViews_MemberOfATeam(t *testing.T) {
 			"Set the label cluster.open-cluster-management.io/clusterset of clusters to devset", "managedclustersetbindings",
 		}},
 		{"/v/joining", []string{"You lack the right to list managedclusters"}},
+		{"/v/why/cluster/paris-1", []string{"What you may not see", "you may not get managedclusters paris-1, nor is it in a set whose clusters you may get", "you may not list clusterroles"}},
 		{"/v/hub", []string{"You lack the right to list apiservices", "etcd-readiness"}},
 	} {
 		b.view(s, v.path, v.texts...)
@@ -192,6 +199,6 @@ func TestViews_WithoutASession(t *testing.T) {
 	s := serve(t, fleet(t), "")
 	b := newTab(t, 800, 600)
 	b.goTo(s.url + "/v/clusters")
-	b.waitText("Start kubectl hub ui again")
+	b.waitText("This browser is not let in, or not any more: press Enter where kubectl hub ui runs")
 	b.wantAccessible()
 }

@@ -1,0 +1,54 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answers
+
+import (
+	"context"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/diagnosis"
+)
+
+// Component is a program of the hub that runs in pods.
+type Component struct {
+	Name string `json:"name"`
+	// Version is the tag of its image, empty where that is a digest.
+	Version string `json:"version,omitempty"`
+	// Wanted is how many pods there should be, Ready how many work, and Updated how many are as the Deployment says now.
+	Wanted  int32 `json:"wanted"`
+	Ready   int32 `json:"ready"`
+	Updated int32 `json:"updated"`
+	// Settled is whether the Deployment was looked at since it was changed.
+	Settled bool `json:"settled"`
+}
+
+// State says what a hub consists of.
+type State struct {
+	Components []Component `json:"components"`
+	// EtcdBytes is the size of the largest database behind the front.
+	EtcdBytes int64 `json:"etcdBytes,omitempty"`
+	// Unseen says what could not be looked at.
+	Unseen []string `json:"unseen,omitempty"`
+}
+
+// State reads which components of a hub run, and how large its etcd is, as far as the user may see it.
+func (r *Reader) State(ctx context.Context) State {
+	s := State{Components: []Component{}}
+	deployments := Typed[appsv1.Deployment](r.List(ctx, GVR("apps", "v1", "deployments"), deploy.ManagerNamespace, metav1.ListOptions{}))
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		c := Component{Name: d.Name, Version: diagnosis.VersionOf(d), Wanted: 1, Ready: d.Status.ReadyReplicas, Updated: d.Status.UpdatedReplicas,
+			Settled: d.Status.ObservedGeneration >= d.Generation}
+		if d.Spec.Replicas != nil {
+			c.Wanted = *d.Spec.Replicas
+		}
+		s.Components = append(s.Components, c)
+	}
+	s.EtcdBytes = r.etcdSize(ctx)
+	s.Unseen = r.Unseen
+	return s
+}
