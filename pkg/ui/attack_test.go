@@ -30,6 +30,8 @@ func TestAttack_OtherPagesAndPrograms(t *testing.T) {
 		code    int
 	}{
 		"no cookie":                          {nil, 401},
+		"a cookie that another port got":     {with(keyHeader, ""), 401},
+		"a key of another browser":           {with(keyHeader, f.key+"A"), 401},
 		"a wrong cookie":                     {[]string{"Cookie", cookie[:len(cookie)-1] + "a"}, 401},
 		"an empty cookie":                    {[]string{"Cookie", strings.SplitAfter(cookie, "=")[0]}, 401},
 		"the token as a cookie":              {[]string{"Cookie", strings.SplitAfter(cookie, "=")[0] + f.token()}, 401},
@@ -93,7 +95,7 @@ func (f *fixture) port() string {
 func TestAttack_SmuggledRequests(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
-	asPage := "Host: " + f.host + "\r\nCookie: " + cookie + "\r\nSec-Fetch-Site: same-origin\r\n"
+	asPage := "Host: " + f.host + "\r\nCookie: " + cookie + "\r\n" + keyHeader + ": " + f.key + "\r\nSec-Fetch-Site: same-origin\r\n"
 	secret := "GET /hub/api/v1/namespaces/a/secrets HTTP/1.1\r\n" + asPage + "\r\n"
 	f.smuggle(map[string]string{
 		"an absolute path of another server": "GET http://evil.example" + members + " HTTP/1.1\r\n" + asPage + "\r\n",
@@ -142,48 +144,48 @@ func (f *fixture) smuggle(all map[string]string) {
 func TestAttack_ATokenIsGoodOnceAndNotForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSessions()
-		if _, ok := s.redeem(""); ok {
+		if _, _, ok := s.redeem(""); ok {
 			t.Error("no token is good before there is one")
 		}
 		first := s.newToken()
 		second := s.newToken()
 		for name, token := range map[string]string{"none": "", "the one before": first, "a part": second[:len(second)-1], "more": second + "A"} {
-			if _, ok := s.redeem(token); ok {
+			if _, _, ok := s.redeem(token); ok {
 				t.Errorf("%s: it is taken", name)
 			}
 		}
-		cookie, ok := s.redeem(second)
-		if !ok || !s.valid(cookie) || s.valid(second) || s.valid("") || cookie == second {
+		cookie, key, ok := s.redeem(second)
+		if !ok || !s.valid(cookie, key) || s.valid(second, key) || s.valid("", key) || s.valid(cookie, "") || s.valid(cookie, cookie) || cookie == second || key == cookie {
 			t.Fatal("the last token is to be good, and to give a cookie that is another secret")
 		}
-		if _, ok := s.redeem(second); ok {
+		if _, _, ok := s.redeem(second); ok {
 			t.Error("a token is taken twice")
 		}
 		late := s.newToken()
 		time.Sleep(TokenTTL)
-		if _, ok := s.redeem(late); ok {
+		if _, _, ok := s.redeem(late); ok {
 			t.Errorf("a token is taken after %s", TokenTTL)
 		}
 
 		time.Sleep(SessionTTL - TokenTTL)
-		if !s.valid(cookie) {
+		if !s.valid(cookie, key) {
 			t.Error("a browser is not let in until its time is over")
 		}
 		time.Sleep(SessionTTL)
-		if !s.valid(cookie) {
+		if !s.valid(cookie, key) {
 			t.Error("a browser that asks is not let in any more")
 		}
 		time.Sleep(SessionTTL + 1)
-		if s.valid(cookie) {
+		if s.valid(cookie, key) {
 			t.Errorf("a browser is let in that has not asked for %s", SessionTTL)
 		}
 
-		var cookies []string
+		var let [][2]string
 		for range maxSessions + 1 {
-			cookie, _ := s.redeem(s.newToken())
-			cookies = append(cookies, cookie)
+			cookie, key, _ := s.redeem(s.newToken())
+			let = append(let, [2]string{cookie, key})
 		}
-		if s.valid(cookies[0]) || !s.valid(cookies[1]) || len(s.browsers) != maxSessions {
+		if s.valid(let[0][0], let[0][1]) || !s.valid(let[1][0], let[1][1]) || len(s.browsers) != maxSessions {
 			t.Errorf("%d browsers are let in, not the last %d", len(s.browsers), maxSessions)
 		}
 	})

@@ -67,7 +67,9 @@ type fixture struct {
 	t   *testing.T
 	hub *fakeHub
 	// host is the server's name, and stop ends it.
-	host  string
+	host string
+	// key is that of the browser which was let in last.
+	key   string
 	stop  context.CancelFunc
 	ended chan error
 }
@@ -142,6 +144,9 @@ func (f *fixture) request(method, path, body string, headers ...string) *http.Re
 		r.Header.Set("Origin", "http://"+f.host)
 		r.Header.Set("Content-Type", "application/json")
 	}
+	if f.key != "" {
+		r.Header.Set(keyHeader, f.key)
+	}
 	for i := 0; i < len(headers); i += 2 {
 		switch {
 		case headers[i] == "Host":
@@ -186,9 +191,11 @@ func (f *fixture) do(r *http.Request) answer {
 func (f *fixture) letIn() string {
 	f.t.Helper()
 	a := f.do(f.request("POST", "/session", `{"token":"`+f.token()+`"}`))
-	if a.code != http.StatusNoContent {
+	var given struct{ Key string }
+	if err := json.Unmarshal([]byte(a.body), &given); err != nil || a.code != http.StatusOK || given.Key == "" {
 		f.t.Fatalf("a browser with a good token gets %d: %s", a.code, a.body)
 	}
+	f.key = given.Key
 	cookie, _, _ := strings.Cut(a.header.Get("Set-Cookie"), ";")
 	return cookie
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // single are headers that decide something. With two of them, it would depend on which is read.
-var single = []string{"Accept", "Authorization", "Content-Type", "Cookie", "Origin", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site"}
+var single = []string{"Accept", "Authorization", "Content-Type", "Cookie", "Origin", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", keyHeader}
 
 // checkRequest is about all requests: a site whose name leads to this machine (DNS rebinding) calls the server by that name.
 func (s *Server) checkRequest(r *http.Request) *refusal {

@@ -75,10 +75,13 @@ func (l *local) reopen() string { return "open " + l.url }
 // leadsTo is for the file that opens a browser. Others have no link to a view of this page.
 func (l *local) leadsTo(path string) bool { return path == "/" }
 
+// keyHeader has the key that the page was given. A page of another site cannot send it without that the browser asks this server before.
+const keyHeader = "X-Page-Key"
+
 // letIn lets in the browsers that were given a secret. The way to the hub has the user's credentials.
 func (l *local) letIn(r *http.Request) (visitor, *refusal) {
 	cookies := r.CookiesNamed(l.cookie)
-	if len(cookies) != 1 || !l.sessions.valid(cookies[0].Value) {
+	if len(cookies) != 1 || !l.sessions.valid(cookies[0].Value, r.Header.Get(keyHeader)) {
 		return visitor{}, refuse(http.StatusUnauthorized, "this browser is not let in, or not any more: press Enter where kubectl hub ui runs, or run it again, and open the link that it prints")
 	}
 	return visitor{}, nil
@@ -95,11 +98,11 @@ func (l *local) begin(s *Server, w http.ResponseWriter, r *http.Request) *refusa
 	if err := json.Unmarshal(data, &sent); err != nil {
 		return refuse(http.StatusBadRequest, `expected {"token": "…"}`)
 	}
-	cookie, ok := l.sessions.redeem(sent.Token)
+	cookie, key, ok := l.sessions.redeem(sent.Token)
 	if !ok {
 		return refuse(http.StatusUnauthorized, "the link is good for one browser and for %s: press Enter where kubectl hub ui runs, or run it again, and open the link that it prints", TokenTTL)
 	}
 	http.SetCookie(w, &http.Cookie{Name: l.cookie, Value: cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	w.WriteHeader(http.StatusNoContent)
+	writeJSON(w, http.StatusOK, map[string]string{"key": key})
 	return nil
 }

@@ -35,7 +35,8 @@ type sessions struct {
 }
 
 type browser struct {
-	cookie [sha256.Size]byte
+	// secret is the hash of the cookie and the key together.
+	secret [sha256.Size]byte
 	seen   time.Time
 }
 
@@ -56,32 +57,35 @@ func (s *sessions) used() <-chan struct{} {
 	return s.taken
 }
 
-// redeem takes the secret of a link for that of a cookie. It can be done once.
-func (s *sessions) redeem(token string) (cookie string, ok bool) {
+// redeem takes the secret of a link for that of a cookie, and for a key. It can be done once. The browser sends the cookie, which no
+// script reads, to all ports of this machine; the key, which the page keeps, it sends to none by itself, and shows to no page of another port.
+func (s *sessions) redeem(token string) (cookie, key string, ok bool) {
 	hash := sha256.Sum256([]byte(token))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	same := subtle.ConstantTimeCompare(hash[:], s.token[:]) == 1
 	if !same || !now.Before(s.expires) { // the zero time is past
-		return "", false
+		return "", "", false
 	}
 	s.expires = time.Time{}
 	close(s.taken)
-	cookie = rand.Text() + rand.Text()
-	s.browsers = append(s.browsers, browser{cookie: sha256.Sum256([]byte(cookie)), seen: now})
+	cookie, key = rand.Text()+rand.Text(), rand.Text()+rand.Text()
+	s.browsers = append(s.browsers, browser{secret: secretOf(cookie, key), seen: now})
 	s.browsers = s.browsers[max(0, len(s.browsers)-maxSessions):]
-	return cookie, true
+	return cookie, key, true
 }
 
+func secretOf(cookie, key string) [sha256.Size]byte { return sha256.Sum256([]byte(cookie + " " + key)) }
+
 // valid says whether a browser is let in. It takes as long for each that is not.
-func (s *sessions) valid(cookie string) bool {
-	hash := sha256.Sum256([]byte(cookie))
+func (s *sessions) valid(cookie, key string) bool {
+	hash := secretOf(cookie, key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, found := time.Now(), -1
 	for i := range s.browsers {
-		if subtle.ConstantTimeCompare(hash[:], s.browsers[i].cookie[:]) == 1 {
+		if subtle.ConstantTimeCompare(hash[:], s.browsers[i].secret[:]) == 1 {
 			found = i
 		}
 	}

@@ -60,9 +60,31 @@ async function end(answer: Response) {
   }
 }
 
+// The key of the session: unlike its cookie, the browser gives it to no other port of this machine.
+const key = {
+  name: "page-key",
+  now: "",
+  set(value: string) {
+    this.now = value;
+    try {
+      localStorage.setItem(this.name, value);
+    } catch {
+      // Then it is this window's alone.
+    }
+  },
+  get(): string {
+    try {
+      return this.now || localStorage.getItem(this.name) || "";
+    } catch {
+      return this.now;
+    }
+  },
+};
+
 const world: World = {
   fetch: async (url, init) => {
-    const answer = await fetch(url, { ...init, credentials: "same-origin", redirect: "error" });
+    const headers = { ...(init.headers as Record<string, string>), ...(key.get() ? { "X-Page-Key": key.get() } : {}) };
+    const answer = await fetch(url, { ...init, headers, credentials: "same-origin", redirect: "error" });
     if (answer.status === 401) {
       await end(answer);
     }
@@ -290,6 +312,7 @@ async function session(): Promise<boolean> {
       answer.status === 401 || (await end(answer));
       return false;
     }
+    key.set(((await answer.json()) as { key?: string }).key ?? "");
   }
   const answer = await world.fetch("/session", { cache: "no-store" });
   if (answer.status === 401) {

@@ -94,11 +94,17 @@ func open(t *testing.T, s *served, path string) *tab {
 	t.Helper()
 	b := newTab(t, 1280, 900)
 	b.goTo(s.link(t))
-	b.wait("the secret is taken away", `!location.hash.includes("token")`)
+	b.letIn()
 	if path != "/" {
 		b.goTo(s.url + path)
 	}
 	return b
+}
+
+// letIn waits until a link has let the page in: until then, the page has no key.
+func (b *tab) letIn() {
+	b.t.Helper()
+	b.wait("the secret is taken away, and the page is let in", `!location.hash.includes("token") && localStorage.getItem("page-key")`)
 }
 
 // do does something in the tab, in time.
