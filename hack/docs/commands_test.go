@@ -211,8 +211,6 @@ func firstArgument(words []string) string {
 	return ""
 }
 
-var target = regexp.MustCompile(`(?m)^([a-z-]+):`)
-
 func knownTargets(words []string) error {
 	data, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	if err != nil {

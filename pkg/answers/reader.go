@@ -37,11 +37,8 @@ const (
 	mostText = 16 << 20
 )
 
-// Resources that the doctor reads.
-var (
-	namespaces          = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	apiServicesResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
-)
+// apiServicesResource is read by the doctor.
+var apiServicesResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
 // Reader reads with the rights of the user. What the user may not see is said, and taken for neither right nor wrong.
 type Reader struct {

@@ -34,7 +34,7 @@ func observed(t *testing.T, name, resource string) (count uint64) {
 // The first reader has all computed, and a change that reaches watches is timed. Other tests run beside this one, and only add to both.
 func TestMetrics_TimeRebuildsAndChanges(t *testing.T) {
 	const rebuilds, lags = "clusterhub_membership_rebuild_duration_seconds", "clusterhub_membership_lag_seconds"
-	resource := clustersetmember.Resource.GroupResource.String()
+	resource := clustersetmember.Resource.String()
 	h := twoSets(t)
 	before := observed(t, rebuilds, resource)
 	client := h.client(h.replica(), admin)
