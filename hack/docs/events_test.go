@@ -145,8 +145,8 @@ func (s *source) made(t *testing.T) (reasons, conditions map[string]bool) {
 				}
 				at, known := reasonAt[name]
 				switch {
-				case name == "Record" && len(call.Args) == 6:
-					if in.Name.Name != "RecordAll" {
+				case (name == "Record" || name == "RecordFault") && len(call.Args) == 6:
+					if !strings.HasPrefix(in.Name.Name, "Record") {
 						add(conditions, s.values(folder, call.Args[4], in))
 					}
 				case !known || hands || in.Name.Name == "Record" || len(call.Args) <= at:

@@ -6,6 +6,7 @@
 package conditionevents
 
 import (
+	"cmp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,7 +29,15 @@ func Record(recorder events.EventRecorder, about runtime.Object, before, after [
 	if isWrong(is) {
 		kind = corev1.EventTypeWarning
 	}
-	Note(recorder, about, kind, is.Reason, action, is.Message)
+	Note(recorder, about, kind, is.Reason, action, cmp.Or(is.Message, conditionType+" is "+string(is.Status)))
+}
+
+// RecordFault does so with a condition that changes too often to tell of each time: only when it becomes wrong, and when that is over.
+func RecordFault(recorder events.EventRecorder, about runtime.Object, before, after []metav1.Condition, conditionType, action string) {
+	was, is := meta.FindStatusCondition(before, conditionType), meta.FindStatusCondition(after, conditionType)
+	if was != nil && isWrong(was) || is != nil && isWrong(is) {
+		Record(recorder, about, before, after, conditionType, action)
+	}
 }
 
 // RecordAll does so with each condition. That all fields of a new object have an effect is no event.
@@ -40,14 +49,15 @@ func RecordAll(recorder events.EventRecorder, about runtime.Object, before, afte
 	}
 }
 
-// fieldsIgnored and progressing are conditions of what operators work on.
-const fieldsIgnored, progressing = "FieldsIgnored", "Progressing"
+// fieldsIgnored and progressing are conditions of what operators work on. Where other conditions are not True yet, progressing is a reason, and so
+// is processing.
+const fieldsIgnored, progressing, processing = "FieldsIgnored", "Progressing", "Processing"
 
 // isWrong says that a condition tells of something that is wrong. Most are True when all is well. Upstream's that end with Degraded, and
 // FieldsIgnored, are False then, and Progressing is either.
 func isWrong(condition *metav1.Condition) bool {
 	switch {
-	case condition.Type == progressing:
+	case condition.Type == progressing, condition.Reason == progressing, condition.Reason == processing:
 		return false
 	case strings.HasSuffix(condition.Type, "Degraded"), condition.Type == fieldsIgnored:
 		return condition.Status != metav1.ConditionFalse

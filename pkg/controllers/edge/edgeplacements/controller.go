@@ -5,6 +5,7 @@ package edgeplacements
 
 import (
 	authorizationv1 "k8s.io/api/authorization/v1"
+	eventsv1 "k8s.io/api/events/v1"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
@@ -32,5 +33,6 @@ func Controller() kit.Controller {
 		kit.On(edge, "edgeplacements/finalizers", "update"),
 		// Whether an author may use a service of another namespace.
 		kit.On(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "create"),
+		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),
 	}}
 }

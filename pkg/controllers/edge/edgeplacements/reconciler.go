@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -47,8 +48,9 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // Reconciler keeps placements and statuses.
 type Reconciler struct {
-	client client.Client
-	clock  clock.PassiveClock
+	client   client.Client
+	clock    clock.PassiveClock
+	recorder events.EventRecorder
 	// queue is there before the first request is.
 	queue queue
 
@@ -78,7 +80,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	if err := kit.ExposeTally(ctx, mgr, &edgev1alpha1.EdgePlacement{}, newTally()); err != nil {
 		return err
 	}
-	r := newReconciler(mgr.GetClient(), clock.RealClock{})
+	r := newReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{})
 	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
 	for _, s := range r.sources(mgr.GetCache()) {
 		b = b.WatchesRawSource(s)
@@ -98,9 +100,9 @@ func (r *Reconciler) sources(from cache.Cache) []source.Source {
 	return sources
 }
 
-func newReconciler(c client.Client, clock clock.PassiveClock) *Reconciler {
+func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
 	return &Reconciler{
-		client: c, clock: clock, engine: engine.New(), index: membership.New(), nodes: map[string]*edgev1alpha1.EdgeNode{}, accepted: map[string]types.UID{},
+		client: c, clock: clock, recorder: recorder, engine: engine.New(), index: membership.New(), nodes: map[string]*edgev1alpha1.EdgeNode{}, accepted: map[string]types.UID{},
 		generations: map[engine.Key]generation{}, states: map[engine.Key]map[string]edgev1alpha1.PlacementState{}, refusals: map[engine.Key]string{},
 		reviews: reviews{answers: map[review]answer{}},
 	}

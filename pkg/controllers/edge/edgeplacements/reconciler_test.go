@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,17 +31,19 @@ type fixture struct {
 	*testing.T
 	clock   *clocktesting.FakePassiveClock
 	process *edgetest.Process
+	// events are those that the controller has made.
+	events *events.FakeRecorder
 }
 
 func newFixture(t *testing.T) *fixture {
-	f := &fixture{Hub: edgetest.New(t), T: t, clock: clocktesting.NewFakePassiveClock(time.Unix(1_900_000_000, 0))}
+	f := &fixture{Hub: edgetest.New(t), T: t, clock: clocktesting.NewFakePassiveClock(time.Unix(1_900_000_000, 0)), events: events.NewFakeRecorder(10_000)}
 	f.restart()
 	return f
 }
 
 // restart is a new process.
 func (f *fixture) restart() {
-	r := newReconciler(f.Hub, f.clock)
+	r := newReconciler(f.Hub, f.events, f.clock)
 	var watches []edgetest.Watch
 	for _, w := range r.watches() {
 		watches = append(watches, edgetest.Watch{Kind: w.kind, Handler: w.handler})

@@ -11,9 +11,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/edge/engine"
 )
@@ -33,15 +35,38 @@ func (r *Reconciler) tell(ctx context.Context, key engine.Key) error {
 		if err := r.client.Get(ctx, name, p); err != nil {
 			return kit.IgnoreGone(err)
 		}
-		_, err := kit.PatchStatus(ctx, r.client, p, func(p *edgev1alpha1.DeploymentPattern) { r.status(key, p, &p.Status) })
+		before := slices.Clone(p.Status.Conditions)
+		changed, err := kit.PatchStatus(ctx, r.client, p, func(p *edgev1alpha1.DeploymentPattern) { r.status(key, p, &p.Status) })
+		if changed {
+			r.note(p, before, p.Status.Conditions)
+		}
 		return err
 	}
 	p := &edgev1alpha1.DeploymentPolicy{}
 	if err := r.client.Get(ctx, name, p); err != nil {
 		return kit.IgnoreGone(err)
 	}
-	_, err := kit.PatchStatus(ctx, r.client, p, func(p *edgev1alpha1.DeploymentPolicy) { r.status(key, p, &p.Status) })
+	before := slices.Clone(p.Status.Conditions)
+	changed, err := kit.PatchStatus(ctx, r.client, p, func(p *edgev1alpha1.DeploymentPolicy) { r.status(key, p, &p.Status) })
+	if changed {
+		r.note(p, before, p.Status.Conditions)
+	}
 	return err
+}
+
+// note makes events of faults, and of their ends. Each placement has its state, and what all nodes do would be too many.
+func (r *Reconciler) note(about runtime.Object, before, after []metav1.Condition) {
+	const action = "Place"
+	conditionevents.RecordFault(r.recorder, about, before, after, edgev1alpha1.ConditionValid, action)
+	conditionevents.RecordFault(r.recorder, about, before, after, edgev1alpha1.ConditionPlaced, action)
+	if haveFailed(before) || haveFailed(after) { // that there are no placements, Placed tells
+		conditionevents.Record(r.recorder, about, before, after, edgev1alpha1.ConditionRunning, action)
+	}
+}
+
+func haveFailed(conditions []metav1.Condition) bool {
+	c := meta.FindStatusCondition(conditions, edgev1alpha1.ConditionRunning)
+	return c != nil && c.Reason == edgev1alpha1.ReasonPlacementsFailed
 }
 
 // status makes one of what is known now. It is about the spec that the engine knows.

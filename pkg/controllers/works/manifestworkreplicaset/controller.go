@@ -5,6 +5,7 @@ package manifestworkreplicaset
 
 import (
 	authorizationv1 "k8s.io/api/authorization/v1"
+	eventsv1 "k8s.io/api/events/v1"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
@@ -34,5 +35,6 @@ func Controller() kit.Controller {
 		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersets", "list", "watch"),
 		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersetbindings", "list", "watch"),
 		kit.On(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "create"),
+		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),
 	}}
 }

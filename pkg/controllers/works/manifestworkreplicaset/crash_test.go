@@ -135,7 +135,7 @@ func TestLag(t *testing.T) {
 	}
 	// What was written is still to be told, and the process is another one that has seen nothing.
 	own := f.untold
-	f.process = newReconciler(f.process.client, f.clock)
+	f.process = newReconciler(f.process.client, f.events, f.clock)
 	f.untold = nil
 	f.effects = nil
 	f.process.works.setReplicaSet(key, []string{"p"})

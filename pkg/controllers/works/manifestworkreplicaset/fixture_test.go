@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -65,6 +66,8 @@ type fixture struct {
 
 	process *Reconciler
 	queue   *requests
+	// events are those about the set.
+	events *events.FakeRecorder
 }
 
 // told is an event of a watch.
@@ -95,7 +98,8 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	if err := all.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{T: t, clock: clocktesting.NewFakePassiveClock(start), killAfter: -1, allows: func(string) (bool, error) { return true, nil }}
+	f := &fixture{T: t, clock: clocktesting.NewFakePassiveClock(start), killAfter: -1, allows: func(string) (bool, error) { return true, nil },
+		events: events.NewFakeRecorder(10_000)}
 	f.client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&clusterv1beta1.PlacementDecision{}, &workv1.ManifestWork{}, &workv1alpha1.ManifestWorkReplicaSet{}).Build(), f.server())
 	f.restart()
@@ -161,7 +165,7 @@ func (f *fixture) restart() {
 	f.Helper()
 	f.dead, f.killAfter, f.untold, f.cached = false, -1, nil, map[string]client.Object{}
 	f.queue = &requests{later: map[reconcile.Request]time.Duration{}}
-	f.process = newReconciler(interceptor.NewClient(f.client, f.own()), f.clock)
+	f.process = newReconciler(interceptor.NewClient(f.client, f.own()), f.events, f.clock)
 	for _, list := range []client.ObjectList{
 		&workv1alpha1.ManifestWorkReplicaSetList{}, &workv1.ManifestWorkList{}, &workv1alpha1.ManifestWorkReplicaSetRevisionList{},
 	} {

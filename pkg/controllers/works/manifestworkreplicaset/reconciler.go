@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,8 @@ type Reconciler struct {
 	client client.Client
 	clock  clock.PassiveClock
 	works  *index
+	// recorder writes events about sets.
+	recorder events.EventRecorder
 	// metrics are about all sets.
 	metrics *metrics
 
@@ -83,7 +86,7 @@ var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
 func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
-	r := newReconciler(mgr.GetClient(), clock.RealClock{})
+	r := newReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{})
 	if err := kit.Expose(r.metrics); err != nil {
 		return err
 	}
@@ -94,8 +97,10 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	return b.Complete(r)
 }
 
-func newReconciler(c client.Client, clock clock.PassiveClock) *Reconciler {
-	return &Reconciler{client: c, clock: clock, works: newIndex(), metrics: newMetrics(), memories: map[types.NamespacedName]*memory{}}
+func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.PassiveClock) *Reconciler {
+	return &Reconciler{
+		client: c, clock: clock, works: newIndex(), recorder: recorder, metrics: newMetrics(), memories: map[types.NamespacedName]*memory{},
+	}
 }
 
 // Reconcile implements reconcile.Reconciler.
@@ -256,7 +261,8 @@ func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 	if since := r.now.Sub(r.memory.status); since < spacing {
 		return spacing - since, nil
 	}
-	before := meta.FindStatusCondition(r.set.Status.Conditions, workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut)
+	conditions := slices.Clone(r.set.Status.Conditions)
+	before := meta.FindStatusCondition(conditions, workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut)
 	began := metav1.Time{}
 	if before != nil && before.Status == metav1.ConditionFalse {
 		began = before.LastTransitionTime
@@ -264,6 +270,7 @@ func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 	changed, err := kit.PatchStatus(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) { r.status(&set.Status) })
 	if changed {
 		r.memory.status = r.now
+		r.tell(conditions)
 		if now && !began.IsZero() {
 			r.metrics.duration.Observe(r.now.Sub(began.Time).Seconds())
 		}
