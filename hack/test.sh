@@ -93,10 +93,10 @@ if [ "$which" = all ] || [ "$which" = unit ]; then
     alone="$alone ./$folder"
     packages=$(grep -v "/$folder$" <<<"$packages")
   done
-  # The race detector needs C. Packages that start hubs and clusters wait more than they compute: one more at a time than there are cores.
+  # The race detector needs C.
   within="env CGO_ENABLED=1"
   # shellcheck disable=SC2046 # several flags
-  run "Unit tests" "$packages" -race -p "$(($(nproc) + 1))" -timeout 20m $(times 20) "$@"
+  run "Unit tests" "$packages" -race -timeout 20m $(times 20) "$@"
   within=
   # shellcheck disable=SC2046 # several flags
   run "Unit tests without goroutines" "$alone" -timeout 20m $(times 20) "$@"

@@ -46,7 +46,6 @@ func made(t *testing.T, c *cluster, name string) map[string]string {
 // A cluster without nodes becomes a hub whose server runs elsewhere, stays as it is while nothing changes, is repaired when something is
 // changed, and is a plain cluster again at the end.
 func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
-	t.Parallel() // has clusters of its own, and waits most of the time
 	w := newWorld(t)
 	cm := detached("blue")
 	cm.Spec.Clusterhub.Components = []string{componentProvider}

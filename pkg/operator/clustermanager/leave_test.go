@@ -22,7 +22,6 @@ import (
 
 // Several ClusterManagers come and go on one management cluster: what cannot be done is said, and each can be deleted.
 func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
-	t.Parallel() // has clusters of its own, and waits most of the time
 	w := newWorld(t)
 	remove := func(name string) {
 		t.Helper()
