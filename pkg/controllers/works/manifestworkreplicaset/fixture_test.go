@@ -375,15 +375,6 @@ func (f *fixture) expect(want ...string) {
 	}
 }
 
-func (f *fixture) create(objs ...client.Object) {
-	f.Helper()
-	for _, obj := range objs {
-		if err := f.client.Create(f.Context(), obj); err != nil {
-			f.Fatal(err)
-		}
-	}
-}
-
 // change is an update by a user. A set has a new generation then.
 func change[O any, T interface {
 	*O

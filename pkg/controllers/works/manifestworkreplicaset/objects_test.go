@@ -198,3 +198,12 @@ func (f *fixture) is(kind string, status metav1.ConditionStatus, reason string) 
 		f.Errorf("%s is %s %s %q, want %s %s", kind, c.Status, c.Reason, c.Message, status, reason)
 	}
 }
+
+func (f *fixture) create(objs ...client.Object) {
+	f.Helper()
+	for _, obj := range objs {
+		if err := f.client.Create(f.Context(), obj); err != nil {
+			f.Fatal(err)
+		}
+	}
+}
