@@ -37,8 +37,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// limit bounds what is waited for, on a machine that is slow.
-const limit = 3 * time.Minute
+// limit bounds what is waited for, on a machine that is slow: three looks at a hub that each take all the time that they may. Hostile hubs are looked
+// at meanwhile.
+const limit = 6 * time.Minute
 
 func testScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
