@@ -39,7 +39,7 @@ import (
 
 // limit bounds what is waited for, on a machine that is slow: three looks at a hub that each take all the time that they may. Hostile hubs are looked
 // at meanwhile.
-const limit = 6 * time.Minute
+const limit = 3 * time.Minute
 
 func testScheme() *runtime.Scheme {
 	s := runtime.NewScheme()

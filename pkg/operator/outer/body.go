@@ -9,16 +9,21 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 const (
-	// watchBurst is how many bytes a watch may send at once, and watchRate how many in a second after that: events cost time.
-	// The connection keeps the server waiting, which has to send less or to end the watch.
+	// watchBurst is how many bytes all watches of a cluster may send at once, and watchRate how many in a second after that: events cost
+	// time. The connection keeps the server waiting, which has to send less or to end the watch.
 	watchBurst = 8 << 20
 	watchRate  = 512 << 10
 	// leastEvent is what an event counts for at least: 2,048 may come at once, and 128 in a second after that, however small they are.
 	leastEvent = 4 << 10
 )
+
+// watchLimiter is that of a cluster.
+func watchLimiter() *rate.Limiter { return rate.NewLimiter(watchRate, watchBurst) }
 
 // body is the one of an answer, after decompression, with bounds.
 type body struct {
@@ -33,10 +38,8 @@ type body struct {
 	plain bool
 	// idle ends a watch; it is nil for all else.
 	idle *time.Timer
-	// credit is how many bytes of a watch may be read at once, at a time. small is what events count for beside their bytes.
-	credit float64
-	at     time.Time
-	small  int
+	// small is what events of a watch count for beside their bytes.
+	small int
 	// hasPlace is that it is one of the large answers that are read now.
 	hasPlace bool
 
@@ -47,7 +50,7 @@ type body struct {
 
 // watch has the bounds count for each event, and the time while there is none.
 func (b *body) watch(idle *time.Timer) {
-	b.idle, b.max, b.most, b.credit, b.at = idle, b.guard.metadata, b.guard.metadataEntries, watchBurst, time.Now()
+	b.idle, b.max, b.most = idle, b.guard.metadata, b.guard.metadataEntries
 	b.idle.Reset(b.guard.watchIdle)
 }
 
@@ -97,16 +100,14 @@ func (b *body) place() bool {
 	}
 }
 
-// pace waits until so much may have been read.
+// pace waits until so much may have been read of the watches of the cluster.
 func (b *body) pace(n int) {
-	now := time.Now()
-	b.credit = min(watchBurst, b.credit+now.Sub(b.at).Seconds()*watchRate) - float64(n)
-	b.at = now
-	if b.credit >= 0 {
+	delay := b.guard.watchBytes.ReserveN(time.Now(), min(n, watchBurst)).Delay()
+	if delay <= 0 {
 		return
 	}
 	b.idle.Stop()
-	wait := time.NewTimer(time.Duration(-b.credit / watchRate * float64(time.Second)))
+	wait := time.NewTimer(delay)
 	defer wait.Stop()
 	select {
 	case <-wait.C:

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -29,6 +30,8 @@ type guard struct {
 	redact func(string) string
 
 	limits
+	// watchBytes are those that may be read of all watches together.
+	watchBytes *rate.Limiter
 }
 
 // limits are the constants of these names.

@@ -106,7 +106,7 @@ func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
 	c := &Cluster{source: source, base: transport(source)}
 	c.config = &rest.Config{
 		Host: source.Server(), BearerToken: source.BearerToken(), UserAgent: options.UserAgent,
-		Transport: &guard{base: c.base, host: server.Host, redact: source.Redact, limits: bounds},
+		Transport: &guard{base: c.base, host: server.Host, redact: source.Redact, limits: bounds, watchBytes: watchLimiter()},
 		// Not protobuf or CBOR, in which an answer cannot be bounded by what it is made of.
 		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
 		// One for all clients that are made of the configuration.

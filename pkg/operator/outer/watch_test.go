@@ -112,14 +112,26 @@ func TestWatch_EndsIfNothingComes(t *testing.T) {
 	}
 }
 
+// watched is a cluster whose watches have the bounds that they have in use.
+func watched() *guard {
+	return &guard{limits: limits{metadata: MaxMetadata, metadataEntries: MaxMetadataEntries, watchIdle: time.Hour}, watchBytes: watchLimiter()}
+}
+
+// watch is the body of a watch that tells all of data.
+func (g *guard) watch(t *testing.T, data string) *body {
+	t.Helper()
+	idle := time.AfterFunc(time.Hour, func() {})
+	t.Cleanup(func() { idle.Stop() })
+	b := &body{ReadCloser: io.NopCloser(strings.NewReader(data)), guard: g, ctx: t.Context(), end: func() {}}
+	b.watch(idle)
+	return b
+}
+
 // TestWatch_IsPaced: a server that sends events all the time is read no faster than it should.
 func TestWatch_IsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := strings.Repeat(event("x", strings.Repeat("x", 10_000)), 5*watchBurst/4/10_000)
-		idle := time.AfterFunc(time.Hour, func() {})
-		defer idle.Stop()
-		b := &body{ReadCloser: io.NopCloser(strings.NewReader(data)), guard: &guard{limits: limits{metadata: MaxMetadata, metadataEntries: MaxMetadataEntries, watchIdle: time.Hour}}, ctx: t.Context(), end: func() {}}
-		b.watch(idle)
+		b := watched().watch(t, data)
 		begin := time.Now()
 		n, err := io.Copy(io.Discard, b)
 		if err != nil || n != int64(len(data)) {
