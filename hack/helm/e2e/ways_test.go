@@ -44,21 +44,27 @@ const givenCABundle = "-----BEGIN CERTIFICATE-----\n"
 // TestWays: each way to install is linted, installed with what the real server says of each field, upgraded, rolled back and uninstalled.
 func TestWays(t *testing.T) {
 	t.Parallel() // beside TestHubAndCluster, which has a cluster of its own
-	cluster := harness.Hub(t)
-	for _, name := range []string{"team-a", "team-b"} {
-		namespace(t, cluster, name)
+	clusters := map[string]*localhub.Hub{
+		charts.Hub:   harness.Hub(t),
+		charts.Agent: harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.FrontArgs = true, trustIssuer() }),
 	}
-	othersKinds(t, cluster)
+	for _, cluster := range clusters {
+		for _, name := range []string{"team-a", "team-b"} {
+			namespace(t, cluster, name)
+		}
+		othersKinds(t, cluster)
+	}
 	for _, chart := range charts.Names {
 		all := ways(t, chart)
 		if len(all) == 0 {
 			t.Fatalf("%s has no ci/*-values.yaml", chart)
 		}
-		// A cluster is one hub, and has one agent of this name: one way after the other, beside those of the other chart.
+		// A cluster is one hub, and has one agent of this name: one way after the other. Those of the other chart are tried beside them on a
+		// cluster of their own, see TestTakeOver_BesideAnAgent.
 		t.Run(chart, func(t *testing.T) {
 			t.Parallel()
 			for _, way := range slices.Sorted(maps.Keys(all)) {
-				t.Run(way, func(t *testing.T) { tryWay(newHelm(t, cluster, chart, namespaceOf(chart, way)), all[way]) })
+				t.Run(way, func(t *testing.T) { tryWay(newHelm(t, clusters[chart], chart, namespaceOf(chart, way)), all[way]) })
 			}
 		})
 	}
@@ -264,6 +270,44 @@ func TestTakeOver(t *testing.T) {
 	if left := bundled(h); len(left) > 0 || r.Manifest == "" {
 		t.Errorf("uninstall leaves the APIServices %v", left)
 	}
+	clean(h)
+}
+
+// TestTakeOver_BesideAnAgent: where a cluster has an agent before it becomes a hub, kube-apiserver has made an APIService for the agent's records,
+// of a name that is one of the hub's.
+func TestTakeOver_BesideAnAgent(t *testing.T) {
+	cluster := harness.Hub(t)
+	h, agent := newHelm(t, cluster, charts.Hub, charts.HubNamespace), newHelm(t, cluster, charts.Agent, charts.AgentNamespace)
+	services := aggregator.NewForConfigOrDie(cluster.AdminConfig()).ApiregistrationV1().APIServices()
+	own := func() {
+		t.Helper()
+		harness.Eventually(t, "kube-apiserver serves the records itself", func(ctx context.Context) (bool, error) {
+			s, err := services.Get(ctx, "v1.work.open-cluster-management.io", metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			return harness.Holds(s.Spec.Service == nil, s.Spec)
+		})
+	}
+	harness.Must(agent.install(map[string]any{"works": map[string]any{"role": "view"}}))(t)
+	own()
+	if _, err := h.install(nil); err == nil || !strings.Contains(err.Error(), "cannot be imported") {
+		t.Errorf("without --take-ownership: %v", err)
+	}
+	harness.Must(h.install(nil, func(i *action.Install) { i.TakeOwnership, i.ForceConflicts = true, true }))(t)
+	if made := bundled(h); len(made) == 0 {
+		t.Error("there are no APIServices of the hub")
+	} else if _, found := made["v1.work.open-cluster-management.io"]; !found {
+		t.Errorf("the APIServices of the hub are %v", made)
+	}
+	if err := h.uninstall(); err != nil {
+		t.Fatal(err)
+	}
+	own()
+	if err := agent.uninstall(); err != nil {
+		t.Fatal(err)
+	}
+	clean(agent)
 	clean(h)
 }
 

@@ -160,6 +160,14 @@ SPDX-License-Identifier: Apache-2.0
 {{- if .Values.tls.certManager.enabled }}hub-apiserver-tls{{ else }}{{ .Values.tls.existingSecret }}{{ end }}
 {{- end -}}
 
+{{- /* By this value kube-apiserver does not take back an APIService that it had made before for a CustomResourceDefinition of the same version, such as
+  that of an agent of works. */ -}}
+{{- define "clusterhub.apiServiceLabels" }}
+  labels:
+    kube-aggregator.kubernetes.io/automanaged: "false"
+    {{- include "clusterhub.moreLabels" . }}
+{{- end -}}
+
 {{- /* cert-manager writes the caBundle, for which it wants to be asked. */ -}}
 {{- define "clusterhub.apiServiceAnnotations" -}}
 {{- $annotations := deepCopy .Values.apiServices.annotations }}
