@@ -4,6 +4,7 @@
 package harness
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -64,7 +65,10 @@ func (m *Management) must(t testing.TB, stdin string, args ...string) {
 // wait waits until the management cluster says something of an object.
 func (m *Management) wait(t testing.TB, what string, args ...string) {
 	t.Helper()
-	m.must(t, "", append([]string{"wait", "--timeout=5m", "--for=" + what}, args...)...)
+	if out, err := m.Kubectl(t.Context(), append([]string{"wait", "--timeout=5m", "--for=" + what}, args...)...).CombinedOutput(); err != nil {
+		there, _ := m.Kubectl(context.WithoutCancel(t.Context()), append([]string{"get", "-o", "yaml"}, args...)...).CombinedOutput()
+		t.Fatalf("%s of %s: %v: %s%s", what, strings.Join(args, " "), err, out, there)
+	}
 }
 
 // ServerNamespace has the servers of a detached hub.
