@@ -20,14 +20,14 @@ type mutant struct {
 }
 
 var (
-	// tokens are what an expression is made of, as far as mistakes are made in it. Ranges and offsets are among them so that their numbers are left alone.
+	// tokens are what an expression is made of, as far as mistakes are made in it. Offsets are among them so that their numbers are left alone.
 	tokens      = regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]|offset \w+|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9]+(?:\.[0-9]+)?|[<>]=?|==|!=`)
 	matchers    = regexp.MustCompile(`(\w+)(=~|!~|!=|=)("(?:\\.|[^"\\])*")`)
 	number      = regexp.MustCompile(`^[0-9.]+$`)
 	comparisons = map[string]string{">": "<", ">=": "<", "<": ">", "<=": ">", "==": "!=", "!=": "=="}
 )
 
-// mutants are the mistakes that can be made in an alert: another number, comparison, label or time.
+// mutants are the mistakes that can be made in an alert: another number, comparison, label, window or time.
 func mutants(t *testing.T, alert rule) (all []mutant) {
 	t.Helper()
 	lasts, err := time.ParseDuration(alert.For)
@@ -50,6 +50,8 @@ func mutants(t *testing.T, alert rule) (all []mutant) {
 		switch value, err := strconv.ParseFloat(token, 64); {
 		case strings.HasPrefix(token, "{"):
 			others = selectorsLike(token)
+		case strings.HasPrefix(token, "["):
+			others = windowsLike(t, token)
 		case number.MatchString(token) && err == nil && value != 0:
 			others = []string{fmt.Sprint(2 * value), fmt.Sprint(value / 2)}
 		case comparisons[token] != "":
@@ -62,6 +64,16 @@ func mutants(t *testing.T, alert rule) (all []mutant) {
 		}
 	}
 	return all
+}
+
+// windowsLike are those of half and of twice the time.
+func windowsLike(t *testing.T, window string) []string {
+	t.Helper()
+	lasts, err := time.ParseDuration(strings.Trim(window, "[]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []string{fmt.Sprintf("[%ds]", int((2 * lasts).Seconds())), fmt.Sprintf("[%ds]", int((lasts / 2).Seconds()))}
 }
 
 // selectorsLike are those without one matcher of a selector, and those with a value that nothing has.
@@ -81,7 +93,7 @@ func selectorsLike(selector string) (others []string) {
 	return others
 }
 
-// TestAlerts_AWrongOneFails: there is a case for each mistake in the threshold, the comparison, the labels, the severity and the time of each alert.
+// TestAlerts_AWrongOneFails: there is a case for each mistake in the threshold, the comparison, the labels, the windows, the severity and the time of each alert.
 // Each run has one mistake in each of them.
 func TestAlerts_AWrongOneFails(t *testing.T) {
 	wrong, rounds, total := map[string][]mutant{}, 0, 0
@@ -125,7 +137,8 @@ func TestMutants(t *testing.T) {
 		`m{b!="2"} offset 5m > 4 and n[10m] == 0`, `m{b!="2",a="none"} offset 5m > 4 and n[10m] == 0`,
 		`m{a="1"} offset 5m > 4 and n[10m] == 0`, `m{a="1",b!="none"} offset 5m > 4 and n[10m] == 0`,
 		`m{a="1",b!="2"} offset 5m < 4 and n[10m] == 0`, `m{a="1",b!="2"} offset 5m > 8 and n[10m] == 0`,
-		`m{a="1",b!="2"} offset 5m > 2 and n[10m] == 0`, `m{a="1",b!="2"} offset 5m > 4 and n[10m] != 0`}
+		`m{a="1",b!="2"} offset 5m > 2 and n[10m] == 0`, `m{a="1",b!="2"} offset 5m > 4 and n[1200s] == 0`,
+		`m{a="1",b!="2"} offset 5m > 4 and n[300s] == 0`, `m{a="1",b!="2"} offset 5m > 4 and n[10m] != 0`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
