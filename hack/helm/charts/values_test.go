@@ -4,6 +4,7 @@
 package charts
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,6 +55,26 @@ func TestWays_RenderNothingThatComponentsWrite(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestWays_NoServerEndsTheConnectionOfTheFront: kube-apiserver has one connection to an aggregated server for all its users, and cannot send the body of a
+// write a second time: a GOAWAY fails each write that is sent in that moment, with 503.
+func TestWays_NoServerEndsTheConnectionOfTheFront(t *testing.T) {
+	for name, values := range ways(t, Hub) {
+		servers := 0
+		for _, o := range objects(t, Hub, HubNamespace, values) {
+			if o.GetKind() != "Deployment" || o.GetName() != "hub-apiserver" {
+				continue
+			}
+			servers++
+			if strings.Contains(fmt.Sprint(o.Object["spec"]), "--goaway-chance") {
+				t.Errorf("%s: hub-apiserver has the flag --goaway-chance", name)
+			}
+		}
+		if servers != 1 {
+			t.Errorf("%s has %d Deployments of hub-apiserver", name, servers)
 		}
 	}
 }

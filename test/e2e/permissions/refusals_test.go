@@ -40,8 +40,12 @@ func manyLabels() []byte {
 	return body
 }
 
+// patchLabels says in its error also what the front says in place of the hub.
 func patchLabels(ctx context.Context, client versioned.Interface, name string, body []byte) error {
 	_, err := client.ClusterV1().ManagedClusters().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	if cause, found := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse); found {
+		return fmt.Errorf("%w: %s", err, cause.Message)
+	}
 	return err
 }
 
