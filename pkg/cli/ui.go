@@ -86,7 +86,9 @@ func (p *page) serve(ctx context.Context) error {
 	ctx, end := untilParentEnds(ctx)
 	defer end()
 	p.show(ctx, server, about)
-	go p.answerEnter(ctx, server, h.config)
+	if p.takesEnter(h.config) {
+		go p.answerEnter(ctx, server)
+	}
 	return server.Serve(ctx, listener)
 }
 
@@ -104,14 +106,19 @@ func (p *page) show(ctx context.Context, server *ui.Local, about ui.About) {
 	}
 }
 
-// answerEnter prints another link for each line that comes. A plugin that gives credentials may want the keyboard for itself.
-func (p *page) answerEnter(ctx context.Context, server *ui.Local, config *rest.Config) {
+// takesEnter says how there is another link, and whether that is by a line. A plugin that gives credentials may want the keyboard for itself.
+func (p *page) takesEnter(config *rest.Config) bool {
 	if e := config.ExecProvider; e != nil && e.InteractiveMode != clientcmdapi.NeverExecInteractiveMode {
 		_, _ = fmt.Fprintln(p.ErrOut, "For another link, run this command again.")
-		return
+		return false
 	}
 	leaveKeyboard()
 	_, _ = fmt.Fprintln(p.ErrOut, "Enter prints another link.")
+	return true
+}
+
+// answerEnter prints another link for each line that comes.
+func (p *page) answerEnter(ctx context.Context, server *ui.Local) {
 	lines := bufio.NewReader(p.In)
 	for {
 		_, more, err := lines.ReadLine() // however long, it is only one
