@@ -37,8 +37,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// limit bounds what is waited for, on a machine that is slow: three looks at a hub that each take all the time that they may. Hostile hubs are looked
-// at meanwhile.
+// limit bounds what is waited for, on a machine that is slow.
 const limit = 3 * time.Minute
 
 func testScheme() *runtime.Scheme {
