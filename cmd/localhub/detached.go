@@ -73,7 +73,7 @@ func newNodeCommand(config *localhub.Config) *cobra.Command {
 				return err
 			}
 			way.QPS = -1
-			return node.Run(cmd.Context(), node.Config{Cluster: way, BinDir: config.BinDir, Dir: filepath.Join(config.Dir, "pods"),
+			return node.Run(cmd.Context(), node.Config{Cluster: way, BinDir: config.BinDir, ImagesDir: config.ImagesDir, Dir: filepath.Join(config.Dir, "pods"),
 				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: func(format string, args ...any) {
 					fmt.Printf("%s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
 				}})

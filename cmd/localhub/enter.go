@@ -6,21 +6,21 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub/image"
 )
 
 // newEnterCommand is a process that becomes the program of an image.
 func newEnterCommand() *cobra.Command {
-	var image localhub.Image
+	var in image.Image
 	cmd := &cobra.Command{
-		Use: localhub.EnterCommand + " -- ARGS", Short: "Become the program of an image, in mounts of its own", Hidden: true,
-		RunE: func(_ *cobra.Command, args []string) error { return image.Enter(args) },
+		Use: image.Command + " -- ARGS", Short: "Become the program of an image, in mounts of its own", Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error { return in.Enter(args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&image.Root, "image", "", "Directory of the files of the image.")
-	flags.StringVar(&image.At, "at", "", "Empty directory for the root directory.")
-	flags.StringVar(&image.Dir, "share", "", "Directory that the program sees as it is.")
-	flags.BoolVar(&image.Temporary, "temporary", false, "Whether there is a directory /tmp that can be written to.")
-	flags.BoolVar(&image.Tied, "tied", false, "Whether the program ends with the process that has started it.")
+	flags.StringVar(&in.Root, "image", "", "Directory of the files of the image.")
+	flags.StringVar(&in.At, "at", "", "Empty directory for the root directory.")
+	flags.StringVar(&in.Dir, "share", "", "Directory that the program sees as it is.")
+	flags.BoolVar(&in.Temporary, "temporary", false, "Whether there is a directory /tmp that can be written to.")
+	flags.BoolVar(&in.Tied, "tied", false, "Whether the program ends with the process that has started it.")
 	return cmd
 }

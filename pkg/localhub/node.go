@@ -11,11 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub/image"
 	"github.com/clusterhub/clusterhub/pkg/localhub/node"
 )
-
-// localhubBinary is the program that has the node as its command NodeCommand.
-const localhubBinary = "localhub"
 
 // NodeCommand is the command of localhub that is the node.
 const NodeCommand = "node"
@@ -32,8 +30,9 @@ func (h *Hub) StartNode(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	args := []string{NodeCommand, "--kubeconfig=" + kubeconfig, "--dir=" + h.config.Dir, "--bin-dir=" + h.config.BinDir}
-	return h.run(ctx, procNode, localhubBinary, args, nil, func(ctx context.Context) bool {
+	args := []string{NodeCommand, "--kubeconfig=" + kubeconfig, "--dir=" + h.config.Dir, "--bin-dir=" + h.config.BinDir,
+		"--images=" + h.config.ImagesDir}
+	return h.run(ctx, procNode, image.Binary, args, nil, func(ctx context.Context) bool {
 		has, err := client.CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
 		if err != nil {
 			return false

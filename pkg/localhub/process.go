@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub/image"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
@@ -68,7 +69,7 @@ func fingerprint(bin string, args, env []string) (string, error) {
 }
 
 // restarted are the binaries that are ours.
-var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider, localhubBinary}
+var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider, image.Binary}
 
 // run starts a process as launch does, and waits until it is ready.
 func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {

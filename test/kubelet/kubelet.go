@@ -51,6 +51,8 @@ type Config struct {
 	Cluster *rest.Config
 	// BinDir has the programs of the images.
 	BinDir string
+	// ImagesDir has images of ours as `make roots` unpacks them, if it is not empty: see package image. A program that is not there is one of BinDir.
+	ImagesDir string
 	// Args are further arguments of all containers, and ArgsOf of those with a name.
 	Args   []string
 	ArgsOf map[string][]string

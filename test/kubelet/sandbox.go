@@ -5,7 +5,9 @@ package kubelet
 
 import (
 	"debug/elf"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub/image"
 	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
 )
 
@@ -39,18 +42,32 @@ type sandbox struct {
 // noImage is an error for an image that is not there.
 type noImage struct{ error }
 
-// image is the program of an image, or an error if there is none.
-func (k *Kubelet) image(name string) (string, error) {
+// image is what is in an image, or an error if there is none.
+func (k *Kubelet) image(name string) ([]rootdir.Mount, error) {
 	repository, _, _ := strings.Cut(name, ":")
 	program, ours := strings.CutPrefix(repository, "clusterhub/")
 	if !ours || strings.ContainsAny(program, "/@") || program == "" {
-		return "", noImage{fmt.Errorf("the image %q is not there: the node has images clusterhub/NAME:TAG only", name)}
+		return nil, noImage{fmt.Errorf("the image %q is not there: the node has images clusterhub/NAME:TAG only", name)}
+	}
+	if k.config.ImagesDir != "" {
+		mounts, err := image.Mounts(filepath.Join(k.config.ImagesDir, program))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return mounts, err
+		}
 	}
 	file, err := filepath.EvalSymlinks(filepath.Join(k.config.BinDir, program))
 	if err != nil {
-		return "", noImage{fmt.Errorf("the image %q is not there: %w. Build it with `make build`", name, err)}
+		return nil, noImage{fmt.Errorf("the image %q is not there: %w. Build it with `make build`", name, err)}
 	}
-	return filepath.Abs(file)
+	if file, err = filepath.Abs(file); err != nil {
+		return nil, err
+	}
+	mounts := []rootdir.Mount{{From: file, To: rootdir.Program}}
+	libraries, err := libraries(file)
+	for _, library := range libraries {
+		mounts = append(mounts, rootdir.Mount{From: library, To: library})
+	}
+	return mounts, err
 }
 
 // userOf is as which user and group a container runs.
@@ -74,7 +91,7 @@ func orElse(value *int64, other int) int {
 
 // sandbox is that of a container. Its volumes are there.
 func (w *worker) sandbox(c *corev1.Container) (*sandbox, error) {
-	program, err := w.k.image(c.Image)
+	files, err := w.k.image(c.Image)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +119,7 @@ func (w *worker) sandbox(c *corev1.Container) (*sandbox, error) {
 	if of := c.SecurityContext; of != nil {
 		s.NoNewPrivileges = of.AllowPrivilegeEscalation != nil && !*of.AllowPrivilegeEscalation
 	}
-	if s.Mounts, err = w.mounts(program, c); err != nil {
+	if s.Mounts, err = w.mounts(files, c); err != nil {
 		return nil, err
 	}
 	return s, os.MkdirAll(s.Root, 0o700)
@@ -130,15 +147,8 @@ func (w *worker) args(c *corev1.Container, values map[string]string) []string {
 }
 
 // mounts are what is in the root directory of a container.
-func (w *worker) mounts(program string, c *corev1.Container) ([]rootdir.Mount, error) {
-	mounts := append(rootdir.Devices(), rootdir.Mount{From: program, To: entrypoint})
-	libraries, err := libraries(program)
-	if err != nil {
-		return nil, err
-	}
-	for _, library := range libraries {
-		mounts = append(mounts, rootdir.Mount{From: library, To: library})
-	}
+func (w *worker) mounts(files []rootdir.Mount, c *corev1.Container) ([]rootdir.Mount, error) {
+	mounts := append(rootdir.Devices(), files...)
 	for name, content := range map[string]string{"hosts": w.hosts(), "hostname": w.name + "\n", "resolv.conf": "# There is no DNS here.\n"} {
 		file := filepath.Join(w.dir, "etc", name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {

@@ -45,6 +45,8 @@ type Config struct {
 	Cluster *rest.Config
 	// BinDir has the programs of the images.
 	BinDir string
+	// ImagesDir has the images themselves, as package image says: the pods then run in these.
+	ImagesDir string
 	// Dir is for the files of pods. What is in it is removed at the start and at the end.
 	Dir string
 	// LogDir is for what pods say, a file for each.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub/image"
 	"github.com/clusterhub/clusterhub/pkg/localhub/volume"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
@@ -112,9 +113,9 @@ func (r *run) plan() {
 }
 
 func (n *node) start(r *run) error {
-	bin := filepath.Join(n.BinDir, r.process.Name)
-	if _, err := os.Stat(bin); err != nil {
-		r.waiting = corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: fmt.Sprintf("%s is missing: build it with `make build`", bin)}
+	bin, err := n.program(r.process.Name)
+	if err != nil {
+		r.waiting = corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: err.Error()}
 		return nil
 	}
 	free, port, err := localserver.Listen()
@@ -126,11 +127,27 @@ func (n *node) start(r *run) error {
 	}
 	r.port = port
 	args := argsOf(r.pod, r.volume, localserver.Address(port), filepath.Join(r.identity(), "kubeconfig"))
+	if n.ImagesDir != "" {
+		in := image.Image{Root: filepath.Join(n.ImagesDir, r.process.Name), At: filepath.Join(r.dir, "root"), Dir: r.dir, Tied: r.process.Tied}
+		args, r.process.OwnMounts = append(in.Args(), args...), true
+	}
 	if err := r.process.Start(bin, args); err != nil {
 		return err
 	}
 	r.started = time.Now()
 	return nil
+}
+
+// program is the file that becomes a program.
+func (n *node) program(name string) (string, error) {
+	if n.ImagesDir != "" {
+		return filepath.Join(n.BinDir, image.Binary), image.Check(n.ImagesDir, name)
+	}
+	bin := filepath.Join(n.BinDir, name)
+	if _, err := os.Stat(bin); err != nil {
+		return "", fmt.Errorf("%s is missing: build it with `make build`", bin)
+	}
+	return bin, nil
 }
 
 func (r *run) volume(name string) string { return filepath.Join(r.dir, "volumes", name) }

@@ -106,7 +106,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, hub: harness.Hub(t)}
 	w.cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
 	hub := harness.Must(url.Parse(w.hub.AdminConfig().Host))(t)
-	kubelet.Start(t, kubelet.Config{Cluster: w.cluster.AdminConfig(), BinDir: harness.BinDir(t), Reach: []string{hub.Host}})
+	kubelet.Start(t, kubelet.Config{Cluster: w.cluster.AdminConfig(), BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: []string{hub.Host}})
 	w.admins = harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": w.hub, "rome": w.cluster})}
 	w.way = w.admins.Joining(t, "init", "--context", "hub")
 	harness.MustKubectlOf(t, w.hub, onHub, "apply", "-f", "-")

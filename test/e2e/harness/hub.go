@@ -108,11 +108,14 @@ func HubConfig(dir string) localhub.Config {
 		bin = filepath.Join(Root, "_output", "bin")
 	}
 	return localhub.Config{
-		Dir: dir, BinDir: bin, ImagesDir: os.Getenv(imagesDir), UnsafeNoFsync: true,
+		Dir: dir, BinDir: bin, ImagesDir: ImagesDir(), UnsafeNoFsync: true,
 		// The tests of other things than registration are alone with their clusters.
 		HubControllerManagerArgs: []string{"--registration-drivers=", "--access-controllers="},
 	}
 }
+
+// ImagesDir is where the images are in which our servers and pods run, or empty if they do not.
+func ImagesDir() string { return os.Getenv(imagesDir) }
 
 // BinDir is where the binaries of the build are.
 func BinDir(t *testing.T) string {

@@ -38,7 +38,7 @@ func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Stop)
-	node := kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir,
+	node := kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir, ImagesDir: config.ImagesDir,
 		ArgsOf: map[string][]string{deploy.APIServer: {"--embedded-etcd-unsafe-no-fsync"}}} // as for all hubs of tests
 	for _, change := range changes {
 		change(&node)

@@ -12,11 +12,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/localhub/image"
 	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -26,7 +27,7 @@ const probe = "CLUSTERHUB_TEST_IMAGE"
 
 func TestMain(m *testing.M) {
 	if root := os.Getenv(probe); root != "" {
-		err := localhub.Image{Root: root, At: os.Getenv("AT"), Tied: true}.Enter(os.Args[1:])
+		err := image.Image{Root: root, At: os.Getenv("AT"), Tied: true}.Enter(os.Args[1:])
 		_, _ = os.Stderr.WriteString(err.Error() + "\n")
 		os.Exit(128)
 	}
@@ -45,7 +46,7 @@ func inImage(t *testing.T, root string, args ...string) *exec.Cmd {
 
 func roots(t *testing.T) []string {
 	t.Helper()
-	dir := harness.HubConfig("").ImagesDir
+	dir := harness.ImagesDir()
 	if dir == "" {
 		t.Skip("there are no unpacked images: run `make roots`, and IMAGES=1 hack/test.sh e2e")
 	}
@@ -84,27 +85,46 @@ func tag(t *testing.T, layout string) string {
 	return tag
 }
 
-// TestImages_RunAHub looks at what the processes of a hub have that runs in its images.
+// TestImages_RunAHub looks at what the processes of a hub have that runs in its images, and the pods of its node.
 func TestImages_RunAHub(t *testing.T) {
 	roots(t)
-	pids := harness.Hub(t).PIDs()
+	hub := harness.Hub(t)
+	pids := hub.PIDs()
 	for _, name := range []string{"hub-apiserver", "hub-apiserver-1", "hub-controller-manager"} {
-		proc := fmt.Sprintf("/proc/%d/", pids[name])
-		if program, err := os.Readlink(proc + "exe"); err != nil || !strings.HasSuffix(program, rootdir.Program) {
-			t.Errorf("%s runs %s (%v)", name, program, err)
-		}
-		status := string(harness.Must(os.ReadFile(proc + "status"))(t))
-		for _, want := range []string{"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n", "CapAmb:\t0000000000000000\n", "NoNewPrivs:\t1\n"} {
-			if !strings.Contains(status, want) {
-				t.Errorf("%s has more rights than a container of ours, expected %q:\n%s", name, want, status)
-			}
-		}
-		users := strings.Fields(string(harness.Must(os.ReadFile(proc + "uid_map"))(t)))
-		if len(users) != 3 || users[0] != fmt.Sprint(rootdir.User) || users[2] != "1" {
-			t.Errorf("%s has the users %q, expected one, %d", name, users, rootdir.User)
-		}
-		checkRoot(t, name, proc+"root")
+		checkProcess(t, name, pids[name])
 	}
+	if err := hub.StartNode(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	harness.MustKubectl(t, "", "apply", "--server-side", "-k", harness.Overlay("operator"))
+	harness.MustKubectl(t, "", "-n", "clusterhub-operator", "rollout", "status", "deployment/hub-operator", "--timeout=2m")
+	files := harness.Must(filepath.Glob(filepath.Join(hub.Dir(), "pods", "*", "hub-operator.pid")))(t)
+	if len(files) == 0 {
+		t.Fatal("hub-operator has no process")
+	}
+	for _, file := range files {
+		checkProcess(t, "hub-operator", harness.Must(strconv.Atoi(strings.TrimSpace(string(harness.Must(os.ReadFile(file))(t)))))(t))
+	}
+}
+
+// checkProcess fails if a process has more than a container of ours.
+func checkProcess(t *testing.T, name string, pid int) {
+	t.Helper()
+	proc := fmt.Sprintf("/proc/%d/", pid)
+	if program, err := os.Readlink(proc + "exe"); err != nil || !strings.HasSuffix(program, rootdir.Program) {
+		t.Errorf("%s runs %s (%v)", name, program, err)
+	}
+	status := string(harness.Must(os.ReadFile(proc + "status"))(t))
+	for _, want := range []string{"CapEff:\t0000000000000000\n", "CapPrm:\t0000000000000000\n", "CapAmb:\t0000000000000000\n", "NoNewPrivs:\t1\n"} {
+		if !strings.Contains(status, want) {
+			t.Errorf("%s has more rights than a container of ours, expected %q:\n%s", name, want, status)
+		}
+	}
+	users := strings.Fields(string(harness.Must(os.ReadFile(proc + "uid_map"))(t)))
+	if len(users) != 3 || users[0] != fmt.Sprint(rootdir.User) || users[2] != "1" {
+		t.Errorf("%s has the users %q, expected one, %d", name, users, rootdir.User)
+	}
+	checkRoot(t, name, proc+"root")
 }
 
 // checkRoot fails if a root directory has more than the image, what every container has, and the folders on the way to that of the hub.

@@ -38,7 +38,7 @@ func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Hub, no
 func runsPods(t *testing.T, cluster, h *localhub.Hub, args ...string) *kubelet.Kubelet {
 	t.Helper()
 	hub := harness.Must(url.Parse(h.AdminConfig().Host))(t)
-	return kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), Args: args, Reach: []string{hub.Host}})
+	return kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Args: args, Reach: []string{hub.Host}})
 }
 
 // attackWith tries what a bootstrap token must not do.

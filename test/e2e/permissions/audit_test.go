@@ -5,6 +5,7 @@ package permissions
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -23,12 +24,16 @@ import (
 // TestAudit_SaysWhichPermissionAWriteUsed reads hub-apiserver's own audit log, so it has a hub with one.
 func TestAudit_SaysWhichPermissionAWriteUsed(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	policy, ours, front := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "hub-apiserver.log"), filepath.Join(dir, "front.log")
-	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	var ours, front string
 	hub := harness.OwnHub(t, func(c *localhub.Config) {
+		// In the folder of the hub, which is all that hub-apiserver sees of this machine if it runs in its image.
+		dir := filepath.Join(c.Dir, "audit")
+		policy := filepath.Join(dir, "policy.yaml")
+		ours, front = filepath.Join(dir, "hub-apiserver.log"), filepath.Join(dir, "front.log")
+		rules := "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
+		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(policy, []byte(rules), 0o600)); err != nil {
+			t.Fatal(err)
+		}
 		c.HubAPIServerArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + ours, "--audit-log-mode=blocking"}
 		c.FrontArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + front, "--audit-log-mode=blocking"}
 	})

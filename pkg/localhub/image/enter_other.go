@@ -3,7 +3,7 @@
 
 //go:build !linux
 
-package localhub
+package image
 
 import "errors"
 
