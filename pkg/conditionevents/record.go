@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// longest is what the API takes as the note of an event, in bytes.
-const longest = 1023
+// longest is what the API takes as the note of an event, and longestReason as its reason, in bytes. Reasons of conditions may be longer.
+const longest, longestReason = 1023, 128
 
 // Record makes an event of a condition whose status or reason is another than before. It is called once the change is written.
 func Record(recorder events.EventRecorder, about runtime.Object, before, after []metav1.Condition, conditionType, action string) {
@@ -70,7 +70,7 @@ func Note(recorder events.EventRecorder, about runtime.Object, kind, reason, act
 	if recorder == nil {
 		return
 	}
-	recorder.Eventf(about, nil, kind, reason, action, "%s", Cut(message, longest))
+	recorder.Eventf(about, nil, kind, Cut(reason, longestReason), action, "%s", Cut(message, longest))
 }
 
 // Cut is a text of so many bytes at most. It ends with a whole character.

@@ -30,6 +30,7 @@ func TestRecord_TellsOfChanges(t *testing.T) {
 		"the same":               {of("True", "A", ""), of("True", "A", ""), ""},
 		"none":                   {of("True", "A", ""), nil, ""},
 		"a long one":             {nil, of("False", "A", long), "Warning A " + long[:1020] + "…"},
+		"a long reason":          {nil, of("False", long, "no"), "Warning " + long[:125] + "… no"},
 		"one cut in a character": {nil, of("False", "A", "x"+strings.Repeat("é", 5000)), "Warning A x" + strings.Repeat("é", 509) + "…"},
 	} {
 		recorder, got := events.NewFakeRecorder(1), ""

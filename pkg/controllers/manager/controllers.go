@@ -29,6 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/managednamespaces"
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/finishedworks"
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
+	"github.com/clusterhub/clusterhub/pkg/controllers/works/workevents"
 )
 
 // entry is a controller, and in which processes it is.
@@ -50,6 +51,7 @@ func (c *controllers) all() []entry {
 		{placementsControllers, true, placementscheduler.Controller()},
 		{worksControllers, true, manifestworkreplicaset.Controller()},
 		{worksControllers, true, finishedworks.Controller()},
+		{worksControllers, true, workevents.Controller()},
 		{edgeControllers, true, edgeplacements.Controller()},
 		{edgeControllers, true, edgeworks.Controller()},
 		// The index of clusterprotection is there for those that follow.

@@ -1,0 +1,31 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workevents tells by an event that a ManifestWork of a user cannot be applied, and that it can be again. It follows the cache and
+// reconciles nothing: only a change of a work costs anything, and those that are there when it starts are no change.
+package workevents
+
+import (
+	"context"
+
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// name is that of the controller.
+const name = "workevents"
+
+// Controller is what the manager knows of it.
+func Controller() kit.Controller {
+	return kit.Controller{Name: name, Rights: []kit.Right{
+		kit.On(workv1.SchemeGroupVersion, "manifestworks", "list", "watch"),
+		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),
+	}, Setup: func(ctx context.Context, mgr ctrl.Manager) error {
+		_, err := kit.Follow(ctx, mgr, &workv1.ManifestWork{}, newTeller(mgr.GetEventRecorder(name), clock.RealClock{}).tell)
+		return err
+	}}
+}
