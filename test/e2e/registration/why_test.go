@@ -80,6 +80,15 @@ func (a *asker) paste(line string) {
 	}
 }
 
+// tells waits for an event of the hub about the work, as kubectl describe shows it.
+func (a *asker) tells(event string) {
+	a.Helper()
+	harness.Eventually(a.T, event, func(context.Context) (bool, error) {
+		out, err := a.sh(`kubectl get events -A --context hub --field-selector involvedObject.kind=ManifestWork,involvedObject.name=nowhere -o jsonpath='{range .items[*]}{.type} {.reason} {.message}{"\n"}{end}'`)
+		return harness.Holds(strings.Contains(out, event+"\n"), fmt.Sprint(out, err))
+	})
+}
+
 // TestWhy_NamesWhatIsBrokenAndTheFixWorks breaks a cluster that joins, in the order of its way, and pastes what kubectl hub why prints.
 func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	t.Parallel()
@@ -128,8 +137,10 @@ func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	work := "work nowhere --cluster " + m.name
 	found = a.finds(work, diagnosis.ManifestNotApplied)
 	harness.Contains(t, found.Cause, "ConfigMap nowhere/nowhere is not applied", `namespaces "nowhere" not found`)
+	a.tells("Warning AppliedManifestWorkFailed Failed to apply manifest work")
 	a.paste(found.Fix[0])
 	a.finds(work, "")
+	a.tells("Normal AppliedManifestWorkComplete Apply manifest work complete")
 
 	// A silent agent is the cause of what is not known of its works.
 	stop()
