@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,6 +89,24 @@ func TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks(t *testing.T) {
 			_, err = works.List(t.Context(), metav1.ListOptions{})
 			harness.WantForbidden(t, err)
 		})
+	}
+}
+
+// TestWorks_WhoMayReadThemReadsTheirEvents: that a work cannot be applied is told in the namespace of its cluster.
+func TestWorks_WhoMayReadThemReadsTheirEvents(t *testing.T) {
+	namespace, other := harness.NewNamespace(t), harness.NewNamespace(t)
+	for _, role := range []string{"clusterhub:works", "clusterhub:works-viewer"} {
+		who := harness.Unique("reader")
+		bindRole(t, who, role, namespace)
+		events := harness.Kube(t, harness.Hub(t).UserConfig(who)).CoreV1()
+		harness.Eventually(t, "the right of "+role+" to list events", func(ctx context.Context) (bool, error) {
+			_, err := events.Events(namespace).List(ctx, metav1.ListOptions{})
+			return err == nil, err
+		})
+		_, err := events.Events(other).List(t.Context(), metav1.ListOptions{})
+		harness.WantForbidden(t, err)
+		_, err = events.Events(namespace).Create(t.Context(), &corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: "forged"}}, metav1.CreateOptions{})
+		harness.WantForbidden(t, err)
 	}
 }
 
