@@ -5,6 +5,7 @@
 package pages
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -23,11 +24,19 @@ type Block struct {
 	Language, Text string
 	// File is the name of the file that the block shows, where the line before says one.
 	File string
-	// NotRun says why its commands are not run. Empty, they are.
+	// NotRun says why its commands are not run. Empty, they are. Like is the test that runs their like, as a folder and a name.
 	NotRun string
+	Like   string
+	// Swaps are what is typed instead of what the page has.
+	Swaps []Swap
+	// Elsewhere is true where its command is typed in another terminal, and goes on while the commands of the next blocks are typed.
+	Elsewhere bool
 	// Commands are those of blocks whose language has any.
 	Commands []Command
 }
+
+// Swap is a text of a page that is another one in each run, such as a token, and the word that a shell makes that one of.
+type Swap struct{ Text, Word string }
 
 // Command is one command.
 type Command struct {
@@ -52,8 +61,12 @@ const Hidden = "hidden"
 
 var (
 	fence   = regexp.MustCompile("^( *)```(.*)$")
-	exempt  = regexp.MustCompile(`^ *<!-- not run: *(.*?) *-->$`)
+	comment = regexp.MustCompile(`^<!-- (?:not run|run|typed with|in another terminal)\b`)
+	exempt  = regexp.MustCompile(`^<!-- not run: (.+?)(?:; ([a-z][\w/]*/\w+ Test[A-Z]\w*))? *-->$`)
 	hidden  = regexp.MustCompile(`^ *<!-- run:$`)
+	swaps   = regexp.MustCompile(`^<!-- typed with:$`)
+	swap    = regexp.MustCompile(`^(\S.*?) = (\S.*)$`)
+	other   = regexp.MustCompile(`^<!-- in another terminal -->$`)
 	isFile  = regexp.MustCompile("^ *`([^` ]+)`:$")
 	heredoc = regexp.MustCompile(`<<-?['"]?(\w+)['"]?(?:$|[^<\w])`)
 )
@@ -86,35 +99,34 @@ func Read(root, page string) ([]Block, error) {
 // Parse is Read of a text.
 func Parse(page, text string) (blocks []Block, err error) {
 	lines := strings.Split(text, "\n")
-	file, reason, reasonLine := "", "", 0
+	file, said, saidLine := "", Block{}, 0
 	for i := 0; i < len(lines); i++ {
 		b := Block{Page: page, Line: i + 1}
 		indent, end := "", "-->"
-		switch {
-		case strings.TrimSpace(lines[i]) == "":
-			continue
-		case exempt.MatchString(lines[i]):
-			reason, reasonLine = exempt.FindStringSubmatch(lines[i])[1], i+1
-			if reason == "" {
-				return nil, fmt.Errorf("%s:%d: why the next block is not run is not said", page, i+1)
-			}
+		switch line := strings.TrimSpace(lines[i]); {
+		case line == "":
 			continue
 		case isFile.MatchString(lines[i]):
 			file = isFile.FindStringSubmatch(lines[i])[1]
 			continue
 		case hidden.MatchString(lines[i]):
 			b.Language = Hidden
+		case comment.MatchString(line):
+			length, err := said.says(lines[i:])
+			if err != nil {
+				return nil, fmt.Errorf("%s:%d: %w", page, i+1, err)
+			}
+			saidLine = i + 1
+			i += length - 1
+			continue
 		case fence.MatchString(lines[i]):
 			found := fence.FindStringSubmatch(lines[i])
 			indent, b.Language, end = found[1], strings.TrimSpace(found[2]), "```"
-			b.File, b.NotRun = file, reason
-			reason = ""
+			b.File, b.NotRun, b.Like, b.Swaps, b.Elsewhere = file, said.NotRun, said.Like, said.Swaps, said.Elsewhere
+			said, saidLine = Block{}, 0
 		default:
-			if text := strings.TrimSpace(lines[i]); strings.HasPrefix(text, "<!-- not run") || strings.HasPrefix(text, "<!-- run") {
-				return nil, fmt.Errorf("%s:%d: the comment is not understood: see docs/contributing.md", page, i+1)
-			}
-			if reason != "" {
-				return nil, fmt.Errorf("%s:%d: the comment says what is not run, and no block follows", page, reasonLine)
+			if saidLine > 0 {
+				return nil, fmt.Errorf("%s:%d: the comment is about a block, and no block follows", page, saidLine)
 			}
 			file = ""
 			continue
@@ -129,13 +141,67 @@ func Parse(page, text string) (blocks []Block, err error) {
 		}
 		b.Text = strings.Join(body, "\n")
 		b.Commands = b.commands(body)
+		if err := b.check(); err != nil {
+			return nil, fmt.Errorf("%s: %w", b.Where(), err)
+		}
 		blocks = append(blocks, b)
 		file, i = "", i+1+length
 	}
-	if reason != "" {
-		return nil, fmt.Errorf("%s:%d: the comment says what is not run, and no block follows", page, reasonLine)
+	if saidLine > 0 {
+		return nil, fmt.Errorf("%s:%d: the comment is about a block, and no block follows", page, saidLine)
 	}
 	return blocks, nil
+}
+
+// says reads a comment about the block that follows, and returns how many lines it has.
+func (b *Block) says(lines []string) (length int, err error) {
+	switch first := strings.TrimSpace(lines[0]); {
+	case exempt.MatchString(first):
+		found := exempt.FindStringSubmatch(first)
+		b.NotRun, b.Like = found[1], found[2]
+		return 1, nil
+	case other.MatchString(first):
+		b.Elsewhere = true
+		return 1, nil
+	case swaps.MatchString(first):
+		for i, line := range lines[1:] {
+			found := swap.FindStringSubmatch(strings.TrimSpace(line))
+			switch {
+			case strings.TrimSpace(line) == "-->" && len(b.Swaps) > 0:
+				return i + 2, nil
+			case found == nil:
+				return 0, fmt.Errorf("the comment has the line %q, want TEXT = WORD", line)
+			case found[1] == "…":
+				return 0, errors.New("the comment is about …, which stands for anything in what is printed")
+			}
+			b.Swaps = append(b.Swaps, Swap{Text: found[1], Word: found[2]})
+		}
+		return 0, errors.New("the comment does not end")
+	}
+	return 0, errors.New("the comment is not understood: see docs/contributing.md")
+}
+
+// check says what is wrong with what the comments before the block say.
+func (b Block) check() error {
+	if b.NotRun != "" && (b.Elsewhere || len(b.Swaps) > 0) {
+		return errors.New("how its commands are typed is said, and that they are not")
+	}
+	if b.Elsewhere && (len(b.Commands) != 1 || strings.TrimSpace(b.Commands[0].Output) == "") {
+		return errors.New("in another terminal one command is typed, and the block says what it prints")
+	}
+	for _, s := range b.Swaps {
+		if !strings.Contains(b.Text, s.Text) {
+			return fmt.Errorf("the comment before it is about %s, which it does not have", s.Text)
+		}
+	}
+	return nil
+}
+
+// Swapped is the command with other texts in their places: those of the Swaps of its block, in their order.
+func (c Command) Swapped(texts []string) Command {
+	swap := strings.NewReplacer(texts...)
+	c.Text, c.Output = swap.Replace(c.Text), swap.Replace(c.Output)
+	return c
 }
 
 // commands are those of the lines of the block.

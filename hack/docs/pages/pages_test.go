@@ -4,6 +4,7 @@
 package pages
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -39,22 +40,43 @@ helm install
 
 helm list
 ~~~
+
+<!-- not run: it needs AWS; test/e2e/x TestX_Y -->
+<!-- run:
+$ token=a
+-->
+~~~console
+$ aws
+~~~
+
+<!-- in another terminal -->
+<!-- typed with:
+eyJh… = "$token"
+c1-x7k2p = $(kubectl get csr)
+-->
+~~~console
+$ join eyJh…
+c1-x7k2p eyJh…
+~~~
 `, "~", "`"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, b := range blocks {
-		got = append(got, b.Where()+" "+b.Language+" file="+b.File+" exempt="+b.NotRun)
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s file=%s exempt=%s like=%s %v %v", b.Where(), b.Language, b.File, b.NotRun, b.Like, b.Elsewhere, b.Swaps)))
 		for _, c := range b.Commands {
 			got = append(got, c.Where()+" "+c.Text+" => "+c.Output)
 		}
 	}
 	want := []string{
-		"a.md:2 hidden file= exempt=", "a.md:3 make up => ",
-		"a.md:7 yaml file=shop/a.yaml exempt=",
-		"a.md:13 console file= exempt=", "a.md:14 kubectl get \\\n    pods => NAME\n", "a.md:17 kubectl apply -f - <<EOF\n$ not a command\nEOF => made\n",
-		"a.md:25 sh file= exempt=there is no cloud", "a.md:26 helm install => ", "a.md:28 helm list => ",
+		"a.md:2 hidden file= exempt= like= false []", "a.md:3 make up => ",
+		"a.md:7 yaml file=shop/a.yaml exempt= like= false []",
+		"a.md:13 console file= exempt= like= false []", "a.md:14 kubectl get \\\n    pods => NAME\n", "a.md:17 kubectl apply -f - <<EOF\n$ not a command\nEOF => made\n",
+		"a.md:25 sh file= exempt=there is no cloud like= false []", "a.md:26 helm install => ", "a.md:28 helm list => ",
+		"a.md:32 hidden file= exempt= like= false []", "a.md:33 token=a => ",
+		"a.md:35 console file= exempt=it needs AWS like=test/e2e/x TestX_Y false []", "a.md:36 aws => ",
+		`a.md:44 console file= exempt= like= true [{eyJh… "$token"} {c1-x7k2p $(kubectl get csr)}]`, "a.md:45 join eyJh… => c1-x7k2p eyJh…\n",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -70,10 +92,41 @@ func TestParse_RefusesWhatIsNotUnderstood(t *testing.T) {
 		"nothing, at the end":    "<!-- not run: a cloud -->\n",
 		"a comment of two words": "<!-- not run, a cloud -->\n```console\n$ a\n```\n",
 		"a command in one line":  "<!-- run: make up -->\n",
+		"nothing in a terminal":  "<!-- in another terminal -->\n\ntext\n",
+		"a terminal of a name":   "<!-- in another terminal: two -->\n```console\n$ a\n```\n",
+		"nothing typed with":     "<!-- typed with:\n-->\n```console\n$ a\n```\n",
+		"typed with no word":     "<!-- typed with:\na\n-->\n```console\n$ a\n```\n",
+		"typed with no end":      "<!-- typed with:\na = b\n",
+		"typed with anything":    "<!-- typed with:\n… = b\n-->\n```console\n$ …\n```\n",
+		"typed in a comment":     "<!-- typed with: a = b -->\n```console\n$ a\n```\n",
 	} {
 		if blocks, err := Parse("a.md", text); err == nil || !strings.HasPrefix(err.Error(), "a.md:1: ") {
 			t.Errorf("%s: %v, %v", name, blocks, err)
 		}
+	}
+}
+
+func TestParse_RefusesCommentsThatAreNotAboutTheirBlock(t *testing.T) {
+	for name, text := range map[string]string{
+		"typed, and not run":             "<!-- not run: a cloud -->\n<!-- in another terminal -->\n```console\n$ a\n```\n",
+		"swapped, and not run":           "<!-- not run: a cloud -->\n<!-- typed with:\na = b\n-->\n```console\n$ a\n```\n",
+		"two commands in a terminal":     "<!-- in another terminal -->\n```console\n$ a\nA\n$ b\n```\n",
+		"no output in a terminal":        "<!-- in another terminal -->\n```console\n$ a\n```\n",
+		"swaps what the block lacks":     "<!-- typed with:\nb = c\n-->\n```console\n$ a\n```\n",
+		"a file in a terminal":           "<!-- in another terminal -->\n```yaml\na: 1\n```\n",
+		"hidden commands, and no others": "<!-- in another terminal -->\n<!-- run:\n$ a\n-->\n",
+	} {
+		if blocks, err := Parse("a.md", text); err == nil || !strings.HasPrefix(err.Error(), "a.md:") {
+			t.Errorf("%s: %v, %v", name, blocks, err)
+		}
+	}
+}
+
+func TestSwapped_HasOtherTextsInCommandAndOutput(t *testing.T) {
+	c := Command{Text: "join eyJh… --to hub.example", Output: "joined hub.example\neyJh… and eyJ…\n"}
+	got := c.Swapped([]string{"eyJh…", "a.b", "hub.example", "127.0.0.1:1"})
+	if want := (Command{Text: "join a.b --to 127.0.0.1:1", Output: "joined 127.0.0.1:1\na.b and eyJ…\n"}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
@@ -104,6 +157,8 @@ func TestDiffers(t *testing.T) {
 		"a name that is not generated":   {want: "tokyo-1", got: "tokyo-2", differ: `want "tokyo-1"`},
 		"a port":                         {want: "https://127.0.0.1:17964", got: "https://127.0.0.1:1"},
 		"what is said while it waits":    {want: "a\nWaiting for cluster c1 ... (4s)\nb", got: "a\nb"},
+		"a hub on this machine":          {want: "a\nb", got: "a\nWarning: https://127.0.0.1:1 is this machine: others need another address\nb"},
+		"another warning":                {want: "a\nb", got: "a\nWarning: c1 is there: choose\nb", differ: `want "b", got "Warning: c1 is"`},
 		"waited for, and the page lacks": {want: "a\nb", got: "a\nWaiting for cluster c1 ... (450ms)\nb"},
 	} {
 		if got := Differs(c.want, c.got); (got == "") != (c.differ == "") || !strings.HasPrefix(got, c.differ) {

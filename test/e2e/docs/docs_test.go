@@ -22,6 +22,9 @@ import (
 // first is the page that readers begin with. The others are in the order of their names.
 const first = "README.md"
 
+// withNode are the pages on which c1 runs pods.
+var withNode = []string{"docs/kubectl-hub.md"}
+
 // TestDocs_CommandsPrintWhatThePagesSay types what the pages say, on one hub: `make up` with all that it can have. A comment in a page
 // exempts a block, and has commands that the page needs: docs/contributing.md says how.
 func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
@@ -36,18 +39,26 @@ func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
 	for _, file := range files {
 		blocks := harness.Must(pages.Read(harness.Root, file))(t)
 		if slices.ContainsFunc(blocks, func(b pages.Block) bool { return len(b.Commands) > 0 && b.NotRun == "" }) {
-			t.Run(file, func(t *testing.T) { h.page(t, blocks) })
+			t.Run(file, func(t *testing.T) {
+				if slices.Contains(withNode, file) {
+					h.startNode(t)
+				}
+				h.page(t, blocks)
+			})
 		}
 	}
 }
 
 // home is where the commands are typed: what a clone of the repository has after `make up`.
-type home struct{ dir string }
+type home struct {
+	dir   string
+	goEnv []string
+}
 
 // start starts the hub.
 func start(t *testing.T) home {
 	t.Helper()
-	h := home{dir: t.TempDir()}
+	h := home{dir: t.TempDir(), goEnv: goEnv(t)}
 	root := harness.Must(filepath.Abs(harness.Root))(t)
 	for _, entry := range harness.Must(os.ReadDir(root))(t) {
 		if !strings.HasPrefix(entry.Name(), ".") && entry.Name() != "_output" {
@@ -95,13 +106,14 @@ func link(t *testing.T, to, name string) {
 
 // env is what `make up` says to export, and nothing of who runs the test.
 func (h home) env() []string {
-	return []string{"HOME=" + h.dir, "KUBECACHEDIR=" + filepath.Join(h.dir, "_output", "cache"), "TMPDIR=" + h.dir, "LC_ALL=C.UTF-8",
-		"KUBECONFIG=_output/hub/admin.kubeconfig", "PATH=" + filepath.Join(h.dir, "_output", "bin") + ":" + os.Getenv("PATH")}
+	return append(slices.Clone(h.goEnv), "HOME="+h.dir, "KUBECACHEDIR="+filepath.Join(h.dir, "_output", "cache"), "TMPDIR="+h.dir, "LC_ALL=C.UTF-8",
+		"KUBECONFIG=_output/hub/admin.kubeconfig", "PATH="+filepath.Join(h.dir, "_output", "bin")+":"+os.Getenv("PATH"))
 }
 
 // page types the commands of a page, in a folder that has what it shows as files.
 func (h home) page(t *testing.T, blocks []pages.Block) {
 	session := newShell(t, h.folder(t), h.env()...)
+	var others []*terminal
 	code := 0
 	for _, b := range blocks {
 		if b.File != "" {
@@ -110,10 +122,33 @@ func (h home) page(t *testing.T, blocks []pages.Block) {
 		if b.NotRun != "" {
 			continue
 		}
+		texts := values(t, session, b, code)
 		for _, c := range b.Commands {
+			if c = c.Swapped(texts); b.Elsewhere {
+				others = append(others, openTerminal(t, c, fmt.Sprintf(".terminal-%d", len(others)+1), session.cmd.Dir, h.env()...))
+				continue
+			}
 			code = try(t, session, b, c, code)
 		}
 	}
+	for _, other := range others {
+		if err := other.close(patience); err != nil {
+			t.Errorf("%s: %s\n%v", other.typed.Where(), other.typed.Text, err)
+		}
+	}
+}
+
+// values are what is typed instead of texts of a block, as the session has it now: each text, and what it is.
+func values(t *testing.T, session *shell, b pages.Block, before int) (texts []string) {
+	t.Helper()
+	for _, s := range b.Swaps {
+		value, code := session.run(t, "printf %s "+s.Word, before)
+		if code != 0 || value == "" {
+			t.Errorf("%s: %s has %s in its place, which fails with %d, or is nothing: %q", b.Where(), s.Text, s.Word, code, value)
+		}
+		texts = append(texts, s.Text, value)
+	}
+	return texts
 }
 
 // folder is a new one, from which everything of the home is seen.

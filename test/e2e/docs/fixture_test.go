@@ -4,14 +4,19 @@
 package docs
 
 import (
+	"context"
+	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
 // addContexts adds those of pages whose readers have several clusters: the hub, which is its own management cluster here, and c1.
@@ -29,6 +34,31 @@ func (h home) addContexts(t *testing.T) {
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// startNode gives c1 a node for a page: its pods are processes of this machine, and reach the hub. Other pages have c1 without one.
+func (h home) startNode(t *testing.T) {
+	t.Helper()
+	hub := harness.Must(clientcmd.BuildConfigFromFlags("", filepath.Join(h.dir, "_output", "hub", "admin.kubeconfig")))(t)
+	c1 := harness.Must(clientcmd.BuildConfigFromFlags("", filepath.Join(h.dir, "_output", "hub", "cluster-1", "admin.kubeconfig")))(t)
+	nodes := harness.Kube(t, c1).CoreV1().Nodes()
+	t.Cleanup(func() { // when the kubelet has ended, which would make it anew
+		if err := nodes.Delete(context.WithoutCancel(t.Context()), "node-1", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	kubelet.Start(t, kubelet.Config{Cluster: c1, BinDir: harness.BinDir(t), Reach: []string{harness.Must(url.Parse(hub.Host))(t).Host}})
+}
+
+// goEnv is where go finds what it has compiled and downloaded before, wherever the home is.
+func goEnv(t *testing.T) (env []string) {
+	t.Helper()
+	names := []string{"GOCACHE", "GOFLAGS", "GOMODCACHE", "GOPATH"}
+	out := harness.Must(exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output())(t)
+	for i, value := range strings.Split(strings.TrimRight(string(out), "\n"), "\n") {
+		env = append(env, names[i]+"="+value)
+	}
+	return append(env, "CGO_ENABLED=0") // as in the Makefile
 }
 
 // sayLogs says what the processes have said last.

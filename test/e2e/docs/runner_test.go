@@ -4,8 +4,18 @@
 package docs
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/clusterhub/clusterhub/hack/docs/pages"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
 // The session is one: what a command leaves, the next one has.
@@ -29,6 +39,50 @@ func TestShell_IsOneSession(t *testing.T) {
 			t.Errorf("%s: %q and %d, want %q and %d", c.typed, said, code, c.prints, c.code)
 		}
 	}
+}
+
+// What is typed in another terminal goes on until it has printed what the page says, or is as long as it may be, and nothing of it is left.
+func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
+	dir, env := t.TempDir(), "PATH="+os.Getenv("PATH")
+	for _, c := range []struct {
+		typed, output, differs string
+	}{
+		{typed: "until test -e go; do sleep 0.05; done; echo done", output: "done"},
+		{typed: "echo first; until test -e go; do sleep 0.05; done; echo last; sleep 1000", output: "first last"},
+		{typed: "echo first; sleep 1000", output: "first…"},
+		{typed: "echo no; exit 3", output: "no"},
+		{typed: "echo other; sleep 1000", output: "words", differs: `want "words", got "other"`},
+		{typed: "echo more words", output: "more", differs: `want nothing more, got "words"`},
+		{typed: "exit 3", output: "more", differs: `want "more", got nothing more`},
+	} {
+		term := openTerminal(t, pages.Command{Text: c.typed, Output: c.output}, "said", dir, env)
+		if strings.Contains(c.typed, "-e go") {
+			go func() {
+				_ = os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)
+			}()
+		}
+		err := term.close(2 * time.Second)
+		if said := fmt.Sprint(err); (err == nil) != (c.differs == "") || !strings.HasPrefix(said, c.differs) && err != nil {
+			t.Errorf("%s: %v, want %q", c.typed, err, c.differs)
+		}
+		if err := syscall.Kill(-term.cmd.Process.Pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("%s: something of it is left: %v", c.typed, err)
+		}
+		_ = os.Remove(filepath.Join(dir, "go"))
+	}
+}
+
+// What a command has left behind ends with it, also if it does not hear Ctrl-C.
+func TestTerminal_LeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	term := openTerminal(t, pages.Command{Text: "trap '' INT; sleep 1000 & echo started; exit 0", Output: "started"}, "said", dir, "PATH="+os.Getenv("PATH"))
+	if err := term.close(10 * time.Second); err != nil {
+		t.Error(err)
+	}
+	harness.Eventually(t, "the process that it has left has ended", func(context.Context) (bool, error) {
+		err := syscall.Kill(-term.cmd.Process.Pid, 0)
+		return harness.Holds(errors.Is(err, syscall.ESRCH), err)
+	})
 }
 
 // Only what changes nothing is typed again.
