@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,16 +18,12 @@ import (
 // which it begins.
 var untried = []string{".ci/run", "cosign sign", "cosign verify", "export", "git tag", "go run ./test/bench", "hack/test.sh", "make", "ssh"}
 
-// ofOthers are exemptions whose tests are named by another marker.
-var ofOthers = regexp.MustCompile(`^Helm, on a cluster with nodes|^the secret is of an OIDC provider|^they are for a cluster of readers|` +
-	`^they are for a cluster with nodes and images|^the commands are for a cluster that readers have| types them$`)
-
 // TestDocs_ExemptBlocksHaveATestOfTheirLike: of what test/e2e/docs does not type, another test runs the like, which the comment names. What no
 // test can run is in a short list.
 func TestDocs_ExemptBlocksHaveATestOfTheirLike(t *testing.T) {
 	named, untriedBlocks := 0, 0
 	for _, b := range blocksOf(t) {
-		if b.NotRun == "" {
+		if b.NotRun == "" || b.RunBy != "" {
 			continue
 		}
 		if b.Like != "" {
@@ -46,9 +41,6 @@ func TestDocs_ExemptBlocksHaveATestOfTheirLike(t *testing.T) {
 // like says what is wrong with the exemption of a block.
 func like(b pages.Block) error {
 	if b.Like == "" {
-		if ofOthers.MatchString(b.NotRun) {
-			return nil
-		}
 		for _, c := range b.Commands {
 			simple, err := pages.Simple(c.Text)
 			if err != nil {

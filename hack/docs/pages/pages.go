@@ -31,6 +31,8 @@ type Block struct {
 	Swaps []Swap
 	// Elsewhere is true where its command is typed in another terminal, and goes on while the commands of the next blocks are typed.
 	Elsewhere bool
+	// RunBy is the folder and the name of the test that types its commands, where it is not test/e2e/docs: then NotRun says so, too.
+	RunBy string
 	// Commands are those of blocks whose language has any.
 	Commands []Command
 }
@@ -63,6 +65,7 @@ var (
 	fence   = regexp.MustCompile("^( *)```(.*)$")
 	comment = regexp.MustCompile(`^<!-- (?:not run|run|typed with|in another terminal)\b`)
 	exempt  = regexp.MustCompile(`^<!-- not run: (.+?)(?:; ([a-z][\w/]*/\w+ Test[A-Z]\w*))? *-->$`)
+	runBy   = regexp.MustCompile(`^<!-- run by: (\S+ Test\w+) -->$`)
 	hidden  = regexp.MustCompile(`^ *<!-- run:$`)
 	swaps   = regexp.MustCompile(`^<!-- typed with:$`)
 	swap    = regexp.MustCompile(`^(\S.*?) = (\S.*)$`)
@@ -111,6 +114,10 @@ func Parse(page, text string) (blocks []Block, err error) {
 			continue
 		case hidden.MatchString(lines[i]):
 			b.Language = Hidden
+			if said.RunBy != "" {
+				b.NotRun, b.RunBy = said.NotRun, said.RunBy
+				said, saidLine = Block{}, 0
+			}
 		case comment.MatchString(line):
 			length, err := said.says(lines[i:])
 			if err != nil {
@@ -122,7 +129,7 @@ func Parse(page, text string) (blocks []Block, err error) {
 		case fence.MatchString(lines[i]):
 			found := fence.FindStringSubmatch(lines[i])
 			indent, b.Language, end = found[1], strings.TrimSpace(found[2]), "```"
-			b.File, b.NotRun, b.Like, b.Swaps, b.Elsewhere = file, said.NotRun, said.Like, said.Swaps, said.Elsewhere
+			b.File, b.NotRun, b.Like, b.RunBy, b.Swaps, b.Elsewhere = file, said.NotRun, said.Like, said.RunBy, said.Swaps, said.Elsewhere
 			said, saidLine = Block{}, 0
 		default:
 			if saidLine > 0 {
@@ -159,6 +166,10 @@ func (b *Block) says(lines []string) (length int, err error) {
 	case exempt.MatchString(first):
 		found := exempt.FindStringSubmatch(first)
 		b.NotRun, b.Like = found[1], found[2]
+		return 1, nil
+	case runBy.MatchString(first):
+		b.RunBy = runBy.FindStringSubmatch(first)[1]
+		b.NotRun = b.RunBy + " types them"
 		return 1, nil
 	case other.MatchString(first):
 		b.Elsewhere = true

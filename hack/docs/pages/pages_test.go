@@ -58,25 +58,41 @@ c1-x7k2p = $(kubectl get csr)
 $ join eyJh…
 c1-x7k2p eyJh…
 ~~~
+
+<!-- run by: hack/helm/e2e TestDocs_Helm -->
+<!-- run:
+$ helm version
+-->
+<!-- run by: hack/helm/e2e TestDocs_Helm -->
+~~~sh
+helm uninstall
+~~~
+
+~~~sh
+helm template
+~~~
 `, "~", "`"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, b := range blocks {
-		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s file=%s exempt=%s like=%s %v %v", b.Where(), b.Language, b.File, b.NotRun, b.Like, b.Elsewhere, b.Swaps)))
+		got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s file=%s exempt=%s like=%s by=%s %v %v", b.Where(), b.Language, b.File, b.NotRun, b.Like, b.RunBy, b.Elsewhere, b.Swaps)))
 		for _, c := range b.Commands {
 			got = append(got, c.Where()+" "+c.Text+" => "+c.Output)
 		}
 	}
 	want := []string{
-		"a.md:2 hidden file= exempt= like= false []", "a.md:3 make up => ",
-		"a.md:7 yaml file=shop/a.yaml exempt= like= false []",
-		"a.md:13 console file= exempt= like= false []", "a.md:14 kubectl get \\\n    pods => NAME\n", "a.md:17 kubectl apply -f - <<EOF\n$ not a command\nEOF => made\n",
-		"a.md:25 sh file= exempt=there is no cloud like= false []", "a.md:26 helm install => ", "a.md:28 helm list => ",
-		"a.md:32 hidden file= exempt= like= false []", "a.md:33 token=a => ",
-		"a.md:35 console file= exempt=it needs AWS like=test/e2e/x TestX_Y false []", "a.md:36 aws => ",
-		`a.md:44 console file= exempt= like= true [{eyJh… "$token"} {c1-x7k2p $(kubectl get csr)}]`, "a.md:45 join eyJh… => c1-x7k2p eyJh…\n",
+		"a.md:2 hidden file= exempt= like= by= false []", "a.md:3 make up => ",
+		"a.md:7 yaml file=shop/a.yaml exempt= like= by= false []",
+		"a.md:13 console file= exempt= like= by= false []", "a.md:14 kubectl get \\\n    pods => NAME\n", "a.md:17 kubectl apply -f - <<EOF\n$ not a command\nEOF => made\n",
+		"a.md:25 sh file= exempt=there is no cloud like= by= false []", "a.md:26 helm install => ", "a.md:28 helm list => ",
+		"a.md:32 hidden file= exempt= like= by= false []", "a.md:33 token=a => ",
+		"a.md:35 console file= exempt=it needs AWS like=test/e2e/x TestX_Y by= false []", "a.md:36 aws => ",
+		`a.md:44 console file= exempt= like= by= true [{eyJh… "$token"} {c1-x7k2p $(kubectl get csr)}]`, "a.md:45 join eyJh… => c1-x7k2p eyJh…\n",
+		"a.md:50 hidden file= exempt=hack/helm/e2e TestDocs_Helm types them like= by=hack/helm/e2e TestDocs_Helm false []", "a.md:51 helm version => ",
+		"a.md:54 sh file= exempt=hack/helm/e2e TestDocs_Helm types them like= by=hack/helm/e2e TestDocs_Helm false []", "a.md:55 helm uninstall => ",
+		"a.md:58 sh file= exempt= like= by= false []", "a.md:59 helm template => ",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -91,6 +107,8 @@ func TestParse_RefusesWhatIsNotUnderstood(t *testing.T) {
 		"nothing to exempt":      "<!-- not run: a cloud -->\n\ntext\n",
 		"nothing, at the end":    "<!-- not run: a cloud -->\n",
 		"a comment of two words": "<!-- not run, a cloud -->\n```console\n$ a\n```\n",
+		"by a test, without one": "<!-- run by: hack/helm/e2e -->\n```console\n$ a\n```\n",
+		"by a test, and nothing": "<!-- run by: hack/helm/e2e TestDocs_Helm -->\n\ntext\n",
 		"a command in one line":  "<!-- run: make up -->\n",
 		"nothing in a terminal":  "<!-- in another terminal -->\n\ntext\n",
 		"a terminal of a name":   "<!-- in another terminal: two -->\n```console\n$ a\n```\n",

@@ -33,27 +33,13 @@ import (
 // values alone.
 func TestHubAndCluster(t *testing.T) {
 	t.Parallel() // it waits for pods most of its time
-	var node atomic.Pointer[kubelet.Kubelet]
-	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {
-		if k := node.Load(); k != nil {
-			return k.Dial(ctx, charts.HubNamespace, "hub-apiserver", 8443)
-		}
-		return nil, fmt.Errorf("%s: there are no pods yet", address)
-	}).Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	both := harness.OwnHubs(t,
-		// As if kube-apiserver could reach the one Service that there is.
-		func(c *localhub.Config) { c.Plain, c.FrontArgs = true, flags },
-		func(c *localhub.Config) { c.Plain = true })
-	hub, cluster := both[0], both[1]
+	hubs, run := withNodes(t, func(c *localhub.Config) { c.Plain = true })
+	hub, cluster := hubs[0], hubs[1]
 
 	onHub := newHelm(t, hub, charts.Hub, charts.HubNamespace)
 	harness.Must(onHub.install(map[string]any{"registration": on("bootstrap")}))(t)
 	endpoint(t, hub)
-	node.Store(kubelet.Start(t, kubelet.Config{Cluster: hub.AdminConfig(), BinDir: harness.BinDir(t)}))
+	run()
 	ready(t, hub, charts.HubNamespace)
 	served(t, hub)
 
@@ -99,6 +85,30 @@ func TestHubAndCluster(t *testing.T) {
 	}
 	if left := bundled(onHub); len(left) > 0 {
 		t.Errorf("uninstall leaves the APIServices %v", left)
+	}
+}
+
+// withNodes starts a cluster that can be a hub, and others. Its kube-apiserver gets to the pods of hub-apiserver once there is a node, which runs
+// pods from when run is called.
+func withNodes(t *testing.T, others ...func(*localhub.Config)) (hubs []*localhub.Hub, run func() *kubelet.Kubelet) {
+	t.Helper()
+	var node atomic.Pointer[kubelet.Kubelet]
+	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {
+		if k := node.Load(); k != nil {
+			return k.Dial(ctx, charts.HubNamespace, "hub-apiserver", 8443)
+		}
+		return nil, fmt.Errorf("%s: there are no pods yet", address)
+	}).Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	// As if kube-apiserver could reach the one Service that there is.
+	hub := func(c *localhub.Config) { c.Plain, c.FrontArgs = true, flags }
+	hubs = harness.OwnHubs(t, append([]func(*localhub.Config){hub}, others...)...)
+	return hubs, func() *kubelet.Kubelet {
+		node.Store(kubelet.Start(t, kubelet.Config{Cluster: hubs[0].AdminConfig(), BinDir: harness.BinDir(t)}))
+		return node.Load()
 	}
 }
 

@@ -1,0 +1,57 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDocs_BlocksOfOtherTestsAreTyped: the test that a comment names is in the folder that it names, and what is there asks the pages for
+// its blocks.
+func TestDocs_BlocksOfOtherTestsAreTyped(t *testing.T) {
+	found := 0
+	for _, b := range blocksOf(t) {
+		if b.RunBy == "" {
+			continue
+		}
+		found++
+		if err := types(b.RunBy); err != nil {
+			t.Errorf("%s: %v", b.Where(), err)
+		}
+	}
+	if found == 0 {
+		t.Error("no block is typed by another test")
+	}
+	for _, lie := range []string{"hack/helm/e2e TestDocs_NoSuchTest", "hack/no/such/folder TestDocs_HelmPage", "hack/helm/charts TestGenerated"} {
+		if types(lie) == nil {
+			t.Errorf("%s is not found out", lie)
+		}
+	}
+}
+
+// types says what is wrong with a folder and a test that is to type blocks.
+func types(by string) error {
+	folder, test, _ := strings.Cut(by, " ")
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))
+	if err != nil {
+		return err
+	}
+	there, asks := false, false
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		there = there || strings.Contains(string(data), "\nfunc "+test+"(t *testing.T) {")
+		asks = asks || strings.Contains(string(data), ".RunBy == \""+folder+" \"+t.Name()")
+	}
+	if !there || !asks {
+		return fmt.Errorf("%s: is the test there: %t; does the folder ask for its blocks: %t", by, there, asks)
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/clusterhub/clusterhub/hack/docs/pages"
+	"github.com/clusterhub/clusterhub/hack/helm/charts"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// TestDocs_HelmPage types the commands of docs/helm.md, on one cluster that becomes a hub and a cluster of itself: each works where those before
+// it have been typed.
+func TestDocs_HelmPage(t *testing.T) {
+	t.Parallel() // it waits for pods most of its time
+	hubs, run := withNodes(t)
+	hub := hubs[0]
+	run()
+	r := newReader(t, hub, helmCommand(t))
+	// As soon as there is the namespace: whoever types has no such thing to do.
+	r.before = func() {
+		_, err := harness.Kube(t, hub.AdminConfig()).CoreV1().Namespaces().Get(t.Context(), charts.HubNamespace, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			r.before = func() {}
+			endpoint(t, hub)
+		case !apierrors.IsNotFound(err):
+			t.Fatal(err)
+		}
+	}
+	certificate, key, err := certutil.GenerateSelfSignedCertKey("hub-apiserver."+charts.HubNamespace+".svc", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ca := pem.Decode(certificate) // which follows
+	for file, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": ca} {
+		r.write(file, data)
+	}
+	r.types()
+	c := harness.Must(harness.Ours(t, hub.AdminConfig()).ClusterV1().ManagedClusters().Get(t.Context(), "c1-team-a", metav1.GetOptions{}))(t)
+	if !meta.IsStatusConditionTrue(c.Status.Conditions, "ManagedClusterConditionAvailable") {
+		t.Errorf("after all commands the cluster says %v", c.Status.Conditions)
+	}
+	pods := harness.Must(harness.Kube(t, hub.AdminConfig()).CoreV1().Pods(charts.HubNamespace).List(t.Context(), metav1.ListOptions{}))(t)
+	namespace := harness.Must(harness.Kube(t, hub.AdminConfig()).CoreV1().Namespaces().Get(t.Context(), charts.HubNamespace, metav1.GetOptions{}))(t)
+	if len(pods.Items) == 0 || namespace.Labels["pod-security.kubernetes.io/enforce"] != "restricted" {
+		t.Errorf("%d pods are in a namespace with the labels %v", len(pods.Items), namespace.Labels)
+	}
+}
+
+// TestDocs_OperatingPage types how the hub is deployed by kustomize: first with one replica, then with three. What runs then is for test/e2e/install.
+func TestDocs_OperatingPage(t *testing.T) {
+	hub := harness.Hub(t)
+	t.Cleanup(func() { // the next tests install it, too
+		// No namespace goes while there are the hub's APIServices, so these are deleted before anything is waited for.
+		for _, of := range [][]string{{"base", "--wait=false"}, {"cluster-provider"}, {"base"}} {
+			args := append([]string{"delete", "--ignore-not-found", "--timeout=60s", "-k", harness.Overlay(of[0])}, of[1:]...)
+			if out, err := hub.Kubectl(context.WithoutCancel(t.Context()), args...).CombinedOutput(); err != nil {
+				t.Errorf("%v: %s", err, out)
+			}
+		}
+	})
+	newReader(t, hub).types()
+	if n := deployments(t, hub)["hub-apiserver"].Replicas; n == nil || *n != 3 {
+		t.Errorf("hub-apiserver has %v replicas, want 3", n)
+	}
+	harness.MustKubectlOf(t, hub, "", "-n", "openmcp-system", "get", "deployment", "cluster-provider-kubeconfig")
+}
+
+// reader is one who types what a page says: as an admin of a cluster, in a clone of the repository, with kubectl and its plugin.
+type reader struct {
+	*testing.T
+	dir string
+	env []string
+	// before is called before each command.
+	before func()
+}
+
+// newReader has programs besides, those of folders.
+func newReader(t *testing.T, cluster *localhub.Hub, folders ...string) *reader {
+	t.Helper()
+	r := &reader{T: t, dir: t.TempDir(), before: func() {}}
+	artifacts := harness.Must(filepath.Abs(filepath.Join(harness.Root, "artifacts")))(t)
+	if err := os.Symlink(artifacts, filepath.Join(r.dir, "artifacts")); err != nil {
+		t.Fatal(err)
+	}
+	folders = append(folders, harness.Must(filepath.Abs(harness.BinDir(t)))(t), os.Getenv("PATH"))
+	r.env = []string{"HOME=" + r.dir, "TMPDIR=" + r.dir, "LC_ALL=C.UTF-8", "PATH=" + strings.Join(folders, ":"),
+		"KUBECONFIG=" + harness.Must(filepath.Abs(cluster.AdminKubeconfig()))(t)}
+	return r
+}
+
+// helmCommand is a folder with helm, as readers have it, in the version that go.mod says.
+func helmCommand(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "helm"), "helm.sh/helm/v4/cmd/helm")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("helm: %v: %s", err, out)
+	}
+	return dir
+}
+
+// write makes a file that the page says the reader has.
+func (t *reader) write(name string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(t.dir, name), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// blocks are those of all pages of which a comment says that this test types them.
+func (t *reader) blocks() (all []pages.Block) {
+	t.Helper()
+	for _, file := range harness.Must(pages.Files(harness.Root))(t.T) {
+		for _, b := range harness.Must(pages.Read(harness.Root, file))(t.T) {
+			if b.RunBy == "hack/helm/e2e "+t.Name() {
+				all = append(all, b)
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("no page has a block for this test")
+	}
+	return all
+}
+
+// types types all its blocks. A command that fails is the last one, since those after it need what it does.
+func (t *reader) types() {
+	t.Helper()
+	for _, b := range t.blocks() {
+		for _, c := range b.Commands {
+			t.before()
+			started := time.Now()
+			if err := t.try(c); err != nil {
+				t.Fatalf("%s: %s\n%v", c.Where(), c.Text, err)
+			}
+			t.Logf("%s: %s", c.Where(), time.Since(started).Round(time.Millisecond))
+		}
+	}
+}
+
+var (
+	// reads are commands that are typed again, as by those who wait for the hub to do what was asked before.
+	reads = regexp.MustCompile(`^kubectl (?:-n \S+ )?get `)
+	// patience is for how long, and most is how long one command may take.
+	patience, most = time.Minute, 3 * time.Minute
+)
+
+// try types a command until it prints what its page says.
+func (t *reader) try(c pages.Command) error {
+	t.Helper()
+	for started := time.Now(); ; {
+		out, err := t.command(c.Text)
+		if differs := pages.Differs(c.Output, out); err == nil && c.Output != "" && differs != "" {
+			err = errors.New(differs)
+		}
+		if err == nil || !reads.MatchString(c.Text) || time.Since(started) > patience {
+			if err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
+			return err
+		}
+	}
+}
+
+func (t *reader) command(text string) (string, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), most)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-euo", "pipefail", "-c", text)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = t.dir, t.env, 5*time.Second
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
