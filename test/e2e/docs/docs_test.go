@@ -5,6 +5,7 @@ package docs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -122,7 +123,10 @@ func (h home) page(t *testing.T, blocks []pages.Block) {
 		if b.NotRun != "" {
 			continue
 		}
-		texts := values(t, session, b, code)
+		texts, err := values(t, session, b, code)
+		if err != nil {
+			t.Errorf("%s: %v", b.Where(), err)
+		}
 		for _, c := range b.Commands {
 			if c = c.Swapped(texts); b.Elsewhere {
 				others = append(others, openTerminal(t, c, fmt.Sprintf(".terminal-%d", len(others)+1), session.cmd.Dir, h.env()...))
@@ -139,16 +143,16 @@ func (h home) page(t *testing.T, blocks []pages.Block) {
 }
 
 // values are what is typed instead of texts of a block, as the session has it now: each text, and what it is.
-func values(t *testing.T, session *shell, b pages.Block, before int) (texts []string) {
+func values(t *testing.T, session *shell, b pages.Block, before int) (texts []string, err error) {
 	t.Helper()
 	for _, s := range b.Swaps {
 		value, code := session.run(t, "printf %s "+s.Word, before)
 		if code != 0 || value == "" {
-			t.Errorf("%s: %s has %s in its place, which fails with %d, or is nothing: %q", b.Where(), s.Text, s.Word, code, value)
+			err = errors.Join(err, fmt.Errorf("%s is typed instead of %s, and fails with %d, or is nothing: %q", s.Word, s.Text, code, value))
 		}
 		texts = append(texts, s.Text, value)
 	}
-	return texts
+	return texts, err
 }
 
 // folder is a new one, from which everything of the home is seen.

@@ -41,6 +41,18 @@ func TestShell_IsOneSession(t *testing.T) {
 	}
 }
 
+// What is typed instead of a text is what the session makes of a word, and is never nothing.
+func TestValues_AreOfTheSession(t *testing.T) {
+	s := newShell(t, t.TempDir(), "PATH="+os.Getenv("PATH"))
+	s.run(t, "token='a b'", 0)
+	for word, want := range map[string]string{`"$token"`: "a b", `"$(cut -d' ' -f2 <<<"$token")"`: "b", `"$none"`: "", `"$(false)"`: ""} {
+		texts, err := values(t, s, pages.Block{Swaps: []pages.Swap{{Text: "eyJ…", Word: word}}}, 0)
+		if len(texts) != 2 || texts[0] != "eyJ…" || want != "" && (texts[1] != want || err != nil) || want == "" && err == nil {
+			t.Errorf("%s: %q, %v, want %q", word, texts, err, want)
+		}
+	}
+}
+
 // What is typed in another terminal goes on until it has printed what the page says, or is as long as it may be, and nothing of it is left.
 func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
 	dir, env := t.TempDir(), "PATH="+os.Getenv("PATH")
