@@ -39,14 +39,14 @@ func TestHubAndCluster(t *testing.T) {
 	onHub := newHelm(t, hub, charts.Hub, charts.HubNamespace)
 	harness.Must(onHub.install(map[string]any{"registration": on("bootstrap")}))(t)
 	endpoint(t, hub)
-	run()
+	hubNode := run()
 	ready(t, hub, charts.HubNamespace)
 	served(t, hub)
 
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": hub, "c1": cluster})}
 	joining := p.Joining(t, "get", "token", "--context", "hub")
 	front := harness.Must(url.Parse(joining.Server))(t)
-	kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), Reach: []string{front.Host}})
+	node := kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), Reach: []string{front.Host}})
 	namespace(t, cluster, charts.AgentNamespace)
 	token := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "hub-token"}, StringData: map[string]string{"token": joining.Token}}
 	harness.Must(harness.Kube(t, cluster.AdminConfig()).CoreV1().Secrets(charts.AgentNamespace).Create(t.Context(), token, metav1.CreateOptions{}))(t)
@@ -54,6 +54,7 @@ func TestHubAndCluster(t *testing.T) {
 	values := gitopsValues(t)
 	bootstrap := values["bootstrap"].(map[string]any)
 	bootstrap["server"], bootstrap["caData"] = joining.Server, joining.CA
+	values["metrics"] = on("enabled")
 	for _, name := range []string{"team-a", "team-b"} {
 		namespace(t, cluster, name)
 	}
@@ -77,6 +78,9 @@ func TestHubAndCluster(t *testing.T) {
 		}
 		return harness.Holds(meta.IsStatusConditionTrue(found.Status.Conditions, "ManagedClusterConditionAvailable"), found.Status.Conditions)
 	})
+
+	scrape(t, hub, hubNode, charts.HubNamespace, "hub-controller-manager-", 2, "clusterhub:metrics-reader", `leader_election_master_status{name="hub-controller-manager"} `)
+	scrape(t, cluster, node, charts.AgentNamespace, "hub-agent-", 1, "clusterhub:hub-agent-metrics-reader", "hub_agent_certificate_expiration_seconds ")
 
 	for _, h := range []*helm{onCluster, onHub} {
 		if err := h.uninstall(); err != nil {
