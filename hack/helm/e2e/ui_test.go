@@ -5,9 +5,7 @@ package e2e
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/tls"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -82,15 +80,14 @@ func pageOf(t *testing.T) (page, proxy *harness.Daemon, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := make([]byte, 32)
-	_, _ = rand.Read(secret)
+	secret := secretOfPage(t)
 	behind, probes, front := harness.FreePort(t), harness.FreePort(t), harness.FreePort(t)
 	address = fmt.Sprintf("127.0.0.1:%d", front)
 	instead := strings.NewReplacer(
 		"--port=8080", fmt.Sprintf("--port=%d", behind), "127.0.0.1:8080", fmt.Sprintf("127.0.0.1:%d", behind), "=:8081", fmt.Sprintf("=127.0.0.1:%d", probes),
 		"0.0.0.0:4180", address, "https://kubernetes.default.svc", admin.Host, "/etc/hub-ui/hub/ca.crt", write("hub-ca.crt", admin.CAData),
-		"/etc/hub-ui/oidc/client-secret", write("client-secret", []byte("client-secret")),
-		"/etc/hub-ui/oidc/cookie-secret", write("cookie-secret", []byte(base64.URLEncoding.EncodeToString(secret))),
+		"/etc/hub-ui/oidc/client-secret", write("client-secret", secret["client-secret"]),
+		"/etc/hub-ui/oidc/cookie-secret", write("cookie-secret", secret["cookie-secret"]),
 		"/etc/hub-ui/tls/tls.crt", write("tls.crt", certificate), "/etc/hub-ui/tls/tls.key", write("tls.key", key),
 		"/etc/private-ca/ca.crt", write("issuer-ca.crt", issuer.CA()))
 	var daemons []*harness.Daemon
@@ -111,6 +108,19 @@ func pageOf(t *testing.T) (page, proxy *harness.Daemon, address string) {
 		})
 	}
 	return daemons[0], daemons[1], address
+}
+
+// secretOfPage types how docs/ui.md has the Secret of hub-ui made, and returns what is in it.
+func secretOfPage(t *testing.T) map[string][]byte {
+	t.Helper()
+	hub := harness.Hub(t)
+	namespace(t, hub, charts.HubNamespace)
+	secrets := harness.Kube(t, hub.AdminConfig()).CoreV1().Secrets(charts.HubNamespace)
+	r := newReader(t, hub)
+	r.write("FILE", []byte("client-secret"))
+	r.types()
+	t.Cleanup(func() { _ = secrets.Delete(context.WithoutCancel(t.Context()), "hub-ui-oidc", metav1.DeleteOptions{}) })
+	return harness.Must(secrets.Get(t.Context(), "hub-ui-oidc", metav1.GetOptions{}))(t).Data
 }
 
 // visitor is a browser without a page: it keeps cookies and follows redirects.
