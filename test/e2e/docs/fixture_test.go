@@ -53,12 +53,13 @@ func (h home) startNode(t *testing.T) {
 // goEnv is where go finds what it has compiled and downloaded before, wherever the home is.
 func goEnv(t *testing.T) (env []string) {
 	t.Helper()
-	names := []string{"GOCACHE", "GOFLAGS", "GOMODCACHE", "GOPATH"}
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPATH"}
 	out := harness.Must(exec.CommandContext(t.Context(), "go", append([]string{"env"}, names...)...).Output())(t)
 	for i, value := range strings.Split(strings.TrimRight(string(out), "\n"), "\n") {
 		env = append(env, names[i]+"="+value)
 	}
-	return append(env, "CGO_ENABLED=0") // as in the Makefile
+	// As in the Makefile, and so that what was compiled in another folder is good here.
+	return append(env, "CGO_ENABLED=0", "GOFLAGS=-trimpath")
 }
 
 // sayLogs says what the processes have said last.
