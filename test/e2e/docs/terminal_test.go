@@ -71,15 +71,15 @@ func (term *terminal) close(patience time.Duration) error {
 	if term.hasEnded() {
 		return nil
 	}
-	if err := syscall.Kill(-term.cmd.Process.Pid, syscall.SIGINT); err != nil {
-		return fmt.Errorf("Ctrl-C: %w", err)
+	for until := time.Now().Add(grace); time.Now().Before(until); {
+		_ = syscall.Kill(-term.cmd.Process.Pid, syscall.SIGINT) // it may have ended meanwhile
+		select {
+		case <-term.ended:
+			return nil
+		case <-time.After(time.Second): // again: a shell that is about to start a program does not hear it
+		}
 	}
-	select {
-	case <-term.ended:
-		return nil
-	case <-time.After(grace):
-		return errors.New("it has not ended by Ctrl-C")
-	}
+	return errors.New("it has not ended by Ctrl-C")
 }
 
 func (term *terminal) printed() string {
