@@ -9,8 +9,8 @@
 # busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
 # else keeps every core busy. It takes hours; -run makes it look at less.
 #
-# IMAGES=1 with e2e runs our servers in their images, as `make roots` unpacks them. Without it, and without PACKAGES, the tests of
-# some folders do.
+# End-to-end tests run our servers in their images, as `make roots` unpacks them. With PACKAGES, IMAGES=1 says so: without it they run
+# the binaries.
 #
 # PACKAGES="./pkg/x ./pkg/y" with unit, or PACKAGES=./test/e2e/sets with e2e or detached, runs the tests of these packages only.
 set -o errexit -o nounset -o pipefail
@@ -138,20 +138,10 @@ if [ "$which" != unit ]; then
       exit 1
     fi
   done
-  # What the hub of these tests runs as does not matter to them, so they show that the images run at no cost.
-  imaged="./test/e2e/images ./test/e2e/sets"
-  case "$which" in
-    detached) imaged= ;;
-    e2e) [ -z "${PACKAGES:-}" ] || imaged= ;;
-  esac
-  if [ -n "${IMAGES:-}" ] && [ -n "$packages" ]; then
-    imaged="$packages $imaged" packages=
-  fi
-  for folder in $imaged; do
-    packages=$(grep -v "/${folder#./}$" <<<"$packages" || true)
-  done
-  roots=$PWD/_output/local/roots
-  if [ -n "$imaged" ]; then
+  # What their hub runs as does not matter to the tests, so they show that the images run at no cost.
+  roots=
+  if [ -n "$packages" ] && { [ -n "${IMAGES:-}" ] || [ -z "${PACKAGES:-}" ]; }; then
+    roots=$PWD/_output/local/roots
     for root in "$roots"/*; do # without any, this is about "*"
       if ! cmp -s "$root/usr/local/bin/component" "$TEST_BIN_DIR/$(basename "$root")"; then
         echo "hack/test.sh: the image of $(basename "$root") is not that of the binary in _output/bin; run 'make roots'" >&2
@@ -161,8 +151,10 @@ if [ "$which" != unit ]; then
   fi
   # One package at a time: two of them take nearly as long as one after the other on two cores, and wait longer for all that they wait for.
   # Never from go's cache, which does not know the binaries under test.
+  export CLUSTERHUB_TEST_IMAGES=$roots
   # shellcheck disable=SC2046 # several flags
   run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 30m $(times 5) "$@"
+  unset CLUSTERHUB_TEST_IMAGES
   if [ -n "$page" ]; then
     hack/ui-test.sh || failed+=("What the tests of the page need")
     # shellcheck disable=SC2046 # several flags
@@ -171,10 +163,6 @@ if [ "$which" != unit ]; then
   # As in hubs of users: by Helm, on a real cluster, with the programs as the charts' pods.
   # shellcheck disable=SC2046 # several flags
   [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || run "Charts on a cluster" ./e2e -C hack/helm -count 1 -timeout 20m $(times 5) "$@"
-  export CLUSTERHUB_TEST_IMAGES=$roots
-  # shellcheck disable=SC2046 # several flags
-  run "End-to-end tests in images" "$imaged" -p 1 -count 1 -timeout 30m $(times 5) "$@"
-  unset CLUSTERHUB_TEST_IMAGES
   within="go run ./test/detachedhub"
   # shellcheck disable=SC2046 # several flags
   run "End-to-end tests on a detached hub" "$detached" -p 1 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"

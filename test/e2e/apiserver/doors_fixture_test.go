@@ -8,12 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -95,17 +93,24 @@ func ports(t *testing.T, h *localhub.Hub) map[int]string {
 	if len(sockets) == 0 {
 		t.Skip("there is no /proc")
 	}
-	found, pids := map[int]string{}, slices.Collect(maps.Values(h.PIDs()))
+	// A program in an image has another file name.
+	found, programs := map[int]string{}, map[int]string{}
+	for name, pid := range h.PIDs() {
+		programs[pid] = name
+	}
 	for _, file := range harness.Must(filepath.Glob("/proc/[0-9]*/cmdline"))(t) {
 		line, err := os.ReadFile(file)
 		if err != nil { // it has ended
 			continue
 		}
 		pid := harness.Must(strconv.Atoi(filepath.Base(filepath.Dir(file))))(t)
-		if !slices.Contains(pids, pid) && !strings.Contains(string(line), filepath.Join(h.Dir(), "cluster-provider")+"/") {
+		program := programs[pid]
+		if program == "" && strings.Contains(string(line), filepath.Join(h.Dir(), "cluster-provider")+"/") {
+			program, _, _ = strings.Cut(string(line), "\x00")
+		}
+		if program == "" {
 			continue
 		}
-		program, _, _ := strings.Cut(string(line), "\x00")
 		fds, _ := filepath.Glob(filepath.Join(filepath.Dir(file), "fd", "*"))
 		for _, fd := range fds {
 			if target, err := os.Readlink(fd); err == nil && sockets[target] != 0 {

@@ -56,7 +56,13 @@ func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
 				}
 			})
 		}
-		time.Sleep(time.Second + rand.N(time.Second)) // some writes, and no moment that anything tells of
+		harness.Eventually(t, "enough is written", func(context.Context) (bool, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			clusters, claims := len(acknowledged), len(claimed)
+			return harness.Holds(clusters >= 20*(round+1) && claims > round, fmt.Sprintf("%d clusters, %d claims", clusters, claims))
+		})
+		time.Sleep(rand.N(time.Second)) // a moment that nothing tells of
 		h.KillHubAPIServer(0)
 		cancel()
 		writers.Wait()
@@ -73,9 +79,6 @@ func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
 		if found[name] != set {
 			t.Errorf("%s was acknowledged in %s and is in %q", name, set, found[name])
 		}
-	}
-	if len(acknowledged) < rounds*20 || len(claimed) < rounds {
-		t.Errorf("only %d clusters and %d claims were written: this shows nothing", len(acknowledged), len(claimed))
 	}
 	// Every set that is there holds its pair, and every pair that is held has its set: a new set gets in exactly where
 	// none is.

@@ -80,7 +80,7 @@ func start(t *testing.T) home {
 		}
 	})
 	started := time.Now()
-	if out, err := h.localhub("up", "--detached", "--edge", "--clusters=1"); err != nil {
+	if out, err := h.localhub("up", "--images="+harness.ImagesDir(), "--detached", "--edge", "--clusters=1"); err != nil {
 		t.Fatalf("localhub up: %v: %s", err, out)
 	}
 	t.Logf("the hub is up after %s", time.Since(started).Round(time.Second))

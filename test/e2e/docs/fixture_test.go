@@ -47,7 +47,7 @@ func (h home) startNode(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	kubelet.Start(t, kubelet.Config{Cluster: c1, BinDir: harness.BinDir(t), Reach: []string{harness.Must(url.Parse(hub.Host))(t).Host}})
+	kubelet.Start(t, kubelet.Config{Cluster: c1, BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: []string{harness.Must(url.Parse(hub.Host))(t).Host}})
 }
 
 // goEnv is where go finds what it has compiled and downloaded before, wherever the home is.
