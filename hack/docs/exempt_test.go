@@ -55,23 +55,29 @@ func like(b pages.Block) error {
 		}
 		return nil
 	}
-	folder, name, _ := strings.Cut(b.Like, " ")
+	_, there, err := namedTest(b.Like)
+	if err == nil && !there {
+		err = fmt.Errorf("%s: the comment before the block names the test %s, which is not there", b.Where(), b.Like)
+	}
+	return err
+}
+
+// namedTest is what is in the files of tests of a folder, and whether the test is among them: named is "FOLDER TestName".
+func namedTest(named string) (source string, there bool, err error) {
+	folder, name, _ := strings.Cut(named, " ")
 	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))
 	if err != nil {
-		return err
+		return "", false, err
 	}
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return err
+			return "", false, err
 		}
-		for _, match := range testFunc.FindAllSubmatch(data, -1) {
-			if string(match[1]) == name {
-				return nil
-			}
-		}
+		source += string(data)
 	}
-	return fmt.Errorf("%s: the comment before the block names the test %s of %s, which is not there", b.Where(), name, folder)
+	there = slices.ContainsFunc(testFunc.FindAllStringSubmatch(source, -1), func(match []string) bool { return match[1] == name })
+	return source, there, nil
 }
 
 func TestLike_SaysWhatIsWrong(t *testing.T) {

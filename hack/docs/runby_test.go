@@ -5,8 +5,6 @@ package docs
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -36,21 +34,12 @@ func TestDocs_BlocksOfOtherTestsAreTyped(t *testing.T) {
 
 // types says what is wrong with a folder and a test that is to type blocks.
 func types(by string) error {
-	folder, test, _ := strings.Cut(by, " ")
-	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))
+	source, there, err := namedTest(by)
 	if err != nil {
 		return err
 	}
-	there, asks := false, false
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		there = there || strings.Contains(string(data), "\nfunc "+test+"(t *testing.T) {")
-		asks = asks || strings.Contains(string(data), ".RunBy == \""+folder+" \"+t.Name()")
-	}
-	if !there || !asks {
+	folder, _, _ := strings.Cut(by, " ")
+	if asks := strings.Contains(source, ".RunBy == \""+folder+" \"+t.Name()"); !there || !asks {
 		return fmt.Errorf("%s: is the test there: %t; does the folder ask for its blocks: %t", by, there, asks)
 	}
 	return nil
