@@ -80,7 +80,7 @@ func problems(b pages.Block) (all []string) {
 			say(b.Where(), "the block has no commands: they begin with $, or it is no console")
 		}
 	case "", "json", "markdown", "text", "yaml":
-		if b.NotRun != "" {
+		if b.NotRun != "" || b.RunBy != "" {
 			say(b.Where(), "there is nothing to run in this block")
 		}
 		if looksTyped.MatchString(b.Text) {

@@ -38,8 +38,10 @@ func types(by string) error {
 	if err != nil {
 		return err
 	}
-	folder, _, _ := strings.Cut(by, " ")
-	if asks := strings.Contains(source, ".RunBy == \""+folder+" \"+t.Name()"); !there || !asks {
+	folder, name, _ := strings.Cut(by, " ")
+	asks := strings.Contains(source, fmt.Sprintf("typing.RunBy(t, harness.Root, %q, t.Name())", folder)) ||
+		strings.Contains(source, fmt.Sprintf("typing.RunBy(t, harness.Root, %q, %q)", folder, name))
+	if !there || !asks {
 		return fmt.Errorf("%s: is the test there: %t; does the folder ask for its blocks: %t", by, there, asks)
 	}
 	return nil

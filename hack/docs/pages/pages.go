@@ -31,7 +31,7 @@ type Block struct {
 	Swaps []Swap
 	// Elsewhere is true where its command is typed in another terminal, and goes on while the commands of the next blocks are typed.
 	Elsewhere bool
-	// RunBy is the folder and the name of the test that types its commands, where it is not test/e2e/docs: then NotRun says so, too.
+	// RunBy is the folder and the name of the test that types its commands, where it is not test/e2e/docs.
 	RunBy string
 	// Commands are those of blocks whose language has any.
 	Commands []Command
@@ -115,7 +115,7 @@ func Parse(page, text string) (blocks []Block, err error) {
 		case hidden.MatchString(lines[i]):
 			b.Language = Hidden
 			if said.RunBy != "" {
-				b.NotRun, b.RunBy = said.NotRun, said.RunBy
+				b.RunBy = said.RunBy
 				said, saidLine = Block{}, 0
 			}
 		case comment.MatchString(line):
@@ -169,7 +169,6 @@ func (b *Block) says(lines []string) (length int, err error) {
 		return 1, nil
 	case runBy.MatchString(first):
 		b.RunBy = runBy.FindStringSubmatch(first)[1]
-		b.NotRun = b.RunBy + " types them"
 		return 1, nil
 	case other.MatchString(first):
 		b.Elsewhere = true

@@ -90,8 +90,8 @@ helm template
 		"a.md:32 hidden file= exempt= like= by= false []", "a.md:33 token=a => ",
 		"a.md:35 console file= exempt=it needs AWS like=test/e2e/x TestX_Y by= false []", "a.md:36 aws => ",
 		`a.md:44 console file= exempt= like= by= true [{eyJh… "$token"} {c1-x7k2p $(kubectl get csr)}]`, "a.md:45 join eyJh… => c1-x7k2p eyJh…\n",
-		"a.md:50 hidden file= exempt=hack/helm/e2e TestDocs_Helm types them like= by=hack/helm/e2e TestDocs_Helm false []", "a.md:51 helm version => ",
-		"a.md:54 sh file= exempt=hack/helm/e2e TestDocs_Helm types them like= by=hack/helm/e2e TestDocs_Helm false []", "a.md:55 helm uninstall => ",
+		"a.md:50 hidden file= exempt= like= by=hack/helm/e2e TestDocs_Helm false []", "a.md:51 helm version => ",
+		"a.md:54 sh file= exempt= like= by=hack/helm/e2e TestDocs_Helm false []", "a.md:55 helm uninstall => ",
 		"a.md:58 sh file= exempt= like= by= false []", "a.md:59 helm template => ",
 	}
 	if !slices.Equal(got, want) {

@@ -6,25 +6,21 @@ package e2e
 import (
 	"context"
 	"encoding/pem"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	certutil "k8s.io/client-go/util/cert"
 
-	"github.com/clusterhub/clusterhub/hack/docs/pages"
 	"github.com/clusterhub/clusterhub/hack/helm/charts"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/typing"
 )
 
 // TestDocs_HelmPage types the commands of docs/helm.md, on one cluster that becomes a hub and a cluster of itself: each works where those before
@@ -36,11 +32,13 @@ func TestDocs_HelmPage(t *testing.T) {
 	run()
 	r := newReader(t, hub, helmCommand(t))
 	// As soon as there is the namespace: whoever types has no such thing to do.
-	r.before = func() {
+	fails := r.Before
+	r.Before = func() {
+		fails()
 		_, err := harness.Kube(t, hub.AdminConfig()).CoreV1().Namespaces().Get(t.Context(), charts.HubNamespace, metav1.GetOptions{})
 		switch {
 		case err == nil:
-			r.before = func() {}
+			r.Before = fails
 			endpoint(t, hub)
 		case !apierrors.IsNotFound(err):
 			t.Fatal(err)
@@ -52,9 +50,9 @@ func TestDocs_HelmPage(t *testing.T) {
 	}
 	_, ca := pem.Decode(certificate) // which follows
 	for file, data := range map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": ca} {
-		r.write(file, data)
+		r.Write(file, data)
 	}
-	r.types()
+	r.Types(typing.RunBy(t, harness.Root, "hack/helm/e2e", t.Name()))
 	c := harness.Must(harness.Ours(t, hub.AdminConfig()).ClusterV1().ManagedClusters().Get(t.Context(), "c1-team-a", metav1.GetOptions{}))(t)
 	if !meta.IsStatusConditionTrue(c.Status.Conditions, "ManagedClusterConditionAvailable") {
 		t.Errorf("after all commands the cluster says %v", c.Status.Conditions)
@@ -78,33 +76,30 @@ func TestDocs_OperatingPage(t *testing.T) {
 			}
 		}
 	})
-	newReader(t, hub).types()
+	newReader(t, hub).Types(typing.RunBy(t, harness.Root, "hack/helm/e2e", t.Name()))
 	if n := deployments(t, hub)["hub-apiserver"].Replicas; n == nil || *n != 3 {
 		t.Errorf("hub-apiserver has %v replicas, want 3", n)
 	}
 	harness.MustKubectlOf(t, hub, "", "-n", "openmcp-system", "get", "deployment", "cluster-provider-kubeconfig")
 }
 
-// reader is one who types what a page says: as an admin of a cluster, in a clone of the repository, with kubectl and its plugin.
-type reader struct {
-	*testing.T
-	dir string
-	env []string
-	// before is called before each command.
-	before func()
-}
-
-// newReader has programs besides, those of folders.
-func newReader(t *testing.T, cluster *localhub.Hub, folders ...string) *reader {
+// newReader is one who types what pages say: as an admin of a cluster, in a clone of the repository, with kubectl and its plugin, and with the programs
+// of folders besides. A command that fails is the last one, since those after it need what it does.
+func newReader(t *testing.T, cluster *localhub.Hub, folders ...string) *typing.Session {
 	t.Helper()
-	r := &reader{T: t, dir: t.TempDir(), before: func() {}}
+	dir := t.TempDir()
 	artifacts := harness.Must(filepath.Abs(filepath.Join(harness.Root, "artifacts")))(t)
-	if err := os.Symlink(artifacts, filepath.Join(r.dir, "artifacts")); err != nil {
+	if err := os.Symlink(artifacts, filepath.Join(dir, "artifacts")); err != nil {
 		t.Fatal(err)
 	}
 	folders = append(folders, harness.Must(filepath.Abs(harness.BinDir(t)))(t), os.Getenv("PATH"))
-	r.env = []string{"HOME=" + r.dir, "TMPDIR=" + r.dir, "LC_ALL=C.UTF-8", "PATH=" + strings.Join(folders, ":"),
-		"KUBECONFIG=" + harness.Must(filepath.Abs(cluster.AdminKubeconfig()))(t)}
+	r := typing.New(t, dir, "HOME="+dir, "TMPDIR="+dir, "LC_ALL=C.UTF-8", "PATH="+strings.Join(folders, ":"),
+		"KUBECONFIG="+harness.Must(filepath.Abs(cluster.AdminKubeconfig()))(t))
+	r.Before = func() {
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
 	return r
 }
 
@@ -117,76 +112,4 @@ func helmCommand(t *testing.T) string {
 		t.Fatalf("helm: %v: %s", err, out)
 	}
 	return dir
-}
-
-// write makes a file that the page says the reader has.
-func (t *reader) write(name string, data []byte) {
-	t.Helper()
-	if err := os.WriteFile(filepath.Join(t.dir, name), data, 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// blocks are those of all pages of which a comment says that this test types them.
-func (t *reader) blocks() (all []pages.Block) {
-	t.Helper()
-	for _, file := range harness.Must(pages.Files(harness.Root))(t.T) {
-		for _, b := range harness.Must(pages.Read(harness.Root, file))(t.T) {
-			if b.RunBy == "hack/helm/e2e "+t.Name() {
-				all = append(all, b)
-			}
-		}
-	}
-	if len(all) == 0 {
-		t.Fatal("no page has a block for this test")
-	}
-	return all
-}
-
-// types types all its blocks. A command that fails is the last one, since those after it need what it does.
-func (t *reader) types() {
-	t.Helper()
-	for _, b := range t.blocks() {
-		for _, c := range b.Commands {
-			t.before()
-			started := time.Now()
-			if err := t.try(c); err != nil {
-				t.Fatalf("%s: %s\n%v", c.Where(), c.Text, err)
-			}
-			t.Logf("%s: %s", c.Where(), time.Since(started).Round(time.Millisecond))
-		}
-	}
-}
-
-var (
-	// reads are commands that are typed again, as by those who wait for the hub to do what was asked before.
-	reads = regexp.MustCompile(`^kubectl (?:-n \S+ )?get `)
-	// patience is for how long, and most is how long one command may take.
-	patience, most = time.Minute, 3 * time.Minute
-)
-
-// try types a command until it prints what its page says.
-func (t *reader) try(c pages.Command) error {
-	t.Helper()
-	for started := time.Now(); ; {
-		out, err := t.command(c.Text)
-		if differs := pages.Differs(c.Output, out); err == nil && c.Output != "" && differs != "" {
-			err = errors.New(differs)
-		}
-		if err == nil || !reads.MatchString(c.Text) || time.Since(started) > patience {
-			if err != nil {
-				err = fmt.Errorf("%w: %s", err, out)
-			}
-			return err
-		}
-	}
-}
-
-func (t *reader) command(text string) (string, error) {
-	ctx, cancel := context.WithTimeout(t.Context(), most)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "bash", "--noprofile", "--norc", "-euo", "pipefail", "-c", text)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = t.dir, t.env, 5*time.Second
-	out, err := cmd.CombinedOutput()
-	return string(out), err
 }

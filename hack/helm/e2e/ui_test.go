@@ -26,6 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/hack/helm/charts"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
+	"github.com/clusterhub/clusterhub/test/typing"
 )
 
 // The issuer that the front of the shared cluster trusts, and its client.
@@ -117,8 +118,8 @@ func secretOfPage(t *testing.T) map[string][]byte {
 	namespace(t, hub, charts.HubNamespace)
 	secrets := harness.Kube(t, hub.AdminConfig()).CoreV1().Secrets(charts.HubNamespace)
 	r := newReader(t, hub)
-	r.write("FILE", []byte("client-secret"))
-	r.types()
+	r.Write("FILE", []byte("client-secret"))
+	r.Types(typing.RunBy(t, harness.Root, "hack/helm/e2e", t.Name()))
 	t.Cleanup(func() { _ = secrets.Delete(context.WithoutCancel(t.Context()), "hub-ui-oidc", metav1.DeleteOptions{}) })
 	return harness.Must(secrets.Get(t.Context(), "hub-ui-oidc", metav1.GetOptions{}))(t).Data
 }

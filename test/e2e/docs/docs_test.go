@@ -5,12 +5,9 @@ package docs
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -18,6 +15,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/hack/docs/pages"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/typing"
 )
 
 // first is the page that readers begin with. The others are in the order of their names.
@@ -38,13 +36,13 @@ func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
 	})
 	h := start(t)
 	for _, file := range files {
-		blocks := harness.Must(pages.Read(harness.Root, file))(t)
+		blocks := slices.DeleteFunc(harness.Must(pages.Read(harness.Root, file))(t), func(b pages.Block) bool { return b.RunBy != "" })
 		if slices.ContainsFunc(blocks, func(b pages.Block) bool { return len(b.Commands) > 0 && b.NotRun == "" }) {
 			t.Run(file, func(t *testing.T) {
 				if slices.Contains(withNode, file) {
 					h.startNode(t)
 				}
-				h.page(t, blocks)
+				typing.New(t, h.folder(t), h.env()...).Types(blocks)
 			})
 		}
 	}
@@ -111,50 +109,6 @@ func (h home) env() []string {
 		"KUBECONFIG=_output/hub/admin.kubeconfig", "PATH="+filepath.Join(h.dir, "_output", "bin")+":"+os.Getenv("PATH"))
 }
 
-// page types the commands of a page, in a folder that has what it shows as files.
-func (h home) page(t *testing.T, blocks []pages.Block) {
-	session := newShell(t, h.folder(t), h.env()...)
-	var others []*terminal
-	code := 0
-	for _, b := range blocks {
-		if b.File != "" {
-			write(t, filepath.Join(session.cmd.Dir, b.File), b.Text+"\n")
-		}
-		if b.NotRun != "" {
-			continue
-		}
-		texts, err := values(t, session, b, code)
-		if err != nil {
-			t.Errorf("%s: %v", b.Where(), err)
-		}
-		for _, c := range b.Commands {
-			if c = c.Swapped(texts); b.Elsewhere {
-				others = append(others, openTerminal(t, c, fmt.Sprintf(".terminal-%d", len(others)+1), session.cmd.Dir, h.env()...))
-				continue
-			}
-			code = try(t, session, b, c, code)
-		}
-	}
-	for _, other := range others {
-		if err := other.close(patience); err != nil {
-			t.Errorf("%s: %s\n%v", other.typed.Where(), other.typed.Text, err)
-		}
-	}
-}
-
-// values are what is typed instead of texts of a block, as the session has it now: each text, and what it is.
-func values(t *testing.T, session *shell, b pages.Block, before int) (texts []string, err error) {
-	t.Helper()
-	for _, s := range b.Swaps {
-		value, code := session.run(t, "printf %s "+s.Word, before)
-		if code != 0 || value == "" {
-			err = errors.Join(err, fmt.Errorf("%s is typed instead of %s, and fails with %d, or is nothing: %q", s.Word, s.Text, code, value))
-		}
-		texts = append(texts, s.Text, value)
-	}
-	return texts, err
-}
-
 // folder is a new one, from which everything of the home is seen.
 func (h home) folder(t *testing.T) string {
 	t.Helper()
@@ -163,46 +117,4 @@ func (h home) folder(t *testing.T) string {
 		link(t, filepath.Join(h.dir, entry.Name()), filepath.Join(dir, entry.Name()))
 	}
 	return dir
-}
-
-func write(t *testing.T, file, content string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// reads are commands that change nothing: what they print becomes what the page says when the hub has done what was asked before.
-var reads = regexp.MustCompile(`^kubectl (?:--\S+ \S+ )*(?:-n \S+ )?(?:get|describe|events|auth can-i|hub (?:--\S+ \S+ )*(?:get (?:clusters|placements|works|klusterlets)|members|why|tree|top|doctor|explain|work status|rollout (?:status|history)|deploycheck))\b`)
-
-// patience is for how long they are typed again.
-const patience = time.Minute
-
-// try types a command, and says what differs. It returns its code.
-func try(t *testing.T, session *shell, b pages.Block, c pages.Command, before int) int {
-	t.Helper()
-	started := time.Now()
-	for {
-		out, code := session.run(t, c.Text, before)
-		said := ""
-		switch {
-		case c.NoOutput || c.Output == "":
-			if code != 0 {
-				said = fmt.Sprintf("it has failed with %d", code)
-			}
-		default:
-			said = pages.Differs(c.Output, out)
-		}
-		if said == "" {
-			t.Logf("%s: %s", c.Where(), time.Since(started).Round(time.Millisecond))
-			return code
-		}
-		if !reads.MatchString(c.Text) || time.Since(started) > patience {
-			t.Errorf("%s: %s\n%s: the page has\n%s\nand it is\n%s", c.Where(), c.Text, said, c.Output, out)
-			return code
-		}
-	}
 }

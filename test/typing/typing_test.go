@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package docs
+package typing
 
 import (
 	"context"
@@ -43,10 +43,10 @@ func TestShell_IsOneSession(t *testing.T) {
 
 // What is typed instead of a text is what the session makes of a word, and is never nothing.
 func TestValues_AreOfTheSession(t *testing.T) {
-	s := newShell(t, t.TempDir(), "PATH="+os.Getenv("PATH"))
-	s.run(t, "token='a b'", 0)
+	s := New(t, t.TempDir(), "PATH="+os.Getenv("PATH"))
+	s.Types([]pages.Block{{Commands: []pages.Command{{Text: "token='a b'"}}}})
 	for word, want := range map[string]string{`"$token"`: "a b", `"$(cut -d' ' -f2 <<<"$token")"`: "b", `"$none"`: "", `"$(false)"`: ""} {
-		texts, err := values(t, s, pages.Block{Swaps: []pages.Swap{{Text: "eyJ…", Word: word}}}, 0)
+		texts, err := s.values(pages.Block{Swaps: []pages.Swap{{Text: "eyJ…", Word: word}}})
 		if len(texts) != 2 || texts[0] != "eyJ…" || want != "" && (texts[1] != want || err != nil) || want == "" && err == nil {
 			t.Errorf("%s: %q, %v, want %q", word, texts, err, want)
 		}

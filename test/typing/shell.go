@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package docs
+package typing
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// shell is a session in which commands are typed one after the other.
+// shell is a bash in which commands are typed one after the other.
 type shell struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
@@ -28,7 +28,7 @@ const most = 5 * time.Minute
 // mark begins the line that says that a command has ended, and how.
 const mark = "--- the command has ended: "
 
-// newShell starts a session in a folder. It ends with the test.
+// newShell starts one in a folder. It ends with the test.
 func newShell(t *testing.T, dir string, env ...string) *shell {
 	t.Helper()
 	s := &shell{cmd: exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc"), lines: make(chan string, 100)}
