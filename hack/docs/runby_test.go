@@ -39,8 +39,8 @@ func types(by string) error {
 		return err
 	}
 	folder, name, _ := strings.Cut(by, " ")
-	asks := strings.Contains(source, fmt.Sprintf("typing.RunBy(t, harness.Root, %q, t.Name())", folder)) ||
-		strings.Contains(source, fmt.Sprintf("typing.RunBy(t, harness.Root, %q, %q)", folder, name))
+	call := fmt.Sprintf("typing.RunBy(t, harness.Root, %q, ", folder)
+	asks := strings.Contains(source, call+"t.Name())") || strings.Contains(source, call) && strings.Contains(source, fmt.Sprintf("%q", name))
 	if !there || !asks {
 		return fmt.Errorf("%s: is the test there: %t; does the folder ask for its blocks: %t", by, there, asks)
 	}

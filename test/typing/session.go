@@ -20,6 +20,8 @@ import (
 type Session struct {
 	// Before is called before each command, if it is not nil.
 	Before func()
+	// StopsAtFailure ends the test at the first command that fails: for pages whose commands take long, and need what those before have done.
+	StopsAtFailure bool
 
 	t       *testing.T
 	shell   *shell
@@ -80,6 +82,13 @@ func (s *Session) Write(name string, data []byte) {
 func (s *Session) Types(blocks []pages.Block) {
 	s.t.Helper()
 	var others []*terminal
+	defer func() {
+		for _, other := range others {
+			if s.t.Failed() {
+				s.t.Logf("%s: %s has printed\n%s", other.typed.Where(), other.typed.Text, other.printed())
+			}
+		}
+	}()
 	for _, b := range blocks {
 		if b.File != "" {
 			s.Write(b.File, []byte(b.Text+"\n"))
@@ -99,13 +108,18 @@ func (s *Session) Types(blocks []pages.Block) {
 				others = append(others, openTerminal(s.t, c, fmt.Sprintf(".terminal-%d", len(others)+1), s.dir, s.env...))
 				continue
 			}
-			s.try(c)
+			if s.try(c); s.StopsAtFailure && s.t.Failed() {
+				s.t.FailNow()
+			}
 		}
 	}
 	for _, other := range others {
 		if err := other.close(patience); err != nil {
 			s.t.Errorf("%s: %s\n%v", other.typed.Where(), other.typed.Text, err)
 		}
+	}
+	if s.StopsAtFailure && s.t.Failed() {
+		s.t.FailNow()
 	}
 }
 

@@ -32,13 +32,11 @@ func TestDocs_HelmPage(t *testing.T) {
 	run()
 	r := newReader(t, hub, helmCommand(t))
 	// As soon as there is the namespace: whoever types has no such thing to do.
-	fails := r.Before
 	r.Before = func() {
-		fails()
 		_, err := harness.Kube(t, hub.AdminConfig()).CoreV1().Namespaces().Get(t.Context(), charts.HubNamespace, metav1.GetOptions{})
 		switch {
 		case err == nil:
-			r.Before = fails
+			r.Before = nil
 			endpoint(t, hub)
 		case !apierrors.IsNotFound(err):
 			t.Fatal(err)
@@ -84,7 +82,7 @@ func TestDocs_OperatingPage(t *testing.T) {
 }
 
 // newReader is one who types what pages say: as an admin of a cluster, in a clone of the repository, with kubectl and its plugin, and with the programs
-// of folders besides. A command that fails is the last one, since those after it need what it does.
+// of folders besides.
 func newReader(t *testing.T, cluster *localhub.Hub, folders ...string) *typing.Session {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,11 +93,7 @@ func newReader(t *testing.T, cluster *localhub.Hub, folders ...string) *typing.S
 	folders = append(folders, harness.Must(filepath.Abs(harness.BinDir(t)))(t), os.Getenv("PATH"))
 	r := typing.New(t, dir, "HOME="+dir, "TMPDIR="+dir, "LC_ALL=C.UTF-8", "PATH="+strings.Join(folders, ":"),
 		"KUBECONFIG="+harness.Must(filepath.Abs(cluster.AdminKubeconfig()))(t))
-	r.Before = func() {
-		if t.Failed() {
-			t.FailNow()
-		}
-	}
+	r.StopsAtFailure = true
 	return r
 }
 

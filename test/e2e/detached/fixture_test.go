@@ -5,19 +5,14 @@ package detached
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -127,37 +122,26 @@ func (w *world) joined() *joined {
 }
 
 // newJoined is a cluster that is about to join.
-func (w *world) newJoined() *joined {
+func (w *world) newJoined(name string) *joined {
 	w.Helper()
-	j := &joined{world: w, name: harness.Unique("detached")}
+	j := &joined{world: w, name: name}
 	j.namespace = j.name + "-open-cluster-management-agent"
 	j.way = w.plugin.Joining(w.T, "init", "--context", "hub") // what it makes stays on the hub
 	j.before.hub, j.before.management, j.before.managed = inventory(w.T, w.hub.AdminConfig()), inventory(w.T, w.management.AdminConfig()), inventory(w.T, w.managed.AdminConfig())
 	return j
 }
 
-// join has a cluster join by the command that the hub prints, and what is added to it for a cluster that may run nothing.
+// join has a cluster join by what docs/detached.md says of a cluster that may run nothing.
 func (w *world) join() *joined {
 	w.Helper()
-	j := w.newJoined()
-	join := harness.Begin(w.T, w.plugin.Command(w.T, append(j.way.Args(w.T, j.name), "--mode=detached", "--management-context=mgmt",
-		"--managed-kubeconfig="+w.managed.AdminKubeconfig(), "--works=admin", "--operator-image="+harness.OperatorImage)...))
-	eventually(w.T, "the cluster asks to join", func() error {
-		select {
-		case <-join.Ended:
-			stdout, stderr, err := join.End()
-			w.Fatalf("kubectl hub join ends before: %v\n%s%s", err, stdout, stderr)
-		default:
-		}
-		_, err := kubectl(w.T, w.hub, "get", "managedcluster", j.name)
-		return err
-	})
-	w.plugin.Must(w.T, "accept", "--clusters", j.name, "--context", "hub")
-	stdout, stderr, err := join.End()
-	if err != nil {
-		w.Fatalf("kubectl hub join: %v\n%s%s", err, stdout, stderr)
+	j := w.newJoined(harness.Unique("detached"))
+	r := newReader(w.T, map[string]*localhub.Hub{"hub": w.hub, "mgmt": w.management.Hub})
+	withKubeconfig(w.T, r, j.name+".kubeconfig", w.managed.Hub)
+	r.Instead(j.texts()...)
+	if _, err := kubectl(w.T, w.management.Hub, "get", "-n", "clusterhub-operator", "deployment/hub-operator"); err == nil {
+		r.Instead(installed, "")
 	}
-	wantShown(w.T, stderr+stdout, "kubectl hub join --mode=detached", "c1", j.name, "https://hub.example.com", j.way.Server)
+	r.Types(shown(w.T, "TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks", "kubectl hub join", "kubectl hub accept"))
 	j.isAvailable()
 	return j
 }
@@ -171,28 +155,22 @@ func (j *joined) isAvailable() {
 	}
 }
 
-const klusterlet = `
-apiVersion: operator.open-cluster-management.io/v1
-kind: Klusterlet
-metadata: {name: %[1]s}
-spec:
-  clusterName: %[1]s
-  deployOption: {mode: Detached}
-`
+// asksByHand has a cluster ask to join without kubectl hub join, by what docs/detached.md says. hub-operator is there.
+func (w *world) asksByHand(name string) *joined {
+	w.Helper()
+	j := w.newJoined(name)
+	r := newReader(w.T, map[string]*localhub.Hub{"mgmt": w.management.Hub})
+	withKubeconfig(w.T, r, j.name+".kubeconfig", w.managed.Hub)
+	// There may be others.
+	r.Instead(append(j.texts(), "WAITING FOR\n", "WAITING FOR\n…\n", "kubectl hub accept --clusters c1\n", "kubectl hub accept --clusters "+j.name+"\n…\n")...)
+	r.Types(shown(w.T, "TestDetached_BareClustersServeAsHubs", "kubectl config"))
+	return j
+}
 
-// joinByHand has a cluster join without kubectl hub join.
+// joinByHand has a cluster join so.
 func (w *world) joinByHand() *joined {
 	w.Helper()
-	j := w.newJoined()
-	harness.MustKubectlOf(w.T, w.management.Hub, fmt.Sprintf(klusterlet, j.name), "apply", "-f", "-")
-	// The namespace is there before the secrets, for them.
-	says(w.T, w.management.Hub, "the namespace is made", "Active", "get", "namespace", j.namespace, "-o", "jsonpath={.status.phase}")
-	j.condition("ReadyToApply", "False KlusterletPrepareFailed")
-	j.secret("external-managed-kubeconfig", harness.Must(os.ReadFile(j.managed.AdminKubeconfig()))(j.T))
-	j.secret("bootstrap-hub-kubeconfig", j.bootstrap())
-	j.condition("ReadyToApply", "True KlusterletPrepared")
-	j.condition("Applied", "True KlusterletApplied")
-	says(w.T, w.hub, "the cluster asks to join", j.name, "get", "managedclusters")
+	j := w.asksByHand(harness.Unique("detached"))
 	w.plugin.Must(w.T, "accept", "--clusters", j.name, "--wait", "--timeout", "2m", "--context", "hub")
 	j.condition("Available", "True")
 	j.isAvailable()
@@ -206,25 +184,10 @@ func (j *joined) condition(kind, want string) {
 		fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type==%q)]}{.status} {.reason} {.message}{end}`, kind))
 }
 
-// secret gives the Klusterlet what the user has to give.
-func (j *joined) secret(name string, kubeconfig []byte) {
-	j.Helper()
-	file := filepath.Join(j.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, kubeconfig, 0o600); err != nil {
-		j.Fatal(err)
-	}
-	harness.MustKubectlOf(j.T, j.management.Hub, "", "create", "secret", "generic", name, "-n", j.namespace, "--from-file=kubeconfig="+file)
-}
-
-// bootstrap is a kubeconfig by which clusters join the hub.
-func (j *joined) bootstrap() []byte {
-	j.Helper()
-	return harness.Must(clientcmd.Write(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"hub": {Server: j.way.Server, CertificateAuthorityData: harness.Must(base64.StdEncoding.DecodeString(j.way.CA))(j.T)}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bootstrap": {Token: j.way.Token}},
-		Contexts:       map[string]*clientcmdapi.Context{"hub": {Cluster: "hub", AuthInfo: "bootstrap"}},
-		CurrentContext: "hub",
-	}))(j.T)
+// texts are what stands for those of docs/detached.md.
+func (j *joined) texts() []string {
+	return []string{"c1", j.name, "eyJhbGci…", j.way.Token, "LS0tLS1C…", j.way.CA, "https://hub.example.com", j.way.Server,
+		"--works=admin", "--works=admin --operator-image=" + harness.OperatorImage}
 }
 
 const work = `

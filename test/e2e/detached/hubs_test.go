@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,17 +28,31 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	before := inventory(t, m.AdminConfig())
 	hubs := newServed(t, "blue", "green")
 	blue, green := hubs[0], hubs[1]
-	plugin := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"mgmt": m.Hub})}
-	making := blue.init(t, plugin)
-	m.BeginHub(t, green.name, green.Hub)
-	m.AwaitHub(t, green.name, green.Hub)
-	stdout, stderr, err := making.End()
-	if err != nil {
-		t.Fatalf("kubectl hub init: %v\n%s%s", err, stdout, stderr)
+	t.Run("hub-operator is installed by hand", func(t *testing.T) {
+		newReader(t, map[string]*localhub.Hub{"mgmt": m.Hub}).Types(shown(t, "TestDetached_BareClustersServeAsHubs", "kubectl --context mgmt apply -k"))
+	})
+	t.Run("made", func(t *testing.T) { // both at a time
+		typed := func(of *served, begins string, texts ...string) {
+			t.Run(of.name, func(t *testing.T) {
+				t.Parallel()
+				r := newReader(t, map[string]*localhub.Hub{"mgmt": m.Hub})
+				withKubeconfig(t, r, of.name+".kubeconfig", of.Hub)
+				r.Instead(texts...)
+				r.Types(shown(t, "TestDetached_BareClustersServeAsHubs", begins))
+			})
+		}
+		typed(blue, "kubectl hub init", "--name blue", "--operator-image="+harness.OperatorImage+" --name blue", "https://blue.example.com", blue.AdminConfig().Host,
+			installed, "")
+		typed(green, "kubectl --context mgmt apply -f", "blue", "green")
+	})
+	if t.Failed() {
+		t.FailNow()
 	}
-	wantShown(t, stderr+stdout, initHub, "https://blue.example.com", blue.AdminConfig().Host)
+	m.AwaitHub(t, green.name, green.Hub)
 	m.AwaitHub(t, blue.name, blue.Hub)
-	if stdout, stderr, err := blue.init(t, plugin).End(); err != nil || strings.Contains(stderr, "Made ") {
+	plugin := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"mgmt": m.Hub})}
+	if stdout, stderr, err := plugin.Run(t, "init", "--mode=detached", "--name=blue", "--management-context=mgmt", "--hub-kubeconfig="+blue.AdminKubeconfig(),
+		"--operator-image="+harness.OperatorImage); err != nil || strings.Contains(stderr, "Made ") {
 		t.Errorf("kubectl hub init, again: %v\n%s%s", err, stdout, stderr)
 	}
 
@@ -118,22 +131,6 @@ type served struct {
 	name string
 	// before is what it had as a plain cluster.
 	before []string
-}
-
-// initHub is what docs/detached.md shows of a hub that is made by kubectl hub.
-const initHub = "kubectl hub init --mode=detached --name blue"
-
-// init begins the command by which docs/detached.md makes a hub.
-func (s *served) init(t *testing.T, plugin harness.Plugin) *harness.Running {
-	t.Helper()
-	args, _ := shown(t, initHub)
-	cmd := plugin.Command(t, append(args[2:], "--operator-image="+harness.OperatorImage)...)
-	cmd.Dir = t.TempDir()
-	source := harness.Must(os.ReadFile(s.AdminKubeconfig()))(t)
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "blue.kubeconfig"), source, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return harness.Begin(t, cmd)
 }
 
 // newServed are new clusters that may become hubs.

@@ -4,9 +4,13 @@
 package detached
 
 import (
+	"fmt"
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
 // TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks: the managed cluster has no node, and no way to the hub or to anything else. One
@@ -16,6 +20,7 @@ func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 	j := w.joined()
 	j.condition("Available", "True")
 	j.condition("HubConnectionDegraded", "False")
+	j.isToldApart()
 
 	// A way out would be found: the hub answers outside, and what is inside answers there.
 	hub := addressOf(t, w.hub)
@@ -51,4 +56,22 @@ func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 	if logs := w.management.Node.Logs("clusterhub-operator", ""); strings.Contains(logs, "forbidden") || logs == "" {
 		t.Errorf("hub-operator lacks a right:\n%s", logs)
 	}
+}
+
+// isToldApart has two other Klusterlets wait, one for the hub and one for a Secret, and wants that the three are told apart as docs/detached.md
+// shows it.
+func (j *joined) isToldApart() {
+	j.Helper()
+	two, three := j.asksByHand(j.name+"-2"), j.name+"-3"
+	harness.MustKubectlOf(j.T, j.management.Hub, fmt.Sprintf(`
+apiVersion: operator.open-cluster-management.io/v1
+kind: Klusterlet
+metadata: {name: %[1]s}
+spec: {clusterName: %[1]s, deployOption: {mode: Detached}}
+`, three), "apply", "-f", "-")
+	r := newReader(j.T, map[string]*localhub.Hub{"mgmt": j.management.Hub})
+	r.Instead("c1", j.name, "c2", two.name, "c3", three, "WAITING FOR\n", "WAITING FOR\n…\n")
+	r.Types(shown(j.T, "TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks", "kubectl hub get klusterlets"))
+	harness.MustKubectlOf(j.T, j.management.Hub, "", "delete", "klusterlet", two.name, three, "--timeout=2m")
+	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", two.name, "--timeout=2m")
 }

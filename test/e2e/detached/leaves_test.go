@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -36,18 +37,14 @@ func TestDetached_ADeniedClusterLeaves(t *testing.T) {
 func TestDetached_Leaves(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
-	const unjoin = "kubectl hub unjoin --mode=detached"
-	args, _ := shown(t, unjoin)
-	args = append(args[2:], "--cluster-name="+j.name)
-	if stdout, stderr, err := w.plugin.Run(t, args...); err == nil || !strings.Contains(stderr, "say by --works=delete or --works=keep what becomes of the objects") {
+	unjoin := []string{"unjoin", "--mode=detached", "--management-context=mgmt", "--cluster-name=" + j.name}
+	if stdout, stderr, err := w.plugin.Run(t, unjoin...); err == nil || !strings.Contains(stderr, "say by --works=delete or --works=keep what becomes of the objects") {
 		t.Fatalf("without a word on its works it ends with %v\n%s%s", err, stdout, stderr)
 	}
 	current = nil
-	stdout, stderr, err := w.plugin.Run(t, append(args, "--works=keep")...)
-	if err != nil {
-		t.Fatalf("kubectl hub unjoin: %v\n%s%s", err, stdout, stderr)
-	}
-	wantShown(t, stderr+stdout, unjoin, "c1", j.name)
+	r := newReader(t, map[string]*localhub.Hub{"mgmt": w.management.Hub})
+	r.Instead("--cluster-name c1", "--works=keep --cluster-name "+j.name, "c1", j.name)
+	r.Types(shown(t, "TestDetached_Leaves", "kubectl hub unjoin"))
 	j.isGone()
 	j.isForgotten()
 }

@@ -6,59 +6,48 @@ package detached
 import (
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/hack/docs/pages"
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/typing"
 )
 
-// shown is the command in docs/detached.md that begins so, and what it prints there.
-func shown(t *testing.T, begins string) (args []string, prints string) {
+// shown are the blocks of docs/detached.md that a test types, as the page says, and whose first commands begin so.
+func shown(t *testing.T, test string, begin ...string) (blocks []pages.Block) {
 	t.Helper()
-	page := string(harness.Must(os.ReadFile(filepath.Join(harness.Root, "docs", "detached.md")))(t))
-	_, after, found := strings.Cut(page, "\n$ "+begins)
-	block, _, closed := strings.Cut(after, "\n```")
-	if !found || !closed || strings.Contains(block, "\n$ ") {
-		t.Fatalf("the documentation has no block with %q as its only command", begins)
-	}
-	command, prints, _ := strings.Cut(begins+strings.ReplaceAll(block, "\\\n", ""), "\n")
-	return strings.Fields(command), prints
-}
-
-// wantShown compares what a command has said with what docs/detached.md shows, where some texts stand for others: in each pair one that is
-// shown, and what it stands for.
-func wantShown(t *testing.T, said, begins string, instead ...string) {
-	t.Helper()
-	_, prints := shown(t, begins)
-	pattern := regexp.QuoteMeta(steady(t, prints))
-	for i := 0; i < len(instead); i += 2 {
-		pattern = strings.ReplaceAll(pattern, regexp.QuoteMeta(instead[i]), regexp.QuoteMeta(instead[i+1]))
-	}
-	// Tokens, certificates and times differ each time.
-	pattern = regexp.MustCompile(`\w+…`).ReplaceAllString(pattern, `\S+`)
-	pattern = regexp.MustCompile(`\d+-\d+-\d+T[\d:]+Z`).ReplaceAllString(pattern, `\S+`)
-	if !regexp.MustCompile(`^` + pattern + `$`).MatchString(steady(t, said)) {
-		t.Errorf("%s says\n%s\nand docs/detached.md shows\n%s", begins, steady(t, said), steady(t, prints))
-	}
-}
-
-// steady is what a command says each time: without warnings, which are about this machine and its certificates, without what is waited
-// for, and without what it installs, which the first command does, and the documentation leaves out.
-func steady(t *testing.T, said string) string {
-	t.Helper()
-	installs := map[string]bool{"…": true}
-	for _, object := range harness.Must(deploy.Operator{}.Objects())(t) {
-		installs["Made "+remote.IDOf(object).String()] = true
-	}
-	var lines []string
-	for line := range strings.Lines(said) {
-		line = strings.TrimRight(line, "\n")
-		if !strings.HasPrefix(line, "Warning: ") && !strings.HasPrefix(line, "Waiting for ") && !installs[line] {
-			lines = append(lines, line)
+	all := typing.RunBy(t, harness.Root, "test/e2e/detached", test)
+	for _, begins := range begin {
+		i := slices.IndexFunc(all, func(b pages.Block) bool { return strings.HasPrefix(b.Commands[0].Text, begins+" ") })
+		if i < 0 {
+			t.Fatalf("%s types no block that begins with %s", test, begins)
 		}
+		blocks = append(blocks, all[i])
 	}
-	return strings.TrimSpace(strings.Join(lines, "\n"))
+	return blocks
+}
+
+// installed is what a command says that installs hub-operator: the first one on a management cluster.
+const installed = "Made CustomResourceDefinition clustermanagers.operator.open-cluster-management.io\n…\nMade Deployment clusterhub-operator/hub-operator\n"
+
+// newReader is one who types what docs/detached.md says, and has a context for each cluster, and artifacts of the repository.
+func newReader(t *testing.T, clusters map[string]*localhub.Hub) *typing.Session {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(harness.Must(filepath.Abs(filepath.Join(harness.Root, "artifacts")))(t), filepath.Join(dir, "artifacts")); err != nil {
+		t.Fatal(err)
+	}
+	r := typing.New(t, dir, "HOME="+dir, "LC_ALL=C.UTF-8", "KUBECONFIG="+harness.WithContexts(t, clusters),
+		"PATH="+harness.Must(filepath.Abs(harness.BinDir(t)))(t)+":"+os.Getenv("PATH"))
+	r.StopsAtFailure = true
+	return r
+}
+
+// withKubeconfig gives the reader the file of an admin of a cluster.
+func withKubeconfig(t *testing.T, r *typing.Session, name string, of *localhub.Hub) {
+	t.Helper()
+	r.Write(name, harness.Must(os.ReadFile(of.AdminKubeconfig()))(t))
 }
