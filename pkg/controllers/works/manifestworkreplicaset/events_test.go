@@ -7,6 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
 // wantEvents looks at the events since the last look: their type, their reason and the beginning of their message.
@@ -50,4 +55,51 @@ func TestEvents_TellOfARolloutAndOfWhatHindersIt(t *testing.T) {
 	f.decide("p")
 	f.settle()
 	f.wantEvents("no cluster is chosen any more", "Warning PlacementDecisionEmpty no cluster was chosen", "Normal AsExpected Authorized is True", "Warning PlacementDecisionEmpty there are no works", "Normal Complete ")
+}
+
+// That works cannot be applied is told once, whatever their agents say meanwhile, and not again by a hub that was started again.
+func TestEvents_TellOfWorksThatCannotBeApplied(t *testing.T) {
+	f := newFixture(t, replicaSet("p"))
+	f.decide("p", "c1", "c2")
+	f.settle()
+	f.report("!Applied", "c1")
+	f.settle()
+	f.wantEvents("one cannot be applied", "Normal Progressing ", "Warning WorksNotApplied c1 could not apply what they got")
+	f.is(workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied, metav1.ConditionFalse, workv1alpha1.ReasonProcessing) // upstream's word
+	if message := f.condition(workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied).Message; !strings.Contains(message, "; c1 could not apply") {
+		t.Errorf("the condition says %q", message)
+	}
+	for range 10 {
+		f.report("Applied", "c1")
+		f.settle()
+		f.report("!Applied", "c1")
+		f.settle()
+	}
+	f.report("!Applied", "c2")
+	f.settle()
+	f.wantEvents("it comes and goes within a minute")
+	f.pass(tellsAgain)
+	f.settle()
+	f.wantEvents("it is as it was told")
+	f.report("Applied", "c1", "c2")
+	f.settle()
+	f.wantEvents("both can", "Normal WorksApplied ")
+	f.report("!Applied", "c2")
+	f.settle()
+	f.wantEvents("one cannot again, within a minute")
+	if again, err := f.process.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil || again.RequeueAfter <= spacing || again.RequeueAfter > tellsAgain {
+		t.Errorf("it is looked at again after %s, %v, want within a minute", again.RequeueAfter, err)
+	}
+	f.pass(tellsAgain)
+	f.settle()
+	f.wantEvents("and still cannot", "Warning WorksNotApplied c2 ")
+
+	f.restart()
+	f.settle()
+	f.pass(tellsAgain)
+	f.settle()
+	f.wantEvents("the hub was started again")
+	f.retext("better") // what is said is about what was there before
+	f.settle()
+	f.wantEvents("there is another template", "Normal WorksApplied ")
 }

@@ -29,6 +29,8 @@ type entry struct {
 	placement   string
 	observation rollout.Observation
 	summary     workv1alpha1.ManifestWorkReplicaSetSummary
+	// unapplied says that its agent could not apply it as it is now.
+	unapplied bool
 	// unseen is when it was written, if no watch has told of that yet.
 	unseen time.Time
 }
@@ -54,6 +56,9 @@ func newEntry(w *workv1.ManifestWork) *entry {
 		return e
 	}
 	e.summary.Total = 1
+	if c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkApplied); c != nil {
+		e.unapplied = c.Status == metav1.ConditionFalse && c.ObservedGeneration == w.Generation
+	}
 	for condition, count := range map[string]*int{
 		workv1.WorkApplied: &e.summary.Applied, workv1.WorkAvailable: &e.summary.Available,
 		workv1.WorkProgressing: &e.summary.Progressing, workv1.WorkDegraded: &e.summary.Degraded,

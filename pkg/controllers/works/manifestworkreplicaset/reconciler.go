@@ -70,6 +70,9 @@ type memory struct {
 	digests  []string
 	// status is when the status was written last, and rests until when no round begins.
 	status, rests time.Time
+	// unapplied says whether works could not be applied when that was told last, at told; looked is false before the first look.
+	looked, unapplied bool
+	told              time.Time
 	// revise is before when no revision is tried, since one was refused.
 	revise time.Time
 	// refusals are clusters that have refused the spec of a generation a short while ago, by cluster and placement.
@@ -172,8 +175,9 @@ type round struct {
 	memory  *memory
 	rights  *rights
 	targets []*target
-	// surplus are the works that are to go.
-	surplus []*entry
+	// surplus are the works that are to go, and unapplied the clusters whose agents could not apply theirs.
+	surplus   []*entry
+	unapplied []string
 	// refused says why nothing may be written to a cluster, and failures what could not be.
 	refused  map[string]string
 	failures []error
@@ -215,7 +219,12 @@ func (r *round) assign() {
 	byPlacement := map[string][]*entry{}
 	for _, e := range r.works.of(r.key) {
 		byPlacement[e.placement] = append(byPlacement[e.placement], e)
+		if e.unapplied {
+			r.unapplied = append(r.unapplied, e.cluster())
+		}
 	}
+	slices.Sort(r.unapplied)
+	r.unapplied = slices.Compact(r.unapplied)
 	for _, t := range r.targets {
 		if t.problem == nil {
 			r.surplus = append(r.surplus, t.take(byPlacement[t.placement], r.key, r.isCurrent)...)
@@ -275,7 +284,10 @@ func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 			r.metrics.duration.Observe(r.now.Sub(began.Time).Seconds())
 		}
 	}
-	return 0, kit.IgnoreGone(err)
+	if err != nil {
+		return 0, kit.IgnoreGone(err)
+	}
+	return r.tellUnapplied(), nil
 }
 
 // wait is after how long to look again.

@@ -133,6 +133,9 @@ func (r *round) rolledOut() metav1.Condition {
 func (r *round) applied(s workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
 	const kind = workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied
 	counts := fmt.Sprintf("of %d works, %d are applied, %d available, %d progressing and %d degraded", s.Total, s.Applied, s.Available, s.Progressing, s.Degraded)
+	if len(r.unapplied) > 0 {
+		counts += "; " + r.notApplied()
+	}
 	switch {
 	case len(r.failures) > 0:
 		var texts []string
@@ -160,11 +163,17 @@ func (r *round) authorized() metav1.Condition {
 	if len(refused) == 0 {
 		return condition(conditionAuthorized, true, workv1alpha1.ReasonAsExpected, "")
 	}
-	text := fmt.Sprintf("%s; nothing is written to %d clusters: %s", r.refused[refused[0]], len(refused), strings.Join(refused[:min(len(refused), mostNamed)], ", "))
-	if more := len(refused) - mostNamed; more > 0 {
+	text := fmt.Sprintf("%s; nothing is written to %d clusters: %s", r.refused[refused[0]], len(refused), named(refused))
+	return condition(conditionAuthorized, false, reasonNotAllowed, text)
+}
+
+// named are the first clusters of a list, and how many more there are.
+func named(clusters []string) string {
+	text := strings.Join(clusters[:min(len(clusters), mostNamed)], ", ")
+	if more := len(clusters) - mostNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return condition(conditionAuthorized, false, reasonNotAllowed, text)
+	return text
 }
 
 // isWaiting says that a state changes by itself.
