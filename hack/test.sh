@@ -150,10 +150,11 @@ if [ "$which" != unit ]; then
     done
   fi
   # One package at a time: two of them take nearly as long as one after the other on two cores, and wait longer for all that they wait for.
+  # Four tests of it at a time, where they may: most of the time a test waits for a server.
   # Never from go's cache, which does not know the binaries under test.
   export CLUSTERHUB_TEST_IMAGES=$roots
   # shellcheck disable=SC2046 # several flags
-  run "End-to-end tests" "$packages" -p 1 -count 1 -timeout 30m $(times 5) "$@"
+  run "End-to-end tests" "$packages" -p 1 -parallel 4 -count 1 -timeout 30m $(times 5) "$@"
   unset CLUSTERHUB_TEST_IMAGES
   if [ -n "$page" ]; then
     hack/ui-test.sh || failed+=("What the tests of the page need")
@@ -165,7 +166,7 @@ if [ "$which" != unit ]; then
   [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || run "Charts on a cluster" ./e2e -C hack/helm -count 1 -timeout 20m $(times 5) "$@"
   within="go run ./test/detachedhub"
   # shellcheck disable=SC2046 # several flags
-  run "End-to-end tests on a detached hub" "$detached" -p 1 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"
+  run "End-to-end tests on a detached hub" "$detached" -p 1 -parallel 4 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"
 fi
 
 if [ ${#failed[@]} -gt 0 ]; then
