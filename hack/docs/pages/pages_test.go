@@ -194,6 +194,7 @@ func TestSimple(t *testing.T) {
 		`kubectl x "$(kubectl get | y)" $(command -v z) &`:          {"kubectl|x|$(kubectl get | y)|$(command -v z)"},
 		"kubectl hub join --cluster-name <cluster_name> --wait":     {"kubectl|hub|join|--cluster-name|<cluster_name>|--wait"},
 		"jq -r .a <<<'{}' 2>&1":                                     {"jq|-r|.a|2"},
+		"f=(--a b \\\n  -c $(d)) # e\nkubectl x \"${f[@]}\" g":      {"kubectl|x|${f[@]}|g"},
 	} {
 		got, err := Simple(text)
 		var lines []string
@@ -204,7 +205,7 @@ func TestSimple(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", text, lines, err, want)
 		}
 	}
-	for _, text := range []string{"echo 'a", `echo "a`, "echo $(a"} {
+	for _, text := range []string{"echo 'a", `echo "a`, "echo $(a", "a=(b"} {
 		if got, err := Simple(text); err == nil {
 			t.Errorf("%s: %q", text, got)
 		}

@@ -9,10 +9,13 @@ import (
 	"strings"
 )
 
-var assignment = regexp.MustCompile(`^\w+=`)
+var (
+	assignment = regexp.MustCompile(`^\w+=`)
+	list       = regexp.MustCompile(`^\w+=$`) // what is before the parenthesis of one
+)
 
 // Simple are the simple commands of a text that is typed in a shell, each as its words. What is given by <<EOF, where output goes, and
-// variables before a command are left out. $(…) is one word, with what is in it.
+// variables before a command are left out, also if they are lists: a=(b c). $(…) is one word, with what is in it.
 func Simple(text string) (all [][]string, err error) {
 	if heredoc.MatchString(text) {
 		text, _, _ = strings.Cut(text, "\n") // what follows is for the command
@@ -53,14 +56,15 @@ func Simple(text string) (all [][]string, err error) {
 			inWord = true
 			word.WriteString(text[i+1 : i+1+length])
 			i += 1 + length
-		case strings.HasPrefix(text[i:], "$("):
-			end := closing(text[i+1:])
+		case strings.HasPrefix(text[i:], "$("), c == '(' && list.MatchString(word.String()):
+			from := i + strings.IndexByte(text[i:], '(')
+			end := closing(text[from:])
 			if end < 0 {
-				return nil, fmt.Errorf("$( does not end: %s", text)
+				return nil, fmt.Errorf("%s does not end: %s", text[i:from+1], text)
 			}
 			inWord = true
-			word.WriteString(text[i : i+2+end])
-			i += 1 + end
+			word.WriteString(text[i : from+1+end])
+			i = from + end
 		case c == '#' && !inWord:
 			for i+1 < len(text) && text[i+1] != '\n' {
 				i++
