@@ -48,14 +48,22 @@ func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
 	}
 }
 
-// home is where the commands are typed: what a clone of the repository has after `make up`.
+// TestDocs_LargerHub types what docs/contributing.md says of a hub of several processes of each kind, which starts and ends there.
+func TestDocs_LargerHub(t *testing.T) {
+	h := newHome(t)
+	session := typing.New(t, h.dir, h.env()...)
+	session.StopsAtFailure = true
+	session.Types(typing.RunBy(t, harness.Root, "test/e2e/docs", t.Name()))
+}
+
+// home is where the commands are typed: what a clone of the repository has after `make build`.
 type home struct {
 	dir   string
 	goEnv []string
 }
 
-// start starts the hub.
-func start(t *testing.T) home {
+// newHome has no hub. One that is started there ends with the test.
+func newHome(t *testing.T) home {
 	t.Helper()
 	h := home{dir: t.TempDir(), goEnv: goEnv(t)}
 	root := harness.Must(filepath.Abs(harness.Root))(t)
@@ -77,6 +85,13 @@ func start(t *testing.T) home {
 			t.Errorf("localhub clean: %v: %s", err, out)
 		}
 	})
+	return h
+}
+
+// start starts the hub, as `make up` does.
+func start(t *testing.T) home {
+	t.Helper()
+	h := newHome(t)
 	started := time.Now()
 	if out, err := h.localhub("up", "--images="+harness.ImagesDir(), "--detached", "--edge", "--clusters=1"); err != nil {
 		t.Fatalf("localhub up: %v: %s", err, out)
