@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -315,12 +316,7 @@ func (s *suite) takesBack(ctx context.Context) error {
 }
 
 func (s *suite) waitsForOthers(ctx context.Context) error {
-	if err := s.get(ctx, s.cluster); err != nil {
-		return err
-	}
-	before := s.cluster.DeepCopy()
-	s.cluster.Finalizers = append(s.cluster.Finalizers, foreignFinalizer)
-	if err := s.client.Patch(ctx, s.cluster, client.MergeFrom(before)); err != nil {
+	if err := s.changeFinalizer(ctx, controllerutil.AddFinalizer); err != nil {
 		return err
 	}
 	if err := s.client.Delete(ctx, s.cluster); err != nil {
@@ -351,15 +347,25 @@ func (s *suite) runsWhileItIsHeld(ctx context.Context) error {
 }
 
 func (s *suite) removes(ctx context.Context) error {
-	return errors.Join(s.letGo(ctx), client.IgnoreNotFound(s.client.Delete(ctx, s.cluster)), s.gone(ctx, s.cluster))
+	if err := s.letGo(ctx); err != nil {
+		return err // it would be waited for in vain
+	}
+	return errors.Join(client.IgnoreNotFound(s.client.Delete(ctx, s.cluster)), s.gone(ctx, s.cluster))
 }
 
 // letGo removes the finalizer that waitsForOthers has put on the cluster.
 func (s *suite) letGo(ctx context.Context) error {
-	if err := s.get(ctx, s.cluster); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	before := s.cluster.DeepCopy()
-	controllerutil.RemoveFinalizer(s.cluster, foreignFinalizer)
-	return s.client.Patch(ctx, s.cluster, client.MergeFrom(before))
+	return client.IgnoreNotFound(s.changeFinalizer(ctx, controllerutil.RemoveFinalizer))
+}
+
+// changeFinalizer adds a finalizer to the cluster, or removes it. The hub and the provider change theirs at any time: no patch may undo that.
+func (s *suite) changeFinalizer(ctx context.Context, change func(client.Object, string) bool) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := s.get(ctx, s.cluster); err != nil {
+			return err
+		}
+		before := s.cluster.DeepCopy()
+		change(s.cluster, foreignFinalizer)
+		return s.client.Patch(ctx, s.cluster, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	})
 }
