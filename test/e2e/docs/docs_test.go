@@ -21,8 +21,8 @@ import (
 // first is the page that readers begin with. The others are in the order of their names.
 const first = "README.md"
 
-// withNode are the pages on which c1 runs pods.
-var withNode = []string{"docs/kubectl-hub.md"}
+// withNode are the pages on which a cluster runs pods, and which one.
+var withNode = map[string]string{"docs/cluster-providers.md": "hub", "docs/kubectl-hub.md": "c1"}
 
 // TestDocs_CommandsPrintWhatThePagesSay types what the pages say, on one hub: `make up` with all that it can have. A comment in a page
 // exempts a block, and has commands that the page needs: docs/contributing.md says how.
@@ -39,8 +39,8 @@ func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
 		blocks := slices.DeleteFunc(harness.Must(pages.Read(harness.Root, file))(t), func(b pages.Block) bool { return b.RunBy != "" })
 		if slices.ContainsFunc(blocks, func(b pages.Block) bool { return len(b.Commands) > 0 && b.NotRun == "" }) {
 			t.Run(file, func(t *testing.T) {
-				if slices.Contains(withNode, file) {
-					h.startNode(t)
+				if cluster := withNode[file]; cluster != "" {
+					h.startNode(t, cluster)
 				}
 				typing.New(t, h.folder(t), h.env()...).Types(blocks)
 			})

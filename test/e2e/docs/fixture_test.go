@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -36,18 +37,26 @@ func (h home) addContexts(t *testing.T) {
 	}
 }
 
-// startNode gives c1 a node for a page: its pods are processes of this machine, and reach the hub. Other pages have c1 without one.
-func (h home) startNode(t *testing.T) {
+// startNode gives a cluster a node for a page: its pods are processes of this machine, and reach the other cluster. On other pages c1 has none, and
+// the hub that of `make up`, which runs the pods of hub-operator alone.
+func (h home) startNode(t *testing.T, cluster string) {
 	t.Helper()
-	hub := harness.Must(clientcmd.BuildConfigFromFlags("", filepath.Join(h.dir, "_output", "hub", "admin.kubeconfig")))(t)
-	c1 := harness.Must(clientcmd.BuildConfigFromFlags("", filepath.Join(h.dir, "_output", "hub", "cluster-1", "admin.kubeconfig")))(t)
-	nodes := harness.Kube(t, c1).CoreV1().Nodes()
+	config, reach := (*rest.Config)(nil), []string(nil)
+	for name, file := range map[string]string{"hub": "admin.kubeconfig", "c1": "cluster-1/admin.kubeconfig"} {
+		its := harness.Must(clientcmd.BuildConfigFromFlags("", filepath.Join(h.dir, "_output", "hub", file)))(t)
+		if name == cluster {
+			config = its
+			continue
+		}
+		reach = append(reach, harness.Must(url.Parse(its.Host))(t).Host)
+	}
+	nodes := harness.Kube(t, config).CoreV1().Nodes()
 	t.Cleanup(func() { // when the kubelet has ended, which would make it anew
 		if err := nodes.Delete(context.WithoutCancel(t.Context()), "node-1", metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
-	kubelet.Start(t, kubelet.Config{Cluster: c1, BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: []string{harness.Must(url.Parse(hub.Host))(t).Host}})
+	kubelet.Start(t, kubelet.Config{Cluster: config, BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: reach})
 }
 
 // goEnv is where go finds what it has compiled and downloaded before, wherever the home is.
