@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/typing"
 )
 
 const deployedProvider = "cluster-provider-kubeconfig"
@@ -48,6 +49,9 @@ func TestAccessProvider_Rights(t *testing.T) {
 	if len(accounts.Items) > 0 {
 		t.Errorf("there are rights that nobody is told how to use: %v", accounts.Items)
 	}
+	reader := p.reader(t)
+	reader.Instead("prepared       passed    for", "prepared       passed    by another program, for") // the hub has no controllers here
+	reader.Types(typing.RunBy(t, harness.Root, "test/e2e/access", t.Name()))
 	said := p.why(t, ar)
 	if f := said.Finding; f == nil || f.ID != diagnosis.AccessSecretsForbidden || len(f.Fix) != 1 || !strings.HasSuffix(message, `the namespace "teams": `+f.Fix[0]) {
 		t.Fatalf("kubectl hub why finds %+v, and the provider says %s", f, message)
@@ -103,6 +107,13 @@ func TestAccessProvider_Rights(t *testing.T) {
 	if _, refused, ok := strings.Cut(log, "is forbidden: User"); ok { // an event may come too late for the namespace
 		t.Errorf("it lacks a right: %.500s", refused)
 	}
+}
+
+// reader is one who types what pages say, as an admin of the hub.
+func (p *providing) reader(t *testing.T) *typing.Session {
+	t.Helper()
+	return typing.New(t, p.dir, "HOME="+p.dir, "LC_ALL=C.UTF-8", "KUBECONFIG="+harness.Must(filepath.Abs(p.hub.AdminKubeconfig()))(t),
+		"PATH="+harness.Must(filepath.Abs(harness.BinDir(t)))(t)+":"+os.Getenv("PATH"))
 }
 
 // why is what kubectl hub why says of a request.
