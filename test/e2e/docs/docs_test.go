@@ -72,6 +72,7 @@ func newHome(t *testing.T) home {
 			link(t, filepath.Join(root, entry.Name()), filepath.Join(h.dir, entry.Name()))
 		}
 	}
+	h.owns(t, "artifacts")
 	if err := os.Mkdir(filepath.Join(h.dir, "_output"), 0o700); err != nil {
 		t.Fatal(err)
 	}

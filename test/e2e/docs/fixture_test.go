@@ -5,6 +5,7 @@ package docs
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"os"
 	"os/exec"
@@ -33,6 +34,16 @@ func (h home) addContexts(t *testing.T) {
 	context.Cluster, context.AuthInfo = "c1", "c1"
 	config.Contexts["c1"] = context
 	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// owns gives the home a folder of its own in place of the repository's: pages change what is in it.
+func (h home) owns(t *testing.T, folder string) {
+	t.Helper()
+	link := filepath.Join(h.dir, folder)
+	of := harness.Must(os.Readlink(link))(t)
+	if err := errors.Join(os.Remove(link), os.CopyFS(link, os.DirFS(of))); err != nil {
 		t.Fatal(err)
 	}
 }
