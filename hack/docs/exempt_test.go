@@ -5,8 +5,6 @@ package docs
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,95 +12,50 @@ import (
 	"github.com/clusterhub/clusterhub/hack/docs/pages"
 )
 
-// untried are commands that no test runs: they build, test or measure this repository, or are of other programs. Each is the words with
+// untried are commands that no test types: they build, test or measure this repository, or are of other programs. Each is the words with
 // which it begins.
 var untried = []string{".ci/run", "cosign sign", "cosign verify", "export", "git tag", "go run ./test/bench", "hack/test.sh", "make", "ssh"}
 
-// TestDocs_ExemptBlocksHaveATestOfTheirLike: of what test/e2e/docs does not type, another test runs the like, which the comment names. What no
-// test can run is in a short list.
-func TestDocs_ExemptBlocksHaveATestOfTheirLike(t *testing.T) {
-	named, untriedBlocks := 0, 0
+// TestDocs_ExemptBlocksHaveNothingThatATestCouldType: a comment exempts a block only if all its commands are in a short list.
+func TestDocs_ExemptBlocksHaveNothingThatATestCouldType(t *testing.T) {
 	for _, b := range blocksOf(t) {
 		if b.NotRun == "" {
 			continue
 		}
-		if b.Like != "" {
-			named++
-		} else {
-			untriedBlocks++
-		}
-		if err := like(b); err != nil {
+		if err := untypable(b); err != nil {
 			t.Error(err)
 		}
 	}
-	t.Logf("the like of %d blocks is run by another test, and that of %d by none", named, untriedBlocks)
 }
 
-// like says what is wrong with the exemption of a block.
-func like(b pages.Block) error {
-	if b.Like == "" {
-		for _, c := range b.Commands {
-			simple, err := pages.Simple(c.Text)
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.Where(), err)
-			}
-			for _, words := range simple {
-				typed := strings.Join(words, " ")
-				if !slices.ContainsFunc(untried, func(begins string) bool { return strings.HasPrefix(typed+" ", begins+" ") }) {
-					return fmt.Errorf("%s: %s: the comment before the block has to end with the test that runs its like: ; FOLDER TestName", c.Where(), typed)
-				}
-			}
-		}
-		return nil
-	}
-	_, there, err := namedTest(b.Like)
-	if err == nil && !there {
-		err = fmt.Errorf("%s: the comment before the block names the test %s, which is not there", b.Where(), b.Like)
-	}
-	return err
-}
-
-// namedTest is what is in the files of tests of a folder, and whether the test is among them: named is "FOLDER TestName".
-func namedTest(named string) (source string, there bool, err error) {
-	folder, name, _ := strings.Cut(named, " ")
-	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))
-	if err != nil {
-		return "", false, err
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+// untypable says what is wrong with the exemption of a block.
+func untypable(b pages.Block) error {
+	for _, c := range b.Commands {
+		simple, err := pages.Simple(c.Text)
 		if err != nil {
-			return "", false, err
+			return fmt.Errorf("%s: %w", c.Where(), err)
 		}
-		source += string(data)
+		for _, words := range simple {
+			typed := strings.Join(words, " ")
+			if !slices.ContainsFunc(untried, func(begins string) bool { return strings.HasPrefix(typed+" ", begins+" ") }) {
+				return fmt.Errorf("%s: %s: a test has to type it: the comment before the block can only say which (run by)", c.Where(), typed)
+			}
+		}
 	}
-	there = slices.ContainsFunc(testFunc.FindAllStringSubmatch(source, -1), func(match []string) bool { return match[1] == name })
-	return source, there, nil
+	return nil
 }
 
-func TestLike_SaysWhatIsWrong(t *testing.T) {
-	commands := func(texts ...string) (all []pages.Command) {
-		for _, text := range texts {
-			all = append(all, pages.Command{Text: text})
-		}
-		return all
-	}
-	for name, c := range map[string]struct {
-		block pages.Block
-		want  string
-	}{
-		"a test":                    {block: pages.Block{Like: "hack/docs TestLike_SaysWhatIsWrong", Commands: commands("kubectl get pods")}},
-		"a test of another folder":  {block: pages.Block{Like: "hack/docs/pages TestLike_SaysWhatIsWrong"}, want: "names the test"},
-		"no folder":                 {block: pages.Block{Like: "hack/nowhere TestLike_SaysWhatIsWrong"}, want: "names the test"},
-		"the beginning of a test":   {block: pages.Block{Like: "hack/docs TestLike"}, want: "names the test"},
-		"what no test runs":         {block: pages.Block{Commands: commands("make", "A=b make bench # c", "git tag v1", "cosign sign --key=a")}},
-		"one that a test could run": {block: pages.Block{Commands: commands("make bench", "kubectl get pods")}, want: "kubectl get pods: the comment"},
-		"what follows one":          {block: pages.Block{Commands: commands("make | kubectl apply -f -")}, want: "kubectl apply -f -: the comment"},
-		"another of the same":       {block: pages.Block{Commands: commands("makes")}, want: "makes: the comment"},
-		"git, but not that":         {block: pages.Block{Commands: commands("git clone x")}, want: "git clone x: the comment"},
+func TestUntypable_SaysWhatIsWrong(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"what no test types":        {text: "A=b make bench # c"},
+		"a program of others":       {text: "cosign sign --key=a"},
+		"one that a test could run": {text: "make bench; kubectl get pods", want: "kubectl get pods: a test"},
+		"what follows one":          {text: "make | kubectl apply -f -", want: "kubectl apply -f -: a test"},
+		"another of the same":       {text: "makes", want: "makes: a test"},
+		"git, but not that":         {text: "git clone x", want: "git clone x: a test"},
 	} {
-		c.block.NotRun = "a cloud"
-		if err := like(c.block); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		err := untypable(pages.Block{NotRun: "a cloud", Commands: []pages.Command{{Text: "make"}, {Text: c.text}}})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}

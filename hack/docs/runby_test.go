@@ -5,6 +5,9 @@ package docs
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -45,4 +48,22 @@ func types(by string) error {
 		return fmt.Errorf("%s: is the test there: %t; does the folder ask for its blocks: %t", by, there, asks)
 	}
 	return nil
+}
+
+// namedTest is what is in the files of tests of a folder, and whether the test is among them: named is "FOLDER TestName".
+func namedTest(named string) (source string, there bool, err error) {
+	folder, name, _ := strings.Cut(named, " ")
+	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))
+	if err != nil {
+		return "", false, err
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", false, err
+		}
+		source += string(data)
+	}
+	there = slices.ContainsFunc(testFunc.FindAllStringSubmatch(source, -1), func(match []string) bool { return match[1] == name })
+	return source, there, nil
 }

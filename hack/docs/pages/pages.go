@@ -24,9 +24,8 @@ type Block struct {
 	Language, Text string
 	// File is the name of the file that the block shows, where the line before says one.
 	File string
-	// NotRun says why its commands are not run. Empty, they are. Like is the test that runs their like, as a folder and a name.
+	// NotRun says why its commands are not run. Empty, they are.
 	NotRun string
-	Like   string
 	// Swaps are what is typed instead of what the page has.
 	Swaps []Swap
 	// Elsewhere is true where its command is typed in another terminal, and goes on while the commands of the next blocks are typed.
@@ -64,7 +63,7 @@ const Hidden = "hidden"
 var (
 	fence   = regexp.MustCompile("^( *)```(.*)$")
 	comment = regexp.MustCompile(`^<!-- (?:not run|run|typed with|in another terminal)\b`)
-	exempt  = regexp.MustCompile(`^<!-- not run: (.+?)(?:; ([a-z][\w/]*/\w+ Test[A-Z]\w*))? *-->$`)
+	exempt  = regexp.MustCompile(`^<!-- not run: (.+?) *-->$`)
 	runBy   = regexp.MustCompile(`^<!-- run by: (\S+ Test\w+) -->$`)
 	hidden  = regexp.MustCompile(`^ *<!-- run:$`)
 	swaps   = regexp.MustCompile(`^<!-- typed with:$`)
@@ -129,7 +128,7 @@ func Parse(page, text string) (blocks []Block, err error) {
 		case fence.MatchString(lines[i]):
 			found := fence.FindStringSubmatch(lines[i])
 			indent, b.Language, end = found[1], strings.TrimSpace(found[2]), "```"
-			b.File, b.NotRun, b.Like, b.RunBy, b.Swaps, b.Elsewhere = file, said.NotRun, said.Like, said.RunBy, said.Swaps, said.Elsewhere
+			b.File, b.NotRun, b.RunBy, b.Swaps, b.Elsewhere = file, said.NotRun, said.RunBy, said.Swaps, said.Elsewhere
 			said, saidLine = Block{}, 0
 		default:
 			if saidLine > 0 {
@@ -164,8 +163,7 @@ func Parse(page, text string) (blocks []Block, err error) {
 func (b *Block) says(lines []string) (length int, err error) {
 	switch first := strings.TrimSpace(lines[0]); {
 	case exempt.MatchString(first):
-		found := exempt.FindStringSubmatch(first)
-		b.NotRun, b.Like = found[1], found[2]
+		b.NotRun = exempt.FindStringSubmatch(first)[1]
 		return 1, nil
 	case runBy.MatchString(first):
 		b.RunBy = runBy.FindStringSubmatch(first)[1]
