@@ -62,7 +62,7 @@ func (s *suite) leavesOthersClusters(ctx context.Context) error {
 	if err := s.client.Create(ctx, cluster); err != nil {
 		return err
 	}
-	if err := errors.Join(s.untouched(ctx, cluster), s.untouched(ctx, profile)); err != nil {
+	if err := s.untouched(ctx, cluster, profile); err != nil {
 		return err
 	}
 	return errors.Join(s.client.Delete(ctx, cluster), s.gone(ctx, cluster), s.client.Delete(ctx, profile))

@@ -158,19 +158,21 @@ func (s *suite) patch(ctx context.Context, object client.Object, patch string) e
 	return s.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// untouched is whether an object stays as it is for a while.
-func (s *suite) untouched(ctx context.Context, object client.Object) error {
+// untouched is whether objects stay as they are for a while.
+func (s *suite) untouched(ctx context.Context, objects ...client.Object) error {
 	select {
 	case <-time.After(s.Patience):
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	before := object.GetResourceVersion()
-	if err := s.get(ctx, object); err != nil {
-		return err
-	}
-	if object.GetResourceVersion() != before {
-		return fmt.Errorf("%s has been changed: %+v", object.GetName(), object)
+	for _, object := range objects {
+		before := object.GetResourceVersion()
+		if err := s.get(ctx, object); err != nil {
+			return err
+		}
+		if object.GetResourceVersion() != before {
+			return fmt.Errorf("%s has been changed: %+v", object.GetName(), object)
+		}
 	}
 	return nil
 }
