@@ -16,8 +16,8 @@ import (
 const action = "RollOut"
 
 const (
-	reasonWorksNotApplied = "WorksNotApplied" // the agents of some clusters could not apply their works
-	reasonWorksApplied    = "WorksApplied"    // that is over
+	eventNotApplied = "WorksNotApplied" // the agents of some clusters could not apply their works
+	eventApplied    = "WorksApplied"    // that is over
 )
 
 // tellsAgain is after how long it is told again whether works can be applied. Agents say that of their works as often as they like.
@@ -43,10 +43,10 @@ func (r *round) tellUnapplied() time.Duration {
 		return rest
 	}
 	if m.looked && are {
-		conditionevents.Note(r.recorder, r.set, corev1.EventTypeWarning, reasonWorksNotApplied, action, r.notApplied())
+		conditionevents.Note(r.recorder, r.set, corev1.EventTypeWarning, eventNotApplied, action, r.notApplied())
 	}
 	if m.looked && !are {
-		conditionevents.Note(r.recorder, r.set, corev1.EventTypeNormal, reasonWorksApplied, action, "no cluster says any more that it cannot apply its work")
+		conditionevents.Note(r.recorder, r.set, corev1.EventTypeNormal, eventApplied, action, "no cluster says any more that it cannot apply its work")
 	}
 	if m.looked {
 		m.told = r.now
