@@ -140,7 +140,7 @@ func (s *Session) values(b pages.Block) (texts []string, err error) {
 var reads = regexp.MustCompile(`^kubectl (?:--\S+ \S+ )*(?:-n \S+ )?(?:get|describe|events|auth can-i|hub (?:--\S+ \S+ )*(?:get (?:clusters|placements|works|klusterlets)|members|why|tree|top|doctor|explain|work status|rollout (?:status|history)|deploycheck))\b`)
 
 // patience is for how long they are typed again.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // try types a command, and says what differs.
 func (s *Session) try(c pages.Command) {
