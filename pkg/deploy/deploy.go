@@ -30,7 +30,7 @@ var word = regexp.MustCompile(`[A-Za-z0-9-]+`)
 
 // apply makes the changes.
 func (c Changes) apply(objects []*unstructured.Unstructured) error {
-	has := map[string]bool{}
+	has, names := map[string]bool{}, slices.Collect(maps.Keys(c.Names))
 	for _, o := range objects {
 		has[o.GetName()], has[o.GetNamespace()] = true, true
 		replace(o.Object, "", func(key, text string) string {
@@ -40,6 +40,10 @@ func (c Changes) apply(objects []*unstructured.Unstructured) error {
 			}
 			if to, ok := c.Names[text]; ok {
 				return to
+			}
+			// Descriptions and expressions are long, few have a name in them, and hub-operator does this at each look at a ClusterManager.
+			if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(text, name) }) {
+				return text
 			}
 			return word.ReplaceAllStringFunc(text, func(name string) string { return cmp.Or(c.Names[name], name) })
 		})
