@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
@@ -119,6 +120,8 @@ type side struct {
 	explain func(error) string
 	// minted is the namespace with the Secrets that were minted; empty if there are none.
 	minted string
+	// discovery is of what the cluster serves; nil where there are no APIServices.
+	discovery discovery.ServerResourcesInterfaceWithContext
 }
 
 func newSide(name string, c client.Client, kinds []kind, owner remote.Owner, explain func(error) string) *side {
@@ -130,6 +133,18 @@ func newSide(name string, c client.Client, kinds []kind, owner remote.Owner, exp
 // failed is an error about an object, or about a kind of them.
 func (s *side) failed(what, object string, err error) error {
 	return kit.Retold(err, s.explain(fmt.Errorf("%s %s of the %s: %w", what, object, s.name, err)))
+}
+
+// serves is an error if the cluster does not answer for an APIService. That it calls it available is not enough: its kube-apiserver writes
+// that first, and for a moment more it refuses requests with 503.
+func (s *side) serves(ctx context.Context, service *unstructured.Unstructured) error {
+	group, _, _ := unstructured.NestedString(service.Object, "spec", "group")
+	version, _, _ := unstructured.NestedString(service.Object, "spec", "version")
+	of := schema.GroupVersion{Group: group, Version: version}.String()
+	if _, err := s.discovery.ServerResourcesForGroupVersionWithContext(ctx, of); err != nil && !apierrors.IsForbidden(err) {
+		return s.failed("asking for the API", of, err)
+	}
+	return nil
 }
 
 // list are the ClusterManager's objects of a kind.

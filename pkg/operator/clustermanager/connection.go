@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -46,6 +47,8 @@ type connection struct {
 	hash    string
 	cluster *outer.Cluster
 	client  client.Client
+	// discovery is of what the hub serves.
+	discovery discovery.ServerResourcesInterfaceWithContext
 	// The watches begin with the first call of watch, and end with the connection.
 	metadata metadata.Interface
 	watches  sync.Once
@@ -69,6 +72,10 @@ func (c *connections) of(name string, source *kubeconfig.Source) (*connection, e
 	if err != nil {
 		return nil, err
 	}
+	serves, err := discovery.NewDiscoveryClientForConfig(cluster.Config())
+	if err != nil {
+		return nil, err
+	}
 	watched, err := cluster.Metadata()
 	if err != nil {
 		return nil, err
@@ -78,7 +85,7 @@ func (c *connections) of(name string, source *kubeconfig.Source) (*connection, e
 		reached = c.wrap(api)
 	}
 	ctx, end := context.WithCancel(context.Background())
-	made := &connection{hash: source.Hash(), cluster: cluster, client: reached, metadata: watched, ctx: ctx, end: end}
+	made := &connection{hash: source.Hash(), cluster: cluster, client: reached, discovery: serves, metadata: watched, ctx: ctx, end: end}
 	if c.all == nil {
 		c.all = map[string]*connection{}
 	}

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -118,6 +119,8 @@ type reconciler struct {
 	live   client.Reader
 	keeper *kubeconfig.Keeper
 	hubs   connections
+	// discovery is of what the own cluster serves.
+	discovery discovery.ServerResourcesInterfaceWithContext
 	// recorder may be nil.
 	recorder events.EventRecorder
 	// hubTime is for tests; the constant of that name if it is 0.
@@ -134,6 +137,11 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), later: func(string) {}, here: func() {}}
 	r.recorder = mgr.GetEventRecorder(deploy.ManagedByOperator)
 	r.keeper = &kubeconfig.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
+	discovered, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return err
+	}
+	r.discovery = discovered
 	watched, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return err
@@ -277,6 +285,8 @@ func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManag
 	s := newSide(where, r.client, kindsWhere(which), ownerOf(cm, system.UID), explain)
 	if cm.IsDetached() {
 		s.minted = cm.ServerNamespace()
+	} else {
+		s.discovery = r.discovery
 	}
 	return s, nil
 }

@@ -58,6 +58,13 @@ func (p *pass) fail(reason string, err error) error {
 	return err
 }
 
+// again has the next look begin at that time, or before.
+func (p *pass) again(at time.Time) {
+	if p.next.IsZero() || at.Before(p.next) {
+		p.next = at
+	}
+}
+
 // run does what there is to do, and ends with what goes wrong. What waits for others to act is no error.
 func (p *pass) run(ctx context.Context) error {
 	cm := p.cm
@@ -136,6 +143,7 @@ func (p *pass) connect(ctx context.Context) error {
 		return err
 	}
 	hub := newSide("hub", connection.client, kindsWhere(func(k kind) bool { return k.onHub }), p.management.applier.Owner, connection.cluster.Explain)
+	hub.discovery = connection.discovery
 	if err := p.recognize(ctx, hub); err != nil {
 		return err
 	}
@@ -282,9 +290,7 @@ func (p *pass) mint(ctx context.Context) error {
 			Secret: p.minted(account), Labels: p.management.applier.Owner.Labels, Source: p.source, Cluster: p.cluster,
 			Account: kubeconfig.Account{Namespace: account.namespace, Name: account.name, UID: o.GetUID()},
 		})
-		if p.next.IsZero() || state.Next.Before(p.next) {
-			p.next = state.Next
-		}
+		p.again(state.Next)
 		if err != nil && !state.Usable {
 			return &kit.Problem{Message: fmt.Sprintf("the kubeconfig in Secret %s: %v", p.minted(account), err)}
 		}

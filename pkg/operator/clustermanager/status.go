@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
+
+// askEach is how long it takes until a hub is asked again that does not serve yet what it calls available.
+const askEach = time.Second
 
 // serviceState is what the hub says of an APIService.
 type serviceState struct {
@@ -46,7 +50,22 @@ func (p *pass) look(ctx context.Context) error {
 		p.served = append(p.served, state)
 	}
 	p.looked = true
+	if p.waitsFor() == "" && !meta.IsStatusConditionTrue(p.cm.Status.Conditions, operatorv1.ConditionClusterManagerAvailable) {
+		p.ask(ctx)
+	}
 	return nil
+}
+
+// ask has the hub answer for its APIServices, before it is called available for the first time. No watch tells when it does: if it does not,
+// it is asked again soon.
+func (p *pass) ask(ctx context.Context) {
+	for i, service := range p.plan.services {
+		if err := p.hub.serves(ctx, service); err != nil {
+			p.served[i].waits = err.Error()
+			p.again(p.Clock.Now().Add(askEach))
+			return
+		}
+	}
 }
 
 // unavailable is why an APIService is not available, as the hub says it.
