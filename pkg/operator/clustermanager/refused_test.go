@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,9 +21,24 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// half makes a ClusterManager by a process of so many writes, after it has waited for its Secret.
+// half makes a ClusterManager by a process of so many writes, after it has waited for its Secret. It begins when no namespace is going that a
+// former one of that name has left: a process looks once, and nothing can be made there.
 func (w *world) half(name string, writes int32) (*operatorv1.ClusterManager, *process) {
 	w.t.Helper()
+	for where, c := range map[string]*cluster{"the hub": w.hub, "the management cluster": w.management} {
+		eventually(w.t, "no namespace of "+name+" is going on "+where, func() string {
+			all := &corev1.NamespaceList{}
+			if err := c.client.List(w.t.Context(), all, client.MatchingLabels{operatorv1.LabelClusterManager: name}); err != nil {
+				return err.Error()
+			}
+			for i := range all.Items {
+				if n := &all.Items[i]; n.DeletionTimestamp != nil {
+					return fmt.Sprintf("%s %+v", n.Name, n.Status)
+				}
+			}
+			return ""
+		})
+	}
 	cm := detached(name)
 	w.create(cm)
 	w.untilDone(name, long)
