@@ -29,18 +29,11 @@ import (
 )
 
 // blocksOf reads all pages.
-func blocksOf(t *testing.T) (all []pages.Block) {
+func blocksOf(t *testing.T) []pages.Block {
 	t.Helper()
-	files, err := pages.Files(root)
+	all, err := pages.All(root)
 	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		blocks, err := pages.Read(root, file)
-		if err != nil {
-			t.Error(err)
-		}
-		all = append(all, blocks...)
+		t.Error(err)
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -39,23 +40,13 @@ func New(t *testing.T, dir string, env ...string) *Session {
 
 // RunBy are the blocks of all pages of which a comment says that a test types them: "run by: FOLDER TEST". The folder is a path from root, which
 // is that of the repository.
-func RunBy(t *testing.T, root, folder, test string) (all []pages.Block) {
+func RunBy(t *testing.T, root, folder, test string) []pages.Block {
 	t.Helper()
-	files, err := pages.Files(root)
+	all, err := pages.All(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
-		blocks, err := pages.Read(root, file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, b := range blocks {
-			if b.RunBy == folder+" "+test {
-				all = append(all, b)
-			}
-		}
-	}
+	all = slices.DeleteFunc(all, func(b pages.Block) bool { return b.RunBy != folder+" "+test })
 	if len(all) == 0 {
 		t.Fatalf("no page has a block that %s of %s types", test, folder)
 	}

@@ -89,6 +89,17 @@ func Files(root string) ([]string, error) {
 	return files, err
 }
 
+// All reads the blocks of all pages. With an error it returns those that can be read.
+func All(root string) (all []Block, err error) {
+	files, err := Files(root)
+	errs := []error{err}
+	for _, file := range files {
+		blocks, err := Read(root, file)
+		all, errs = append(all, blocks...), append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
 // Read reads the blocks of a page.
 func Read(root, page string) ([]Block, error) {
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
