@@ -28,6 +28,17 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	before := inventory(t, m.AdminConfig())
 	hubs := newServed(t, "blue", "green")
 	blue, green := hubs[0], hubs[1]
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		// The tests after this one share the management cluster, and say what they find there. The hubs are still there to be cleaned.
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if out, err := m.Kubectl(ctx, "delete", "clustermanager", blue.name, green.name, "--ignore-not-found").CombinedOutput(); err != nil {
+			t.Logf("%s: %v", out, err)
+		}
+	})
 	t.Run("hub-operator is installed by hand", func(t *testing.T) {
 		newReader(t, map[string]*localhub.Hub{"mgmt": m.Hub}).Types(shown(t, "TestDetached_BareClustersServeAsHubs", "kubectl --context mgmt apply -k"))
 	})
