@@ -85,7 +85,7 @@ run() {
 
 failed=()
 if [ "$which" = all ] || [ "$which" = unit ]; then
-  packages=${PACKAGES:-$(tested pkg cmd hack test/bench test/fakeaws test/leak test/typing)}
+  packages=${PACKAGES:-$(tested pkg cmd hack test/await test/bench test/fakeaws test/leak test/typing)}
   # The race detector has nothing to find where tests start no goroutine, and makes them take up to ten times as long. These compute the most.
   alone=
   for folder in pkg/constraint pkg/controllers/works/manifestworkreplicaset pkg/edge/archive pkg/edge/engine; do

@@ -20,11 +20,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // fixture is a cluster with a node, whose images are the tester's.
@@ -109,7 +109,7 @@ const patience = 2 * time.Minute
 func (f *fixture) eventually(what string, ok func(context.Context) error) {
 	f.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(f.Context(), 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+	err := await.Until(f.Context(), patience, func(ctx context.Context) (bool, error) {
 		last = ok(ctx)
 		return last == nil, nil
 	})

@@ -5,6 +5,7 @@
 package typing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clusterhub/clusterhub/hack/docs/pages"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // Session is where the blocks of a page are typed: what a command leaves, such as a variable, the next one has.
@@ -137,25 +139,20 @@ const patience = 2 * time.Minute
 func (s *Session) try(c pages.Command) {
 	s.t.Helper()
 	started := time.Now()
-	for {
-		out, code := s.shell.run(s.t, c.Text, s.code)
-		said := ""
-		switch {
-		case c.NoOutput || c.Output == "":
-			if code != 0 {
-				said = fmt.Sprintf("it has failed with %d", code)
-			}
-		default:
+	said, out, code := "", "", 0
+	_ = await.Until(s.t.Context(), patience, func(context.Context) (bool, error) {
+		said = ""
+		if out, code = s.shell.run(s.t, c.Text, s.code); !c.NoOutput && c.Output != "" {
 			said = pages.Differs(c.Output, out)
+		} else if code != 0 {
+			said = fmt.Sprintf("it has failed with %d", code)
 		}
-		if said == "" || !reads.MatchString(c.Text) || time.Since(started) > patience {
-			s.code = code
-			if said == "" {
-				s.t.Logf("%s: %s", c.Where(), time.Since(started).Round(time.Millisecond))
-			} else {
-				s.t.Errorf("%s: %s\n%s: the page has\n%s\nand it is\n%s", c.Where(), c.Text, said, c.Output, out)
-			}
-			return
-		}
+		return said == "" || !reads.MatchString(c.Text), nil
+	})
+	if said != "" {
+		s.t.Errorf("%s: %s\n%s: the page has\n%s\nand it is\n%s", c.Where(), c.Text, said, c.Output, out)
+	} else {
+		s.t.Logf("%s: %s", c.Where(), time.Since(started).Round(time.Millisecond))
 	}
+	s.code = code
 }

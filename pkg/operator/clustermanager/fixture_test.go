@@ -35,6 +35,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // limit bounds what is waited for, on a machine that is slow.
@@ -178,12 +179,12 @@ func (w *world) startController() {
 func eventually(t *testing.T, what string, complaint func() string) {
 	t.Helper()
 	last := ""
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		if last = complaint(); last == "" {
-			return
-		}
+	if await.Until(t.Context(), limit, func(context.Context) (bool, error) {
+		last = complaint()
+		return last == "", nil
+	}) != nil {
+		t.Fatalf("%s: after %s: %s", what, limit, last)
 	}
-	t.Fatalf("%s: after %s: %s", what, limit, last)
 }
 
 // detached is a ClusterManager whose servers run elsewhere.

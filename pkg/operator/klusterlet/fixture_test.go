@@ -29,6 +29,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 func TestMain(m *testing.M) {
@@ -142,16 +143,15 @@ func (w *world) once(r *Reconciler, k *operatorv1.Klusterlet) {
 // until reconciles a Klusterlet until something holds; nil is one that is gone.
 func (w *world) until(r *Reconciler, k *operatorv1.Klusterlet, what string, holds func(*operatorv1.Klusterlet) bool) {
 	w.Helper()
-	deadline := time.Now().Add(operatortest.Timeout)
-	for now := w.now(k); ; now = w.now(k) {
-		if holds(now) {
-			return
-		}
-		if time.Now().After(deadline) {
-			w.Fatalf("it never holds that %s: %v; %+v", what, w.last, now)
+	var now *operatorv1.Klusterlet
+	if await.Until(w.Context(), operatortest.Timeout, func(context.Context) (bool, error) {
+		if now = w.now(k); holds(now) {
+			return true, nil
 		}
 		w.once(r, k)
-		time.Sleep(20 * time.Millisecond)
+		return false, nil
+	}) != nil {
+		w.Fatalf("it never holds that %s: %v; %+v", what, w.last, now)
 	}
 }
 

@@ -4,11 +4,11 @@
 package operatortest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // passing are resources whose objects come and go by themselves, or that are no objects.
@@ -66,20 +68,17 @@ func Objects(t testing.TB, config *rest.Config) map[string]bool {
 // NothingSince wants a cluster to have nothing that it has not had before, once what is being deleted is gone.
 func NothingSince(t testing.TB, config *rest.Config, before map[string]bool) {
 	t.Helper()
-	for deadline := time.Now().Add(Timeout); ; time.Sleep(100 * time.Millisecond) {
-		var left []string
+	var left []string
+	if await.Until(context.WithoutCancel(t.Context()), Timeout, func(context.Context) (bool, error) {
+		left = nil
 		for name := range Objects(t, config) {
 			if !before[name] {
 				left = append(left, name)
 			}
 		}
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			slices.Sort(left)
-			t.Errorf("there is %q, which was not there before", left)
-			return
-		}
+		return len(left) == 0, nil
+	}) != nil {
+		slices.Sort(left)
+		t.Errorf("there is %q, which was not there before", left)
 	}
 }

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
 )
@@ -112,7 +111,7 @@ func (l *localClusters) removesWhatIsLeftOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Start(t)
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, harness.LocalTimeout, true, func(context.Context) (bool, error) {
+	err := await.Until(t.Context(), harness.LocalTimeout, func(context.Context) (bool, error) {
 		_, err := os.Stat(folder)
 		return os.IsNotExist(err), nil
 	})

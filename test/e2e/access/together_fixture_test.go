@@ -21,7 +21,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -31,6 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -107,7 +107,7 @@ func (h *accessHub) await(t *testing.T, what string, ok func(context.Context) (b
 		done, last = ok(ctx)
 		return done && last == nil, nil
 	}
-	if wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, accessTimeout, true, try) != nil {
+	if await.Until(t.Context(), accessTimeout, try) != nil {
 		t.Fatalf("%s: not after %s: %v", what, accessTimeout, last)
 	}
 }

@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/netns"
 )
@@ -26,7 +25,7 @@ const patience = 2 * time.Minute
 func eventually(t *testing.T, what string, ok func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := await.Until(t.Context(), patience, func(context.Context) (bool, error) {
 		last = ok()
 		return last == nil, nil
 	})

@@ -14,11 +14,11 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
@@ -175,7 +175,7 @@ func (w *world) installIn(as harness.Plugin, namespace, name string, more ...str
 func (w *world) eventually(what string, ok func() error) {
 	w.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(w.Context(), 100*time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	err := await.Until(w.Context(), patience, func(context.Context) (bool, error) {
 		last = ok()
 		return last == nil, nil
 	})

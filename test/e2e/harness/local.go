@@ -16,11 +16,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // LocalTimeout is for clusters that have to start on a machine with much else to do.
@@ -68,7 +68,7 @@ func (l *LocalClusters) Start(t *testing.T) {
 func (l *LocalClusters) Await(t *testing.T, what string, object client.Object, ok func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, LocalTimeout, true, func(ctx context.Context) (bool, error) {
+	err := await.Until(t.Context(), LocalTimeout, func(ctx context.Context) (bool, error) {
 		if last = l.Client.Get(ctx, client.ObjectKeyFromObject(object), object); last == nil {
 			last = ok()
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // Timeout is for what takes a moment; nothing that works comes near it.
@@ -20,7 +20,7 @@ const Timeout = 30 * time.Second
 func Eventually(t *testing.T, what string, ok func(context.Context) (bool, error)) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, Timeout, true, func(ctx context.Context) (bool, error) {
+	err := await.Until(t.Context(), Timeout, func(ctx context.Context) (bool, error) {
 		done, err := ok(ctx)
 		last = err
 		return done && err == nil, nil

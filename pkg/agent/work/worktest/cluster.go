@@ -33,6 +33,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // Timeout is for anything that a machine with much else to do takes long for.
@@ -210,7 +211,7 @@ func Parse(text string) *unstructured.Unstructured {
 // Eventually waits until something holds.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, Timeout, true, func(context.Context) (bool, error) { return holds(), nil })
+	err := await.Until(t.Context(), Timeout, func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("it never holds that %s", what)
 	}
