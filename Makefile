@@ -4,7 +4,6 @@
 # `make help` lists the targets. Everything that is made goes to _output.
 OUTPUT   := _output
 BIN      := $(OUTPUT)/bin
-KUBE     := v1.37.1
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
 # gitVersion stays what it is: component-base takes it for the version of Kubernetes whose features are on.
 LDFLAGS  := -s -w -X github.com/clusterhub/clusterhub/pkg/command.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
@@ -14,14 +13,6 @@ export CGO_ENABLED := 0
 build    = go build -trimpath -ldflags '$(LDFLAGS)'
 ARCHS    := amd64 arm64
 IMAGES_OF := cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator hub-ui
-KUBE_LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(KUBE) -X k8s.io/component-base/version.gitMajor=1 \
-            -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean
-# The front's binaries are built anew when what they are built from changes.
-KUBE_STAMP := $(BIN)/.kube-$(shell cat hack/kube/go.mod hack/kube/go.sum hack/kube/etcd/main.go | cksum | cut -d' ' -f1)
-AUTHENTICATOR_STAMP := $(BIN)/.authenticator-$(shell cat hack/authenticator/go.mod hack/authenticator/go.sum | cksum | cut -d' ' -f1)
-KWOK_STAMP := $(BIN)/.kwok-$(shell cat hack/kwok/go.mod hack/kwok/go.sum | cksum | cut -d' ' -f1)
-OAUTH2_PROXY_STAMP := $(BIN)/.oauth2-proxy-$(shell cat hack/oauth2-proxy/go.mod hack/oauth2-proxy/go.sum | cksum | cut -d' ' -f1)
-UPSTREAM_STAMP := $(BIN)/.upstream-$(shell cat hack/upstream/go.mod hack/upstream/go.sum | cksum | cut -d' ' -f1)
 FLEET    ?= 10000
 
 .DEFAULT_GOAL := help
@@ -50,54 +41,20 @@ build: tools-check ## Build our binaries.
 	@echo "  Building our binaries …"
 	@$(build) -o $(BIN)/ ./cmd/...
 
-kube: $(KUBE_STAMP) ## Build etcd, kube-apiserver, kube-controller-manager and kubectl.
+kube: tools-check ## Build etcd, kube-apiserver, kube-controller-manager and kubectl.
+	@hack/programs.sh $@
 
-$(KUBE_STAMP): | tools-check
-	@mkdir -p $(BIN)
-	@rm -f $(BIN)/.kube-*
-	@i=0; for p in ./etcd k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager k8s.io/kubernetes/cmd/kubectl; do \
-	  i=$$((i+1)); echo "  Building $$(basename $$p) ($$i of 4; together about ten minutes on two cores, once) …"; \
-	  (cd hack/kube && go build -trimpath -ldflags '$(KUBE_LDFLAGS)' -o ../../$(BIN)/ $$p) || exit 1; \
-	done
-	@touch $@
+authenticator: tools-check ## Build the authenticator of EKS, which tests use.
+	@hack/programs.sh $@
 
-authenticator: $(AUTHENTICATOR_STAMP) ## Build the authenticator of EKS, which tests use.
+kwok: tools-check ## Build kwok, which plays the kubelet in tests.
+	@hack/programs.sh $@
 
-$(AUTHENTICATOR_STAMP): | tools-check
-	@mkdir -p $(BIN)
-	@rm -f $(BIN)/.authenticator-*
-	@echo "  Building aws-iam-authenticator (about a minute on two cores, once) …"
-	@cd hack/authenticator && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/ sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator
-	@touch $@
+oauth2-proxy: tools-check ## Build oauth2-proxy, which tests put in front of hub-ui.
+	@hack/programs.sh $@
 
-kwok: $(KWOK_STAMP) ## Build kwok, which plays the kubelet in tests.
-
-$(KWOK_STAMP): | tools-check
-	@mkdir -p $(BIN)
-	@rm -f $(BIN)/.kwok-*
-	@echo "  Building kwok (about a minute on two cores, once) …"
-	@cd hack/kwok && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/ sigs.k8s.io/kwok/cmd/kwok
-	@touch $@
-
-oauth2-proxy: $(OAUTH2_PROXY_STAMP) ## Build oauth2-proxy, which tests put in front of hub-ui.
-
-$(OAUTH2_PROXY_STAMP): | tools-check
-	@mkdir -p $(BIN)
-	@rm -f $(BIN)/.oauth2-proxy-*
-	@echo "  Building oauth2-proxy (about a minute on two cores, once) …"
-	@cd hack/oauth2-proxy && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/oauth2-proxy github.com/oauth2-proxy/oauth2-proxy/v7
-	@touch $@
-
-upstream: $(UPSTREAM_STAMP) ## Build Open Cluster Management's placement controller and work agent, which tests use.
-
-$(UPSTREAM_STAMP): | tools-check
-	@mkdir -p $(BIN)
-	@rm -f $(BIN)/.upstream-*
-	@for c in placement work; do \
-	  echo "  Building upstream's $$c (together about three minutes on two cores, once) …"; \
-	  (cd hack/upstream && go build -trimpath -ldflags '-s -w' -o ../../$(BIN)/upstream-$$c open-cluster-management.io/ocm/cmd/$$c) || exit 1; \
-	done
-	@touch $@
+upstream: tools-check ## Build Open Cluster Management's placement controller and work agent, which tests use.
+	@hack/programs.sh $@
 
 test: build kube authenticator kwok oauth2-proxy upstream roots ## Run the unit, integration and end-to-end tests.
 	hack/test.sh

@@ -12,13 +12,6 @@ tools=$PWD/_output/tools
 export GOLANGCI_LINT_CACHE=$PWD/_output/golangci-lint-cache
 
 # A linter reads only code that its own Go version knows, so a new Go builds a new linter.
-stamp=$tools/.golangci-lint-$({ cat hack/golangci/go.mod hack/golangci/go.sum; go env GOVERSION; } | cksum | cut -d' ' -f1)
-if [ ! -e "$stamp" ] || [ ! -x "$tools/golangci-lint" ]; then
-  echo "  Building golangci-lint (some minutes, once) …"
-  mkdir -p "$tools"
-  rm -f "$tools"/.golangci-lint-*
-  (cd hack/golangci && go build -trimpath -ldflags '-s -w' -o "$tools/" github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
-  touch "$stamp"
-fi
+hack/programs.sh golangci-lint
 
 exec "$tools/golangci-lint" run "$@"
