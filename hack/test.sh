@@ -12,6 +12,8 @@
 # End-to-end tests run our servers in their images, as `make roots` unpacks them. With PACKAGES, IMAGES=1 says so: without it they run
 # the binaries.
 #
+# Jobs run at the same time, as test/run orders them; it prints what each costs. RECORD=1 writes that to test/run/figures.tsv.
+#
 # PACKAGES="./pkg/x ./pkg/y" with unit, or PACKAGES=./test/e2e/sets with e2e or detached, runs the tests of these packages only.
 set -o errexit -o nounset -o pipefail
 
@@ -67,50 +69,66 @@ tested() {
   fi
 }
 
-# run TITLE PACKAGES FLAGS... runs go test, as the argument of the command in $within if there is one, and says how long it took.
-within=
-run() {
-  local title=$1 packages=$2 started=$SECONDS result=passed
-  shift 2
+# job KIND TITLE PACKAGES FLAGS... adds a job of go test to those of this run, as the argument of the command in $within if there is one;
+# test/run says what the kinds are.
+jobs= within=
+job() {
+  local kind=$1 title=$2 packages=$3
+  shift 3
   if [ -z "$packages" ]; then
     echo "=== $title: none"
     return
   fi
-  echo "=== $title"
   # shellcheck disable=SC2086 # one word per package
-  $within go test "$@" $packages || result=FAILED
-  echo "=== $title: $result ($((SECONDS - started)) s)"
-  [ "$result" = passed ] || failed+=("$title")
+  jobs+="$title"$'\t'"$kind"$'\t'"$within go test$(printf ' %q' "$@" $packages)"$'\n'
 }
 
-failed=()
 if [ "$which" = all ] || [ "$which" = unit ]; then
-  packages=${PACKAGES:-$(tested pkg cmd hack test/await test/bench test/fakeaws test/leak test/typing)}
-  # The race detector has nothing to find where tests start no goroutine, and makes them take up to ten times as long. These compute the most.
-  alone=
-  for folder in pkg/constraint pkg/controllers/works/manifestworkreplicaset pkg/edge/archive pkg/edge/engine; do
-    [ -z "${PACKAGES:-}" ] || break
-    alone="$alone ./$folder"
-    packages=$(grep -v "/$folder$" <<<"$packages")
+  packages=${PACKAGES:-$(tested pkg cmd hack test/await test/bench test/fakeaws test/leak test/mutants test/run test/typing test/wiring)}
+  # The race detector has nothing to find where nothing runs at the same time, and makes tests take up to ten times as long. A package needs it
+  # that starts goroutines, locks, or serves, itself or in its tests. The last of these compute the most, each with goroutines only around what
+  # other packages test.
+  concurrent='^[[:space:]]*go [[:alnum:]_.]+\(|^[[:space:]]*go func|"sync"|"sync/atomic"|\.Go\(|\.Parallel\(\)|synctest|"net/http|workqueue|informers|(agent|operator|work)test"'
+  without='/(pkg/constraint|pkg/controllers/works/manifestworkreplicaset|pkg/edge/archive|pkg/edge/engine)$'
+  racing= plain= servers=
+  for package in $packages; do
+    folder=${package#github.com/clusterhub/clusterhub/}
+    case "$folder" in
+      # These wait for the servers that they start.
+      pkg/operator/clustermanager | pkg/operator/klusterlet) servers+=" $package" ;;
+      *)
+        if ! grep -qE "$without" <<<"/$folder" && grep -qE "$concurrent" "$folder"/*.go; then
+          racing+=" $package"
+        else
+          plain+=" $package"
+        fi
+        ;;
+    esac
   done
   # The race detector needs C.
   within="env CGO_ENABLED=1"
   # shellcheck disable=SC2046 # several flags
-  run "Unit tests" "$packages" -race -timeout 20m $(times 20) "$@"
+  for package in $servers; do
+    job wait "Unit tests of ${package##*/}" "$package" -race -timeout 20m $(times 20) "$@"
+  done
+  # shellcheck disable=SC2046 # several flags
+  job compute "Unit tests" "$racing" -race -timeout 30m $(times 20) "$@"
   within=
   # shellcheck disable=SC2046 # several flags
-  run "Unit tests without goroutines" "$alone" -timeout 20m $(times 20) "$@"
-  # A module of its own, so that AWS's retired SDK, which has the models, is none of the product's dependencies.
-  run "Models of AWS" ./... -C test/fakeaws/models "$@"
-  # The same, for Open Cluster Management's Go module.
-  run "Types of upstream" ./... -C test/upstream "$@"
-  # The same, for what renders the documentation. Not from go's cache, which does not know files outside of a module: docs, and charts.
-  run "Site" ./... -C hack/site -count 1 "$@"
-  # The same, for Helm.
-  run "Charts" ./charts -C hack/helm -count 1 "$@"
-  # The same, for what makes images and releases.
-  run "Images" ./... -C hack/image "$@"
-  run "Releases" ./... -C hack/release "$@"
+  job compute "Unit tests without goroutines" "$plain" -timeout 20m $(times 20) "$@"
+  if [ -z "${PACKAGES:-}" ]; then
+    # A module of its own, so that AWS's retired SDK, which has the models, is none of the product's dependencies.
+    job compute "Models of AWS" ./... -C test/fakeaws/models "$@"
+    # The same, for Open Cluster Management's Go module.
+    job compute "Types of upstream" ./... -C test/upstream "$@"
+    # The same, for what renders the documentation. Not from go's cache, which does not know files outside of a module: docs, and charts.
+    job compute "Site" ./... -C hack/site -count 1 "$@"
+    # The same, for Helm.
+    job compute "Charts" ./charts -C hack/helm -count 1 "$@"
+    # The same, for what makes images and releases.
+    job compute "Images" ./... -C hack/image "$@"
+    job compute "Releases" ./... -C hack/release "$@"
+  fi
 fi
 if [ "$which" != unit ]; then
   packages=
@@ -149,27 +167,27 @@ if [ "$which" != unit ]; then
       fi
     done
   fi
-  # One package at a time: two of them take nearly as long as one after the other on two cores, and wait longer for all that they wait for.
-  # Four tests of it at a time, where they may: most of the time a test waits for a server.
+  # Four tests of a folder at a time, where they may: most of the time a test waits for a server.
   # Never from go's cache, which does not know the binaries under test.
-  export CLUSTERHUB_TEST_IMAGES=$roots
-  # shellcheck disable=SC2046 # several flags
-  run "End-to-end tests" "$packages" -p 1 -parallel 4 -count 1 -timeout 30m $(times 5) "$@"
-  unset CLUSTERHUB_TEST_IMAGES
-  if [ -n "$page" ]; then
-    hack/ui-test.sh || failed+=("What the tests of the page need")
+  for package in $packages; do
+    within="env CLUSTERHUB_TEST_IMAGES=$roots"
     # shellcheck disable=SC2046 # several flags
-    run "End-to-end tests of the page" "$page" -C test/e2e/ui -count 1 -timeout 30m $(times 5) "$@"
+    job wait "End-to-end tests of ${package##*/}" "$package" -parallel 4 -count 1 -timeout 30m $(times 5) "$@"
+  done
+  if [ -n "$page" ]; then
+    within="hack/ui-test.sh &&"
+    # shellcheck disable=SC2046 # several flags
+    job wait "End-to-end tests of the page" "$page" -C test/e2e/ui -count 1 -timeout 30m $(times 5) "$@"
   fi
+  within=
   # As in hubs of users: by Helm, on a real cluster, with the programs as the charts' pods.
   # shellcheck disable=SC2046 # several flags
-  [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || run "Charts on a cluster" ./e2e -C hack/helm -count 1 -timeout 20m $(times 5) "$@"
+  [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || job wait "Charts on a cluster" ./e2e -C hack/helm -count 1 -timeout 20m $(times 5) "$@"
   within="go run ./test/detachedhub"
   # shellcheck disable=SC2046 # several flags
-  run "End-to-end tests on a detached hub" "$detached" -p 1 -parallel 4 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"
+  job wait "End-to-end tests on a detached hub" "$detached" -p 1 -parallel 4 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"
 fi
 
-if [ ${#failed[@]} -gt 0 ]; then
-  printf "%s failed: the lines above with FAIL say where.\n" "${failed[@]}" >&2
-  exit 1
-fi
+mkdir -p _output/tools
+go build -o _output/tools/run ./test/run
+printf '%s' "$jobs" | _output/tools/run ${RECORD:+--record}

@@ -1,0 +1,233 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command run runs the jobs of a test run, several at a time, and says what each costs. hack/test.sh writes the jobs to its standard
+// input, a line for each: TITLE, a tab, KIND, a tab, and a command of bash. KIND is one of
+//
+//	wait     it mostly waits for the servers that it starts: as many at a time as the cores can serve, those first that take longest
+//	compute  it computes: one at a time, in the processor time that the others leave
+//
+// What a job is expected to take is read from figures.tsv, which --record writes anew. A job that has ended is a line
+//
+//	=== TITLE: passed (SECONDS s, N processor seconds, N kube-apiservers)
+//
+// below its output. run exits with 1 if a job has failed.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// progress is how often run prints which jobs are running.
+const progress = time.Minute
+
+func main() {
+	if len(os.Args) > 2 && os.Args[1] == superviseArg {
+		os.Exit(supervise(os.Args[2], os.Args[3]))
+	}
+	figuresFile := flag.String("figures", "test/run/figures.tsv", "What jobs have cost before.")
+	record := flag.Bool("record", false, "Write what the jobs cost to the file of the flag --figures.")
+	flag.Parse()
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	if err := run(ctx, os.Stdin, os.Stdout, *figuresFile, *record); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// job is a command of a run.
+type job struct {
+	Title, Kind, Command string
+	// Expected is what the job has cost before; it is zero for a job without a figure.
+	Expected cost
+}
+
+// Kinds of jobs.
+const (
+	kindWait    = "wait"
+	kindCompute = "compute"
+)
+
+// readJobs reads jobs as hack/test.sh writes them.
+func readJobs(in io.Reader) (jobs []job, err error) {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		fields := strings.SplitN(lines.Text(), "\t", 3)
+		if len(fields) != 3 || fields[1] != kindWait && fields[1] != kindCompute {
+			return nil, fmt.Errorf("job %q: expected TITLE, a tab, %s or %s, a tab, and a command", lines.Text(), kindWait, kindCompute)
+		}
+		jobs = append(jobs, job{Title: fields[0], Kind: fields[1], Command: fields[2]})
+	}
+	return jobs, lines.Err()
+}
+
+// result is what became of a job.
+type result struct {
+	job
+	Cost   cost
+	Err    error
+	Output []byte
+}
+
+func run(ctx context.Context, in io.Reader, out io.Writer, figuresFile string, record bool) error {
+	jobs, err := readJobs(in)
+	if err != nil {
+		return err
+	}
+	known, err := readFigures(figuresFile)
+	if err != nil {
+		return err
+	}
+	for i := range jobs {
+		jobs[i].Expected = known[jobs[i].Title]
+	}
+	started := time.Now()
+	results := schedule(ctx, jobs, runtime.NumCPU(), execute, out)
+	var failed []string
+	var total cost
+	for _, r := range results {
+		total.add(r.Cost)
+		known[r.Title] = r.Cost
+		if r.Err != nil {
+			failed = append(failed, r.Title)
+		}
+	}
+	total.Seconds = time.Since(started).Seconds()
+	fmt.Fprintf(out, "=== All jobs: %s, %.0f %% of %d cores\n", total, 100*total.CPU/total.Seconds/float64(runtime.NumCPU()), runtime.NumCPU())
+	if record && len(failed) == 0 {
+		err = writeFigures(figuresFile, known)
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("%s failed: the lines above with FAIL say where", strings.Join(failed, ", "))
+	}
+	return err
+}
+
+// execute runs a job under a supervisor, which ends what the job leaves behind and adds up what it has cost.
+func execute(ctx context.Context, j job) (r result) {
+	r.job = j
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	defer reader.Close()
+	self, err := os.Executable()
+	if err != nil {
+		r.Err = err
+		return r
+	}
+	var output bytes.Buffer
+	cmd := exec.CommandContext(ctx, self, superviseArg, j.Kind, j.Command)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Minute
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = &output, &output, []*os.File{writer}
+	started := time.Now()
+	r.Err = cmd.Start()
+	writer.Close()
+	if r.Err != nil {
+		return r
+	}
+	costs, _ := io.ReadAll(reader)
+	r.Err = cmd.Wait()
+	_ = json.Unmarshal(costs, &r.Cost) // a supervisor that was killed has not written it
+	r.Cost.Seconds = time.Since(started).Seconds()
+	r.Output = output.Bytes()
+	return r
+}
+
+// schedule runs jobs until all have ended, and prints the output of each when it ends.
+func schedule(ctx context.Context, jobs []job, cores int, execute func(context.Context, job) result, out io.Writer) (results []result) {
+	pending := slices.Clone(jobs)
+	slices.SortStableFunc(pending, func(a, b job) int { return longestFirst(a, b) })
+	var running []job
+	began := map[string]time.Time{}
+	done := make(chan result)
+	ticker := time.NewTicker(progress)
+	defer ticker.Stop()
+	for len(pending)+len(running) > 0 {
+		for i := 0; i < len(pending); {
+			if ctx.Err() != nil || !fits(pending[i], running, cores) {
+				i++
+				continue
+			}
+			j := pending[i]
+			pending = slices.Delete(pending, i, i+1)
+			running = append(running, j)
+			began[j.Title] = time.Now()
+			go func() { done <- execute(ctx, j) }()
+		}
+		if len(running) == 0 { // interrupted
+			for _, j := range pending {
+				results = append(results, result{job: j, Err: ctx.Err()})
+			}
+			return results
+		}
+		select {
+		case r := <-done:
+			running = slices.DeleteFunc(running, func(j job) bool { return j.Title == r.Title })
+			results = append(results, r)
+			outcome := "passed"
+			if r.Err != nil {
+				outcome = fmt.Sprintf("FAILED (%v)", r.Err)
+			}
+			fmt.Fprintf(out, "%s=== %s: %s (%s%s)\n", r.Output, r.Title, outcome, r.Cost, r.Cost.against(r.Expected))
+		case <-ticker.C:
+			var titles []string
+			for _, j := range running {
+				titles = append(titles, fmt.Sprintf("%s (%.0f s)", j.Title, time.Since(began[j.Title]).Seconds()))
+			}
+			fmt.Fprintf(out, "... %d of %d jobs done, running: %s\n", len(results), len(jobs), strings.Join(titles, ", "))
+		}
+	}
+	return results
+}
+
+// longestFirst orders jobs. A job without a figure comes first: nothing says that it is short.
+func longestFirst(a, b job) int {
+	length := func(j job) float64 {
+		if j.Expected.Seconds == 0 {
+			return 1e9
+		}
+		return j.Expected.Seconds
+	}
+	switch la, lb := length(a), length(b); {
+	case la > lb:
+		return -1
+	case la < lb:
+		return 1
+	}
+	return 0
+}
+
+// fits reports whether a job can start beside those that run. Jobs that wait may together need the cores, and no more of them run than
+// there are cores and one, so that what they wait for is not slowed down too much; jobs that compute come one at a time.
+func fits(j job, running []job, cores int) bool {
+	if j.Kind == kindCompute {
+		return !slices.ContainsFunc(running, func(r job) bool { return r.Kind == kindCompute })
+	}
+	load, n := j.Expected.load(), 0
+	for _, r := range running {
+		if r.Kind == kindWait {
+			load += r.Expected.load()
+			n++
+		}
+	}
+	return n == 0 || n <= cores && load <= float64(cores)
+}
