@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -290,6 +291,25 @@ func (h *Hub) Stop() {
 
 func all(string) bool { return true }
 
+// Kill ends all processes with SIGKILL, and those of the clusters beside the hub. It is much faster than Stop, for a hub whose data has no
+// further use.
+func (h *Hub) Kill() {
+	defer h.unlock()
+	clusters, err := h.Clusters()
+	if err != nil {
+		h.config.Log("%v", err)
+	}
+	var ending sync.WaitGroup
+	for _, c := range clusters {
+		ending.Go(c.Kill)
+	}
+	for _, name := range h.processes() {
+		ending.Go(func() { h.kill(name) })
+	}
+	ending.Wait()
+	h.free()
+}
+
 // stopStarted ends what this process has started.
 func (h *Hub) stopStarted() {
 	for _, c := range h.clusters {
@@ -306,6 +326,11 @@ func (h *Hub) stopProcesses(which func(name string) bool) {
 			}
 		}
 	}
+	h.free()
+}
+
+// free lets others have the port that no process of the hub may have.
+func (h *Hub) free() {
 	if h.taken != nil {
 		_ = h.taken.Close()
 		h.taken = nil

@@ -192,10 +192,17 @@ func TestClusters(t *testing.T) {
 			t.Errorf("in %s these run: %q", each.Dir(), got)
 		}
 	}
-	h.Stop()
-	for _, each := range []*Hub{h, beside} {
-		if got := each.PIDs(); len(got) > 0 {
-			t.Errorf("when the hub has stopped, these run in %s: %v", each.Dir(), got)
+	for name, end := range map[string]func(){"Stop": h.Stop, "Kill": h.Kill} {
+		for _, each := range []*Hub{h, beside} {
+			if err := each.launch(procEtcd, "sleeps", nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		end()
+		for _, each := range []*Hub{h, beside} {
+			if got := each.PIDs(); len(got) > 0 {
+				t.Errorf("after %s of the hub, these run in %s: %v", name, each.Dir(), got)
+			}
 		}
 	}
 }

@@ -11,6 +11,19 @@ const DefaultIssuer = "https://kubernetes.default.svc"
 // ServiceAccountKey is the name of the key that signs tokens of service accounts.
 const ServiceAccountKey = "service-accounts"
 
+// ControllersWithoutNodes lists the controllers of kube-controller-manager that have something to do in a cluster without nodes. The others cost
+// processor time and memory at each start.
+const ControllersWithoutNodes = "namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller," +
+	"serviceaccount-controller,root-ca-certificate-publisher-controller,resourcequota-controller,ttl-after-finished-controller"
+
+// ControllersOfPods lists those that a cluster needs besides when something plays its nodes: what makes pods, and says where they are.
+const ControllersOfPods = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller,cronjob-controller," +
+	"endpointslice-controller,disruption-controller,pod-garbage-collector-controller"
+
+// ControllersOfIdentities lists those that sign certificates and tokens of Secrets.
+const ControllersOfIdentities = "certificatesigningrequest-signing-controller,certificatesigningrequest-approving-controller," +
+	"certificatesigningrequest-cleaner-controller,serviceaccount-token-controller"
+
 // KubeAPIServer is a kube-apiserver of a cluster without nodes.
 type KubeAPIServer struct {
 	Port int

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 	AsRoot()
 	code := m.Run()
 	if shared != nil {
-		shared.cluster.Stop()
+		shared.cluster.Kill()
 		_ = os.RemoveAll(shared.bin)
 	}
 	os.Exit(code)

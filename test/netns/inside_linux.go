@@ -84,7 +84,7 @@ func beInside() error {
 	var hub *localhub.Hub
 	defer func() {
 		if hub != nil {
-			hub.Stop()
+			hub.Kill()
 		}
 	}()
 	for {

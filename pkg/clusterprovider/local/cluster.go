@@ -30,10 +30,6 @@ const (
 	controllerManager = "kube-controller-manager"
 )
 
-// controllers are those that have something to do without nodes.
-const controllers = "namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller," +
-	"serviceaccount-controller,root-ca-certificate-publisher-controller,resourcequota-controller,ttl-after-finished-controller"
-
 const (
 	retryInterval = time.Second
 	// lockInterval is how often it is looked whether a cluster that is being worked on is free.
@@ -261,7 +257,7 @@ func (c cluster) controllerManagerArgs() []string {
 		// It need not be asked anything.
 		"--secure-port=0",
 		"--kubeconfig=" + c.file(controllerManager+".kubeconfig"),
-		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + controllers,
+		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + localserver.ControllersWithoutNodes,
 		"--service-account-private-key-file=" + certs.Key(localserver.ServiceAccountKey), "--root-ca-file=" + certs.Cert(serverCA),
 	}
 }
