@@ -2,7 +2,11 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the tests: hack/test.sh [busy] [unit|e2e|detached] [flags of go test]. Without one of the three it runs all.
+# Runs the tests: hack/test.sh [busy] [unit|e2e|detached|changed [REV]] [flags of go test]. Without one of the four it runs all.
+#
+# changed runs the unit tests that a change concerns: of the packages whose files differ from REV, of those that import them directly, and those
+# of how programs and manifests are put together. REV is HEAD by default, and HEAD~1 if nothing differs from HEAD.
+#
 # The end-to-end tests need the binaries of `make build kube authenticator kwok oauth2-proxy upstream roots`. detached are those of them that
 # run on a detached hub a second time.
 #
@@ -13,6 +17,8 @@
 # the binaries.
 #
 # Jobs run at the same time, as test/run orders them; it prints what each costs. RECORD=1 writes that to test/run/figures.tsv.
+#
+# VERIFY=1 runs `make verify` besides.
 #
 # PACKAGES="./pkg/x ./pkg/y" with unit, or PACKAGES=./test/e2e/sets with e2e or detached, runs the tests of these packages only.
 set -o errexit -o nounset -o pipefail
@@ -32,15 +38,58 @@ if [ "${1:-}" = busy ]; then
   times() { echo "-count $1 -timeout 6h"; }
 fi
 
+# concerned prints the packages with tests that a change since a revision concerns.
+concerned() {
+  local rev=$1 files folders folder
+  if [ -z "$rev" ]; then
+    rev=HEAD
+    [ -n "$(git status --porcelain)" ] || rev=HEAD~1
+  fi
+  files=$({ git diff --name-only "$rev" && git ls-files --others --exclude-standard; } | sort -u)
+  [ -n "$files" ] || return 0
+  # A file that is no Go belongs to the next folder above that is a package, which embeds it.
+  folders=$(while IFS= read -r file; do
+    folder=$(dirname "$file")
+    while [ "$folder" != . ] && ! compgen -G "$folder/*.go" >/dev/null; do folder=$(dirname "$folder"); done
+    echo "$folder"
+  done <<<"$files" | sort -u | tr '\n' ' ')
+  # Packages that read files of others: manifests, and all that the documentation names.
+  ! grep -q '^artifacts/' <<<"$files" || folders+=" hack/manifests"
+  ! grep -qE '^(docs/|README)' <<<"$files" || folders+=" hack/docs"
+  go list -e -f '{{.ImportPath}}|{{len .TestGoFiles}}{{len .XTestGoFiles}}|{{join .Imports " "}} {{join .TestImports " "}} {{join .XTestImports " "}} ' ./... |
+    awk -F'|' -v folders="$folders" '
+      BEGIN { n = split(folders, all, " "); for (i = 1; i <= n; i++) changed["github.com/clusterhub/clusterhub/" all[i]] = 1 }
+      $2 == "00" || $1 ~ /\/test\/(e2e|kubelet|netns)/ { next }
+      $1 ~ /\/(test\/wiring|hack\/manifests|pkg\/localhub)$/ || $1 in changed { print $1; next }
+      { m = split($3, imports, " "); for (i = 1; i <= m; i++) if (imports[i] in changed) { print $1; break } }'
+}
+
 which=all
 case "${1:-}" in
   unit | e2e | detached)
     which=$1
     shift
     ;;
+  changed)
+    which=unit
+    shift
+    rev=
+    case "${1:-}" in
+      "" | -*) ;;
+      *)
+        rev=$1
+        shift
+        ;;
+    esac
+    PACKAGES=$(concerned "$rev")
+    if [ -z "$PACKAGES" ]; then
+      echo "hack/test.sh: no file differs from ${rev:-HEAD~1}"
+      exit 0
+    fi
+    ;;
   "" | -*) ;;
   *)
-    echo "hack/test.sh: \"$1\" is neither busy, unit, e2e, detached nor a flag of go test" >&2
+    echo "hack/test.sh: \"$1\" is neither busy, unit, e2e, detached, changed nor a flag of go test" >&2
     exit 2
     ;;
 esac
@@ -187,6 +236,9 @@ if [ "$which" != unit ]; then
   # shellcheck disable=SC2046 # several flags
   job wait "End-to-end tests on a detached hub" "$detached" -p 1 -parallel 4 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"
 fi
+
+# What has nothing to do with behavior, for a run of all: it computes while other jobs wait.
+[ -z "${VERIFY:-}" ] || jobs+="Verification"$'\t'"compute"$'\t'"make verify"$'\n'
 
 mkdir -p _output/tools
 go build -o _output/tools/run ./test/run
