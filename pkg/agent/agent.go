@@ -78,5 +78,7 @@ func (a *agent) session(ctx context.Context) error {
 		return err
 	}
 	a.view.Begin()
-	return task.Session{Hub: h, State: s, Random: a.Random}.Run(ctx, a.tasks)
+	return task.Session{Hub: h, State: s, Random: a.Random}.Run(ctx, a.sessionTasks())
 }
+
+func (a *agent) sessionTasks() []task.Task { return a.tasks }

@@ -170,6 +170,15 @@ func (f *follower) session(ctx context.Context, id *found) (last *found, err err
 	if err != nil {
 		return last, err
 	}
+	s := task.Session{Hub: h, State: id.State, Random: f.random}
+	err = s.Run(ctx, f.tasks(&last, certificate, rejected))
+	return last, err
+}
+
+func (f *follower) sessionTasks() []task.Task { return f.tasks(nil, nil, nil) }
+
+// tasks are those of a session that has the identity last, which is replaced when its certificate is renewed.
+func (f *follower) tasks(last **found, certificate *hub.Certificate, rejected <-chan struct{}) []task.Task {
 	following := task.Task{Name: "following the identity", Run: func(ctx context.Context, _ task.Session) error {
 		said := &repeat.Said{}
 		for repeat.Sleep(ctx, repeat.Jittered(f.every, f.random)) {
@@ -177,17 +186,17 @@ func (f *follower) session(ctx context.Context, id *found) (last *found, err err
 			said.Result(ctx, "reading the identity", err)
 			switch {
 			case err != nil: // what was read before is as good
-				if why := last.own.Usable(last.State); why != nil {
+				if why := (*last).own.Usable((*last).State); why != nil {
 					return task.Over(why)
 				}
-			case !next.sameHub(last):
+			case !next.sameHub(*last):
 				return task.Over(nil)
-			case certificate != nil && !next.same(last):
+			case certificate != nil && !next.same(*last):
 				if err := certificate.Renew(next.Cert, next.Key); err != nil {
 					return err
 				}
 				klog.FromContext(ctx).Info("Took over the renewed certificate")
-				last = next
+				*last = next
 			}
 		}
 		return nil
@@ -200,9 +209,7 @@ func (f *follower) session(ctx context.Context, id *found) (last *found, err err
 			return task.Over(hub.ErrRejected)
 		}
 	}}
-	s := task.Session{Hub: h, State: id.State, Random: f.random}
-	err = s.Run(ctx, []task.Task{f.works, following, listening})
-	return last, err
+	return []task.Task{f.works, following, listening}
 }
 
 // listen keeps the readiness by what becomes of requests, and closes rejected when the hub does not know the identity.

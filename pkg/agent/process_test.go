@@ -17,6 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/health"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
+	"github.com/clusterhub/clusterhub/pkg/agent/task"
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 )
 
@@ -31,6 +32,8 @@ func (i *idle) run(ctx context.Context) error {
 }
 
 func (i *idle) rights() rights.Rights { return rights.Rights{} }
+
+func (i *idle) sessionTasks() []task.Task { return nil }
 
 func kubeconfigOf(server string) string {
 	return "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: \"https://" + server + "\"}}]\n" +

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/health"
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
@@ -29,7 +30,7 @@ import (
 
 // Run registers the cluster and keeps the hub informed of it until the context ends.
 func (o *Options) Run(ctx context.Context) error {
-	p := &process{Options: o, health: &health.Health{}, view: hub.NewView(o.LeaseSeconds), metrics: metrics.New(o.Metrics, health.Metrics())}
+	p := o.process()
 	stopHealth, err := health.Serve(ctx, "health", o.HealthAddress, p.health.Handler())
 	if err != nil {
 		return explain("listening on --health-probe-bind-address", err)
@@ -46,6 +47,24 @@ func (o *Options) Run(ctx context.Context) error {
 	return nil
 }
 
+func (o *Options) process() *process {
+	return &process{Options: o, health: &health.Health{}, view: hub.NewView(o.LeaseSeconds), metrics: metrics.New(o.Metrics, health.Metrics())}
+}
+
+// Assemble returns the tasks that the sessions of a process run, with kubeconfigs as they are, and the handler of its health checks.
+func (o *Options) Assemble() ([]task.Task, http.Handler, error) {
+	p := o.process()
+	c, err := p.look(nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	part, err := p.assemble(c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return part.sessionTasks(), p.health.Handler(), nil
+}
+
 // explain makes one clear line of an error at start.
 func explain(what string, err error) error {
 	return fmt.Errorf("hub-agent cannot start: %s: %w", what, err)
@@ -57,6 +76,8 @@ type part interface {
 	run(ctx context.Context) error
 	// rights are what it needs: those of all that it does.
 	rights() rights.Rights
+	// sessionTasks are the tasks that each of its sessions runs.
+	sessionTasks() []task.Task
 }
 
 // assemble is the part that the flags say, with the clusters as they are reached now.

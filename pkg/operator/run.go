@@ -40,21 +40,32 @@ func (o *Options) Run(ctx context.Context) error {
 
 // RunWith does so with a way to the management cluster.
 func (o *Options) RunWith(ctx context.Context, restConfig *rest.Config) error {
+	mgr, err := o.Assemble(ctx, restConfig, ctrlmanager.New)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// Assemble returns the manager that RunWith starts. newManager makes it without anything in it, as manager.New of controller-runtime does.
+func (o *Options) Assemble(
+	ctx context.Context, restConfig *rest.Config, newManager func(*rest.Config, ctrlmanager.Options) (ctrlmanager.Manager, error),
+) (ctrlmanager.Manager, error) {
 	restConfig = rest.AddUserAgent(rest.CopyConfig(restConfig), "hub-operator")
 	restConfig.QPS, restConfig.Burst = o.QPS, o.Burst
-	mgr, err := ctrlmanager.New(restConfig, o.managerOptions())
+	mgr, err := newManager(restConfig, o.managerOptions())
 	if err != nil {
-		return fmt.Errorf("hub-operator cannot start: assembling the manager: %w", err)
+		return nil, fmt.Errorf("hub-operator cannot start: assembling the manager: %w", err)
 	}
 	for _, controller := range o.enabled() {
 		if err := controller.Setup(ctx, mgr); err != nil {
-			return fmt.Errorf("hub-operator cannot start: assembling the controller %s: %w", controller.Name, err)
+			return nil, fmt.Errorf("hub-operator cannot start: assembling the controller %s: %w", controller.Name, err)
 		}
 	}
 	if err := errors.Join(metrics.Add(ctx, mgr, o.Metrics), mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping)); err != nil {
-		return fmt.Errorf("hub-operator cannot start: %w", err)
+		return nil, fmt.Errorf("hub-operator cannot start: %w", err)
 	}
-	return mgr.Start(ctx)
+	return mgr, nil
 }
 
 func (o *Options) managerOptions() ctrlmanager.Options {

@@ -29,27 +29,43 @@ import (
 
 // Run serves until the context ends, and then shuts down gracefully. The embedded etcd goes last.
 func (o *Options) Run(ctx context.Context) error {
+	server, stop, err := o.Assemble(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return server.Generic.PrepareRun().RunWithContext(ctx)
+}
+
+// Assemble returns the server that Run runs, and a function that stops its embedded etcd.
+func (o *Options) Assemble(ctx context.Context) (_ *apiserver.Server, stop func(), err error) {
 	front, err := command.RESTConfig(o.Recommended.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
-		return explain("reading --kubeconfig", err)
+		return nil, nil, explain("reading --kubeconfig", err)
 	}
 	client, err := kubernetes.NewForConfig(front)
 	if err != nil {
-		return explain("client of the hub's kube-apiserver", err)
+		return nil, nil, explain("client of the hub's kube-apiserver", err)
 	}
+	end := func() {}
+	defer func() {
+		if err != nil {
+			end()
+		}
+	}()
 	var store *etcd.Server
 	if o.embedded() {
 		if store, err = etcd.Start(ctx, *o.EmbeddedEtcd); err != nil {
-			return fmt.Errorf("hub-apiserver cannot start: %w", err)
+			return nil, nil, fmt.Errorf("hub-apiserver cannot start: %w", err)
 		}
-		defer store.Stop()
+		end = store.Stop
 		transport := store.Transport()
 		target := &o.Recommended.Etcd.StorageConfig.Transport
 		target.ServerList, target.CertFile, target.KeyFile, target.TrustedCAFile =
 			transport.ServerList, transport.CertFile, transport.KeyFile, transport.TrustedCAFile
 	}
 	if err := disableMissingPlugins(ctx, client.Discovery(), o.Recommended.Admission); err != nil {
-		return explain("asking the hub's kube-apiserver for its admission policies", err)
+		return nil, nil, explain("asking the hub's kube-apiserver for its admission policies", err)
 	}
 	var room func() error
 	if store != nil {
@@ -57,7 +73,7 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	config, certificates, err := o.config(ctx, front, client, room)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	if store != nil {
 		config.Connect = store.Connect
@@ -66,7 +82,7 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	server, err := config.Complete().New()
 	if err != nil {
-		return explain("assembling the server", err)
+		return nil, nil, explain("assembling the server", err)
 	}
 	if certificates != nil {
 		err := server.Generic.AddPostStartHook("serving-certificate", func(hook genericapiserver.PostStartHookContext) error {
@@ -74,10 +90,10 @@ func (o *Options) Run(ctx context.Context) error {
 			return nil
 		})
 		if err != nil {
-			return explain("serving certificate", err)
+			return nil, nil, explain("serving certificate", err)
 		}
 	}
-	return server.Generic.PrepareRun().RunWithContext(ctx)
+	return server, end, nil
 }
 
 // config makes the server's configuration, and its own certificate when none is provided.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,8 +18,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
+// NewManager makes a manager without anything in it, as ctrl.NewManager does.
+type NewManager func(*rest.Config, ctrl.Options) (ctrl.Manager, error)
+
 // NewCommand returns the command of a kind of provider, with its subcommands init and run.
 func NewCommand(kind clusterprovider.Kind) *cobra.Command {
+	return NewCommandWith(kind, ctrl.NewManager)
+}
+
+// NewCommandWith returns the same command, whose subcommand run starts a manager of newManager.
+func NewCommandWith(kind clusterprovider.Kind, newManager NewManager) *cobra.Command {
 	cmd := &cobra.Command{Use: kind.Name, Short: kind.Short, SilenceUsage: true}
 	start := &options{}
 	initialize := &cobra.Command{
@@ -37,7 +46,9 @@ func NewCommand(kind clusterprovider.Kind) *cobra.Command {
 		Use: "run", Short: "Run the provider until it is ended", Args: cobra.NoArgs, SilenceUsage: true,
 		Long: "run keeps the Clusters of the provider's profiles, and access to them as AccessRequests ask for it.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serve.with(cmd.Context(), kind, serve.run)
+			return serve.with(cmd.Context(), kind, func(ctx context.Context, provider clusterprovider.Provider) error {
+				return serve.run(ctx, provider, newManager)
+			})
 		},
 	}
 	serve.addFlags(run.Flags())

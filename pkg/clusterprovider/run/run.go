@@ -37,8 +37,8 @@ const (
 	firstBackoff, longestBackoff = 200 * time.Millisecond, 30 * time.Second
 )
 
-func (o *options) run(ctx context.Context, provider clusterprovider.Provider) error {
-	mgr, err := ctrl.NewManager(o.Hub, o.managerOptions())
+func (o *options) run(ctx context.Context, provider clusterprovider.Provider, newManager NewManager) error {
+	mgr, err := newManager(o.Hub, o.managerOptions())
 	if err != nil {
 		return fmt.Errorf("assembling the manager: %w", err)
 	}

@@ -53,45 +53,54 @@ const (
 // Run runs the controllers until the context ends, and then releases the Lease, so that another process takes over at
 // once. It returns an error when leadership is lost: what is under way then must not go on.
 func (o *Options) Run(ctx context.Context) error {
+	mgr, err := o.Assemble(ctx, ctrlmanager.New)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// Assemble returns the manager that Run starts. newManager makes it without anything in it, as manager.New of controller-runtime does.
+func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ctrlmanager.Options) (ctrlmanager.Manager, error)) (ctrlmanager.Manager, error) {
 	restConfig, err := o.restConfig()
 	if err != nil {
-		return explain("reading --kubeconfig", err)
+		return nil, explain("reading --kubeconfig", err)
 	}
-	mgr, err := ctrlmanager.New(restConfig, o.managerOptions())
+	mgr, err := newManager(restConfig, o.managerOptions())
 	if err != nil {
-		return explain("assembling the manager", err)
+		return nil, explain("assembling the manager", err)
 	}
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(restConfig)
 	if err != nil {
-		return explain("client of the hub's kube-apiserver", err)
+		return nil, explain("client of the hub's kube-apiserver", err)
 	}
 	c := &controllers{Options: o, manager: mgr, served: discoveryClient}
 	if o.runs(registrationControllers) {
 		if c.drivers, err = o.Registration.drivers(ctx, restConfig, mgr.GetClient()); err != nil {
-			return explain("assembling the registration", err)
+			return nil, explain("assembling the registration", err)
 		}
 	}
 	if o.runs(accessControllers) {
 		if c.scheduling, err = o.Access.Scheduler.Load(); err != nil {
-			return explain("reading the configuration", err)
+			return nil, explain("reading the configuration", err)
 		}
 	}
 	if c.scheduling != nil {
 		// Those who stand by keep up with it, too.
 		if err := mgr.Add(c.scheduling); err != nil {
-			return explain("assembling the manager", err)
+			return nil, explain("assembling the manager", err)
 		}
 	}
 	if operator := o.operator(restConfig); operator != nil {
 		if err := mgr.Add(operator); err != nil {
-			return explain("assembling the manager", err)
+			return nil, explain("assembling the manager", err)
 		}
 	}
 	if err := errors.Join(metrics.Add(ctx, mgr, o.Metrics), mgr.Add(c), mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("controllers", c.ready)); err != nil {
-		return explain("assembling the manager", err)
+		return nil, explain("assembling the manager", err)
 	}
-	return mgr.Start(ctx)
+	return mgr, nil
 }
 
 // explain makes one clear line of an error at start.
