@@ -228,6 +228,9 @@ func (h *Hub) StopHubControllerManager() {
 // RouteFront makes the fronts use one replica of hub-apiserver, and waits until all our APIServices are available at each front
 // that runs. Their OpenAPI documents, which kubectl explain needs, follow within two seconds.
 func (h *Hub) RouteFront(ctx context.Context, replica int) error {
+	if h.record != nil {
+		return nil
+	}
 	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
 	if err != nil {
 		return err

@@ -78,6 +78,8 @@ type Hub struct {
 	clusters []*Hub
 	lock     *os.File
 	taken    net.Listener // a port that no process may have, or nil
+	// record, if set, is called with each process instead of starting it. Nothing is waited for then, and no front is asked. It is for tests.
+	record func(name, program string, args, env []string)
 }
 
 // Names of the processes; they are also the names of their logs. Where there are several, those beyond the first have "-1",

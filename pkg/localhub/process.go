@@ -89,6 +89,10 @@ func (h *Hub) launch(name, bin string, args, env []string) error {
 		knows = append(slices.Clone(env), string(kubeconfig))
 	}
 	program, args, env := h.inImage(name, bin, args, env)
+	if h.record != nil {
+		h.record(name, program, args, env)
+		return nil
+	}
 	p.OwnMounts = program != h.bin(bin)
 	runs, err := fingerprint(h.imaged(bin), args, knows)
 	if err != nil {
@@ -121,6 +125,9 @@ func (h *Hub) launch(name, bin string, args, env []string) error {
 
 // await waits until a process is ready.
 func (h *Hub) await(ctx context.Context, name string, ready func(context.Context) bool) error {
+	if h.record != nil {
+		return nil
+	}
 	p := h.process(name)
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, startTimeout, true, func(ctx context.Context) (bool, error) {
 		if !h.running(name) {
