@@ -298,7 +298,7 @@ func TestAccessAPI_CRDsOfTheSameNameAreNotServed(t *testing.T) {
 	if out, err := run(theirCRD, "apply", "-f", "-"); err != nil {
 		t.Fatal(out)
 	}
-	if out, err := run("", "wait", "--for=condition=Established", "crd/accessrequests.clusters.openmcp.cloud", "--timeout=30s"); err != nil {
+	if out, err := run("", "wait", "--for=condition=Established", "crd/accessrequests.clusters.openmcp.cloud", "--timeout="+harness.Timeout.String()); err != nil {
 		t.Fatal(out)
 	}
 	out, err := run("", "get", "apiservice", "v1alpha1.clusters.openmcp.cloud", "-o", "jsonpath={.spec.service.name}")

@@ -30,7 +30,6 @@ scheduler:
 // TestAccessCrash ends the controllers and the providers with SIGKILL, at each step from the first write to the last. What was
 // granted before is used all the time.
 func TestAccessCrash(t *testing.T) {
-	t.Parallel()
 	h := newAccessHub(t, crashConfig, func(c *localhub.Config) { c.WithoutHubControllerManager = true })
 	h.namespace(t, "ops")
 	h.namespace(t, "teams")
@@ -156,7 +155,7 @@ func (h *accessHub) deletedMeanwhile(t *testing.T, name string, c *v1alpha1.Clus
 	killed := make(chan struct{})
 	provider.arm(func() { close(killed) })
 	ar := h.create(t, "teams", name, c, permissions(readNodes...))
-	h.await(t, name+" is granted, or its provider killed", func(ctx context.Context) (bool, error) {
+	harness.Eventually(t, name+" is granted, or its provider killed", func(ctx context.Context) (bool, error) {
 		select {
 		case <-killed:
 			return true, nil
@@ -208,7 +207,7 @@ func (h *accessHub) use(t *testing.T, ar *v1alpha1.AccessRequest) (stop func()) 
 // killUntil kills a process again and again, and lets it run a little longer each time.
 func (h *accessHub) killUntil(t *testing.T, d *harness.Daemon, what string, ok func(context.Context) (bool, error)) {
 	t.Helper()
-	for life := 500 * time.Millisecond; life < accessTimeout/4; life += 250 * time.Millisecond {
+	for life := 500 * time.Millisecond; life < harness.Timeout/4; life += 250 * time.Millisecond {
 		d.Restart()
 		time.Sleep(life) // a moment of the process that nothing tells of is what it is to be killed in
 		if done, err := ok(t.Context()); err != nil {

@@ -202,7 +202,6 @@ func (b *both) differ(d *twoAnswers, verb, path, contentType, body string, param
 }
 
 func TestAccessAPI_AnswersLikeTheCRDs(t *testing.T) {
-	t.Parallel()
 	plain := harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
 	quiet := func(config *rest.Config) rest.Interface {
 		config.WarningHandler = rest.NoWarnings{}
@@ -219,7 +218,7 @@ func TestAccessAPI_AnswersLikeTheCRDs(t *testing.T) {
 	}
 	apply(plain, string(harness.Must(os.ReadFile("testdata/openmcp-crds.yaml"))(t)))
 	for _, kind := range comparedKinds {
-		if out, err := plain.Kubectl(t.Context(), "wait", "crd/"+kind.resource+"."+harness.OpenMCPGroup, "--for=condition=Established").CombinedOutput(); err != nil {
+		if out, err := plain.Kubectl(t.Context(), "wait", "crd/"+kind.resource+"."+harness.OpenMCPGroup, "--for=condition=Established", "--timeout="+harness.Timeout.String()).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}

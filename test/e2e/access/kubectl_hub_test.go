@@ -34,7 +34,6 @@ func (a *tokenAccess) request(t *testing.T, is func(*v1alpha1.AccessRequest) boo
 }
 
 func TestKubectlHub_Access(t *testing.T) {
-	t.Parallel()
 	a := newTokenAccess(t)
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": a.hub})}
 	run := func(args ...string) (done chan string) {
@@ -78,7 +77,7 @@ func TestKubectlHub_Access(t *testing.T) {
 	harness.Contains(t, out, `User "system:serviceaccount:accessrequests:granted" cannot list resource "secrets"`)
 
 	// Other rights have to be granted.
-	done = run("--cluster-role=edit", "--timeout=20s")
+	done = run("--cluster-role=edit", "--timeout="+harness.Timeout.String())
 	changed := a.request(t, func(r *v1alpha1.AccessRequest) bool { return r.Generation > ar.Generation })
 	out, err := onCluster("get", "configmaps", "-n", "web")
 	if err == nil {

@@ -234,7 +234,7 @@ func (l *localClusters) grantedTo(t *testing.T, ar *v1alpha1.AccessRequest) *cor
 // delete deletes a request, and waits until it is gone.
 func (l *localClusters) delete(t *testing.T, ar *v1alpha1.AccessRequest) {
 	t.Helper()
-	harness.MustKubectlOf(t, l.Hub, "", "delete", "accessrequest", ar.Name, "-n", ar.Namespace, "--timeout="+harness.LocalTimeout.String())
+	harness.MustKubectlOf(t, l.Hub, "", "delete", "accessrequest", ar.Name, "-n", ar.Namespace, "--timeout="+harness.Timeout.String())
 }
 
 // login is a user with a kubeconfig, and a plugin that gives a token without asking.

@@ -52,7 +52,6 @@ func (l *localClusters) processes(t *testing.T, folder string) (lines []string) 
 }
 
 func TestAccessLocal(t *testing.T) {
-	t.Parallel()
 	l := newLocalClusters(t)
 	l.AwaitCluster(t, "blue", v1alpha1.StatusPhaseReady)
 	t.Run("oidc", l.trustsIssuers)
@@ -111,7 +110,7 @@ func (l *localClusters) removesWhatIsLeftOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Start(t)
-	err := await.Until(t.Context(), harness.LocalTimeout, func(context.Context) (bool, error) {
+	err := await.Until(t.Context(), harness.Timeout, func(context.Context) (bool, error) {
 		_, err := os.Stat(folder)
 		return os.IsNotExist(err), nil
 	})

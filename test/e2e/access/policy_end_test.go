@@ -139,7 +139,6 @@ func (p *policed) refused(there *v1alpha1.AccessRequest, annotations map[string]
 
 // TestAccessPolicy_End applies artifacts/policies/accessrequest-end, and tries to get past it.
 func TestAccessPolicy_End(t *testing.T) {
-	t.Parallel()
 	p := newEve(t)
 	p.kubectl(evesOtherRights, "apply", "-f", "-")
 	there := p.held("there", nil, ofProvider, ofKind)
@@ -220,7 +219,6 @@ func (p *policed) throughStatus() {
 
 // With the policy, the provider of artifacts/deploy gives access and takes it back, whatever Eve does, and in whatever way Eve ends it.
 func TestAccessPolicy_EndProvider(t *testing.T) {
-	t.Parallel()
 	p := newProviding(t, func(c *localhub.Config) { c.HubControllerManagerArgs = []string{"--registration-drivers="} })
 	p.env = "default"
 	p.kubectl(t, "apply", "-k", harness.Overlay("cluster-provider"))

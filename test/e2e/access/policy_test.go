@@ -159,7 +159,6 @@ func (p *policed) stays(there *v1alpha1.AccessRequest) {
 
 // TestAccessPolicy_Clusters applies artifacts/policies/accessrequest-clusters, and tries to get past it.
 func TestAccessPolicy_Clusters(t *testing.T) {
-	t.Parallel()
 	p := newPoliced(t, "accessrequest-clusters")
 	there := asking("there", `{`+anyToken+`}`)
 	p.create(there)
@@ -272,7 +271,6 @@ func (p *policed) prepared() {
 
 // TestAccessPolicy_Roles applies artifacts/policies/accessrequest-roles, and tries to get past it.
 func TestAccessPolicy_Roles(t *testing.T) {
-	t.Parallel()
 	p := newPoliced(t, "accessrequest-roles")
 	there := asking("there", `{"token":{"roleRefs":[{"kind":"ClusterRole","name":"view"}]}}`)
 	p.create(there)

@@ -103,7 +103,6 @@ func forRole(a *v1alpha1.AccessRequest, role string) *v1alpha1.AccessRequest {
 }
 
 func TestAccessPrepare_UnderAttack(t *testing.T) {
-	t.Parallel()
 	p := newPreparation(t)
 	g := &guarded{
 		preparation: p, config: filepath.Join(t.TempDir(), "config.yaml"), profile: p.profile().Name, metrics: localserver.Address(harness.FreePort(t)),

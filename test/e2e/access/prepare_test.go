@@ -21,11 +21,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// promptly is far below any backoff, and far above what a busy machine needs.
-const promptly = 2 * time.Second
+// promptly is less than the next try is away after quickTries, and far above what a busy machine needs.
+const promptly = 5 * time.Second
 
 func TestAccessPrepare(t *testing.T) {
-	t.Parallel()
 	p := newPreparation(t)
 	run := func(name string, f func(*preparation)) {
 		t.Run(name, func(t *testing.T) { f(&preparation{T: t, Client: p.Client, hub: p.hub}) })

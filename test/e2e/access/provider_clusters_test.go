@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -149,7 +148,6 @@ func (p *providing) waitsForForeignFinalizers(t *testing.T) {
 }
 
 func TestAccessProvider_Conformance(t *testing.T) {
-	t.Parallel()
 	p := newProvided(t)
 	p.delete(t, p.cluster)
 	p.awaitGone(t, p.cluster)
@@ -159,6 +157,6 @@ func TestAccessProvider_Conformance(t *testing.T) {
 	bin := harness.BinDir(t)
 	p.runKind("local", "here", "--dir="+t.TempDir(), "--bin-dir="+bin, "--end-with-provider", "--unsafe-no-fsync")
 	t.Run("local", func(t *testing.T) {
-		clusterprovider.Run(t, clusterprovider.Config{Hub: p.hub.AdminConfig(), Provider: "here", Timeout: 2 * time.Minute})
+		clusterprovider.Run(t, clusterprovider.Config{Hub: p.hub.AdminConfig(), Provider: "here", Timeout: harness.Timeout})
 	})
 }

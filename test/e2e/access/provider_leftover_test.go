@@ -36,7 +36,6 @@ import (
 // Whoever takes the finalizer from a request by force leaves its rights in the cluster. The provider finds them, and touches
 // nothing else.
 func TestAccessProvider_Leftovers(t *testing.T) {
-	t.Parallel()
 	p := newProviding(t, withoutControllers)
 	p.create(&corev1.Namespace{ObjectMeta: harness.Named(harness.ProvidersNamespace)})
 	admin := harness.Must(os.ReadFile(p.plain.AdminKubeconfig()))(t)

@@ -25,7 +25,6 @@ import (
 
 // Nothing is left of what a request has asked for before.
 func TestAccessProvider_BetweenTokenAndOIDC(t *testing.T) {
-	t.Parallel()
 	p := newProviding(t, withoutControllers)
 	issuer, ca := fakeoidc.NewIssuer(t), filepath.Join(t.TempDir(), "issuer.crt")
 	if err := os.WriteFile(ca, issuer.CA(), 0o600); err != nil {

@@ -92,7 +92,6 @@ func (p *providing) takesBackWhatIsDenied(t *testing.T) {
 
 // A request that is changed before it is granted is prepared anew, and so it is granted as it is by then.
 func TestAccessProvider_EditBeforeTheGrant(t *testing.T) {
-	t.Parallel()
 	p := newProviding(t, func(c *localhub.Config) { c.HubControllerManagerArgs = []string{"--registration-drivers="} })
 	p.create(&corev1.Namespace{ObjectMeta: harness.Named(harness.ProvidersNamespace)})
 	config := p.admit("existing", "late", []byte("not yet"))

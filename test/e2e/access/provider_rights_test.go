@@ -31,7 +31,6 @@ const deployedProvider = "cluster-provider-kubeconfig"
 // The provider of artifacts/deploy/cluster-provider, as its pods would run: with the arguments of its Deployment, as its
 // ServiceAccount, and with the rights in these files.
 func TestAccessProvider_Rights(t *testing.T) {
-	t.Parallel()
 	p := newProviding(t, withoutControllers)
 	p.env = "default"
 	p.kubectl(t, "apply", "-k", harness.Overlay("cluster-provider"))

@@ -29,7 +29,6 @@ import (
 var viewer = v1alpha1.RoleRef{Kind: "ClusterRole", Name: "view"}
 
 func TestAccessProvider(t *testing.T) {
-	t.Parallel()
 	p := newProvided(t)
 	t.Run("cluster", p.describesTheCluster)
 	t.Run("token", p.givesJustTheRights)

@@ -304,6 +304,7 @@ scheduler:
 }
 
 func TestAccessScheduler_Strategies(t *testing.T) {
+	t.Parallel()
 	for strategy, want := range map[string]func([]string) bool{
 		"Balanced": func(names []string) bool { return slices.Equal(names, []string{"b", "b", "a", "b", "a", "b"}) },
 		"Simple":   func(names []string) bool { return slices.Equal(names, []string{"a", "a", "a", "a", "a", "a"}) },

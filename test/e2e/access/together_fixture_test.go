@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,12 +29,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
-	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
-
-// accessTimeout is for what takes several processes their time; nothing that works comes near it.
-const accessTimeout = 2 * time.Minute
 
 // accessHub is a hub with all that gives access to clusters. Each process has the rights of its manifests and no others.
 type accessHub struct {
@@ -98,24 +93,10 @@ func (h *accessHub) refused(t *testing.T, kubeconfig, stdin string, args ...stri
 	return out
 }
 
-// await waits longer than eventually does.
-func (h *accessHub) await(t *testing.T, what string, ok func(context.Context) (bool, error)) {
-	t.Helper()
-	var last error
-	try := func(ctx context.Context) (bool, error) {
-		var done bool
-		done, last = ok(ctx)
-		return done && last == nil, nil
-	}
-	if await.Until(t.Context(), accessTimeout, try) != nil {
-		t.Fatalf("%s: not after %s: %v", what, accessTimeout, last)
-	}
-}
-
 func (h *accessHub) awaitGone(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, object := range objects {
-		h.await(t, object.GetName()+" is gone", func(ctx context.Context) (bool, error) {
+		harness.Eventually(t, object.GetName()+" is gone", func(ctx context.Context) (bool, error) {
 			err := h.client.Get(ctx, client.ObjectKeyFromObject(object), object)
 			if err == nil {
 				return false, fmt.Errorf("%+v", object)
@@ -251,7 +232,7 @@ func withRole(name string) func(*v1alpha1.AccessRequest) {
 // awaitRequest waits until a request is as wanted.
 func (h *accessHub) awaitRequest(t *testing.T, what string, ar *v1alpha1.AccessRequest, ok func(*v1alpha1.AccessRequest) bool) {
 	t.Helper()
-	h.await(t, ar.Namespace+"/"+ar.Name+" "+what, func(ctx context.Context) (bool, error) {
+	harness.Eventually(t, ar.Namespace+"/"+ar.Name+" "+what, func(ctx context.Context) (bool, error) {
 		if err := h.client.Get(ctx, client.ObjectKeyFromObject(ar), ar); err != nil {
 			return false, err
 		}
@@ -305,7 +286,7 @@ func (h *accessHub) newCluster(t *testing.T, namespace, name, profile string) *v
 	t.Helper()
 	c := harness.OpenMCPCluster(namespace, profile)
 	c.Name = name
-	h.await(t, "the Cluster "+name, func(ctx context.Context) (bool, error) {
+	harness.Eventually(t, "the Cluster "+name, func(ctx context.Context) (bool, error) {
 		err := h.client.Create(ctx, c)
 		return err == nil, err
 	})
@@ -314,7 +295,7 @@ func (h *accessHub) newCluster(t *testing.T, namespace, name, profile string) *v
 
 func (h *accessHub) awaitReady(t *testing.T, c *v1alpha1.Cluster) {
 	t.Helper()
-	h.await(t, c.Name+" is ready", func(ctx context.Context) (bool, error) {
+	harness.Eventually(t, c.Name+" is ready", func(ctx context.Context) (bool, error) {
 		if err := h.client.Get(ctx, client.ObjectKeyFromObject(c), c); err != nil {
 			return false, err
 		}

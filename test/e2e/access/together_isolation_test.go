@@ -355,7 +355,7 @@ func (i *isolation) relabelledRequestsLoseTheirAccess(t *testing.T) {
 	i.must(t, i.ann, "", "delete", "accessrequest", "relabelled", "-n", "team-a", "--wait=false")
 	i.awaitGone(t, ar)
 	user := clientOf(t, kubeconfig)
-	i.await(t, "its kubeconfig is of no use", func(ctx context.Context) (bool, error) {
+	harness.Eventually(t, "its kubeconfig is of no use", func(ctx context.Context) (bool, error) {
 		_, err := user.CoreV1().Pods("").List(ctx, listOptions())
 		return err != nil, nil
 	})

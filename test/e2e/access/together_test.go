@@ -43,7 +43,6 @@ scheduler:
 
 // TestAccessTogether is all of it as its users know it: real processes, each with the rights of its manifests.
 func TestAccessTogether(t *testing.T) {
-	t.Parallel()
 	h := newAccessHub(t, togetherConfig, nil)
 	dir := h.localProvider(t, "here")
 	h.namespace(t, "ops")
@@ -60,7 +59,7 @@ func (h *accessHub) fromRequestToEnd(t *testing.T, ann, dir string) {
 	}
 	await := func(what, path, value string) {
 		t.Helper()
-		h.must(t, ann, "", "wait", what, "-n", "team-a", "--for=jsonpath={"+path+"}="+value, "--timeout="+accessTimeout.String())
+		h.must(t, ann, "", "wait", what, "-n", "team-a", "--for=jsonpath={"+path+"}="+value, "--timeout="+harness.Timeout.String())
 	}
 
 	// A cluster.
@@ -88,7 +87,7 @@ spec: `+spec, "apply", "-f", "-")
 	await("cluster/"+name, ".status.phase", "Ready")
 	await("accessrequest/mine", ".status.phase", "Granted")
 	await("accessrequest/too-much", ".status.phase", "Denied")
-	h.must(t, ann, "", "delete", "accessrequest/too-much", "-n", "team-a", "--timeout="+accessTimeout.String())
+	h.must(t, ann, "", "delete", "accessrequest/too-much", "-n", "team-a", "--timeout="+harness.Timeout.String())
 
 	// Just the rights that were asked for.
 	secret := jsonpath(".status.secretRef.name", "accessrequest/mine")
@@ -129,7 +128,7 @@ spec: `+spec, "apply", "-f", "-")
 
 	// In one step.
 	p := harness.Plugin{Kubeconfig: ann}
-	p.Must(t, "access", name, "-n", "team-a", "--cluster-role=view", "--timeout="+accessTimeout.String())
+	p.Must(t, "access", name, "-n", "team-a", "--cluster-role=view", "--timeout="+harness.Timeout.String())
 	viewer := []string{"--context", "team-a--" + name}
 	h.must(t, ann, "", append(viewer, "get", "configmaps", "-A")...)
 	harness.Contains(t, h.refused(t, ann, "", append(viewer, "get", "secrets", "-A")...), "is forbidden")
@@ -142,10 +141,10 @@ spec: `+spec, "apply", "-f", "-")
 
 	// It is not wanted any more.
 	kept := writeKubeconfig(t, string(harness.Must(os.ReadFile(ann))(t)))
-	h.must(t, ann, "", "delete", "accessrequest/mine", "-n", "team-a", "--timeout="+accessTimeout.String())
+	h.must(t, ann, "", "delete", "accessrequest/mine", "-n", "team-a", "--timeout="+harness.Timeout.String())
 	p.Must(t, "access", name, "-n", "team-a", "--revoke")
 	harness.Contains(t, h.refused(t, kept, "", append(viewer, "get", "configmaps")...), "there is no AccessRequest", "any more")
-	h.must(t, ann, "", "wait", "accessrequest/brief", "-n", "team-a", "--for=delete", "--timeout="+accessTimeout.String())
+	h.must(t, ann, "", "wait", "accessrequest/brief", "-n", "team-a", "--for=delete", "--timeout="+harness.Timeout.String())
 	for _, kubeconfig := range []string{mine, shortLived, brief} {
 		h.useless(t, harness.Must(os.ReadFile(kubeconfig))(t))
 	}
@@ -153,7 +152,7 @@ spec: `+spec, "apply", "-f", "-")
 
 	// The cluster goes, once nobody uses it.
 	h.must(t, ann, "", "delete", "clusterrequest/mine", "-n", "team-a", "--wait=false")
-	h.await(t, "the Cluster waits", func(ctx context.Context) (bool, error) {
+	harness.Eventually(t, "the Cluster waits", func(ctx context.Context) (bool, error) {
 		err := h.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
 		text := fmt.Sprint(cluster.Status.Conditions)
 		if strings.Contains(text, "operator") {
@@ -166,7 +165,7 @@ spec: `+spec, "apply", "-f", "-")
 		t.Fatal(err)
 	}
 	h.awaitGone(t, operator, cluster)
-	h.must(t, ann, "", "wait", "clusterrequest/mine", "-n", "team-a", "--for=delete", "--timeout="+accessTimeout.String())
+	h.must(t, ann, "", "wait", "clusterrequest/mine", "-n", "team-a", "--for=delete", "--timeout="+harness.Timeout.String())
 	if _, err := target.Discovery().ServerVersion(); err == nil || apierrors.IsUnauthorized(err) {
 		t.Errorf("the cluster is still there: %v", err)
 	}
@@ -178,7 +177,7 @@ spec: `+spec, "apply", "-f", "-")
 func (h *accessHub) useless(t *testing.T, kubeconfig []byte) {
 	t.Helper()
 	user := clientOf(t, kubeconfig)
-	h.await(t, "the token is forgotten", func(ctx context.Context) (bool, error) {
+	harness.Eventually(t, "the token is forgotten", func(ctx context.Context) (bool, error) {
 		_, err := user.CoreV1().ConfigMaps("web").List(ctx, listOptions())
 		if !apierrors.IsUnauthorized(err) && !apierrors.IsForbidden(err) {
 			t.Fatalf("the access goes on: %v", err)

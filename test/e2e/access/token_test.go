@@ -186,7 +186,6 @@ func (a *tokenAccess) token(t *testing.T, config *rest.Config, name string, opti
 }
 
 func TestAccessToken(t *testing.T) {
-	t.Parallel()
 	a := newTokenAccess(t)
 	ann := a.grant(t, "ann", time.Hour)
 	path := "/apis/" + harness.OpenMCPGroup + "/v1alpha1/namespaces/teams/accessrequests/ann/token"

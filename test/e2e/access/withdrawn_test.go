@@ -138,7 +138,6 @@ func (p *providing) takesClustersBack(t *testing.T) {
 
 // TestAccessCrash_Withdrawn ends the provider with SIGKILL after each write by which it takes a cluster back.
 func TestAccessCrash_Withdrawn(t *testing.T) {
-	t.Parallel()
 	h := newAccessHub(t, crashConfig, nil)
 	h.namespace(t, "teams")
 	plain := harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
@@ -158,7 +157,7 @@ func TestAccessCrash_Withdrawn(t *testing.T) {
 		if err := lend(t.Context(), h.client, secret, c, "others"); err != nil {
 			t.Fatal(err)
 		}
-		h.await(t, "others may have the cluster", func(ctx context.Context) (bool, error) {
+		harness.Eventually(t, "others may have the cluster", func(ctx context.Context) (bool, error) {
 			err := h.client.Get(ctx, client.ObjectKeyFromObject(secret), secret)
 			return err == nil && secret.Annotations[kubeconfig.HolderAnnotation] == "", err
 		})

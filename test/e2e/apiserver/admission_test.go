@@ -55,7 +55,7 @@ func refuseNames(t *testing.T, h *localhub.Hub, prefix string) {
 	newPolicy(t, h, prefix, nil, admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: creates(harness.ClusterGroup, "managedclusters"),
 		Validations: []admissionregistrationv1.Validation{{
-			Expression: "!object.metadata.name.startsWith('" + prefix + "')", Message: "not this name",
+			Expression: "!has(object.metadata.name) || !object.metadata.name.startsWith('" + prefix + "')", Message: "not this name",
 		}},
 	})
 	awaitRefusal(t, h, prefix)
@@ -112,6 +112,7 @@ func TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs(t *testing.T) {
 // TestAdmission_MutatingPoliciesGrantNothing: hub-apiserver runs the front's MutatingAdmissionPolicies on our kinds, and
 // checks permissions after them. What a policy adds needs the same right of the user as what the user writes.
 func TestAdmission_MutatingPoliciesGrantNothing(t *testing.T) {
+	t.Parallel()
 	for _, how := range []admissionregistrationv1.PatchType{admissionregistrationv1.PatchTypeJSONPatch, admissionregistrationv1.PatchTypeApplyConfiguration} {
 		t.Run(string(how), func(t *testing.T) {
 			set, client := harness.Unique("smuggled"), harness.Kube(t, harness.Hub(t).AdminConfig()).AdmissionregistrationV1()
@@ -128,7 +129,7 @@ func TestAdmission_MutatingPoliciesGrantNothing(t *testing.T) {
 				Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
 					MatchConstraints: creates(harness.ClusterGroup, "managedclusters"),
 					MatchConditions: []admissionregistrationv1.MatchCondition{{
-						Name: "by-name", Expression: "object.metadata.name.startsWith('" + set + "')",
+						Name: "by-name", Expression: "has(object.metadata.name) && object.metadata.name.startsWith('" + set + "')",
 					}},
 					Mutations: []admissionregistrationv1.Mutation{mutation}, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
 				},

@@ -21,7 +21,6 @@ import (
 
 // TestBounds_ATenantMakesSoManyPlacementsAndNoMore floods a namespace with placements, from many connections at once.
 func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
-	t.Parallel()
 	const most = 5
 	h := harness.OwnHub(t, func(c *localhub.Config) {
 		c.HubAPIServerArgs = []string{fmt.Sprintf("--max-placements-per-namespace=%d", most)}

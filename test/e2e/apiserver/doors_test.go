@@ -35,7 +35,6 @@ import (
 // TestDoors_EachCertificateOpensItsOwn tries every certificate that there is of a hub, and one that an agent has just been
 // given, at every port that the hub listens on. An etcd that lets agents in makes each of them cluster-admin.
 func TestDoors_EachCertificateOpensItsOwn(t *testing.T) {
-	t.Parallel()
 	people := []string{"an agent", "pki/admin", "pki/client-ca", "pki/csr-signer", "pki/hub-apiserver", "pki/hub-certificate-approver", "pki/hub-controller-manager", "pki/kube-controller-manager"}
 	tryDoors(t, harness.Hub(t), map[string][]string{
 		"etcd":                    {"pki/etcd-client", "pki/etcd-client-ca"},
@@ -52,7 +51,6 @@ func TestDoors_EachCertificateOpensItsOwn(t *testing.T) {
 // TestDoors_OfAHubThatHadOneCA does the same in a hub that an earlier version has made, in which one CA was everything, and
 // which has the other kinds of etcd: hub-apiserver's own, and that of a provider of clusters.
 func TestDoors_OfAHubThatHadOneCA(t *testing.T) {
-	t.Parallel()
 	agent := pkix.Name{CommonName: registration.ClusterUser("berlin-1", "old"), Organization: []string{registration.ManagedClustersGroup}}
 	h := harness.OwnHub(t, func(c *localhub.Config) {
 		was := localserver.Certificates{Dir: filepath.Join(c.Dir, "pki")}

@@ -145,6 +145,7 @@ func TestFlags_OfTheGenericServerWork(t *testing.T) {
 
 // TestFlags_OfNonsenseAreRefused: a hub-apiserver that is told nonsense ends, and says of what.
 func TestFlags_OfNonsenseAreRefused(t *testing.T) {
+	t.Parallel()
 	for what, test := range map[string]struct{ flag, says string }{
 		"tracing":         {"--tracing-config-file=" + written(t, tracing+"nowhere\nsamplingRate: 1"), "samplingRate"},
 		"no tracing file": {"--tracing-config-file=" + filepath.Join(t.TempDir(), "missing"), "missing"},

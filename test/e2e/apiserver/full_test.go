@@ -23,13 +23,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// fullTimeout is for what hub-apiserver makes room with by itself.
-const fullTimeout = 2 * time.Minute
-
 // TestFull_EmbeddedEtcd fills hub-apiserver's own etcd as an agent could. It goes on to be read, says what to do to who
 // writes, and comes back without a restart: by itself where old revisions fill it, and by kubectl delete where objects do.
 func TestFull_EmbeddedEtcd(t *testing.T) {
-	t.Parallel()
 	p := readyProcess(t, t.TempDir(), "--embedded-etcd-quota-backend-bytes=8388608", "--embedded-etcd-unsafe-no-fsync")
 	clusters := harness.Ours(t, p.config()).ClusterV1().ManagedClusters()
 	noise := func(i int) map[string]string {
@@ -174,13 +170,13 @@ func readable(t *testing.T, p *process, clusters clusterclient.ManagedClusterInt
 func back(t *testing.T, what string, write func(context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, fullTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, harness.Timeout, true, func(ctx context.Context) (bool, error) {
 		if last = write(ctx); last != nil {
 			insufficient(t, what, last)
 		}
 		return last == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: writes are not accepted after %s: %v", what, fullTimeout, last)
+		t.Fatalf("%s: writes are not accepted after %s: %v", what, harness.Timeout, last)
 	}
 }

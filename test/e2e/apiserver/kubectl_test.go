@@ -129,8 +129,9 @@ func TestKubectl_CreatesAppliesDiffsAndPatches(t *testing.T) {
 	harness.MustKubectl(t, "", "label", "mcl", name, "env=prod", "--overwrite")
 	harness.Contains(t, harness.MustKubectl(t, "", "get", "mcl", "-l", "env=prod", "--show-labels"), name, "env=prod")
 	harness.MustKubectl(t, "", "annotate", "mcl", name, "note=x")
-	t.Setenv("KUBE_EDITOR", `sed -i s/env:.prod/env:\ edited/`)
-	harness.Contains(t, harness.MustKubectl(t, "", "edit", "mcl", name), "edited")
+	edit := harness.Hub(t).Kubectl(t.Context(), "edit", "mcl", name)
+	edit.Env = append(edit.Env, `KUBE_EDITOR=sed -i s/env:.prod/env:\ edited/`)
+	harness.Contains(t, string(harness.Must(edit.CombinedOutput())(t)), "edited")
 	harness.Contains(t, harness.MustKubectl(t, "", "get", "mcl", name, "-o", "jsonpath={.metadata.labels.env}"), "edited")
 
 	if out, err := harness.Kubectl(t, strings.Replace(manifest, "spec:", "specs:", 1), "apply", "-f", "-"); err == nil || !strings.Contains(out, "specs") {
@@ -213,8 +214,8 @@ func TestKubectl_GetWatchShowsJoinsAndLeaves(t *testing.T) {
 func TestKubectl_Wait(t *testing.T) {
 	set := harness.Unique("set")
 	harness.NewSet(t, set)
-	harness.MustKubectl(t, "", "wait", "--for=condition=ClusterSetEmpty", "mclset/"+set, "--timeout=30s")
-	cmd := harness.Hub(t).Kubectl(t.Context(), "wait", "--for=delete", "mclset/"+set, "--timeout=30s", "-v=6") // which tells each request
+	harness.MustKubectl(t, "", "wait", "--for=condition=ClusterSetEmpty", "mclset/"+set, "--timeout="+harness.Timeout.String())
+	cmd := harness.Hub(t).Kubectl(t.Context(), "wait", "--for=delete", "mclset/"+set, "--timeout="+harness.Timeout.String(), "-v=6") // which tells each request
 	var out harness.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

@@ -89,6 +89,7 @@ func (n *names) follow(body io.Reader) error {
 // TestShutdown_UnderLoadIsGraceful asks a hub-apiserver with an embedded etcd to end while eight writers write and a watch
 // is open. Every request that is let in is served: so etcd outlives the API server.
 func TestShutdown_UnderLoadIsGraceful(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"by default":  nil,
 		"as deployed": {"--shutdown-delay-duration=3s", "--shutdown-send-retry-after"},

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -98,8 +99,16 @@ func TestWire_VersionsOfASetSayTheSame(t *testing.T) {
 	if v2.Spec.ClusterSelector.LabelSelector == nil || v2.Spec.ClusterSelector.LabelSelector.MatchLabels[harness.InfoPrefix+"region"] != region {
 		t.Errorf("v1beta2 shows %+v", v2.Spec.ClusterSelector)
 	}
-	v2.Labels = map[string]string{"touched": "yes"}
-	harness.Must(harness.Admin(t).ClusterV1beta2().ManagedClusterSets().Update(t.Context(), v2, metav1.UpdateOptions{}))(t)
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // the hub updates its status
+		v2, err := harness.Admin(t).ClusterV1beta2().ManagedClusterSets().Get(t.Context(), region, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		v2.Labels = map[string]string{"touched": "yes"}
+		return harness.ErrorOf(harness.Admin(t).ClusterV1beta2().ManagedClusterSets().Update(t.Context(), v2, metav1.UpdateOptions{}))
+	}); err != nil {
+		t.Fatal(err)
+	}
 	v1 = harness.Must(harness.Admin(t).ClusterV1beta1().ManagedClusterSets().Get(t.Context(), region, metav1.GetOptions{}))(t)
 	if got := v1.Spec.ClusterSelector; got.SelectorType != "ExclusiveLabel" || got.ExclusiveLabel == nil || got.ExclusiveLabel.Value != region {
 		t.Errorf("after a write of v1beta2, v1beta1 shows %+v", got)

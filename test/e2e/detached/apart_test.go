@@ -168,7 +168,7 @@ func livesOf(pods []corev1.Pod) (all []string) {
 func (s *served) goesBeside(t *testing.T, m *harness.Management, other *served, j *joined) {
 	t.Helper()
 	before, agent := other.lives(t, m), livesOf(j.pods())
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--timeout=4m")
+	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--timeout="+harness.Timeout.String())
 	j.bringsBy("after-the-other", j.name+"-after-the-other")
 	if now := other.lives(t, m); !slices.Equal(now, before) {
 		t.Errorf("%s was\n%s\nand is\n%s", other.name, strings.Join(before, "\n"), strings.Join(now, "\n"))
@@ -176,7 +176,7 @@ func (s *served) goesBeside(t *testing.T, m *harness.Management, other *served, 
 	if now := livesOf(j.pods()); !slices.Equal(now, agent) {
 		t.Errorf("the agent was\n%s\nand is\n%s", strings.Join(agent, "\n"), strings.Join(now, "\n"))
 	}
-	harness.MustKubectlOf(t, other.Hub, "", "delete", "manifestwork", "after-the-other", "-n", j.name, "--timeout=2m")
+	harness.MustKubectlOf(t, other.Hub, "", "delete", "manifestwork", "after-the-other", "-n", j.name, "--timeout="+harness.Timeout.String())
 }
 
 // rulesIn are the rules by which a user may do something in a namespace.

@@ -69,7 +69,7 @@ func atRest(t *testing.T, clusters map[string]audited) {
 		}
 	}
 	var last error
-	if wait.PollUntilContextTimeout(t.Context(), time.Second, patience, true, func(context.Context) (bool, error) {
+	if wait.PollUntilContextTimeout(t.Context(), time.Second, harness.Timeout, true, func(context.Context) (bool, error) {
 		last = nil
 		for cluster, a := range clusters {
 			if asked := a.since(t, time.Now().Add(-quiet)); len(asked) > 0 {
@@ -80,6 +80,6 @@ func atRest(t *testing.T, clusters map[string]audited) {
 		}
 		return last == nil, nil
 	}) != nil {
-		t.Errorf("hub-operator is not at rest for %s after %s: %v", quiet, patience, last)
+		t.Errorf("hub-operator is not at rest for %s after %s: %v", quiet, harness.Timeout, last)
 	}
 }

@@ -10,28 +10,19 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
-	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/netns"
 )
 
-// patience is more than anything takes that works, on a machine with much else to do.
-const patience = 2 * time.Minute
-
 // eventually waits until something holds. What its error says is shown if it never does.
 func eventually(t *testing.T, what string, ok func() error) {
 	t.Helper()
-	var last error
-	err := await.Until(t.Context(), patience, func(context.Context) (bool, error) {
-		last = ok()
-		return last == nil, nil
+	harness.Eventually(t, what, func(context.Context) (bool, error) {
+		err := ok()
+		return err == nil, err
 	})
-	if err != nil {
-		t.Fatalf("%s: not after %s: %v", what, patience, last)
-	}
 }
 
 // says waits until kubectl prints something on a cluster.

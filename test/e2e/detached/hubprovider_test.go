@@ -28,8 +28,8 @@ func (s *served) getsProvider(m *harness.Management) {
 	namespace := harness.ServerNamespace(s.name)
 	harness.MustKubectlOf(s.T, m.Hub, "", "patch", "clustermanager", s.name, "--type=merge", "-p",
 		`{"spec":{"clusterhub":{"components":["manual-certificates","cluster-provider"]}}}`)
-	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=create", "deployment/"+provider, "-n", namespace, "--timeout=2m")
-	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=condition=Available", "deployment/"+provider, "-n", namespace, "--timeout=2m")
+	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=create", "deployment/"+provider, "-n", namespace, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=condition=Available", "deployment/"+provider, "-n", namespace, "--timeout="+harness.Timeout.String())
 }
 
 // providerMayWhatIsDocumented asks the hub for each verb on each resource, and in each of its namespaces for all rules: some rights are for
@@ -96,10 +96,10 @@ func (s *served) givesAccess(t *testing.T) {
 	on("label", "secret", "berlin", "-n", deploy.ProviderNamespace, "clusters.openmcp.cloud/provider=kubeconfig")
 	on("create", "namespace", "teams")
 	on("create", "rolebinding", provider, "-n", "teams", "--clusterrole=clusterhub:cluster-provider-secrets", "--serviceaccount="+deploy.ProviderNamespace+":"+provider)
-	on("wait", "--for=create", "clusterprofile/default.kubeconfig.berlin", "--timeout=2m")
+	on("wait", "--for=create", "clusterprofile/default.kubeconfig.berlin", "--timeout="+harness.Timeout.String())
 	harness.MustKubectlOf(t, s.Hub, provided, "apply", "-f", "-")
-	on("wait", "--for=jsonpath={.status.phase}=Ready", "clusters.clusters.openmcp.cloud/berlin", "-n", "teams", "--timeout=2m")
-	on("wait", "--for=jsonpath={.status.phase}=Granted", "accessrequest/ann", "-n", "teams", "--timeout=2m")
+	on("wait", "--for=jsonpath={.status.phase}=Ready", "clusters.clusters.openmcp.cloud/berlin", "-n", "teams", "--timeout="+harness.Timeout.String())
+	on("wait", "--for=jsonpath={.status.phase}=Granted", "accessrequest/ann", "-n", "teams", "--timeout="+harness.Timeout.String())
 	encoded := on("get", "secret", "ann.kubeconfig", "-n", "teams", "-o", "jsonpath={.data.kubeconfig}")
 	ann := harness.Kube(t, harness.Must(clientcmd.RESTConfigFromKubeConfig(harness.Must(base64.StdEncoding.DecodeString(encoded))(t)))(t)).CoreV1()
 	eventually(t, "ann has the role view", func() error {
@@ -108,7 +108,7 @@ func (s *served) givesAccess(t *testing.T) {
 	})
 	harness.WantForbidden(t, harness.ErrorOf(ann.Secrets(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})))
 	harness.WantForbidden(t, harness.ErrorOf(ann.ConfigMaps(metav1.NamespaceDefault).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: harness.Named("by-ann")}, metav1.CreateOptions{})))
-	on("delete", "accessrequest", "ann", "-n", "teams", "--timeout=2m")
+	on("delete", "accessrequest", "ann", "-n", "teams", "--timeout="+harness.Timeout.String())
 	eventually(t, "the token is worth nothing", func() error {
 		_, err := ann.ConfigMaps(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 		if !apierrors.IsUnauthorized(err) {
@@ -116,5 +116,5 @@ func (s *served) givesAccess(t *testing.T) {
 		}
 		return nil
 	})
-	on("delete", "clusters.clusters.openmcp.cloud", "berlin", "-n", "teams", "--timeout=2m")
+	on("delete", "clusters.clusters.openmcp.cloud", "berlin", "-n", "teams", "--timeout="+harness.Timeout.String())
 }

@@ -33,7 +33,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 			return
 		}
 		// The tests after this one share the management cluster, and say what they find there. The hubs are still there to be cleaned.
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), harness.Timeout)
 		defer cancel()
 		if out, err := m.Kubectl(ctx, "delete", "clustermanager", blue.name, green.name, "--ignore-not-found").CombinedOutput(); err != nil {
 			t.Logf("%s: %v", out, err)
@@ -116,12 +116,12 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 		}
 	}
 	j.mayNothing()
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "klusterlet", j.name, "--timeout=2m")
+	harness.MustKubectlOf(t, m.Hub, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
 	left(t, "the managed cluster", j.managed.AdminConfig(), append(j.before.managed, "v1 configmaps default/"+j.name))
 	harness.MustKubectlOf(t, j.managed.Hub, "", "delete", "configmap", j.name)
 	left(t, "the management cluster", m.AdminConfig(), before)
 	// The namespace of the cluster is the admin's to delete.
-	harness.MustKubectlOf(t, blue.Hub, "", "delete", "namespace", j.name, "--timeout=2m")
+	harness.MustKubectlOf(t, blue.Hub, "", "delete", "namespace", j.name, "--timeout="+harness.Timeout.String())
 	blue.isPlain()
 }
 
@@ -156,7 +156,7 @@ func newServed(t *testing.T, names ...string) (all []*served) {
 	}
 	for i, hub := range harness.OwnHubs(t, adapt...) {
 		s := &served{T: t, name: names[i], Hub: hub}
-		harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout=1m") // the last that it makes by itself
+		harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout="+harness.Timeout.String()) // the last that it makes by itself
 		s.before = inventory(t, s.AdminConfig())
 		m.OpenWays(t, s.name, s.Hub)
 		all = append(all, s)

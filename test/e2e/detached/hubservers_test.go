@@ -69,7 +69,7 @@ func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
 	for _, pod := range s.pods(t, m) { // they would take their time to end
 		m.Node.Kill(pod.Namespace, pod.Name)
 	}
-	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--timeout=4m")
+	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--timeout="+harness.Timeout.String())
 	left(t, "the management cluster", m.AdminConfig(), before)
 	if !strings.Contains(string(s.ownEtcd(t)), "of-"+servers[0]) {
 		t.Error("the etcd of the user has lost the objects of the hub")
@@ -104,7 +104,7 @@ func newReplicated(t *testing.T, name string) (s *served, audit string) {
 		c.FrontArgs = slices.Concat(egress, logs, []string{"--enable-aggregator-routing"})
 	})
 	s = &served{T: t, name: name, Hub: hub}
-	harness.MustKubectlOf(t, hub, "", "wait", "--for=create", "namespace/default", "--timeout=1m")
+	harness.MustKubectlOf(t, hub, "", "wait", "--for=create", "namespace/default", "--timeout="+harness.Timeout.String())
 	m.OpenWays(t, name, hub)
 	if err := m.Node.Reach(localserver.Address(portOf(t, hub, "hub-etcd"))); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func (s *served) begin(m *harness.Management) {
 	namespace, etcd := harness.ServerNamespace(s.name), localserver.Address(portOf(s.T, s.Hub, "hub-etcd"))
 	host, port, _ := net.SplitHostPort(balanced)
 	harness.MustKubectlOf(s.T, m.Hub, fmt.Sprintf(replicated, s.name, etcd, host, port), "apply", "-f", "-")
-	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=condition=ReadyToApply=false", "clustermanager/"+s.name, "--timeout=2m")
+	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=condition=ReadyToApply=false", "clustermanager/"+s.name, "--timeout="+harness.Timeout.String())
 	pki := func(name string) string { return filepath.Join(s.Dir(), "pki", name) }
 	harness.MustKubectlOf(s.T, m.Hub, "", "create", "secret", "generic", "hub-apiserver-etcd", "-n", namespace,
 		"--from-file=ca.crt="+pki("ca.crt"), "--from-file=tls.crt="+pki("hub-etcd-client.crt"), "--from-file=tls.key="+pki("hub-etcd-client.key"))

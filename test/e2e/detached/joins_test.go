@@ -72,6 +72,6 @@ spec: {clusterName: %[1]s, deployOption: {mode: Detached}}
 	r := newReader(j.T, map[string]*localhub.Hub{"mgmt": j.management.Hub})
 	r.Instead("c1", j.name, "c2", two.name, "c3", three, "WAITING FOR\n", "WAITING FOR\n…\n")
 	r.Types(shown(j.T, "TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks", "kubectl hub get klusterlets"))
-	harness.MustKubectlOf(j.T, j.management.Hub, "", "delete", "klusterlet", two.name, three, "--timeout=2m")
-	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", two.name, "--timeout=2m")
+	harness.MustKubectlOf(j.T, j.management.Hub, "", "delete", "klusterlet", two.name, three, "--timeout="+harness.Timeout.String())
+	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", two.name, "--timeout="+harness.Timeout.String())
 }

@@ -28,7 +28,7 @@ func TestDetached_ADeniedClusterLeaves(t *testing.T) {
 	j.brings()
 	w.plugin.Must(t, "deny", "--clusters", j.name, "--wait", "--timeout", "2m", "--context", "hub")
 	j.mayNothing()
-	harness.MustKubectlOf(t, w.management.Hub, "", "delete", "klusterlet", j.name, "--timeout=2m")
+	harness.MustKubectlOf(t, w.management.Hub, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
 	j.isGone()
 	j.isForgotten()
 }
@@ -81,7 +81,7 @@ func (j *joined) isForgotten() {
 		`jsonpath={.status.conditions[?(@.type=="HubAcceptedManagedCluster")].reason}`)
 	harness.MustKubectlOf(j.T, j.hub, "", "delete", "manifestwork", j.name, "-n", j.name, "--wait=false")
 	harness.MustKubectlOf(j.T, j.hub, "", "patch", "manifestwork", j.name, "-n", j.name, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
-	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", j.name, "--timeout=2m")
+	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", j.name, "--timeout="+harness.Timeout.String())
 	left(j.T, "the hub", j.hub.AdminConfig(), j.before.hub)
 }
 

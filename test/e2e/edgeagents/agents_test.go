@@ -92,11 +92,11 @@ func (w *world) comesAndGoes() {
 	iris := w.team("iris", "ijk")
 	const ofIJK = "rome-ijk"
 	w.installIn(iris, "ijk", ofIJK)
-	w.admins.Must(w.T, "accept", "--clusters", ofIJK, "--wait", "--timeout", patience.String(), "--context", "hub")
+	w.admins.Must(w.T, "accept", "--clusters", ofIJK, "--wait", "--timeout", harness.Timeout.String(), "--context", "hub")
 	harness.MustKubectlOf(w.T, w.hub, "", "label", "managedcluster", ofIJK, harness.SetLabel+"=edge", "--overwrite")
 	w.lands("stays", "abc 1.0.0", "ijk 1.0.0", byDefault+" 1.0.0", "xyz 1.0.0")
 	w.installIn(iris, "ijk", ofIJK, "--image", "clusterhub/hub-agent:next")
-	harness.MustKubectlOf(w.T, w.cluster, "", "rollout", "status", "deployment/hub-agent", "-n", "ijk", "--timeout", patience.String())
+	harness.MustKubectlOf(w.T, w.cluster, "", "rollout", "status", "deployment/hub-agent", "-n", "ijk", "--timeout", harness.Timeout.String())
 	w.says("the agent of ijk", "clusterhub/hub-agent:next", w.cluster, "get", "pods", "-n", "ijk", "-o", "jsonpath={.items[*].spec.containers[*].image}")
 	w.service("upgraded", "1.0.0", "")
 	w.write(policy{name: "upgraded", service: "upgraded", versions: oneVersion, constraints: []string{"openhorizon.kubernetesNamespace == ijk"}})

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,13 +17,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
-	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
-
-// patience is more than anything takes that works, on a machine with much else to do.
-const patience = 2 * time.Minute
 
 // Names on the hub: the nodes, and who deploys and who owns the node of the first team.
 const (
@@ -116,7 +111,7 @@ func newWorld(t *testing.T) *world {
 	w.installWhole()
 	w.installIn(w.ann, "abc", ofABC)
 	w.installIn(w.xander, "xyz", ofXYZ)
-	w.admins.Must(t, "accept", "--clusters", strings.Join([]string{whole, ofABC, ofXYZ}, ","), "--wait", "--timeout", patience.String(), "--context", "hub")
+	w.admins.Must(t, "accept", "--clusters", strings.Join([]string{whole, ofABC, ofXYZ}, ","), "--wait", "--timeout", harness.Timeout.String(), "--context", "hub")
 	harness.MustKubectlOf(t, w.hub, "", "label", "managedclusters", whole, ofABC, ofXYZ, harness.SetLabel+"=edge", "--overwrite")
 	w.nodesAre(t, "rome openhorizon-agent false", "rome-abc abc true", "rome-xyz xyz true")
 	return w
@@ -174,14 +169,10 @@ func (w *world) installIn(as harness.Plugin, namespace, name string, more ...str
 // eventually waits until something holds. What its error says is shown if it never does.
 func (w *world) eventually(what string, ok func() error) {
 	w.Helper()
-	var last error
-	err := await.Until(w.Context(), patience, func(context.Context) (bool, error) {
-		last = ok()
-		return last == nil, nil
+	harness.Eventually(w.T, what, func(context.Context) (bool, error) {
+		err := ok()
+		return err == nil, err
 	})
-	if err != nil {
-		w.Fatalf("%s: not after %s: %v", what, patience, last)
-	}
 }
 
 // says waits until kubectl prints just this, as an admin.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
@@ -106,6 +107,20 @@ func NewLabelSet(t *testing.T, name string, labels map[string]string) *v1beta1.M
 	s := Must(Admin(t).ClusterV1beta1().ManagedClusterSets().Create(t.Context(), LabelSet(name, labels), metav1.CreateOptions{}))(t)
 	t.Cleanup(func() { DeleteSet(t, name) })
 	return s
+}
+
+// ChangeSet updates the spec of a set of the shared hub as admin, at the version that is stored by then: the hub updates its status.
+func ChangeSet(t *testing.T, name string, change func(*v1beta1.ManagedClusterSetSpec)) error {
+	t.Helper()
+	sets := Admin(t).ClusterV1beta1().ManagedClusterSets()
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		s, err := sets.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		change(&s.Spec)
+		return ErrorOf(sets.Update(t.Context(), s, metav1.UpdateOptions{}))
+	})
 }
 
 // NewNamespace creates one on the shared hub.

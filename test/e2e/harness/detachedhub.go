@@ -81,7 +81,7 @@ func WithDetachedHub(command ...string) (result int) {
 	if err != nil {
 		last.Fatal(err)
 	}
-	last.Cleanup(hub.Stop)
+	last.Cleanup(hub.Kill)
 	// Nothing approves certificates, as there is no registration.
 	m.MakeHub(last, "shared", hub, "manual-certificates")
 

@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -31,7 +30,7 @@ const Root = "../../.."
 // imagesDir names the variable that has the folder of unpacked images in which our servers run, if they are to: see hack/test.sh.
 const imagesDir = "CLUSTERHUB_TEST_IMAGES"
 
-// Tests run at the same time, and share the scheme.
+// Tests run in parallel, and share the scheme.
 func init() { utilruntime.Must(corev1.AddToScheme(scheme.Scheme)) }
 
 // shared is the hub that the tests of a folder share, with two replicas of hub-apiserver. A detached one has no dir here: see detachedHubDir.
@@ -43,10 +42,12 @@ var shared struct {
 	err     error
 }
 
-// Hub is the hub that the tests of a folder share. It starts when the first of them asks for it. Tests name what they make
-// by their own name, and leave the hub's processes alone; a test that does not starts a hub of its own.
+// Hub returns the hub that the tests of a folder share, and starts it for the first of them. The test runs in parallel with others from here
+// on, unless it is in alone. Tests name what they make by their own name, and leave the hub's processes alone; a test that does not starts a hub
+// of its own.
 func Hub(t *testing.T) *localhub.Hub {
 	t.Helper()
+	parallel(t)
 	shared.once.Do(func() { shared.err = startShared() })
 	if shared.err != nil {
 		t.Fatalf("the hub for the tests cannot be started: %v", shared.err)
@@ -59,7 +60,7 @@ func startShared() (err error) {
 		shared.hub, err = openDetached(os.Getenv(detachedHubDir), shared.changes)
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
 	if shared.dir, err = os.MkdirTemp("", "clusterhub-e2e-"); err != nil {
 		return err
@@ -89,7 +90,7 @@ func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 		result = 1
 	}
 	if shared.hub != nil && shared.dir != "" {
-		shared.hub.Stop()
+		shared.hub.Kill()
 	}
 	switch {
 	case shared.dir == "":
@@ -129,7 +130,8 @@ func Binary(t *testing.T, name string) string {
 	return filepath.Join(BinDir(t), name)
 }
 
-// OwnHub starts a hub for one test, of processes of this machine.
+// OwnHub starts a hub for one test, of processes of this machine. The test runs in parallel with others, as with Hub; the list owners has the
+// reason why it does not use the shared hub.
 func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
 	return OwnHubs(t, adapt)[0]
@@ -138,6 +140,7 @@ func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Hub {
 // OwnHubs starts hubs for one test, all at one time.
 func OwnHubs(t *testing.T, adapt ...func(*localhub.Config)) []*localhub.Hub {
 	t.Helper()
+	parallel(t)
 	hubs, errs := make([]*localhub.Hub, len(adapt)), make([]error, len(adapt))
 	var starting sync.WaitGroup
 	for i, change := range adapt {
@@ -154,7 +157,7 @@ func OwnHubs(t *testing.T, adapt ...func(*localhub.Config)) []*localhub.Hub {
 	starting.Wait()
 	for i, h := range hubs {
 		if errs[i] == nil {
-			t.Cleanup(h.Stop)
+			t.Cleanup(h.Kill)
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

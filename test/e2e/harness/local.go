@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,9 +21,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/await"
 )
-
-// LocalTimeout is for clusters that have to start on a machine with much else to do.
-const LocalTimeout = 3 * time.Minute
 
 // LocalClusters is a hub with its controllers and the provider of the example.
 type LocalClusters struct {
@@ -64,18 +60,18 @@ func (l *LocalClusters) Start(t *testing.T) {
 	}
 }
 
-// Await waits until an object is as it should be, for as long as clusters may take.
+// Await waits until an object is as it should be.
 func (l *LocalClusters) Await(t *testing.T, what string, object client.Object, ok func() error) {
 	t.Helper()
 	var last error
-	err := await.Until(t.Context(), LocalTimeout, func(ctx context.Context) (bool, error) {
+	err := await.Until(t.Context(), Timeout, func(ctx context.Context) (bool, error) {
 		if last = l.Client.Get(ctx, client.ObjectKeyFromObject(object), object); last == nil {
 			last = ok()
 		}
 		return last == nil, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not after %s: %v", what, LocalTimeout, last)
+		t.Fatalf("%s: not after %s: %v", what, Timeout, last)
 	}
 }
 

@@ -37,7 +37,7 @@ func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(cluster.Stop)
+	t.Cleanup(cluster.Kill)
 	node := kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir, ImagesDir: config.ImagesDir,
 		ArgsOf: map[string][]string{deploy.APIServer: {"--embedded-etcd-unsafe-no-fsync"}}} // as for all hubs of tests
 	for _, change := range changes {
@@ -65,7 +65,7 @@ func (m *Management) must(t testing.TB, stdin string, args ...string) {
 // wait waits until the management cluster says something of an object.
 func (m *Management) wait(t testing.TB, what string, args ...string) {
 	t.Helper()
-	if out, err := m.Kubectl(t.Context(), append([]string{"wait", "--timeout=5m", "--for=" + what}, args...)...).CombinedOutput(); err != nil {
+	if out, err := m.Kubectl(t.Context(), append([]string{"wait", "--timeout=" + Timeout.String(), "--for=" + what}, args...)...).CombinedOutput(); err != nil {
 		there, _ := m.Kubectl(context.WithoutCancel(t.Context()), append([]string{"get", "-o", "yaml"}, args...)...).CombinedOutput()
 		t.Fatalf("%s of %s: %v: %s%s", what, strings.Join(args, " "), err, out, there)
 	}

@@ -8,13 +8,12 @@ import (
 	"fmt"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// Timeout is for what takes a moment; nothing that works comes near it.
-const Timeout = 30 * time.Second
+// Timeout is the limit of all waits that end with success in tests that pass.
+const Timeout = await.Limit
 
 // Eventually waits until something holds. What its error says is shown if it never does.
 func Eventually(t *testing.T, what string, ok func(context.Context) (bool, error)) {

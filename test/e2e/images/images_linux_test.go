@@ -59,6 +59,7 @@ func roots(t *testing.T) []string {
 
 // TestImages_SayTheirVersion starts each. The version is the tag of the image.
 func TestImages_SayTheirVersion(t *testing.T) {
+	t.Parallel()
 	for _, root := range roots(t) {
 		name := filepath.Base(root)
 		version := tag(t, filepath.Join(root, "..", "..", "images", name, "index.json"))
@@ -97,7 +98,7 @@ func TestImages_RunAHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	harness.MustKubectl(t, "", "apply", "--server-side", "-k", harness.Overlay("operator"))
-	harness.MustKubectl(t, "", "-n", "clusterhub-operator", "rollout", "status", "deployment/hub-operator", "--timeout=2m")
+	harness.MustKubectl(t, "", "-n", "clusterhub-operator", "rollout", "status", "deployment/hub-operator", "--timeout="+harness.Timeout.String())
 	files := harness.Must(filepath.Glob(filepath.Join(hub.Dir(), "pods", "*", "hub-operator.pid")))(t)
 	if len(files) == 0 {
 		t.Fatal("hub-operator has no process")

@@ -116,6 +116,7 @@ func probed(t *testing.T, component, path string) int {
 
 // TestDeploy_PartsFitTogether holds against each other what nothing else does before a kubelet.
 func TestDeploy_PartsFitTogether(t *testing.T) {
+	t.Parallel()
 	for _, overlay := range []string{"base", "external-etcd"} {
 		all := rendered(t, overlay)
 		for _, name := range []string{"hub-apiserver", "hub-controller-manager", "hub-certificate-approver"} {
@@ -305,6 +306,7 @@ func hasVolume(d *appsv1.Deployment, name string) bool {
 
 // TestDeploy_ComponentsAddRightsAndTakeThemAway renders the hub with each of them.
 func TestDeploy_ComponentsAddRightsAndTakeThemAway(t *testing.T) {
+	t.Parallel()
 	kustomize := func(components ...string) string {
 		t.Helper()
 		dir := harness.Must(os.MkdirTemp(harness.Overlay(""), ".test-"))(t) // kustomize knows relative paths only

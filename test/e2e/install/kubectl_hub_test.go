@@ -23,7 +23,6 @@ import (
 )
 
 func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
-	t.Parallel()
 	p, h, cluster, node := hubAndCluster(t)
 	before := inventory(t, cluster)
 	hubBefore := inventory(t, h)
@@ -173,7 +172,6 @@ func showsTheCluster(t *testing.T, p harness.Plugin) {
 // TestKubectlHub_UnjoinWithoutTheHub has a cluster leave that cannot, and one that was never accepted. The token is one of kubeadm's
 // kind.
 func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
-	t.Parallel()
 	p, h, cluster, _ := hubAndCluster(t)
 	before := inventory(t, cluster)
 	appliesOnlyOurs(t, cluster.AdminConfig())

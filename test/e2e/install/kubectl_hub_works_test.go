@@ -96,7 +96,7 @@ func endsWorks(t *testing.T, h, cluster *localhub.Hub, want string) {
 	if crds := harness.MustKubectlOf(t, cluster, "", "get", "crds", "-o", "name"); strings.Contains(crds, "appliedmanifestworks") {
 		t.Errorf("there are %s", crds)
 	}
-	harness.MustKubectlOf(t, cluster, "", "delete", "namespace", "web", "--timeout=2m")
+	harness.MustKubectlOf(t, cluster, "", "delete", "namespace", "web", "--timeout="+harness.Timeout.String())
 	if h == nil {
 		return
 	}

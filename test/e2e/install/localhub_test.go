@@ -18,6 +18,7 @@ import (
 
 // TestLocalHub_SaysWhatIsWrong covers what a newcomer meets.
 func TestLocalHub_SaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	start := func(t *testing.T, c localhub.Config) string {
 		t.Helper()
 		h, err := localhub.Start(t.Context(), c)

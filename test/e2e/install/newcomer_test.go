@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -29,10 +28,7 @@ type newcomer struct {
 
 func newNewcomer(t *testing.T) *newcomer {
 	t.Helper()
-	// Several times what it takes on two busy cores.
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
-	t.Cleanup(cancel)
-	n := &newcomer{ctx: ctx, bin: t.TempDir(), dir: filepath.Join(t.TempDir(), "hub"), home: t.TempDir()}
+	n := &newcomer{ctx: t.Context(), bin: t.TempDir(), dir: filepath.Join(t.TempDir(), "hub"), home: t.TempDir()}
 	built := harness.BinDir(t)
 	for _, name := range []string{"localhub", "etcd", "kube-apiserver", "kube-controller-manager", "kubectl", "kubectl-hub",
 		"cluster-provider", "hub-agent", "hub-apiserver", "hub-controller-manager", "hub-operator"} {
@@ -127,6 +123,7 @@ func wantRows(t *testing.T, out, set string, want ...string) {
 }
 
 func TestNewcomer_GetsAHub(t *testing.T) {
+	t.Parallel()
 	n := newNewcomer(t)
 	harness.Contains(t, n.mustLocalhub(t, "status"), "does not run")
 	harness.Contains(t, n.mustLocalhub(t, "down"), "does not run")
@@ -221,11 +218,11 @@ func (n *newcomer) wantAccess(t *testing.T, out string) {
 		}
 	}
 	n.kubectl(t, "apply", "-f", harness.Must(filepath.Abs(filepath.Join(harness.Root, "artifacts/examples/access/clusterrequest.yaml")))(t))
-	n.kubectl(t, "wait", "-n", "teams", "clusterrequests", "--all", "--for=jsonpath={.status.phase}=Granted")
+	n.kubectl(t, "wait", "-n", "teams", "clusterrequests", "--all", "--for=jsonpath={.status.phase}=Granted", "--timeout="+harness.Timeout.String())
 	harness.Contains(t, n.kubectl(t, "get", "-n", "teams", "clusterrequest", "shop", "-o", "jsonpath={.status.cluster.name}"), "blue")
 	own := n.kubectl(t, "get", "-n", "teams", "clusterrequest", "preview", "-o", "jsonpath={.status.cluster.name}")
 	n.kubectl(t, "delete", "-n", "teams", "clusterrequests", "shop", "preview")
-	n.kubectl(t, "wait", "-n", "teams", "--for=delete", "cluster/"+own, "--timeout=2m")
+	n.kubectl(t, "wait", "-n", "teams", "--for=delete", "cluster/"+own, "--timeout="+harness.Timeout.String())
 }
 
 // wantDetached looks at the cluster whose agent hub-operator has made on the hub, and has a work brought to it.
@@ -290,6 +287,7 @@ func (n *newcomer) wantLessMemoryThan(t *testing.T, limit int) {
 }
 
 func TestNewcomer_IsToldWhatIsWrongInOneLine(t *testing.T) {
+	t.Parallel()
 	n := newNewcomer(t)
 	notAHub := t.TempDir()
 	for _, c := range []struct {

@@ -43,7 +43,6 @@ type logged struct {
 
 // TestSecretsInLogs has a cluster join and access to it given, and looks for each secret that there is in each log.
 func TestSecretsInLogs(t *testing.T) {
-	t.Parallel()
 	const most = "-v=10"
 	l := &logged{Logged: harness.NewLogged()}
 	l.hub = harness.OwnHub(t, func(c *localhub.Config) {
@@ -106,7 +105,7 @@ func TestSecretsInLogs(t *testing.T) {
 		err := hub.Create(ctx, blue)
 		return err == nil, err
 	})
-	command("access", "blue", "-n", "teams", "--cluster-role=view", "--context", "hub", "--timeout=2m")
+	command("access", "blue", "-n", "teams", "--cluster-role=view", "--context", "hub", "--timeout="+harness.Timeout.String())
 	requests := &v1alpha1.AccessRequestList{}
 	if err := hub.List(t.Context(), requests, client.InNamespace("teams")); err != nil || len(requests.Items) != 1 {
 		t.Fatalf("%v: %+v", err, requests.Items)

@@ -226,6 +226,7 @@ func TestPermissions_WhoMayLeaveCannotComeBack(t *testing.T) {
 // TestPermissions_TheRightRuleAllows is the other half: each change succeeds by every path that can make it once the
 // rule is there. Without it, the attacks could fail for any reason.
 func TestPermissions_TheRightRuleAllows(t *testing.T) {
+	t.Parallel()
 	for _, c := range changes() {
 		t.Run(c.name, func(t *testing.T) {
 			name := harness.Unique("cluster")

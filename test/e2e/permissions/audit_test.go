@@ -23,7 +23,6 @@ import (
 
 // TestAudit_SaysWhichPermissionAWriteUsed reads hub-apiserver's own audit log, so it has a hub with one.
 func TestAudit_SaysWhichPermissionAWriteUsed(t *testing.T) {
-	t.Parallel()
 	var ours, front string
 	hub := harness.OwnHub(t, func(c *localhub.Config) {
 		// In the folder of the hub, which is all that hub-apiserver sees of this machine if it runs in its image.

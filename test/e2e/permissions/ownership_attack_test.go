@@ -40,7 +40,8 @@ type ownable struct {
 	byItsMaker, namespaced bool
 }
 
-func ownables() []ownable {
+// ownables are the kinds that are tried. Clusters have this profile.
+func ownables(profile string) []ownable {
 	of := func(version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: version, Resource: resource}
 	}
@@ -66,7 +67,7 @@ func ownables() []ownable {
 		{resource: access("clusters"), kind: "Cluster", subresources: status, namespaced: true,
 			keeps:  []string{"request.clusters.openmcp.cloud/4711", "access.clusters.openmcp.cloud/requests"},
 			forged: "request.clusters.openmcp.cloud/4712",
-			spec:   map[string]any{"profile": "ownable", "kubernetes": map[string]any{}, "purposes": []any{"x"}, "tenancy": "Shared"}},
+			spec:   map[string]any{"profile": profile, "kubernetes": map[string]any{}, "purposes": []any{"x"}, "tenancy": "Shared"}},
 		{resource: access("clusterrequests"), kind: "ClusterRequest", subresources: status, namespaced: true, byItsMaker: true,
 			keeps: []string{"clusters.openmcp.cloud/request"}, spec: map[string]any{"purpose": "x"}},
 		{resource: access("accessrequests"), kind: "AccessRequest", subresources: status, namespaced: true, byItsMaker: true,
@@ -81,6 +82,18 @@ func ownables() []ownable {
 			keeps: []string{work.ReplicaSetFinalizer}, spec: map[string]any{"manifestWorkTemplate": oneConfigMap, "placementRefs": []any{map[string]any{"name": "x"}}}},
 		{resource: of("v1alpha1", "clusterclaims"), kind: "ClusterClaim", subresources: []string{""}, spec: map[string]any{"value": "x"}},
 	}
+}
+
+// newOwnables returns the kinds that are tried, and makes the profile of the Clusters among them.
+func newOwnables(t *testing.T) []ownable {
+	t.Helper()
+	profile := harness.Unique("ownable")
+	all := ownables(profile)
+	i := slices.IndexFunc(all, func(o ownable) bool { return o.kind == "ClusterProfile" })
+	client := all[i].client(t, harness.Hub(t).AdminConfig(), "")
+	harness.Must(client.Create(t.Context(), all[i].object("", profile), metav1.CreateOptions{}))(t)
+	t.Cleanup(func() { _ = client.Delete(context.WithoutCancel(t.Context()), profile, metav1.DeleteOptions{}) })
+	return all
 }
 
 // object has the metadata that only the spelling of a request differs in.
@@ -196,13 +209,7 @@ func nextToOwning() []rbacv1.PolicyRule {
 // take away or forge what the hub holds it by.
 func TestOwnership_OnlyWhoMayDeleteHasAnObjectDeleted(t *testing.T) {
 	attacker, namespace := harness.User(t, nextToOwning()...), harness.NewNamespace(t)
-	profiles := ownables()[5]
-	profile := profiles.object("", "ownable")
-	harness.Must(profiles.client(t, harness.Hub(t).AdminConfig(), "").Create(t.Context(), profile, metav1.CreateOptions{}))(t)
-	t.Cleanup(func() {
-		_ = profiles.client(t, harness.Hub(t).AdminConfig(), "").Delete(context.Background(), "ownable", metav1.DeleteOptions{})
-	})
-	for _, o := range ownables() {
+	for _, o := range newOwnables(t) {
 		t.Run(o.resource.Version+" "+o.resource.Resource, func(t *testing.T) {
 			for route, config := range map[string]*rest.Config{
 				"through the front": harness.Hub(t).UserConfig(attacker),
@@ -307,12 +314,7 @@ func TestOwnership_TheRightAllows(t *testing.T) {
 		harness.RuleIn(harness.OpenMCPGroup, "delete", "*"),
 		end("cluster.open-cluster-management.io", "managedclusters"), end(harness.OpenMCPGroup, "clusters"), end(harness.OpenMCPGroup, "clusterrequests"),
 		end(workGroup, "manifestworkreplicasets"))...)
-	profiles := ownables()[5]
-	harness.Must(profiles.client(t, harness.Hub(t).AdminConfig(), "").Create(t.Context(), profiles.object("", "ownable"), metav1.CreateOptions{}))(t)
-	t.Cleanup(func() {
-		_ = profiles.client(t, harness.Hub(t).AdminConfig(), "").Delete(context.Background(), "ownable", metav1.DeleteOptions{})
-	})
-	for _, o := range ownables() {
+	for _, o := range newOwnables(t) {
 		admin, client, name := o.client(t, harness.Hub(t).AdminConfig(), namespace), o.client(t, harness.Hub(t).UserConfig(allowed), namespace), harness.Unique("owned")
 		there := harness.Must(admin.Create(t.Context(), o.object(namespace, name), metav1.CreateOptions{}))(t)
 		for how := range rewrites(client, there, absent, nil, true) {

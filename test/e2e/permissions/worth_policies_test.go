@@ -66,7 +66,6 @@ func (w *worth) accept() {
 
 // TestWorth_OfHubControllerManager tries what its rights would be good for, if it were held to them by RBAC alone.
 func TestWorth_OfHubControllerManager(t *testing.T) {
-	t.Parallel()
 	w := newWorth(t, agentroles.PerClusterComponent) // with which it may do most
 	w.accept()
 	admin, as := w.asAdmin(), w.as(managerSA)
@@ -249,7 +248,6 @@ func (w *worth) request(name, cluster string, subject pkix.Name) string {
 
 // TestWorth_OfHubCertificateApprover approves what it should not, and uses what it holds without a use for it.
 func TestWorth_OfHubCertificateApprover(t *testing.T) {
-	t.Parallel()
 	w := newWorth(t, agentroles.PerClusterComponent)
 	w.accept()
 	as := w.as(approverSA)
@@ -317,7 +315,6 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 
 // TestWorth_OfHubAPIServer has it ask for the tokens of others, and lead its clients elsewhere.
 func TestWorth_OfHubAPIServer(t *testing.T) {
-	t.Parallel()
 	w := newWorth(t)
 	as := w.as(apiserverSA)
 	const ca = "hub-apiserver-serving-ca"
@@ -341,7 +338,6 @@ func TestWorth_OfHubAPIServer(t *testing.T) {
 
 // TestWorth_OfAClusterProvider has it ask for the token of a ServiceAccount beside requests.
 func TestWorth_OfAClusterProvider(t *testing.T) {
-	t.Parallel()
 	w := newWorth(t)
 	w.asAdmin().create(bindingIn("default", "provider", "clusterhub:cluster-provider-secrets", asUser(w.users[providerSA].name)))
 	as := w.as(providerSA)

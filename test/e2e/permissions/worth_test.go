@@ -224,7 +224,6 @@ func (r worthRight) String() string {
 // TestWorth_RightsThatAreAsGoodAsOthers has, for rights by which somebody becomes somebody else, or lets others in, who has them.
 // What is in no list, nobody has.
 func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
-	t.Parallel()
 	w := newWorth(t)
 	w.accept()
 	const (

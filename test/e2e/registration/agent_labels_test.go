@@ -21,7 +21,6 @@ import (
 // TestRegistration_AgentsLabelTheirClusters has examples 1 and 2 of the specification of sets, with a real agent: by region, which its
 // agent may always say, and by middleware, which takes a rule.
 func TestRegistration_AgentsLabelTheirClusters(t *testing.T) {
-	t.Parallel()
 	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
 	harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{corev1.LabelTopologyRegion: "apac"}},

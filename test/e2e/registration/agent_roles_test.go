@@ -41,7 +41,7 @@ func (r *roled) use(t *testing.T, mode string) {
 	}
 	r.config.HubControllerManagerArgs = []string{"--agent-roles=" + mode}
 	r.Hub = harness.Must(localhub.Start(t.Context(), r.config))(t)
-	t.Cleanup(r.Stop)
+	t.Cleanup(r.Kill)
 }
 
 // awaits waits until the cluster has a role of its own or not, and all agents have the shared one or not.

@@ -6,12 +6,13 @@ package registration
 import (
 	"strings"
 	"testing"
+
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
 // TestDelivery_OfDeployments: without a rule of CEL, a rollout goes from one cluster to the next when the Deployment of the first is
 // ready, and no further when it does not get there.
 func TestDelivery_OfDeployments(t *testing.T) {
-	t.Parallel()
 	d := newDelivery(t, 2)
 	d.apply(bound)
 	d.apply(deployed, "10m", "first")
@@ -49,5 +50,5 @@ func TestDelivery_OfDeployments(t *testing.T) {
 	if got := d.images(); strings.Count(got, ":second") != 2 {
 		t.Errorf("the works are %s", got)
 	}
-	d.on("delete", "mwrs", "web", "-n", "team", "--timeout=2m")
+	d.on("delete", "mwrs", "web", "-n", "team", "--timeout="+harness.Timeout.String())
 }

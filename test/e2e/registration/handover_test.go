@@ -229,8 +229,8 @@ func (all turn) since(at time.Time) (late []string) {
 // middle of its work.
 func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
 	const (
-		// A lease of 15 s, a try every 2 s or a bit more, and a busy machine.
-		lease = 25 * time.Second
+		// Three times the lease: a try every 2 s or a bit more, and a busy machine.
+		lease = 45 * time.Second
 		// Without a lease to wait for.
 		atOnce = 10 * time.Second
 	)

@@ -26,7 +26,6 @@ import (
 // TestRegistration_ByAccessEntries is the life of two clusters that EKS lets in by access entries, with roles as a platform team may
 // demand them: with a path and a permissions boundary.
 func TestRegistration_ByAccessEntries(t *testing.T) {
-	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{AccessEntries: true, Path: "/platform/clusterhub/", Boundary: "arn:aws:iam::111111111111:policy/platform/limits"})
 	a, b := e.newManaged(t), e.newManaged(t)
 	for _, m := range []*eksManaged{a, b} {
@@ -68,7 +67,7 @@ func TestRegistration_ByAccessEntries(t *testing.T) {
 	})
 	t.Run("it leaves", func(t *testing.T) {
 		b.stop()
-		harness.Must(b.run(t, "unjoin", "--spoke-kubeconfig="+b.AdminKubeconfig(), "--timeout=30s"))(t)
+		harness.Must(b.run(t, "unjoin", "--spoke-kubeconfig="+b.AdminKubeconfig(), "--timeout="+harness.Timeout.String()))(t)
 		b.hasNothingInAWS(t)
 	})
 	for name, said := range map[string]string{"a": a.said.String(), "b": b.said.String(), "the hub": e.said(t)} {
@@ -91,7 +90,7 @@ func (e *eks) movesToAccessEntries(t *testing.T, m *eksManaged) {
 	config.HubControllerManagerArgs = append(slices.Clone(config.HubControllerManagerArgs), "--eks-access=access-entry", "--drift-check-interval=3s")
 	e.StopHubControllerManager()
 	again := harness.Must(localhub.Start(t.Context(), config))(t)
-	m.whole.Cleanup(again.Stop)
+	m.whole.Cleanup(again.Kill)
 
 	harness.Eventually(t, "EKS lets it in by an access entry", func(context.Context) (bool, error) {
 		_, there := e.account.AccessEntries(e.self.String())[m.roles.HubRoleARN()]
@@ -104,7 +103,7 @@ func (e *eks) movesToAccessEntries(t *testing.T, m *eksManaged) {
 	m.awaitRenewal(t)
 	// A minute later the driver takes the former access away.
 	for began := time.Now(); strings.Contains(e.mapRoles(t), m.name); m.awaitRenewal(t) {
-		if time.Since(began) > 3*time.Minute {
+		if time.Since(began) > harness.Timeout {
 			t.Fatalf("after %s aws-auth is %s", time.Since(began), e.mapRoles(t))
 		}
 	}

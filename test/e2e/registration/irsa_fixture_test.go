@@ -103,7 +103,7 @@ func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config))
 	// AWS has to know the hub's keys before its controllers start.
 	e.config.WithoutHubControllerManager = true
 	e.Hub = harness.Must(localhub.Start(t.Context(), e.config))(t)
-	t.Cleanup(e.Stop)
+	t.Cleanup(e.Kill)
 	if err := e.account.SetAWSAuth(e.self.String(), harness.Must(e.Authenticator())(t)); err != nil {
 		t.Fatal(err)
 	}

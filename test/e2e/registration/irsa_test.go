@@ -31,7 +31,6 @@ import (
 // TestRegistration_ByAWSIAM is the life of two clusters in EKS, beside one with a certificate on the same hub. Its parts
 // follow one another.
 func TestRegistration_ByAWSIAM(t *testing.T) {
-	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{})
 	a, b := e.newManaged(t), e.newManaged(t)
 	other := newManaged(t, e.Hub, "")
@@ -87,7 +86,7 @@ func TestRegistration_ByAWSIAM(t *testing.T) {
 	})
 	t.Run("it leaves", func(t *testing.T) {
 		a.stop()
-		out := harness.Must(a.run(t, "unjoin", "--spoke-kubeconfig="+a.AdminKubeconfig(), "--timeout=30s"))(t)
+		out := harness.Must(a.run(t, "unjoin", "--spoke-kubeconfig="+a.AdminKubeconfig(), "--timeout="+harness.Timeout.String()))(t)
 		t.Log(out)
 		if a.secret(t) != nil || a.cluster(t).Spec.HubAcceptsClient {
 			t.Error("it has not left")

@@ -94,7 +94,6 @@ func (m *managed) expectLabels(t *testing.T, want map[string]string) {
 
 // TestManagedNamespaces_GoFromASetToItsClusters has an agent with no other rights than those that join gives it.
 func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
-	t.Parallel()
 	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
 	sets := harness.Ours(t, m.hub.AdminConfig()).ClusterV1beta2().ManagedClusterSets()
 	asks := func(name string, namespaces ...string) []byte {
@@ -166,7 +165,7 @@ func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
 	}
 
 	stop()
-	out, err := exec.CommandContext(t.Context(), harness.Binary(t, "hub-agent"), "unjoin", "--spoke-kubeconfig="+rights, "--timeout=60s").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), harness.Binary(t, "hub-agent"), "unjoin", "--spoke-kubeconfig="+rights, "--timeout="+harness.Timeout.String()).CombinedOutput()
 	if err != nil {
 		t.Fatalf("unjoin: %v: %s", err, out)
 	}

@@ -75,7 +75,6 @@ func (m *managed) requests(t *testing.T) (names []string) {
 
 // TestRegistration_ByCertificate is the life of a cluster: it joins, is let in, is shut out and let in again, and leaves.
 func TestRegistration_ByCertificate(t *testing.T) {
-	t.Parallel()
 	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
 	other := harness.Unique("other")
 	harness.Must(m.clusters(t).Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: other}}, metav1.CreateOptions{}))(t)
@@ -178,7 +177,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 
 	// It leaves by its own right, and leaves nothing behind.
 	stop()
-	out, err := exec.CommandContext(t.Context(), harness.Binary(t, "hub-agent"), "unjoin", "--spoke-kubeconfig="+m.AdminKubeconfig(), "--timeout=30s").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), harness.Binary(t, "hub-agent"), "unjoin", "--spoke-kubeconfig="+m.AdminKubeconfig(), "--timeout="+harness.Timeout.String()).CombinedOutput()
 	if err != nil {
 		t.Fatalf("unjoin: %v: %s", err, out)
 	}
@@ -208,7 +207,6 @@ func TestRegistration_ByCertificate(t *testing.T) {
 
 // TestRegistration_WithoutAnAdmin has the rights that the components of artifacts/deploy add, and no others.
 func TestRegistration_WithoutAnAdmin(t *testing.T) {
-	t.Parallel()
 	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) {
 		c.Components = []string{"auto-approval", "leftovers"}
 		c.HubControllerManagerArgs = []string{"--feature-gates=ManagedClusterAutoApproval=true",

@@ -27,7 +27,6 @@ import (
 // logs for all that AWS has given out or taken: secret keys, session tokens, signatures, the tokens of ServiceAccounts, and those that
 // the hub takes, which are signed requests.
 func TestSecretsInLogs_OfAWS(t *testing.T) {
-	t.Parallel()
 	most := []string{"-v=10", "--vmodule=*=10"}
 	// Its roles have a path, of which neither STS nor aws-auth tells.
 	e := newEKS(t, irsa.HubRoles{Path: "/clusterhub/"}, func(c *localhub.Config) {

@@ -34,7 +34,6 @@ spec:
 // TestDelivery_ByUpstreamsPrograms has Open Cluster Management's placement controller and its work agent do what ours do, one after the
 // other, on the same objects.
 func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
-	t.Parallel()
 	d := newDelivery(t, 1)
 	d.apply(bound)
 	d.apply(placed, "one")
@@ -101,7 +100,7 @@ func (d *delivery) replicaSetsAreTakenOver(m *managed) {
 	if after := works(); after != before {
 		t.Errorf("the works were %q, and now they are %q", before, after)
 	}
-	d.on("delete", "mwrs", "web", "-n", "team", "--timeout=2m")
+	d.on("delete", "mwrs", "web", "-n", "team", "--timeout="+harness.Timeout.String())
 	awaitTexts(t, "", m)
 }
 
@@ -201,7 +200,7 @@ func (d *delivery) workAgentsTakeTurns(m *managed) {
 	same(before, "configmap/a", "configmap/b", "namespace/web")
 	d.apply(work, "c", m.name, "second", "x")
 	d.applied(m, "c", "second")
-	d.on("delete", "manifestwork", "b", "-n", m.name, "--timeout=1m")
+	d.on("delete", "manifestwork", "b", "-n", m.name, "--timeout="+harness.Timeout.String())
 	absent("configmap/b")
 
 	t.Log("Ours takes over again")
@@ -217,7 +216,7 @@ func (d *delivery) workAgentsTakeTurns(m *managed) {
 	absent("configmap/c-x")
 	same(before, "configmap/a", "configmap/c", "namespace/web")
 	for _, name := range []string{"a", "c"} {
-		d.on("delete", "manifestwork", name, "-n", m.name, "--timeout=1m")
+		d.on("delete", "manifestwork", name, "-n", m.name, "--timeout="+harness.Timeout.String())
 	}
 	absent("namespace/web")
 	if left := harness.MustKubectlOf(t, m.Hub, "", "get", "appliedmanifestworks", "-o", "name"); left != "" {

@@ -34,7 +34,7 @@ func (m *managed) worker(t *testing.T) string {
 	for _, folder := range []string{"agent", "agent-works"} {
 		harness.MustKubectlOf(t, m.Hub, "", "apply", "-k", harness.Overlay(folder))
 	}
-	harness.MustKubectlOf(t, m.Hub, "", "wait", "--for=condition=Established", "--timeout=2m", "crd/appliedmanifestworks.work.open-cluster-management.io")
+	harness.MustKubectlOf(t, m.Hub, "", "wait", "--for=condition=Established", "--timeout="+harness.Timeout.String(), "crd/appliedmanifestworks.work.open-cluster-management.io")
 	return accountKubeconfig(t, m.Hub, registration.AgentNamespace, "klusterlet-registration-sa")
 }
 
@@ -57,7 +57,6 @@ func awaitTexts(t *testing.T, want string, clusters ...*managed) {
 // TestWorks_RunOnTheClustersThatAPlacementChooses goes the whole way of a team, with two clusters whose agents have the rights of
 // their manifests.
 func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
-	t.Parallel()
 	d := newDelivery(t, 2)
 	hub, one, two := d.hub, d.clusters[0], d.clusters[1]
 
@@ -96,7 +95,7 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	}
 
 	t.Log("With the set, all of it goes")
-	d.on("delete", "mwrs", "web", "-n", "team", "--timeout=2m")
+	d.on("delete", "mwrs", "web", "-n", "team", "--timeout="+harness.Timeout.String())
 	awaitTexts(t, "", one)
 	for _, m := range []*managed{one, two} {
 		if left := d.on("get", "manifestworks", "-n", m.name, "-o", "name"); left != "" {
@@ -113,6 +112,6 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 		{apiVersion: v1, kind: Namespace, metadata: {name: web}}]}}}`, one.name)
 	harness.MustKubectlOf(t, hub, work, "apply", "-f", "-")
 	awaitTexts(t, "third", one)
-	d.on("delete", "managedcluster", one.name, "--timeout=2m")
+	d.on("delete", "managedcluster", one.name, "--timeout="+harness.Timeout.String())
 	awaitTexts(t, "", one)
 }

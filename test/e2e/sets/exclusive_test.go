@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -58,27 +59,31 @@ func TestExclusive_TheImpliedLabelOfTheLegacyTypeIsClaimedToo(t *testing.T) {
 		t.Errorf("got %v, want a 409 that names %s", err, legacy)
 	}
 	// The set itself may say the same by the other type.
-	s := harness.Must(sets.Get(t.Context(), legacy, metav1.GetOptions{}))(t)
-	s.Spec = harness.ExclusiveSet(legacy, harness.SetLabel, legacy).Spec
-	harness.Must(sets.Update(t.Context(), s, metav1.UpdateOptions{}))(t)
+	if err := harness.ChangeSet(t, legacy, func(s *v1beta1.ManagedClusterSetSpec) {
+		*s = harness.ExclusiveSet(legacy, harness.SetLabel, legacy).Spec
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestExclusive_APairIsFreeOnceItsSetIsGoneOrSaysSomethingElse(t *testing.T) {
 	sets := harness.Admin(t).ClusterV1beta1().ManagedClusterSets()
 	first, second, third := harness.Unique("first"), harness.Unique("second"), harness.Unique("third")
 	value := harness.Unique("value")
-	s := harness.Must(sets.Create(t.Context(), harness.ExclusiveSet(first, harness.InfoPrefix+"free", value), metav1.CreateOptions{}))(t)
+	harness.Must(sets.Create(t.Context(), harness.ExclusiveSet(first, harness.InfoPrefix+"free", value), metav1.CreateOptions{}))(t)
 	t.Cleanup(func() { harness.DeleteSet(t, first); harness.DeleteSet(t, second); harness.DeleteSet(t, third) })
 	_, err := sets.Create(t.Context(), harness.ExclusiveSet(second, harness.InfoPrefix+"free", value), metav1.CreateOptions{})
 	if !apierrors.IsConflict(err) {
 		t.Fatalf("got %v, want a 409", err)
 	}
-	s.Spec.ClusterSelector.ExclusiveLabel.Value = value + "-other"
-	harness.Must(sets.Update(t.Context(), s, metav1.UpdateOptions{}))(t)
+	claim := func(value string) error {
+		return harness.ChangeSet(t, first, func(s *v1beta1.ManagedClusterSetSpec) { s.ClusterSelector.ExclusiveLabel.Value = value })
+	}
+	if err := claim(value + "-other"); err != nil {
+		t.Fatal(err)
+	}
 	harness.Must(sets.Create(t.Context(), harness.ExclusiveSet(second, harness.InfoPrefix+"free", value), metav1.CreateOptions{}))(t)
-	s = harness.Must(sets.Get(t.Context(), first, metav1.GetOptions{}))(t)
-	s.Spec.ClusterSelector.ExclusiveLabel.Value = value
-	if _, err = sets.Update(t.Context(), s, metav1.UpdateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), second) {
+	if err := claim(value); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), second) {
 		t.Errorf("got %v, want a 409 that names %s", err, second)
 	}
 	harness.DeleteSet(t, second)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 	viewclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/view/v1alpha1"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -78,8 +79,11 @@ func TestMembers_AWatchResumesInsideABatchOnTheOtherReplica(t *testing.T) {
 	moving := harness.NewLabelSet(t, harness.Unique("moving"), map[string]string{"fleet": "none"})
 	clients := []viewclient.ClusterSetMemberInterface{memberClient(t, harness.Hub(t).HubAPIServerConfig(0)), memberClient(t, harness.Hub(t).HubAPIServerConfig(1))}
 	start := harness.Must(clients[0].List(t.Context(), harness.InSet(moving.Name)))(t).ResourceVersion
-	moving.Spec.ClusterSelector.LabelSelector.MatchLabels["fleet"] = fleet
-	harness.Must(harness.Admin(t).ClusterV1beta1().ManagedClusterSets().Update(t.Context(), moving, metav1.UpdateOptions{}))(t)
+	if err := harness.ChangeSet(t, moving.Name, func(s *v1beta1.ManagedClusterSetSpec) {
+		s.ClusterSelector.LabelSelector.MatchLabels["fleet"] = fleet
+	}); err != nil {
+		t.Fatal(err)
+	}
 
 	got := map[string]int{}
 	for i := 0; len(got) < n; i++ {

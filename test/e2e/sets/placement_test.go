@@ -9,14 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
@@ -144,7 +142,6 @@ func changeCluster(t *testing.T, name string, change func(*clusterv1.ManagedClus
 
 // TestPlacement_DecisionsFollowTheSet goes the way of a team: it binds a set, places, and reads decisions while the clusters change.
 func TestPlacement_DecisionsFollowTheSet(t *testing.T) {
-	t.Parallel()
 	set := harness.Unique("placed")
 	harness.NewSet(t, set)
 	name := func(i int) string { return fmt.Sprintf("%s-c%d", set, i) }
@@ -225,13 +222,10 @@ func TestPlacement_DecisionsFollowTheSet(t *testing.T) {
 	if err := team.client.ClusterV1beta1().Placements(team.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	gone := func(ctx context.Context) (bool, error) {
+	harness.Eventually(t, "the decisions go with their placement", func(ctx context.Context) (bool, error) {
 		_, decisions, err := team.decided(ctx)
-		return err == nil && decisions == 0, nil
-	}
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Second, 3*harness.Timeout, true, gone); err != nil {
-		t.Errorf("decisions do not go with their placement: %v", err)
-	}
+		return err == nil && decisions == 0, err
+	})
 }
 
 func isOf(e *eventsv1.Event, placement string) bool {

@@ -143,7 +143,6 @@ func (p *placing) tell(also ...string) {
 // TestReplicaSet_WorksOfItsAuthor goes the way of a team that places, first without and then with the right to put something on the
 // clusters of its set.
 func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
-	t.Parallel()
 	set := harness.Unique("delivered")
 	harness.NewSet(t, set)
 	clusters := []string{set + "-c1", set + "-c2"}
@@ -206,7 +205,6 @@ func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
 
 // TestFinishedWorks_GoWhenTheirTimeIsUp: as hub-controller-manager may delete them, and no others.
 func TestFinishedWorks_GoWhenTheirTimeIsUp(t *testing.T) {
-	t.Parallel()
 	namespace := harness.NewNamespace(t)
 	works := harness.Admin(t).WorkV1().ManifestWorks(namespace)
 	for name, ttl := range map[string]*int64{"kept": nil, "finished": new(int64(1))} {

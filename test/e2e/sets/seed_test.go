@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -91,7 +92,7 @@ func TestExample2_ATeamBindsTheSetOfClustersWithTheMiddleware(t *testing.T) {
 	}
 	client := harness.Ours(t, harness.Hub(t).UserConfig(dev)).ClusterV1beta2().ManagedClusterSetBindings(namespace)
 	harness.Must(client.Create(t.Context(), harness.Binding(namespace, "middlewareenabledset", "middlewareenabledset"), metav1.CreateOptions{}))(t)
-	harness.MustKubectl(t, "", "wait", "--for=condition=Bound", "-n", namespace, "managedclustersetbinding/middlewareenabledset", "--timeout=30s")
+	harness.MustKubectl(t, "", "wait", "--for=condition=Bound", "-n", namespace, "managedclustersetbinding/middlewareenabledset", "--timeout="+harness.Timeout.String())
 	_, err := client.Create(t.Context(), harness.Binding(namespace, "global", "global"), metav1.CreateOptions{})
 	harness.WantForbidden(t, err, "managedclustersets/bind", "global")
 }
@@ -138,26 +139,26 @@ func TestSeedPlan_MembersFollowLabelsAndSelectors(t *testing.T) {
 	harness.NewManagedCluster(t, a, map[string]string{key: "x"})
 	harness.NewManagedCluster(t, b, map[string]string{key: "y", harness.SetLabel: set})
 	sets := harness.Admin(t).ClusterV1beta1().ManagedClusterSets()
-	s := harness.Must(sets.Create(t.Context(), harness.ExclusiveSet(set, key, "x"), metav1.CreateOptions{}))(t)
+	harness.Must(sets.Create(t.Context(), harness.ExclusiveSet(set, key, "x"), metav1.CreateOptions{}))(t)
+	selects := func(change func(*v1beta1.ManagedClusterSelector), members ...string) {
+		t.Helper()
+		if err := harness.ChangeSet(t, set, func(s *v1beta1.ManagedClusterSetSpec) { change(&s.ClusterSelector) }); err != nil {
+			t.Fatal(err)
+		}
+		harness.WantMembers(t, "", set, members...)
+	}
 	harness.WantMembers(t, "", set, a)
-	s.Spec.ClusterSelector.ExclusiveLabel.Value = "y"
-	s = harness.Must(sets.Update(t.Context(), s, metav1.UpdateOptions{}))(t)
-	harness.WantMembers(t, "", set, b)
-	s.Spec.ClusterSelector.ExclusiveLabel = nil
-	s.Spec.ClusterSelector.SelectorType = "LabelSelector"
-	s.Spec.ClusterSelector.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{"x", "y"}},
-	}}
-	s = harness.Must(sets.Update(t.Context(), s, metav1.UpdateOptions{}))(t)
-	harness.WantMembers(t, "", set, a, b)
+	selects(func(s *v1beta1.ManagedClusterSelector) { s.ExclusiveLabel.Value = "y" }, b)
+	selects(func(s *v1beta1.ManagedClusterSelector) {
+		s.ExclusiveLabel, s.SelectorType = nil, "LabelSelector"
+		s.LabelSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: key, Operator: metav1.LabelSelectorOpIn, Values: []string{"x", "y"}},
+		}}
+	}, a, b)
 	harness.MustKubectl(t, "", "label", "managedcluster", a, key+"-")
 	harness.WantMembers(t, "", set, b)
-	s.Spec.ClusterSelector.LabelSelector = nil
-	s = harness.Must(sets.Update(t.Context(), s, metav1.UpdateOptions{}))(t)
-	harness.WantMembers(t, "", set)
-	s.Spec.ClusterSelector.SelectorType = ""
-	harness.Must(sets.Update(t.Context(), s, metav1.UpdateOptions{}))(t)
-	harness.WantMembers(t, "", set, b)
+	selects(func(s *v1beta1.ManagedClusterSelector) { s.LabelSelector = nil })
+	selects(func(s *v1beta1.ManagedClusterSelector) { s.SelectorType = "" }, b)
 	if err := sets.Delete(t.Context(), set, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

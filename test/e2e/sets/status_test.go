@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	"github.com/clusterhub/clusterhub/pkg/controllers/sets/clustersetstatus"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -84,7 +85,11 @@ func TestStatus_ManyJoinsAreFewWrites(t *testing.T) {
 func TestDefaultSets_ExistAndComeBack(t *testing.T) {
 	sets := harness.Admin(t).ClusterV1beta2().ManagedClusterSets()
 	for _, name := range []string{"default", "global"} {
-		before := harness.Must(sets.Get(t.Context(), name, metav1.GetOptions{}))(t)
+		var before *v1beta2.ManagedClusterSet
+		harness.Eventually(t, name+" is there", func(ctx context.Context) (found bool, err error) { // the hub may have just started
+			before, err = sets.Get(ctx, name, metav1.GetOptions{})
+			return err == nil, err
+		})
 		if err := sets.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}

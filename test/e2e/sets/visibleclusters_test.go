@@ -100,7 +100,7 @@ spec:
     resourceRules:
     - {apiGroups: [cluster.open-cluster-management.io], apiVersions: [v1], resources: [managedclusters], operations: [UPDATE]}
   validations:
-  - {expression: "!('`+policy+`' in object.metadata.labels)", message: no such label}
+  - {expression: "!has(object.metadata.labels) || !('`+policy+`' in object.metadata.labels)", message: no such label}
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

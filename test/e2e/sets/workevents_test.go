@@ -88,7 +88,6 @@ func awaitFollowed(t *testing.T) {
 
 // TestWorkEvents_TellOfFaultsAndAreBounded: an agent may flip what it says of a work as fast as it can write.
 func TestWorkEvents_TellOfFaultsAndAreBounded(t *testing.T) {
-	t.Parallel()
 	awaitFollowed(t)
 	const flips, atOnce = 60, 25
 	start, one, other := time.Now(), newTold(t), newTold(t)

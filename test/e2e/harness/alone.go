@@ -1,0 +1,157 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// alone lists the tests that do not run in parallel with others of their folder, and the folders of which none does, each with the reason.
+// TestAlone_ListsWhatDoesNotRunInParallel holds that all others do.
+var alone = map[string]string{
+	// test/e2e/access
+	"TestAccessScheduler_WhatClustersAreNotGiven": "counts the retries of all schedulers of its process, and measures how soon a request is granted",
+	"TestAccessScheduler_ALateProfile":            "counts the retries of all schedulers of its process, and measures how soon a request is granted",
+
+	// test/e2e/apiserver
+	"TestAgents_AFloodOfOneSlowsNoOther":         "compares how long requests take with and without load",
+	"TestCertificate_NobodySkipsItsVerification": "gives an API of the shared hub a CA that is not its own, so that the API fails until it is replaced",
+
+	// test/e2e/detached
+	"detached": "its tests share a management cluster with one hub-operator, and compare all that is there before and after",
+
+	// test/e2e/docs
+	"docs": "its tests have not been tried in parallel: each starts all that `make up` can have",
+
+	// test/e2e/permissions
+	"TestAgents_OfOneRoleReachTheirOwnClusterOnly":       "gives all agents of the shared hub more rights, and compares all clusters and sets before and after",
+	"TestPermissions_OneUsersQuestionsSlowNoOtherUser":   "compares how long requests take with and without load",
+	"TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce": "measures how soon a change of roles counts",
+
+	// test/e2e/sets
+	"TestDefaultSets_ExistAndComeBack": "deletes the sets default and global, which have the clusters of all tests",
+
+	// test/e2e/ui
+	"TestUsable_ReadsNoMoreThanItShows": "makes more clusters than a list of the page shows, which come before those of others",
+
+	// hack/helm/e2e
+	"TestDocs_OperatingPage":         "installs a hub on the shared cluster, which can have one",
+	"TestRefused":                    "waits for namespaces of the shared cluster, which wait for the hubs that others install and remove",
+	"TestTakeOver":                   "installs a hub on the shared cluster, which can have one",
+	"TestTakeOver_BesideAnAgent":     "installs a hub on the shared cluster, which can have one",
+	"TestUI":                         "makes the namespace of the hub on the shared cluster, which others install and remove",
+	"TestUninstall_LetsNamespacesGo": "installs a hub on the shared cluster, which can have one",
+}
+
+// owners lists the tests that start hubs and plain clusters of their own, each with the reason why the shared hub would not do.
+var owners = map[string]string{
+	// test/e2e/access
+	"TestAccessAPI_AnswersLikeTheCRDs":            "compares the hub with a cluster that has the CustomResourceDefinitions of openMCP",
+	"TestAccessAPI_CRDsOfTheSameNameAreNotServed": "adds a CustomResourceDefinition of a group of the hub",
+	"TestAccessCrash":                             "kills hub-controller-manager and the providers, whose controllers act on the whole hub",
+	"TestAccessCrash_Withdrawn":                   "kills the provider, whose controllers act on the whole hub",
+	"TestAccessLocal":                             "needs the controllers of access, which act on the whole hub, and a provider",
+	"TestAccessPolicy_Clusters":                   "applies policies for all AccessRequests of a hub",
+	"TestAccessPolicy_End":                        "applies policies for all AccessRequests of a hub",
+	"TestAccessPolicy_EndProvider":                "applies policies for all AccessRequests of a hub",
+	"TestAccessPolicy_Roles":                      "applies policies for all AccessRequests of a hub",
+	"TestAccessPrepare":                           "starts and kills hub-controller-manager with other flags",
+	"TestAccessPrepare_UnderAttack":               "starts and kills hub-controller-manager, and counts its requests",
+	"TestAccessProvider":                          "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
+	"TestAccessProvider_BetweenTokenAndOIDC":      "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
+	"TestAccessProvider_Conformance":              "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
+	"TestAccessProvider_EditBeforeTheGrant":       "needs the controllers of access, which act on the whole hub, and a cluster to give access to",
+	"TestAccessProvider_Leftovers":                "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
+	"TestAccessProvider_Rights":                   "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
+	"TestAccessTogether":                          "needs the controllers of access, which act on the whole hub, and providers",
+	"TestAccessToken":                             "needs audit logs and logs of all requests, and a cluster to give access to",
+	"TestKubectlHub_Access":                       "needs audit logs and logs of all requests, and a cluster to give access to",
+
+	// test/e2e/apiserver
+	"TestAdmission_AFrontWithoutMutatingPoliciesIsServed":      "needs flags of kube-apiserver",
+	"TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs": "restarts hub-apiserver",
+	"TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore":   "needs a flag of hub-apiserver for the clusters of the whole hub",
+	"TestBounds_ATenantMakesSoManyPlacementsAndNoMore":         "needs a flag of hub-apiserver",
+	"TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone":      "replaces the certificate of hub-apiserver",
+	"TestDoors_OfAHubThatHadOneCA":                             "needs the certificates of an earlier version",
+	"TestKill_NothingAcknowledgedIsLost":                       "kills hub-apiserver and its etcd",
+
+	// test/e2e/detached
+	"TestDetached_AHubOfSeveralPodsOutlivesOne": "makes a detached hub of a plain cluster",
+	"TestDetached_BareClustersServeAsHubs":      "makes detached hubs of plain clusters",
+
+	// test/e2e/doctor
+	"TestDoctor_Hub": "breaks the hub",
+
+	// test/e2e/edgeagents
+	"TestScenarios": "needs a cluster for the agents beside the shared hub",
+
+	// test/e2e/install
+	"TestDeploy_TheManifestsAreAccepted":    "applies the manifests of a hub",
+	"TestKubectlHub_AClusterJoinsAndLeaves": "prepares a hub, and needs a cluster that joins",
+	"TestKubectlHub_UnjoinWithoutTheHub":    "ends the hub",
+	"TestSecretsInLogs":                     "needs logs of all requests, from all processes of a hub",
+	"TestTopology_ServesWithoutOneOfEach":   "kills processes of a hub that has several of each",
+
+	// test/e2e/monitoring
+	"TestTraces_SpanTheWholeHub": "needs flags of kube-apiserver and hub-apiserver for traces",
+
+	// test/e2e/permissions
+	"TestAudit_SaysWhichPermissionAWriteUsed": "needs flags of kube-apiserver and hub-apiserver for audit logs",
+	"TestWorth_OfAClusterProvider":            "needs a hub without controllers, where the test acts as each of them",
+	"TestWorth_OfAnAgent":                     "needs a hub without controllers, where the test acts as each of them",
+	"TestWorth_OfHubAPIServer":                "needs a hub without controllers, where the test acts as each of them",
+	"TestWorth_OfHubCertificateApprover":      "needs a hub without controllers, where the test acts as each of them",
+	"TestWorth_OfHubControllerManager":        "needs a hub without controllers, where the test acts as each of them",
+	"TestWorth_RightsThatAreAsGoodAsOthers":   "needs a hub without controllers, where the test acts as each of them",
+
+	// test/e2e/registration
+	"TestBootstrap_ATokenMakesClustersAndNothingElse":      "needs the controllers of registration, which act on the whole hub",
+	"TestDelivery_ByUpstreamsPrograms":                     "needs the controllers of registration, and clusters that join",
+	"TestDelivery_OfDeployments":                           "needs the controllers of registration, and clusters that join",
+	"TestHandover_OneActsAndTheNextFinishesWhatItHasBegun": "kills hub-controller-manager",
+	"TestManagedNamespaces_GoFromASetToItsClusters":        "needs the controllers of registration, and a cluster that joins",
+	"TestRegistration_AgentsLabelTheirClusters":            "needs the controllers of registration, and a cluster that joins",
+	"TestRegistration_ByAWSIAM":                            "needs flags of kube-apiserver for AWS IAM, and clusters that join",
+	"TestRegistration_ByAccessEntries":                     "needs flags of kube-apiserver for AWS IAM, and clusters that join",
+	"TestRegistration_ByCertificate":                       "needs the controllers of registration, and a cluster that joins",
+	"TestRegistration_WithoutAnAdmin":                      "needs a hub that accepts clusters by itself, and a cluster that joins",
+	"TestSecretsInLogs_OfAWS":                              "needs logs of all requests, and flags of kube-apiserver for AWS IAM",
+	"TestUpstreamAgent_JoinsWithTheRightsThatInitGives":    "needs a flag of hub-controller-manager for the rights of all agents",
+	"TestWhy_NamesWhatIsBrokenAndTheFixWorks":              "needs the controllers of registration, and a cluster that joins",
+	"TestWorks_RunOnTheClustersThatAPlacementChooses":      "needs the controllers of registration, and clusters that join",
+
+	// test/e2e/sets
+	"TestInformers_AgreeWithAList":          "restarts hub-apiserver",
+	"TestKill_MembersAreThereAfterARestart": "restarts hub-apiserver",
+
+	// hack/helm/e2e
+	"TestDocs_HelmPage": "installs the charts on plain clusters",
+	"TestHubAndCluster": "installs the charts on plain clusters",
+	"TestWays":          "installs the chart of the agent on a plain cluster",
+}
+
+// begun has the tests that parallel has been called for.
+var begun sync.Map
+
+// folder is that of the tests that run.
+var folder = sync.OnceValue(func() string {
+	dir, _ := os.Getwd()
+	return filepath.Base(dir)
+})
+
+// parallel has a test run in parallel with others from the first call on, unless it is in alone. Subtests run as their test does.
+func parallel(t *testing.T) {
+	t.Helper()
+	if strings.Contains(t.Name(), "/") || alone[t.Name()] != "" || alone[folder()] != "" {
+		return
+	}
+	if _, again := begun.LoadOrStore(t, true); !again {
+		t.Parallel()
+	}
+}
