@@ -26,7 +26,6 @@ import (
 // TestDocs_HelmPage types the commands of docs/helm.md, on one cluster that becomes a hub and a cluster of itself: each works where those before
 // it have been typed.
 func TestDocs_HelmPage(t *testing.T) {
-	t.Parallel() // it waits for pods most of its time
 	hubs, run := withNodes(t)
 	hub := hubs[0]
 	run()

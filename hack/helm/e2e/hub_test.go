@@ -32,7 +32,6 @@ import (
 // TestHubAndCluster: a hub and the agent of a cluster run with what their charts say and with nothing else, and the cluster joins by
 // values alone.
 func TestHubAndCluster(t *testing.T) {
-	t.Parallel() // it waits for pods most of its time
 	hubs, run := withNodes(t, func(c *localhub.Config) { c.Plain = true })
 	hub, cluster := hubs[0], hubs[1]
 

@@ -43,7 +43,6 @@ const givenCABundle = "-----BEGIN CERTIFICATE-----\n"
 
 // TestWays: each way to install is linted, installed with what the real server says of each field, upgraded, rolled back and uninstalled.
 func TestWays(t *testing.T) {
-	t.Parallel() // beside TestHubAndCluster, which has a cluster of its own
 	clusters := map[string]*localhub.Hub{
 		charts.Hub:   harness.Hub(t),
 		charts.Agent: harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.FrontArgs = true, trustIssuer() }),
