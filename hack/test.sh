@@ -135,10 +135,10 @@ job() {
 if [ "$which" = all ] || [ "$which" = unit ]; then
   packages=${PACKAGES:-$(tested pkg cmd hack test/await test/bench test/fakeaws test/leak test/mutants test/run test/typing test/wiring)}
   # The race detector has nothing to find where nothing runs at the same time, and makes tests take up to ten times as long. A package needs it
-  # that starts goroutines, locks, or serves, itself or in its tests. The last of these compute the most, each with goroutines only around what
-  # other packages test.
+  # that starts goroutines, locks, or serves, itself or in its tests. Of those that are left out, some compute the most, each with goroutines only
+  # around what other packages test; test/wiring assembles several programs in one process, which all set the logger of klog.
   concurrent='^[[:space:]]*go [[:alnum:]_.]+\(|^[[:space:]]*go func|"sync"|"sync/atomic"|\.Go\(|\.Parallel\(\)|synctest|"net/http|workqueue|informers|(agent|operator|work)test"'
-  without='/(pkg/constraint|pkg/controllers/works/manifestworkreplicaset|pkg/edge/archive|pkg/edge/engine)$'
+  without='/(pkg/constraint|pkg/controllers/works/manifestworkreplicaset|pkg/edge/archive|pkg/edge/engine|test/wiring)$'
   racing= plain= servers=
   for package in $packages; do
     folder=${package#github.com/clusterhub/clusterhub/}

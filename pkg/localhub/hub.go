@@ -103,10 +103,6 @@ func (h *Hub) startHub(ctx context.Context) error {
 	return h.StartHubControllerManager(ctx)
 }
 
-// controllers lists the controllers that kube-controller-manager runs: tests and users have pods run by what plays nodes.
-var controllers = strings.Join([]string{localserver.ControllersWithoutNodes, localserver.ControllersOfIdentities, localserver.ControllersOfPods,
-	"validatingadmissionpolicy-status-controller"}, ",")
-
 func (h *Hub) startKubeControllerManager(ctx context.Context) error {
 	if h.config.WithoutKubeControllerManager {
 		return nil
@@ -115,7 +111,7 @@ func (h *Hub) startKubeControllerManager(ctx context.Context) error {
 	args := []string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + controllers,
+		"--leader-elect=false", "--use-service-account-credentials",
 		"--service-account-private-key-file=" + certs.Key(localserver.ServiceAccountKey), "--root-ca-file=" + certs.Cert(serverCA),
 		"--cluster-signing-cert-file=" + certs.Cert(csrSigner), "--cluster-signing-key-file=" + certs.Key(csrSigner),
 		"--cert-dir=" + h.path(procKCM),

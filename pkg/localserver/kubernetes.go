@@ -16,14 +16,6 @@ const ServiceAccountKey = "service-accounts"
 const ControllersWithoutNodes = "namespace-controller,garbage-collector-controller,clusterrole-aggregation-controller," +
 	"serviceaccount-controller,root-ca-certificate-publisher-controller,resourcequota-controller,ttl-after-finished-controller"
 
-// ControllersOfPods lists those that a cluster needs besides when something plays its nodes: what makes pods, and says where they are.
-const ControllersOfPods = "deployment-controller,replicaset-controller,statefulset-controller,daemonset-controller,job-controller,cronjob-controller," +
-	"endpointslice-controller,disruption-controller,pod-garbage-collector-controller"
-
-// ControllersOfIdentities lists those that sign certificates and tokens of Secrets.
-const ControllersOfIdentities = "certificatesigningrequest-signing-controller,certificatesigningrequest-approving-controller," +
-	"certificatesigningrequest-cleaner-controller,serviceaccount-token-controller"
-
 // KubeAPIServer is a kube-apiserver of a cluster without nodes.
 type KubeAPIServer struct {
 	Port int

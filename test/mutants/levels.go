@@ -1,0 +1,246 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Levels of tests.
+const (
+	levelWiring = "wiring"
+	levelUnit   = "unit"
+	levelE2E    = "e2e"
+)
+
+// wiring are the packages of the level wiring. The first two need no server.
+var wiring = []string{"hack/manifests", "test/wiring", "pkg/apiserver/options", "pkg/controllers/manager", "pkg/deploy", "pkg/localhub"}
+
+// readers are packages whose tests read files of other folders.
+var readers = map[string][]string{
+	"artifacts/": {"hack/manifests", "pkg/deploy", "hack/helm/charts"},
+	"docs/":      {"hack/docs", "hack/reference"},
+}
+
+// cost is what commands have taken.
+type cost struct{ wall, cpu time.Duration }
+
+func (c *cost) add(more cost) { c.wall, c.cpu = c.wall+more.wall, c.cpu+more.cpu }
+
+func (c cost) String() string {
+	return fmt.Sprintf("%.0f s, %.0f processor seconds", c.wall.Seconds(), c.cpu.Seconds())
+}
+
+// runner runs the tests of levels in a tree.
+type runner struct {
+	tree     *tree
+	timeout  time.Duration
+	packages []goPackage
+	// broken are packages, and tests of them, that fail without a fault.
+	broken map[string]bool
+}
+
+// goPackage is a package of the tree.
+type goPackage struct {
+	ImportPath, Dir                                               string
+	TestGoFiles, XTestGoFiles, Imports, TestImports, XTestImports []string
+	Module                                                        *struct{ Path string }
+}
+
+// command returns a command of go in a folder.
+func (r *runner) command(ctx context.Context, folder string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath "+os.Getenv("GOFLAGS"), "CGO_ENABLED=0", "TEST_BIN_DIR="+filepath.Join(r.tree.original, "_output", "bin"))
+	// The whole group, so that tests end, and not only go.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = 30 * time.Second
+	return cmd
+}
+
+// readPackages reads which packages import which.
+func (r *runner) readPackages(ctx context.Context) error {
+	out, err := r.command(ctx, r.tree.root, "list", "-e", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Imports,TestImports,XTestImports,Module", "./...").Output()
+	if err != nil {
+		return fmt.Errorf("go list: %w", err)
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("go list: %w", err)
+		}
+		if p.Dir, err = filepath.Rel(r.tree.root, p.Dir); err != nil {
+			return err
+		}
+		r.packages = append(r.packages, p)
+	}
+}
+
+// own returns the folders of the packages that a fault changes, and of those that read what it changes.
+func (r *runner) own(f *fault) (folders []string) {
+	for _, e := range f.Edits {
+		for prefix, packages := range readers {
+			if strings.HasPrefix(e.File, prefix) {
+				folders = append(folders, packages...)
+			}
+		}
+		// A file that is no Go belongs to the next folder above that is a package, which embeds it.
+		for folder := filepath.Dir(e.File); folder != "."; folder = filepath.Dir(folder) {
+			if slices.ContainsFunc(r.packages, func(p goPackage) bool { return p.Dir == folder }) {
+				folders = append(folders, folder)
+				break
+			}
+		}
+	}
+	folders = append(folders, f.Packages...)
+	slices.Sort(folders)
+	return slices.Compact(folders)
+}
+
+// importers returns the folders of the packages that import some of these folders: all of them, or those whose tests do, too.
+func (r *runner) importers(folders []string, tests bool) (found []string) {
+	var paths []string
+	for _, p := range r.packages {
+		if slices.Contains(folders, p.Dir) {
+			paths = append(paths, p.ImportPath)
+		}
+	}
+	for _, p := range r.packages {
+		imports := p.Imports
+		if tests {
+			imports = slices.Concat(p.Imports, p.TestImports, p.XTestImports)
+		}
+		if !slices.Contains(folders, p.Dir) && slices.ContainsFunc(imports, func(i string) bool { return slices.Contains(paths, i) }) {
+			found = append(found, p.Dir)
+		}
+	}
+	return found
+}
+
+// tested leaves folders out that have no tests, or end-to-end tests.
+func (r *runner) tested(folders []string) []string {
+	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool {
+		for _, slow := range []string{"test/e2e", "test/kubelet", "test/netns", "test/detachedhub"} {
+			if folder == slow || strings.HasPrefix(folder, slow+"/") {
+				return true
+			}
+		}
+		return slices.ContainsFunc(r.packages, func(p goPackage) bool { return p.Dir == folder && len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 })
+	})
+}
+
+// try plants a fault and runs the levels until a test fails.
+func (r *runner) try(ctx context.Context, f *fault, levels []string, keep bool) (found result) {
+	found.fault = f
+	revert, err := f.plant(r.tree.root)
+	if err != nil {
+		found.err = err
+		return found
+	}
+	defer func() {
+		if !keep || ctx.Err() != nil {
+			found.err = errors.Join(found.err, revert())
+		}
+	}()
+	own := r.own(f)
+	if found.err = r.compile(ctx, f, own, &found.cost); found.err != nil {
+		return found
+	}
+	for _, level := range levels {
+		var rounds [][]string
+		switch level {
+		case levelWiring:
+			rounds = [][]string{wiring[:2], wiring[2:]}
+		case levelUnit:
+			rounds = [][]string{r.tested(own), r.tested(r.importers(own, true))}
+		case levelE2E:
+			if f.E2E != "" {
+				found.level, found.test, found.err = r.endToEnd(ctx, f, &found.cost)
+			}
+		}
+		for _, round := range rounds {
+			test, err := r.first(ctx, f, revert, round, &found.cost)
+			if err != nil {
+				found.err = err
+				return found
+			}
+			if test != "" {
+				found.level, found.test = level, test
+				return found
+			}
+		}
+		if found.level != "" || found.err != nil {
+			return found
+		}
+	}
+	return found
+}
+
+// compile returns an error if the product does not compile with a fault. Then it is no fault that tests have to catch.
+func (r *runner) compile(ctx context.Context, f *fault, own []string, spent *cost) error {
+	product := slices.DeleteFunc(slices.Concat(own, r.importers(own, false)), func(folder string) bool {
+		return !slices.ContainsFunc(r.packages, func(p goPackage) bool { return p.Dir == folder })
+	})
+	for _, e := range f.Edits {
+		if strings.HasSuffix(e.File, ".go") {
+			// It compiles, and links nothing.
+			args := append([]string{"list", "-export", "-f", "{{.ImportPath}}"}, patterns(product)...)
+			cmd := r.command(ctx, r.tree.root, args...)
+			if out, err := measured(cmd, spent); err != nil {
+				return fmt.Errorf("fault %s does not compile: %w: %s", f.Name, err, shorten(out))
+			}
+			return nil
+		}
+	}
+	return nil
+}
+
+// first returns the first test that fails with a fault and passes without it, empty if there is none.
+func (r *runner) first(ctx context.Context, f *fault, revert func() error, folders []string, spent *cost) (string, error) {
+	for {
+		var left []string
+		for _, folder := range folders {
+			if !r.broken[folder] {
+				left = append(left, folder)
+			}
+		}
+		failed, err := r.test(ctx, left, "", spent)
+		if err != nil || failed == nil {
+			return "", err
+		}
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		if err := revert(); err != nil {
+			return "", err
+		}
+		top, _, _ := strings.Cut(failed.test, "/")
+		without, err := r.test(ctx, []string{failed.folder}, top, &cost{})
+		if err != nil {
+			return "", err
+		}
+		if _, err := f.plant(r.tree.root); err != nil {
+			return "", err
+		}
+		if without == nil {
+			return failed.String(), nil
+		}
+		r.broken[failed.folder] = true
+	}
+}
