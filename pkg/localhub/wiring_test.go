@@ -180,7 +180,6 @@ var required = map[string]map[string]string{
 		"--etcd-certfile":                           "etcd knows its clients by certificates",
 	},
 	procKCM: {
-		"--controllers":                      "the controllers for nodes would run, or those that tests need would not",
 		"--use-service-account-credentials":  "each controller acts by its own rights, as in a real cluster",
 		"--service-account-private-key-file": "there would be no Secrets with tokens",
 		"--root-ca-file":                     "namespaces would have no kube-root-ca.crt",
