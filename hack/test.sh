@@ -2,7 +2,9 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs the tests: hack/test.sh [busy] [unit|e2e|detached|changed [REV]] [flags of go test]. Without one of the four it runs all.
+# Runs the tests: hack/test.sh [busy] [all|unit|e2e|detached|changed [REV]] [flags of go test]. Without one of the five it runs all jobs.
+#
+# all tries all combinations of computed matrices. Other runs try a third of them, another third for another commit: see test/sample.
 #
 # changed runs the unit tests that a change concerns: of the packages whose files differ from REV, of those that import them directly, and those
 # of how programs and manifests are put together. REV is HEAD by default, and HEAD~1 if nothing differs from HEAD.
@@ -65,7 +67,14 @@ concerned() {
 }
 
 which=all
+# The seed of test/sample. A run of many times tries all combinations, too.
+export CLUSTERHUB_TEST_SEED=${CLUSTERHUB_TEST_SEED-$(git rev-parse HEAD 2>/dev/null || true)}
+[ -z "$(times 1)" ] || CLUSTERHUB_TEST_SEED=
 case "${1:-}" in
+  all)
+    CLUSTERHUB_TEST_SEED=
+    shift
+    ;;
   unit | e2e | detached)
     which=$1
     shift
@@ -89,7 +98,7 @@ case "${1:-}" in
     ;;
   "" | -*) ;;
   *)
-    echo "hack/test.sh: \"$1\" is neither busy, unit, e2e, detached, changed nor a flag of go test" >&2
+    echo "hack/test.sh: \"$1\" is neither busy, all, unit, e2e, detached, changed nor a flag of go test" >&2
     exit 2
     ;;
 esac
@@ -134,10 +143,10 @@ job() {
 
 if [ "$which" = all ] || [ "$which" = unit ]; then
   packages=${PACKAGES:-$(tested pkg cmd hack test/await test/bench test/fakeaws test/leak test/mutants test/run test/typing test/wiring)}
-  # The race detector has nothing to find where nothing runs at the same time, and makes tests take up to ten times as long. A package needs it
-  # that starts goroutines, locks, or serves, itself or in its tests. Of those that are left out, some compute the most, each with goroutines only
-  # around what other packages test; test/wiring assembles several programs in one process, which all set the logger of klog.
-  concurrent='^[[:space:]]*go [[:alnum:]_.]+\(|^[[:space:]]*go func|"sync"|"sync/atomic"|\.Go\(|\.Parallel\(\)|synctest|"net/http|workqueue|informers|(agent|operator|work)test"'
+  # The race detector finds nothing where nothing runs concurrently, and makes tests take up to ten times as long. A package needs it that starts
+  # goroutines, serves or has informers, itself or in its tests; locks alone are no reason. Of those that are left out, some compute the most, each
+  # with goroutines only around what other packages test; test/wiring assembles several programs in one process, which all set the logger of klog.
+  concurrent='^[[:space:]]*go [[:alnum:]_.]+\(|^[[:space:]]*go func|\.Go\(|\.Parallel\(\)|synctest|"net/http|workqueue|informers|(agent|operator|work)test"'
   without='/(pkg/constraint|pkg/controllers/works/manifestworkreplicaset|pkg/edge/archive|pkg/edge/engine|test/wiring)$'
   racing= plain= servers=
   for package in $packages; do

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/fakeaws"
+	"github.com/clusterhub/clusterhub/test/sample"
 )
 
 // lives are what may happen to a cluster, and what there is in AWS at the end.
@@ -186,17 +187,18 @@ func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func
 	}
 }
 
-// A process may be killed after anything that it has done, to the hub, to AWS or to aws-auth: the next one brings it to the
-// same end, and nothing is left that is in no record.
+// TestKilled_NothingLeaksInAWS kills the process after an effect on the hub, AWS or aws-auth: the next process gets to the same end, and nothing
+// is left that no record names.
 func TestKilled_NothingLeaksInAWS(t *testing.T) {
 	eachLife(t, []world{
 		{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}, {awsirsa.AccessEntry, 2, fakeaws.TagsRefused},
 		{awsirsa.AWSAuth, 0, fakeaws.TagsNeedBoth},
 	}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
-		for n := 1; ; n++ {
+		// run reconciles until the process dies, with -1 never, and returns how many effects it had.
+		run := func(killAfter int) int {
 			f := newLife()
 			do(f)
-			f.effects, f.killAfter = nil, n
+			f.effects, f.killAfter = nil, killAfter
 			for range 30 {
 				result, err := f.reconcile("c1")
 				if f.dead {
@@ -208,29 +210,35 @@ func TestKilled_NothingLeaksInAWS(t *testing.T) {
 					f.clock.SetTime(f.clock.Now().Add(min(result.RequeueAfter, time.Minute)))
 				}
 			}
-			finished := !f.dead
+			if killAfter > 0 && !f.dead {
+				t.Fatalf("the process was not killed after %d effects: %q", killAfter, f.effects)
+			}
+			effects := len(f.effects)
 			f.restart()
 			end(f)
-			if finished {
-				if n < 3 {
-					t.Errorf("only %d effects: %q", n, f.effects)
-				}
-				return
-			}
+			return effects
+		}
+		effects := run(-1)
+		if effects < 2 {
+			t.Errorf("only %d effects", effects)
+		}
+		for _, n := range sample.Third(t, effects) {
+			run(n + 1)
 		}
 	})
 }
 
-// An answer of AWS may be lost on its way: the call has had its effect, and the process does not know.
+// TestLostAnswers_AreMadeGood loses an answer of AWS on its way: the call has had its effect, and the process does not know.
 func TestLostAnswers_AreMadeGood(t *testing.T) {
 	eachLife(t, []world{{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
-		for n := 1; ; n++ {
+		// run loses the answer to a call, counted from 1, and returns how many calls there were.
+		run := func(loses int) int {
 			f := newLife()
 			lost := false
 			calls := 0
 			f.aws.Inject(fakeaws.Fault{AfterEffect: true, Hook: func(c fakeaws.Call) error {
 				// The SDK's own second try is lost, too.
-				if calls++; calls == n || lost && calls == n+1 {
+				if calls++; calls == loses || lost && calls == loses+1 {
 					lost = true
 					return fakeaws.Cut
 				}
@@ -238,9 +246,13 @@ func TestLostAnswers_AreMadeGood(t *testing.T) {
 			}})
 			do(f)
 			end(f)
-			if !lost {
-				return
+			if loses > 0 && !lost {
+				t.Fatalf("there was no call %d", loses)
 			}
+			return calls
+		}
+		for _, n := range sample.Third(t, run(0)) {
+			run(n + 1)
 		}
 	})
 }
