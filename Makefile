@@ -5,12 +5,13 @@
 OUTPUT   := _output
 BIN      := $(OUTPUT)/bin
 VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0)
+COMMIT   := $(shell git rev-parse HEAD 2>/dev/null)
 # gitVersion stays what it is: component-base takes it for the version of Kubernetes whose features are on.
-LDFLAGS  := -s -w -X github.com/clusterhub/clusterhub/pkg/command.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(shell git rev-parse HEAD 2>/dev/null)
+LDFLAGS   = -s -w -X github.com/clusterhub/clusterhub/pkg/command.version=$(VERSION) -X k8s.io/component-base/version.gitCommit=$(COMMIT)
 # Without C, so that our programs run where nothing else is, as in an image; what is tested is what is in the images. All others are built so
 # too: what they have in common is compiled once.
 export CGO_ENABLED := 0
-build    = go build -trimpath -ldflags '$(LDFLAGS)'
+build    = go build -trimpath $(STAMP) -ldflags '$(LDFLAGS)'
 ARCHS    := amd64 arm64
 IMAGES_OF := cluster-provider hub-agent hub-apiserver hub-controller-manager hub-operator hub-ui
 FLEET    ?= 10000
@@ -56,6 +57,10 @@ oauth2-proxy: tools-check ## Build oauth2-proxy, which tests put in front of hub
 upstream: tools-check ## Build Open Cluster Management's placement controller and work agent, which tests use.
 	@hack/programs.sh $@
 
+# What tests run has a version that commits do not change: it is linked again only if its sources change.
+test: VERSION := test
+test: COMMIT :=
+test: STAMP := -buildvcs=false
 test: build kube authenticator kwok oauth2-proxy upstream roots ## Run the unit, integration and end-to-end tests.
 	hack/test.sh
 
@@ -85,7 +90,7 @@ image-build = $(image) build --version=$(VERSION) --revision=$$(git rev-parse HE
 
 image-tool: tools-check
 	@mkdir -p $(BIN)
-	@cd hack/image && go build -trimpath -o ../../$(BIN)/image .
+	@cd hack/image && go build -trimpath $(STAMP) -o ../../$(BIN)/image .
 
 images: image-tool manifests ## Build the container images for amd64 and arm64, and manifests that name them. PUSH=REGISTRY/PREFIX pushes them.
 	@for arch in $(ARCHS); do \

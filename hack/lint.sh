@@ -8,8 +8,9 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tools=$PWD/_output/tools
-# Its results are kept with everything else that is made.
-export GOLANGCI_LINT_CACHE=$PWD/_output/golangci-lint-cache
+# Beside Go's cache, as what hack/programs.sh builds: its results hold for every checkout with the same files.
+cache=${CLUSTERHUB_CACHE:-$(dirname "$(go env GOCACHE)")/clusterhub}
+export GOLANGCI_LINT_CACHE=$cache/golangci-lint
 
 # A linter reads only code that its own Go version knows, so a new Go builds a new linter.
 hack/programs.sh golangci-lint
