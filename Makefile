@@ -58,10 +58,13 @@ upstream: tools-check ## Build Open Cluster Management's placement controller an
 	@hack/programs.sh $@
 
 # What tests run has a version that commits do not change: it is linked again only if its sources change.
-test: VERSION := test
-test: COMMIT :=
-test: STAMP := -buildvcs=false
-test: build kube authenticator kwok oauth2-proxy upstream roots ## Run the unit, integration and end-to-end tests.
+test test-programs: VERSION := test
+test test-programs: COMMIT :=
+test test-programs: STAMP := -buildvcs=false
+.PHONY: test-programs
+test-programs: build kube authenticator kwok oauth2-proxy upstream # What end-to-end tests run.
+
+test: test-programs roots ## Run the unit, integration and end-to-end tests.
 	hack/test.sh
 
 verify: tools-check ## Check that generated code is up to date, and lint.

@@ -6,8 +6,9 @@
 #
 # all tries all combinations of computed matrices. Other runs try a third of them, another third for another commit: see test/sample.
 #
-# changed runs the unit tests that a change concerns: of the packages whose files differ from REV, of those that import them directly, and those
-# of how programs and manifests are put together. REV is HEAD by default, and HEAD~1 if nothing differs from HEAD.
+# changed runs the tests that a change concerns: unit tests of the packages whose files differ from REV, of those that import them directly, and
+# of how programs and manifests are put together; and the end-to-end tests that test/e2e/changed.tsv lists for the files. REV is HEAD by default,
+# and HEAD~1 if nothing differs from HEAD.
 #
 # The end-to-end tests need the binaries of `make build kube authenticator kwok oauth2-proxy upstream roots`. detached are those of them that
 # run on a detached hub a second time.
@@ -40,15 +41,19 @@ if [ "${1:-}" = busy ]; then
   times() { echo "-count $1 -timeout 6h"; }
 fi
 
-# concerned prints the packages with tests that a change since a revision concerns.
-concerned() {
-  local rev=$1 files folders folder
+# changed_files prints the files that differ from a revision.
+changed_files() {
+  local rev=$1
   if [ -z "$rev" ]; then
     rev=HEAD
     [ -n "$(git status --porcelain)" ] || rev=HEAD~1
   fi
-  files=$({ git diff --name-only "$rev" && git ls-files --others --exclude-standard; } | sort -u)
-  [ -n "$files" ] || return 0
+  { git diff --name-only "$rev" && git ls-files --others --exclude-standard; } | sort -u
+}
+
+# concerned prints the packages with tests that a change of files concerns.
+concerned() {
+  local files=$1 folders folder
   # A file that is no Go belongs to the next folder above that is a package, which embeds it.
   folders=$(while IFS= read -r file; do
     folder=$(dirname "$file")
@@ -80,7 +85,7 @@ case "${1:-}" in
     shift
     ;;
   changed)
-    which=unit
+    which=changed
     shift
     rev=
     case "${1:-}" in
@@ -90,11 +95,12 @@ case "${1:-}" in
         shift
         ;;
     esac
-    PACKAGES=$(concerned "$rev")
-    if [ -z "$PACKAGES" ]; then
+    changes=$(changed_files "$rev")
+    if [ -z "$changes" ]; then
       echo "hack/test.sh: no file differs from ${rev:-HEAD~1}"
       exit 0
     fi
+    PACKAGES=$(concerned "$changes")
     ;;
   "" | -*) ;;
   *)
@@ -113,6 +119,22 @@ export KUBE_WATCHLIST_INCONSISTENCY_DETECTOR=true
 if [ -x "$TEST_BIN_DIR/aws-iam-authenticator" ]; then
   export CLUSTERHUB_TEST_AWS_IAM_AUTHENTICATOR=$TEST_BIN_DIR/aws-iam-authenticator
 fi
+
+# concerned_e2e prints the folders of test/e2e that have tests for files, each with a tab and a regular expression of these tests.
+concerned_e2e() {
+  awk -F'\t' -v files="$1" '
+    /^#/ { next }
+    { n++; path[n] = $1; folder[n] = $2; tests[n] = $3 }
+    END {
+      for (i = split(files, all, "\n"); i > 0; i--) {
+        longest = 0
+        for (j = 1; j <= n; j++) if (index(all[i], path[j] "/") == 1 && length(path[j]) > longest) longest = length(path[j])
+        for (j = 1; j <= n; j++) if (longest && index(all[i], path[j] "/") == 1 && length(path[j]) == longest && !seen[folder[j] tests[j]]++)
+          run[folder[j]] = run[folder[j]] (run[folder[j]] ? "|" : "") tests[j]
+      }
+      for (f in run) print f "\t" run[f]
+    }' test/e2e/changed.tsv
+}
 
 # tested prints the packages below the given folders that have tests; a folder that does not exist has none.
 tested() {
@@ -141,7 +163,18 @@ job() {
   jobs+="$title"$'\t'"$kind"$'\t'"$within go test$(printf ' %q' "$@" $packages)"$'\n'
 }
 
-if [ "$which" = all ] || [ "$which" = unit ]; then
+# built fails if a binary that the end-to-end tests run has not been built.
+built() {
+  local binary
+  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager hub-operator hub-ui kwok localhub oauth2-proxy upstream-placement upstream-work; do
+    if [ ! -x "$TEST_BIN_DIR/$binary" ]; then
+      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator kwok oauth2-proxy upstream'" >&2
+      exit 1
+    fi
+  done
+}
+
+if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
   packages=${PACKAGES:-$(tested pkg cmd hack test/await test/bench test/fakeaws test/leak test/mutants test/run test/typing test/wiring)}
   # The race detector finds nothing where nothing runs concurrently, and makes tests take up to ten times as long. A package needs it that starts
   # goroutines, serves or has informers, itself or in its tests; locks alone are no reason. Of those that are left out, some compute the most, each
@@ -188,7 +221,20 @@ if [ "$which" = all ] || [ "$which" = unit ]; then
     job compute "Releases" ./... -C hack/release "$@"
   fi
 fi
-if [ "$which" != unit ]; then
+if [ "$which" = changed ]; then
+  endtoend=$(concerned_e2e "$changes")
+  if [ -n "$endtoend" ]; then
+    make --no-print-directory test-programs
+    built
+    while IFS=$'\t' read -r folder tests; do
+      package=./test/e2e/$folder module=()
+      [ "$folder" != ui ] || within="hack/ui-test.sh &&" package=./... module=(-C test/e2e/ui)
+      # shellcheck disable=SC2046 # several flags
+      job wait "End-to-end tests of $folder" "$package" "${module[@]}" -parallel 4 -count 1 -timeout 10m -run "$tests" $(times 5) "$@"
+      within=
+    done <<<"$endtoend"
+  fi
+elif [ "$which" != unit ]; then
   packages=
   [ "$which" = detached ] || packages=$(tested test/kubelet test/netns test/e2e examples)
   [ "$which" != e2e ] || packages=${PACKAGES:-$packages}
@@ -208,12 +254,7 @@ if [ "$which" != unit ]; then
     "all "* | "e2e ") page=./... ;;
     "e2e ./test/e2e/ui") page=./... packages= ;;
   esac
-  for binary in aws-iam-authenticator cluster-provider etcd kube-apiserver kubectl kubectl-hub hub-agent hub-apiserver hub-controller-manager hub-operator hub-ui kwok localhub oauth2-proxy upstream-placement upstream-work; do
-    if [ -n "$packages$detached$page" ] && [ ! -x "$TEST_BIN_DIR/$binary" ]; then
-      echo "hack/test.sh: $binary is not in _output/bin; run 'make build kube authenticator kwok oauth2-proxy upstream'" >&2
-      exit 1
-    fi
-  done
+  [ -z "$packages$detached$page" ] || built
   # What their hub runs as does not matter to the tests, so they show that the images run at no cost.
   roots=
   if [ -n "$packages" ] && { [ -n "${IMAGES:-}" ] || [ -z "${PACKAGES:-}" ]; }; then
