@@ -4,6 +4,8 @@
 package wiring
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -18,17 +20,22 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/options"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // TestWiring_HubAPIServer assembles one server for all of its lists.
 func TestWiring_HubAPIServer(t *testing.T) {
-	server := newAPIServer(t, deploy.Hub{}, "--data-dir="+t.TempDir())
+	// The shipped values of these two are the same.
+	server, front := newAPIServer(t, deploy.Hub{}, "--data-dir="+t.TempDir(), "--max-pending-clusters=1001", "--max-placements-per-namespace=1002")
 	t.Run("Admission", func(t *testing.T) {
 		chain := admissionChain(reflect.ValueOf(server).Elem().FieldByName("admissionControl"), "")
 		for _, line := range chain {
@@ -46,6 +53,20 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		w := asAgent(t, server, http.MethodGet, "/apis/cluster.open-cluster-management.io/v1/managedclusters/c2", "")
 		if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "RBAC cannot allow it to an agent") {
 			t.Errorf("an agent reads another cluster: %d %s", w.Code, w.Body)
+		}
+		for _, test := range []struct{ verb, group, subresource, reason string }{
+			// Not an error: the authorizer reads the clusters, and there is no c1.
+			{"update", cluster.GroupName, "", `cluster "c1" is not accepted`},
+			// The group of upstream's roles, which admission plugins ask for.
+			{"update", registration.RegisterGroup, "accept", "RBAC cannot allow it to an agent"},
+		} {
+			decision, reason, err := server.Authorizer.Authorize(t.Context(), authorizer.AttributesRecord{
+				User: &user.DefaultInfo{Name: agentOfC1.Username, Groups: agentOfC1.Groups}, Verb: test.verb, APIGroup: test.group, APIVersion: "v1",
+				Resource: "managedclusters", Subresource: test.subresource, Name: "c1", ResourceRequest: true,
+			})
+			if decision != authorizer.DecisionDeny || err != nil || !strings.Contains(reason, test.reason) {
+				t.Errorf("%+v: %v (%s), %v", test, decision, reason, err)
+			}
 		}
 	})
 	t.Run("EntriesAreLimited", func(t *testing.T) {
@@ -76,6 +97,24 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		compare(t, "hub-apiserver-paths", paths(server))
 		compare(t, "hub-apiserver-checks", checks(t, server))
 	})
+	t.Run("Started", func(t *testing.T) {
+		ready := []string{"authorization", "clustersetmembers"}
+		for _, check := range ready {
+			if answer := get(t, server, "/readyz?verbose"); !bytes.Contains(answer, []byte("[-]"+check+" ")) {
+				t.Errorf("%s is ready before the server is started: %s", check, answer)
+			}
+		}
+		if cert, _ := server.SecureServingInfo.Cert.CurrentCertKeyContent(); len(cert) > 0 {
+			t.Error("connections are accepted before the client CAs are loaded")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		server.RunPostStartHooks(ctx)
+		for _, check := range ready {
+			eventually(t, check+" is ready", func() bool { return bytes.Contains(get(t, server, "/readyz?verbose"), []byte("[+]"+check+" ")) })
+		}
+		eventually(t, "the APIServices are followed", func() bool { return front.hasListed("apis/apiregistration.k8s.io/v1/apiservices") })
+	})
 }
 
 // TestWiring_HubAPIServerWithExternalEtcd compares what the etcd of a server is a part of.
@@ -88,24 +127,24 @@ func TestWiring_HubAPIServerWithExternalEtcd(t *testing.T) {
 	}
 	t.Cleanup(store.Stop)
 	to := store.Transport()
-	server := newAPIServer(t, deploy.Hub{ExternalEtcd: true}, "--etcd-servers="+to.ServerList[0],
+	server, _ := newAPIServer(t, deploy.Hub{ExternalEtcd: true}, "--etcd-servers="+to.ServerList[0],
 		"--etcd-cafile="+to.TrustedCAFile, "--etcd-certfile="+to.CertFile, "--etcd-keyfile="+to.KeyFile)
 	server.PrepareRun()
 	chain := admissionChain(reflect.ValueOf(server).Elem().FieldByName("admissionControl"), "")
 	compare(t, "hub-apiserver-external-etcd", slices.Concat(chain, checks(t, server)))
 }
 
-// newAPIServer returns hub-apiserver as it is shipped, with other flags of etcd. It does not run.
-func newAPIServer(t *testing.T, hub deploy.Hub, etcdFlags ...string) *genericapiserver.GenericAPIServer {
+// newAPIServer returns hub-apiserver as it is shipped, with more flags, those of etcd among them, and the front that it asks. It does not run.
+func newAPIServer(t *testing.T, hub deploy.Hub, more ...string) (*genericapiserver.GenericAPIServer, *kubernetes) {
 	t.Helper()
 	objects, err := hub.Objects()
 	if err != nil {
 		t.Fatal(err)
 	}
 	args := slices.DeleteFunc(shipped(t, objects, "hub-apiserver"), func(arg string) bool { return strings.HasPrefix(arg, "--etcd-") })
-	o, kubeconfig := options.NewOptions(), startKubernetes(t)
-	parse(t, o.Flags(), slices.Concat(args, etcdFlags, []string{"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
-		"--authorization-kubeconfig=" + kubeconfig, "--bind-address=127.0.0.1"})...)
+	o, front := options.NewOptions(), startKubernetes(t)
+	parse(t, o.Flags(), slices.Concat(args, more, []string{"--kubeconfig=" + front.kubeconfig, "--authentication-kubeconfig=" + front.kubeconfig,
+		"--authorization-kubeconfig=" + front.kubeconfig, "--bind-address=127.0.0.1"})...)
 	o.EmbeddedEtcd.UnsafeNoFsync = true
 	if o.Recommended.SecureServing.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -125,7 +164,14 @@ func newAPIServer(t *testing.T, hub deploy.Hub, etcdFlags ...string) *genericapi
 		server.Generic.Destroy()
 		stop()
 	})
-	return server.Generic
+	return server.Generic, front
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	if err := await.Until(t.Context(), await.Limit, func(context.Context) (bool, error) { return holds(), nil }); err != nil {
+		t.Fatalf("not %s: %v", what, err)
+	}
 }
 
 // asAgent sends a request through all handlers, as an agent of the cluster c1.

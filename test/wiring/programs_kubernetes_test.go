@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -31,15 +32,21 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// kubernetes answers what programs ask of a kube-apiserver while they are assembled: its discovery has all kinds, and there are no objects but
-// the client CAs and the namespace kube-system. It allows everything, and takes every token for that of an agent of the cluster c1.
+// agentOfC1 is an agent of the cluster c1.
+var agentOfC1 = authenticationv1.UserInfo{Username: registration.ClusterUser("c1", "a"), Groups: []string{registration.ManagedClustersGroup, registration.ClusterGroup("c1")}}
+
+// kubernetes answers what programs ask of a kube-apiserver while they are assembled and when they start: its discovery has all kinds, and there are no objects but
+// the client CAs and the namespace kube-system. It allows everything, and takes every token for that of agentOfC1.
 type kubernetes struct {
-	served map[schema.GroupVersion][]metav1.APIResource
-	ca     string
+	kubeconfig string
+	served     map[schema.GroupVersion][]metav1.APIResource
+	ca         string
+	// lists has the path of each list that was asked for.
+	lists sync.Map
 }
 
-// startKubernetes returns the kubeconfig of a server that runs until the test ends.
-func startKubernetes(t *testing.T) (kubeconfig string) {
+// startKubernetes returns a server that runs until the test ends.
+func startKubernetes(t *testing.T) *kubernetes {
 	t.Helper()
 	ca, _, err := cert.GenerateSelfSignedCertKey("ca", nil, nil)
 	if err != nil {
@@ -59,7 +66,8 @@ func startKubernetes(t *testing.T) (kubeconfig string) {
 		server.CloseClientConnections()
 		server.Close()
 	})
-	return writeKubeconfig(t, server.URL)
+	k.kubeconfig = writeKubeconfig(t, server.URL)
+	return k
 }
 
 func writeKubeconfig(t *testing.T, server string) (path string) {
@@ -87,6 +95,7 @@ func (k *kubernetes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	typed := func(version, kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: version, Kind: kind} }
 	path := strings.Trim(r.URL.Path, "/")
 	resources := k.served[groupVersion(path)]
+	version, kind, isList := k.listOf(path)
 	switch {
 	case path == "api":
 		answer(http.StatusOK, metav1.APIVersions{TypeMeta: typed("v1", "APIVersions"), Versions: []string{"v1"}})
@@ -99,17 +108,41 @@ func (k *kubernetes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == "api/v1/namespaces/"+metav1.NamespaceSystem:
 		answer(http.StatusOK, corev1.Namespace{TypeMeta: typed("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "u"}})
 	case r.Method == http.MethodPost && strings.HasSuffix(path, "/tokenreviews"):
-		who := authenticationv1.UserInfo{Username: registration.ClusterUser("c1", "a"), Groups: []string{registration.ManagedClustersGroup, registration.ClusterGroup("c1")}}
 		answer(http.StatusCreated, authenticationv1.TokenReview{TypeMeta: typed("authentication.k8s.io/v1", "TokenReview"),
-			Status: authenticationv1.TokenReviewStatus{Authenticated: true, User: who}})
+			Status: authenticationv1.TokenReviewStatus{Authenticated: true, User: agentOfC1}})
 	case r.Method == http.MethodPost && strings.HasSuffix(path, "/subjectaccessreviews"):
 		answer(http.StatusCreated, authorizationv1.SubjectAccessReview{TypeMeta: typed("authorization.k8s.io/v1", "SubjectAccessReview"),
 			Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}})
 	case r.Method == http.MethodPost && strings.HasSuffix(path, "/secrets"):
 		answer(http.StatusCreated, corev1.Secret{TypeMeta: typed("v1", "Secret")})
+	case r.Method == http.MethodGet && isList:
+		k.lists.Store(path, true)
+		switch query := r.URL.Query(); {
+		case query.Get("sendInitialEvents") == "true":
+			answer(http.StatusUnprocessableEntity, metav1.Status{TypeMeta: typed("v1", "Status"), Status: metav1.StatusFailure, Reason: metav1.StatusReasonInvalid,
+				Code: http.StatusUnprocessableEntity})
+		case query.Get("watch") != "":
+			w.Header().Set("Content-Type", "application/json")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		default:
+			answer(http.StatusOK, metav1.List{TypeMeta: typed(version.String(), kind+"List"), Items: []runtime.RawExtension{}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}})
+		}
 	default:
 		answer(http.StatusNotFound, metav1.Status{TypeMeta: typed("v1", "Status"), Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound})
 	}
+}
+
+// listOf returns what a path of a list, in all namespaces, is a list of.
+func (k *kubernetes) listOf(path string) (version schema.GroupVersion, kind string, found bool) {
+	i := strings.LastIndex(path, "/") + 1
+	version, resource := groupVersion(strings.TrimSuffix(path[:i], "/")), path[i:]
+	for _, served := range k.served[version] {
+		if served.Name == resource {
+			return version, served.Kind, true
+		}
+	}
+	return version, "", false
 }
 
 // groupVersion returns the group and version that a path of discovery is for.
@@ -119,6 +152,12 @@ func groupVersion(path string) schema.GroupVersion {
 	}
 	group, version, _ := strings.Cut(strings.TrimPrefix(path, "apis/"), "/")
 	return schema.GroupVersion{Group: group, Version: version}
+}
+
+// hasListed reports whether a list was asked for.
+func (k *kubernetes) hasListed(path string) bool {
+	_, listed := k.lists.Load(path)
+	return listed
 }
 
 func (k *kubernetes) groups() metav1.APIGroupList {

@@ -6,10 +6,12 @@ package wiring
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,10 +52,25 @@ func (r *recorder) newManager(config *rest.Config, o ctrlmanager.Options) (ctrlm
 		r.record("lease %s/%s, released at the end: %t", o.LeaderElectionNamespace, o.LeaderElectionID, o.LeaderElectionReleaseOnCancel)
 	}
 	r.record("health endpoint %s", o.HealthProbeBindAddress)
+	for kind, of := range o.Cache.ByObject {
+		r.record("cache of %s: %s", typeName(reflect.ValueOf(kind)), cached(of))
+	}
 	o.HealthProbeBindAddress = "0"
 	var err error
 	r.Manager, err = ctrlmanager.New(config, o)
 	return r, err
+}
+
+// cached returns which objects of a kind a cache has.
+func cached(of cache.ByObject) string {
+	if len(of.Namespaces) == 0 {
+		return fmt.Sprintf("labels %v, fields %v", of.Label, of.Field)
+	}
+	var namespaces []string
+	for _, name := range slices.Sorted(maps.Keys(of.Namespaces)) {
+		namespaces = append(namespaces, fmt.Sprintf("in %s labels %v, fields %v", name, of.Namespaces[name].LabelSelector, of.Namespaces[name].FieldSelector))
+	}
+	return strings.Join(namespaces, "; ")
 }
 
 // Add implements manager.Manager.
@@ -67,6 +84,9 @@ func (r *recorder) Add(runnable ctrlmanager.Runnable) error {
 	v := indirect(reflect.ValueOf(runnable))
 	if v.Kind() == reflect.Struct && v.FieldByName("Do").IsValid() {
 		r.record("controller %s: %s, %s", v.FieldByName("Name"), nested(v.FieldByName("Do"), reflect.TypeFor[reconcile.Reconciler]()), when)
+		for _, watch := range watches(context.Background(), v) {
+			r.record("controller %s watches %s", v.FieldByName("Name"), watch)
+		}
 		return nil
 	}
 	r.record("runnable %s, %s", typeName(v), when)
@@ -188,7 +208,7 @@ func TestWiring_HubControllerManager(t *testing.T) {
 	} {
 		t.Run(test.golden, func(t *testing.T) {
 			o, r := manager.NewOptions(), &recorder{}
-			parse(t, o.Flags(), slices.Concat(shipped(t, objects, test.deployment), loopback(startKubernetes(t)), test.more)...)
+			parse(t, o.Flags(), slices.Concat(shipped(t, objects, test.deployment), loopback(startKubernetes(t).kubeconfig), test.more)...)
 			if err := o.Validate(); err != nil {
 				t.Fatal(err)
 			}
@@ -217,7 +237,7 @@ func TestWiring_HubOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, r := operator.NewOptions(), &recorder{}
-	parse(t, o.Flags(), append(shipped(t, objects, "hub-operator"), loopback(startKubernetes(t))...)...)
+	parse(t, o.Flags(), append(shipped(t, objects, "hub-operator"), loopback(startKubernetes(t).kubeconfig)...)...)
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +261,7 @@ func TestWiring_ClusterProvider(t *testing.T) {
 	r := &recorder{}
 	cmd := run.NewCommandWith(kubeconfig.Kind(), func(config *rest.Config, o ctrl.Options) (ctrl.Manager, error) { return r.newManager(config, o) })
 	// The first argument is the name of the command.
-	cmd.SetArgs(append(args[1:], loopback(startKubernetes(t))...))
+	cmd.SetArgs(append(args[1:], loopback(startKubernetes(t).kubeconfig)...))
 	defer klog.ClearLogger() // the command sets one
 	defer r.release()
 	if err := cmd.ExecuteContext(t.Context()); err != nil {

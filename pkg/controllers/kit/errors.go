@@ -50,13 +50,19 @@ const soon = time.Second
 // nothing is logged, and the time after failures grows no longer. It is for reconcilers that write objects of whose changes they are not told;
 // else IgnoreOutdated is enough. An error that is more than a conflict stays.
 func ConflictsAreSoonOver(r reconcile.Reconciler) reconcile.Reconciler {
-	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		result, err := r.Reconcile(ctx, request)
-		if onlyConflicts(err) {
-			return reconcile.Result{RequeueAfter: soon}, nil
-		}
-		return result, err
-	})
+	return conflictsAreSoonOver{r}
+}
+
+// conflictsAreSoonOver is a type, and not a function, so that test/wiring finds the reconciler in it.
+type conflictsAreSoonOver struct{ reconcile.Reconciler }
+
+// Reconcile implements reconcile.Reconciler.
+func (c conflictsAreSoonOver) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	result, err := c.Reconciler.Reconcile(ctx, request)
+	if onlyConflicts(err) {
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	return result, err
 }
 
 func onlyConflicts(err error) bool {
