@@ -30,6 +30,8 @@ func FuzzParse(f *testing.F) {
 	for _, template := range []x509.CertificateRequest{
 		{Subject: pkix.Name{CommonName: registration.ClusterUser("c1", "agent"), Organization: []string{registration.ClusterGroup("c1"), registration.ManagedClustersGroup}}},
 		{Subject: pkix.Name{CommonName: registration.ClusterUser("c2", "agent"), Organization: []string{registration.ClusterGroup("c2"), registration.ManagedClustersGroup}}},
+		{Subject: pkix.Name{CommonName: registration.ClusterUser("c1", "agent"),
+			Organization: []string{registration.ClusterGroup("c1"), registration.ManagedClustersGroup, "system:masters"}}},
 		{Subject: pkix.Name{CommonName: "system:admin", Organization: []string{"system:masters"}}, DNSNames: []string{"kubernetes"}},
 	} {
 		der, err := x509.CreateCertificateRequest(rand.Reader, &template, key)

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -345,5 +346,20 @@ func TestRecords(t *testing.T) {
 	bare := &Cluster{client: w.client, records: w.client.Resource(schema.GroupVersionResource{Group: apply.WorkGroup, Version: "v1", Resource: "nothings"})}
 	if own, others, err := bare.Records(t.Context(), "a"); err != nil || len(own)+others > 0 {
 		t.Errorf("there are %v, and %d others: %v", own, others, err)
+	}
+}
+
+// A record that has come in the place of the one that was read stays.
+func TestEnd_DeletesNoOtherRecordOfTheName(t *testing.T) {
+	w := newWorld(t)
+	w.record("w")
+	read := w.own()[0]
+	w.end(Delete)
+	w.record("w")
+	if _, err := w.cluster.End(t.Context(), read, Delete); err != nil && !apierrors.IsConflict(err) {
+		t.Error(err)
+	}
+	if own := w.own(); len(own) != 1 || own[0].object.DeletionTimestamp != nil {
+		t.Errorf("the records are %+v, want a new one that stays", own)
 	}
 }

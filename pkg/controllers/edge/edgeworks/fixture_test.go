@@ -103,7 +103,7 @@ func (f *fixture) settle() {
 
 func placementOf(node, namespace string) *edgev1alpha1.EdgePlacement {
 	origin := edgev1alpha1.PlacementOrigin{Kind: edgev1alpha1.KindDeploymentPolicy, Name: "web"}
-	return &edgev1alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: edge.PlacementName(edge.PlacementOrigin(origin), node),
+	return &edgev1alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: edge.PlacementName(edge.PlacementOrigin(origin), node), Generation: 2,
 		Labels: edgeplacements.Labels(engine.Pair{Key: engine.Key{Namespace: "shop", Name: "web"}, Node: node}), Finalizers: []string{edgev1alpha1.PlacementFinalizer}},
 		Spec: edgev1alpha1.EdgePlacementSpec{Node: node, Origin: origin,
 			Services: []edgev1alpha1.PlacedService{{Name: "web", Org: "shop", Version: "1.0.0", Arch: "amd64", TargetNamespace: namespace}}}}
@@ -143,8 +143,9 @@ func (f *fixture) works() []workv1.ManifestWork {
 func (f *fixture) state(want string) {
 	f.Helper()
 	f.settle()
-	if s := f.placement().Status; string(s.State)+" "+s.Reason != want {
-		f.Fatalf("the placement is %s %s (%s), want %s", s.State, s.Reason, s.Message, want)
+	p := f.placement()
+	if s := p.Status; string(s.State)+" "+s.Reason != want || s.ObservedGeneration != p.Generation {
+		f.Fatalf("the placement is %s %s (%s) as of generation %d, want %s as of %d", s.State, s.Reason, s.Message, s.ObservedGeneration, want, p.Generation)
 	}
 }
 

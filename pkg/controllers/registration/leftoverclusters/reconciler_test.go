@@ -4,6 +4,7 @@
 package leftoverclusters
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
@@ -70,5 +72,36 @@ func TestReconcile_DeletesWhatNobodyNeeds(t *testing.T) {
 				t.Errorf("gone: %t, want %t", gone, test.goes)
 			}
 		})
+	}
+}
+
+func TestReconcile_KeepsWhatIsAcceptedAtThatMoment(t *testing.T) {
+	scheme := runtime.NewScheme()
+	builder := runtime.NewSchemeBuilder(clusterv1.AddToScheme, coordinationv1.AddToScheme)
+	if err := builder.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}}
+	key := client.ObjectKeyFromObject(cluster)
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster).Build()
+	// It is accepted between the read of the cluster and that of its Lease.
+	live := interceptor.NewClient(c, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, lease client.ObjectKey, into client.Object, options ...client.GetOption) error {
+			if err := c.Get(ctx, key, cluster); err != nil {
+				return err
+			}
+			cluster.Spec.HubAcceptsClient = true
+			if err := c.Update(ctx, cluster); err != nil {
+				return err
+			}
+			return c.Get(ctx, lease, into, options...)
+		},
+	})
+	r := &Reconciler{client: c, live: live, clock: clocktesting.NewFakePassiveClock(time.Now()), ttl: time.Hour}
+	if _, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+		t.Error(err)
+	}
+	if err := c.Get(t.Context(), key, cluster); err != nil || !cluster.Spec.HubAcceptsClient {
+		t.Errorf("%v, accepted: %t", err, cluster.Spec.HubAcceptsClient)
 	}
 }
