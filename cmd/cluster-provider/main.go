@@ -20,7 +20,9 @@ import (
 	_ "github.com/clusterhub/clusterhub/pkg/publicroots"
 )
 
-func main() {
+func main() { os.Exit(command.Main(newCommand())) }
+
+func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster-provider",
 		Short: "Run a provider of clusters",
@@ -30,7 +32,7 @@ func main() {
 	for _, kind := range []clusterprovider.Kind{kubeconfig.Kind(), localKind()} {
 		cmd.AddCommand(run.NewCommand(kind))
 	}
-	os.Exit(command.Main(cmd))
+	return cmd
 }
 
 // localKind is for development: what it needs to know is about this machine, so that flags say it.

@@ -19,6 +19,9 @@ import (
 	"time"
 )
 
+// thePackage is in place of a test if none of a package is to blame.
+const thePackage = "the package"
+
 // failure is a test that has failed.
 type failure struct {
 	// folder is that of the package; firstFailure has its import path.
@@ -120,7 +123,7 @@ func firstFailure(in io.Reader) (failed *failure, output string, err error) {
 			return nil, output, fmt.Errorf("tests do not compile: %s", shorten([]byte(output)))
 		case e.Action == "fail":
 			if e.Test == "" {
-				e.Test = "the package"
+				e.Test = thePackage
 			}
 			return &failure{folder: e.Package, test: e.Test, timedOut: timedOut[e.Package]}, output, nil
 		}

@@ -12,6 +12,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -34,8 +36,13 @@ import (
 
 // TestWiring_HubAPIServer assembles one server for all of its lists.
 func TestWiring_HubAPIServer(t *testing.T) {
-	// The shipped values of these two are the same.
-	server, front := newAPIServer(t, deploy.Hub{}, "--data-dir="+t.TempDir(), "--max-pending-clusters=1001", "--max-placements-per-namespace=1002")
+	policy, auditLog := filepath.Join(t.TempDir(), "policy.yaml"), filepath.Join(t.TempDir(), "audit.log")
+	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// The shipped values of the two limits are the same.
+	server, front := newAPIServer(t, deploy.Hub{}, "--data-dir="+t.TempDir(), "--max-pending-clusters=1001", "--max-placements-per-namespace=1002",
+		"--audit-policy-file="+policy, "--audit-log-path="+auditLog)
 	t.Run("Admission", func(t *testing.T) {
 		chain := admissionChain(reflect.ValueOf(server).Elem().FieldByName("admissionControl"), "")
 		for _, line := range chain {
@@ -115,6 +122,33 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		}
 		eventually(t, "the APIServices are followed", func() bool { return front.hasListed("apis/apiregistration.k8s.io/v1/apiservices") })
 	})
+	t.Run("Tokens", func(t *testing.T) {
+		const path = "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/kube-system/accessrequests/a/token"
+		w := as(t, server, server.LoopbackClientConfig.BearerToken, http.MethodPost, path, "{}")
+		if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), `accessrequests.clusters.openmcp.cloud \"a\" not found`) {
+			t.Errorf("a token of an AccessRequest that is not there: %d %s", w.Code, w.Body)
+		}
+		events, err := os.ReadFile(auditLog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded := false
+		for line := range bytes.Lines(events) {
+			var event struct{ Level, RequestURI string }
+			if err := json.Unmarshal(line, &event); err != nil {
+				t.Fatal(err)
+			}
+			if event.RequestURI == path {
+				recorded = true
+				if event.Level != "Metadata" {
+					t.Errorf("the audit log has a request for a token at the level %s", event.Level)
+				}
+			}
+		}
+		if !recorded {
+			t.Errorf("the audit log has no request for a token: %s", events)
+		}
+	})
 }
 
 // TestWiring_HubAPIServerWithExternalEtcd compares what the etcd of a server is a part of.
@@ -177,8 +211,14 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // asAgent sends a request through all handlers, as an agent of the cluster c1.
 func asAgent(t *testing.T, server *genericapiserver.GenericAPIServer, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
+	return as(t, server, "agent", method, path, body)
+}
+
+// as sends a request through all handlers, with a token.
+func as(t *testing.T, server *genericapiserver.GenericAPIServer, token, method, path, body string) *httptest.ResponseRecorder {
+	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer agent")
+	r.Header.Set("Authorization", "Bearer "+token)
 	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	server.Handler.ServeHTTP(w, r)
