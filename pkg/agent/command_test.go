@@ -124,6 +124,16 @@ func TestOptions_ListsInFeedbackAreAFeatureGate(t *testing.T) {
 	}
 }
 
+func TestOptions_WorksAreKeptWhereTheAgentHasRights(t *testing.T) {
+	for scoped, want := range map[bool]string{false: "", true: "team"} {
+		o := NewOptions()
+		o.Spoke.NamespaceScoped, o.Spoke.Namespace = scoped, "team"
+		if got := o.works().Namespace; got != want {
+			t.Errorf("with rights in one namespace alone, %t: works are kept in %q, want %q", scoped, got, want)
+		}
+	}
+}
+
 func TestOptions_TheHubsARNHasTwoSpellings(t *testing.T) {
 	for _, flag := range []string{"--hub-cluster-arn", "--eks-hub-cluster-arn"} {
 		o := NewOptions()

@@ -66,6 +66,27 @@ func TestProxy_TheHubIsAskedAsTheUser(t *testing.T) {
 	}
 }
 
+// The hub answers in JSON, whatever the browser would take: another encoding is not looked through on its way.
+func TestProxy_TheHubIsAskedForJSON(t *testing.T) {
+	f := start(t)
+	cookie := f.letIn()
+	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+	wants := map[string]string{
+		"": "application/json", "*/*": "application/json", "application/vnd.kubernetes.protobuf": "application/json", "text/html,application/json": "application/json",
+		"application/json;as=Table;v=v1beta1;g=meta.k8s.io": "application/json", "application/json; as=Table; v=v1; g=meta.k8s.io": table + ",application/json",
+	}
+	for header, want := range wants {
+		f.do(f.request("GET", members, "", "Cookie", cookie, "Accept", header))
+		asked, _ := f.hub.requests()
+		if len(asked) == 0 {
+			t.Fatalf("with %q the hub is not asked", header)
+		}
+		if got := asked[len(asked)-1].Header.Get("Accept"); got != want {
+			t.Errorf("with %q the hub is asked for %q, want %q", header, got, want)
+		}
+	}
+}
+
 // What the hub says is passed on as it says it; what is not the hub's is not.
 func TestProxy_Answers(t *testing.T) {
 	f := start(t)

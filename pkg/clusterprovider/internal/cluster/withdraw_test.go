@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -28,6 +29,8 @@ type lender struct {
 	clusterprovider.Provider
 	why   string
 	asked error
+	// removed is whether the cluster of a Cluster that is deleted is.
+	removed bool
 	// former had the cluster before, and is gone.
 	former types.UID
 	// host of its cluster, if that answers.
@@ -150,5 +153,33 @@ func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
 	}
 	if err := server.Get(t.Context(), name.NamespacedName, object); err != nil || len(object.Finalizers)+len(object.Status.Conditions) > 0 {
 		t.Errorf("what is to be ignored is changed: %+v, %v", object, err)
+	}
+}
+
+// Remove says whether the cluster is removed.
+func (l *lender) Remove(context.Context, *v1alpha1.Cluster, clusterprovider.Profile) (gone bool, err error) {
+	return l.removed, nil
+}
+
+func TestRemove_HoldsAClusterUntilItsProviderHasRemovedIt(t *testing.T) {
+	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1",
+		DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"e.p.clusters.openmcp.cloud/cluster"}}}
+	server := fake.NewClientBuilder().WithScheme(hub.Scheme).WithObjects(object).WithStatusSubresource(object).
+		WithIndex(&v1alpha1.AccessRequest{}, hub.ByCluster, func(client.Object) []string { return []string{"teams/blue"} }).Build()
+	provider := &lender{}
+	r := newReconciler(provider, server)
+	for _, removed := range []bool{false, true} {
+		provider.removed = removed
+		have := &v1alpha1.Cluster{}
+		if err := server.Get(t.Context(), client.ObjectKeyFromObject(object), have); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.remove(t.Context(), have, clusterprovider.Profile{}); err != nil {
+			t.Fatal(err)
+		}
+		err := server.Get(t.Context(), client.ObjectKeyFromObject(object), have)
+		if gone := apierrors.IsNotFound(err); gone != removed {
+			t.Errorf("removed by its provider: %t, gone: %t, %v", removed, gone, err)
+		}
 	}
 }
