@@ -22,6 +22,8 @@ FLEET    ?= 10000
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Programs of Kubernetes that this machine has are used: PATH, or KUBEBUILDER_ASSETS.
+up: PRESENT := --present
 up: build kube $(if $(IMAGES),roots) ## Start a hub on this machine, with an example fleet in it. DETACHED=1, EDGE=1 and CLUSTERS=2 add clusters. IMAGES=1 runs our servers in their images.
 	@$(BIN)/localhub up $(if $(DETACHED),--detached) $(if $(EDGE),--edge) $(if $(CLUSTERS),--clusters=$(CLUSTERS)) $(if $(IMAGES),--images=$(OUTPUT)/local/roots)
 
@@ -43,7 +45,7 @@ build: tools-check ## Build our binaries.
 	@$(build) -o $(BIN)/ ./cmd/...
 
 kube: tools-check ## Build etcd, kube-apiserver, kube-controller-manager and kubectl.
-	@hack/programs.sh $@
+	@hack/programs.sh $(PRESENT) $@
 
 authenticator: tools-check ## Build the authenticator of EKS, which tests use.
 	@hack/programs.sh $@

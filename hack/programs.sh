@@ -2,9 +2,12 @@
 # Copyright The Clusterhub Authors.
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the programs of others that hubs and tests need: hack/programs.sh NAME..., where NAME is kube, authenticator, kwok, oauth2-proxy or
-# upstream, a module of its own in hack, or golangci-lint. What is built is kept beside Go's cache, and linked into _output/bin by each
-# checkout that has the same versions: CLUSTERHUB_CACHE is another place for it. What was not used for 30 days goes when something is built.
+# Builds the programs of others that hubs and tests need: hack/programs.sh [--present] NAME..., where NAME is kube, authenticator, kwok,
+# oauth2-proxy or upstream, a module of its own in hack, or golangci-lint. What is built is kept beside Go's cache, and linked into _output/bin by
+# each checkout that has the same versions: CLUSTERHUB_CACHE is another place for it. What was not used for 30 days is removed when something is built.
+#
+# With --present, programs of kube that have not been built are taken from the folder KUBEBUILDER_ASSETS or from PATH, if they are there in the same
+# minor version.
 set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,61 +18,114 @@ kube_flags="-s -w -X k8s.io/component-base/version.gitVersion=$kube -X k8s.io/co
   -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean"
 export CGO_ENABLED=0
 
-# program FOLDER MODULE BINARY PACKAGE TIME FLAGS has BINARY in a folder of _output, linked from the cache, and builds PACKAGE of hack/MODULE first if
-# the cache does not have it. TIME is how long that takes on two cores.
-program() {
-  local folder=_output/$1 module=$2 binary=$3 package=$4 time=$5 flags=${6:--s -w}
-  local key stored log pid seconds=0
+# stored prints the path in the cache of BINARY, built from PACKAGE of hack/MODULE with FLAGS.
+stored() {
+  local module=$1 flags=$2 binary=$3 package=$4 key
   key=$({ cat "hack/$module/go.mod" "hack/$module/go.sum" && find "hack/$module" -name '*.go' | sort | xargs cat; echo "$package $flags $go"; } |
     sha256sum | cut -c1-16)
-  stored=$cache/$binary-$key/$binary
+  echo "$cache/$binary-$key/$binary"
+}
+
+# present prints the path of a program of this machine whose version fits, if there is one.
+present() {
+  local binary=$1 candidate want=${kube%.*} got
+  [ "$binary" != etcd ] || want=v$(sed -n 's|.*go.etcd.io/etcd/server/v3 v\([0-9]*\.[0-9]*\)\..*|\1|p' hack/kube/go.mod)
+  for candidate in "${KUBEBUILDER_ASSETS:+$KUBEBUILDER_ASSETS/$binary}" "$(command -v "$binary" || true)"; do
+    [ -n "$candidate" ] && [ -x "$candidate" ] || continue
+    case "$binary" in
+      kubectl) got=$("$candidate" version --client 2>/dev/null | sed -n 's/^Client Version: //p' || true) ;;
+      etcd) got=$("$candidate" --version 2>/dev/null | sed -n 's/^etcd Version: /v/p' || true) ;;
+      *) got=$("$candidate" --version 2>/dev/null | sed -n 's/^Kubernetes //p' || true) ;;
+    esac
+    if [ "${got%.*}" = "$want" ]; then
+      echo "  Using $candidate, $got" >&2
+      echo "$candidate"
+      return
+    fi
+    echo "  Not using $candidate: it is ${got:-of no known version}, and $want is needed" >&2
+  done
+}
+
+# programs FOLDER MODULE TIME FLAGS BINARY=PACKAGE... has the binaries in a folder of _output, linked from the cache. Those that the cache does not
+# have are built from packages of hack/MODULE first, all at once, with one line each 15 seconds. TIME is how long all take on two cores.
+programs() {
+  local folder=_output/$1 module=$2 time=$3 flags=$4 item binary file found dir pid seconds=0 began missing=() packages=()
+  shift 4
   mkdir -p "$folder"
-  if [ ! -x "$stored" ]; then
-    echo "  Building $binary (about $time on two cores, once) …"
+  for item in "$@"; do
+    binary=${item%%=*}
+    [ ! -x "$(stored "$module" "$flags" "$binary" "${item#*=}")" ] || continue
+    if [ -n "$use_present" ]; then
+      found=$(present "$binary")
+      if [ -n "$found" ]; then
+        ln -sfn "$(readlink -f "$found")" "$folder/$binary"
+        continue
+      fi
+    fi
+    missing+=("$item") packages+=("${item#*=}")
+  done
+  if [ ${#missing[@]} -gt 0 ]; then
+    echo "  Building ${missing[*]%%=*} (all of hack/$module: about $time on two cores, once) …"
     mkdir -p "$cache"
     find "$cache" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
-    log=$(mktemp -d "$cache/.building-XXXXXX")
-    (cd "hack/$module" && exec go build -trimpath -ldflags "$flags" -o "$log/$binary" "$package") >"$log/log" 2>&1 &
+    dir=$(mktemp -d "$cache/.building-XXXXXX")
+    mkdir "$dir/out"
+    began=$SECONDS
+    (cd "hack/$module" && exec go build -trimpath -ldflags "$flags" -o "$dir/out/" "${packages[@]}") >"$dir/log" 2>&1 &
     pid=$!
     while kill -0 "$pid" 2>/dev/null; do
       sleep 1
-      seconds=$((seconds + 1))
-      if ((seconds % 15 == 0)); then
-        echo "    $binary: $seconds s, $(grep -c '^go: downloading' "$log/log" || true) modules downloaded"
+      if ((SECONDS - began >= seconds + 15)); then
+        seconds=$((SECONDS - began))
+        echo "    $seconds s: $(grep -c '^go: downloading' "$dir/log" || true) modules downloaded, $(find "$dir/out" -type f | wc -l) of ${#missing[@]} programs built"
       fi
     done
     if ! wait "$pid"; then
-      grep -v '^go: downloading' "$log/log" >&2 || true
-      rm -rf "$log"
-      echo "  → $binary could not be built from hack/$module: put right what go says above" >&2
+      grep -v '^go: downloading' "$dir/log" >&2 || true
+      rm -rf "$dir"
+      echo "  → ${missing[*]%%=*} could not be built from hack/$module: put right what go says above" >&2
       return 1
     fi
-    rm -f "$log/log"
-    # Another checkout may have built it in the meantime: its result is as good.
-    mv -T "$log" "$(dirname "$stored")" 2>/dev/null || rm -rf "$log"
+    for item in "${missing[@]}"; do
+      binary=${item%%=*} file=$(stored "$module" "$flags" "${item%%=*}" "${item#*=}")
+      mkdir "$dir/$binary"
+      # go build names a program after the last element of its package, before a major version.
+      found=${item#*=} found=${found%/v[0-9]*}
+      mv "$dir/out/${found##*/}" "$dir/$binary/$binary"
+      # Another checkout may have built it in the meantime: its result is as good.
+      mv -T "$dir/$binary" "$(dirname "$file")" 2>/dev/null || true
+    done
+    rm -rf "$dir"
   fi
-  touch "$(dirname "$stored")"
-  if ! [ "$stored" -ef "$folder/$binary" ] && ! cmp -s "$stored" "$folder/$binary"; then
-    ln -f "$stored" "$folder/$binary" 2>/dev/null || cp -f "$stored" "$folder/$binary"
-  fi
+  for item in "$@"; do
+    binary=${item%%=*} file=$(stored "$module" "$flags" "${item%%=*}" "${item#*=}")
+    [ -x "$file" ] || continue # one that was present
+    touch "$(dirname "$file")"
+    if ! [ "$file" -ef "$folder/$binary" ] && ! cmp -s "$file" "$folder/$binary"; then
+      ln -f "$file" "$folder/$binary" 2>/dev/null || cp -f "$file" "$folder/$binary"
+    fi
+  done
 }
 
+use_present=
+if [ "${1:-}" = --present ]; then
+  use_present=yes
+  shift
+fi
 for name in "$@"; do
   case "$name" in
     kube)
-      program bin kube kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver "four minutes" "$kube_flags"
-      program bin kube etcd ./etcd "a minute" "$kube_flags"
-      program bin kube kube-controller-manager k8s.io/kubernetes/cmd/kube-controller-manager "two minutes" "$kube_flags"
-      program bin kube kubectl k8s.io/kubernetes/cmd/kubectl "half a minute" "$kube_flags"
+      programs bin kube "eight minutes" "$kube_flags" etcd=./etcd kube-apiserver=k8s.io/kubernetes/cmd/kube-apiserver \
+        kube-controller-manager=k8s.io/kubernetes/cmd/kube-controller-manager kubectl=k8s.io/kubernetes/cmd/kubectl
       ;;
-    authenticator) program bin authenticator aws-iam-authenticator sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator "a minute" ;;
-    kwok) program bin kwok kwok sigs.k8s.io/kwok/cmd/kwok "a minute" ;;
-    oauth2-proxy) program bin oauth2-proxy oauth2-proxy github.com/oauth2-proxy/oauth2-proxy/v7 "a minute" ;;
+    authenticator) programs bin authenticator "a minute" "-s -w" aws-iam-authenticator=sigs.k8s.io/aws-iam-authenticator/cmd/aws-iam-authenticator ;;
+    kwok) programs bin kwok "a minute" "-s -w" kwok=sigs.k8s.io/kwok/cmd/kwok ;;
+    oauth2-proxy) programs bin oauth2-proxy "a minute" "-s -w" oauth2-proxy=github.com/oauth2-proxy/oauth2-proxy/v7 ;;
     upstream)
-      program bin upstream upstream-placement open-cluster-management.io/ocm/cmd/placement "two minutes"
-      program bin upstream upstream-work open-cluster-management.io/ocm/cmd/work "a minute"
+      programs bin upstream "three minutes" "-s -w" upstream-placement=open-cluster-management.io/ocm/cmd/placement \
+        upstream-work=open-cluster-management.io/ocm/cmd/work
       ;;
-    golangci-lint) program tools golangci golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint "two minutes" ;;
+    golangci-lint) programs tools golangci "two minutes" "-s -w" golangci-lint=github.com/golangci/golangci-lint/v2/cmd/golangci-lint ;;
     *)
       echo "hack/programs.sh: \"$name\" is none of kube, authenticator, kwok, oauth2-proxy, upstream, golangci-lint" >&2
       exit 2
