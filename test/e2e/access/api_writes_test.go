@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -288,7 +287,7 @@ spec:
 
 // TestAccessAPI_CRDsOfTheSameNameAreNotServed: openmcp-operator init installs them.
 func TestAccessAPI_CRDsOfTheSameNameAreNotServed(t *testing.T) {
-	h := harness.OwnHub(t, func(c *localhub.Config) { c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true })
+	h := harness.LendHub(t)
 	run := func(stdin string, args ...string) (string, error) {
 		cmd := h.Kubectl(t.Context(), args...)
 		cmd.Stdin = strings.NewReader(stdin)

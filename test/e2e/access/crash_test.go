@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -30,7 +29,7 @@ scheduler:
 // TestAccessCrash ends the controllers and the providers with SIGKILL, at each step from the first write to the last. What was
 // granted before is used all the time.
 func TestAccessCrash(t *testing.T) {
-	h := newAccessHub(t, crashConfig, func(c *localhub.Config) { c.WithoutHubControllerManager = true })
+	h := newAccessHub(t, crashConfig)
 	h.namespace(t, "ops")
 	h.namespace(t, "teams")
 	controllers := &fuse{agent: "hub-controller-manager", done: sets.New[string]()}
@@ -71,7 +70,7 @@ func TestAccessCrash(t *testing.T) {
 			t.Fatalf("killed after %s and %s", controllers.last, provider.last)
 		}
 	}
-	t.Logf("the controllers were killed after %d writes, the provider after %d", controllers.done.Len(), provider.done.Len())
+	t.Logf("the controllers were killed after %q, the provider after %q", sets.List(controllers.done), sets.List(provider.done))
 	provider.done = sets.New[string]()
 	for finished := false; !finished; {
 		finished = h.deletedMeanwhile(t, "deleted", keptCluster, provider)

@@ -202,7 +202,7 @@ func (b *both) differ(d *twoAnswers, verb, path, contentType, body string, param
 }
 
 func TestAccessAPI_AnswersLikeTheCRDs(t *testing.T) {
-	plain := harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
+	plain := harness.LendCluster(t)
 	quiet := func(config *rest.Config) rest.Interface {
 		config.WarningHandler = rest.NoWarnings{}
 		return harness.RESTClient(t, config)

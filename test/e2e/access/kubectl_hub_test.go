@@ -34,7 +34,8 @@ func (a *tokenAccess) request(t *testing.T, is func(*v1alpha1.AccessRequest) boo
 }
 
 func TestKubectlHub_Access(t *testing.T) {
-	a := newTokenAccess(t)
+	hub := harness.LendHub(t)
+	a := provideTokens(t, hub, harness.LendCluster(t))
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": a.hub})}
 	run := func(args ...string) (done chan string) {
 		done = make(chan string, 1)

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
@@ -30,10 +29,10 @@ func newLocalClusters(t *testing.T) *localClusters {
 	if err := os.WriteFile(issuers, fakeoidc.NewIssuer(t).CA(), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &localClusters{harness.StartLocalClusters(t, harness.OwnHub(t, func(c *localhub.Config) {
-		c.WithoutKubeControllerManager = true
-		c.HubControllerManagerArgs = []string{"--registration-drivers="}
-	}), "--issuer-ca-file="+issuers)}
+	hub := harness.LendHub(t)
+	startControllers(t, hub)
+	t.Cleanup(hub.StopLocalProvider)
+	return &localClusters{harness.StartLocalClusters(t, hub, "--issuer-ca-file="+issuers)}
 }
 
 // processes have a folder in their command lines.

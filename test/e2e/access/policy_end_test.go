@@ -18,7 +18,6 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -146,6 +145,11 @@ func TestAccessPolicy_End(t *testing.T) {
 
 	reconciled := p.held("reconciled", doing("reconcile"), ofProvider, ofKind)
 	dying := p.held("dying", nil, ofProvider, ofKind)
+	p.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ // the garbage collector waits for it
+		Namespace: "eve", Name: "dependent", Finalizers: []string{holder}, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AccessRequest", Name: dying.Name, UID: dying.UID, BlockOwnerDeletion: new(true),
+		}},
+	}})
 	if err := p.eve.Delete(t.Context(), dying.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +223,8 @@ func (p *policed) throughStatus() {
 
 // With the policy, the provider of artifacts/deploy gives access and takes it back, whatever Eve does, and in whatever way Eve ends it.
 func TestAccessPolicy_EndProvider(t *testing.T) {
-	p := newProviding(t, func(c *localhub.Config) { c.HubControllerManagerArgs = []string{"--registration-drivers="} })
+	p := newProviding(t)
+	startControllers(t, p.hub)
 	p.env = "default"
 	p.kubectl(t, "apply", "-k", harness.Overlay("cluster-provider"))
 	p.admit("kubeconfig", "plain", harness.Must(os.ReadFile(p.plain.AdminKubeconfig()))(t))

@@ -40,7 +40,7 @@ const holder = "example.com/holder"
 
 func newPreparation(t *testing.T) *preparation {
 	t.Helper()
-	h := harness.OwnHub(t, func(c *localhub.Config) { c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true })
+	h := harness.LendHub(t)
 	p := &preparation{T: t, hub: h, Client: harness.Must(client.New(h.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)}
 	for _, name := range []string{"teams", "clusters"} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}

@@ -45,7 +45,7 @@ type providing struct {
 }
 
 func newProvided(t *testing.T) *providing {
-	p := newProviding(t, withoutControllers)
+	p := newProviding(t)
 	p.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: harness.ProvidersNamespace}})
 	p.admit("existing", "plain", harness.Must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
 	p.run("existing")
@@ -54,16 +54,14 @@ func newProvided(t *testing.T) *providing {
 	return p
 }
 
-func withoutControllers(c *localhub.Config) { c.WithoutHubControllerManager = true }
-
 // newProviding has no provider yet.
-func newProviding(t *testing.T, hub func(*localhub.Config)) *providing {
+func newProviding(t *testing.T) *providing {
 	p := &providing{
 		t:         t,
 		dir:       t.TempDir(),
 		env:       "test",
-		hub:       harness.OwnHub(t, hub),
-		plain:     harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true }),
+		hub:       harness.LendHub(t),
+		plain:     harness.LendCluster(t),
 		processes: map[string]*os.Process{},
 	}
 	p.client = harness.Must(client.New(p.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)

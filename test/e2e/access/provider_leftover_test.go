@@ -36,7 +36,7 @@ import (
 // Whoever takes the finalizer from a request by force leaves its rights in the cluster. The provider finds them, and touches
 // nothing else.
 func TestAccessProvider_Leftovers(t *testing.T) {
-	p := newProviding(t, withoutControllers)
+	p := newProviding(t)
 	p.create(&corev1.Namespace{ObjectMeta: harness.Named(harness.ProvidersNamespace)})
 	admin := harness.Must(os.ReadFile(p.plain.AdminKubeconfig()))(t)
 	p.admit("existing", "plain", admin)

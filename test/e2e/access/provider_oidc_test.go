@@ -25,7 +25,7 @@ import (
 
 // Nothing is left of what a request has asked for before.
 func TestAccessProvider_BetweenTokenAndOIDC(t *testing.T) {
-	p := newProviding(t, withoutControllers)
+	p := newProviding(t)
 	issuer, ca := fakeoidc.NewIssuer(t), filepath.Join(t.TempDir(), "issuer.crt")
 	if err := os.WriteFile(ca, issuer.CA(), 0o600); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -92,7 +91,8 @@ func (p *providing) takesBackWhatIsDenied(t *testing.T) {
 
 // A request that is changed before it is granted is prepared anew, and so it is granted as it is by then.
 func TestAccessProvider_EditBeforeTheGrant(t *testing.T) {
-	p := newProviding(t, func(c *localhub.Config) { c.HubControllerManagerArgs = []string{"--registration-drivers="} })
+	p := newProviding(t)
+	startControllers(t, p.hub)
 	p.create(&corev1.Namespace{ObjectMeta: harness.Named(harness.ProvidersNamespace)})
 	config := p.admit("existing", "late", []byte("not yet"))
 	p.run("existing")

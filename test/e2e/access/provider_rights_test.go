@@ -31,7 +31,7 @@ const deployedProvider = "cluster-provider-kubeconfig"
 // The provider of artifacts/deploy/cluster-provider, as its pods would run: with the arguments of its Deployment, as its
 // ServiceAccount, and with the rights in these files.
 func TestAccessProvider_Rights(t *testing.T) {
-	p := newProviding(t, withoutControllers)
+	p := newProviding(t)
 	p.env = "default"
 	p.kubectl(t, "apply", "-k", harness.Overlay("cluster-provider"))
 	hub := harness.Kube(t, p.hub.AdminConfig())

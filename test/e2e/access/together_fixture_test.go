@@ -39,23 +39,26 @@ type accessHub struct {
 	schedulerConfig string
 }
 
-// newAccessHub starts a hub whose controllers have a scheduler's configuration.
-func newAccessHub(t *testing.T, schedulerConfig string, adapt func(*localhub.Config)) *accessHub {
+// newAccessHub returns a hub with a scheduler's configuration, whose controllers do not run yet.
+func newAccessHub(t *testing.T, schedulerConfig string) *accessHub {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "scheduler.yaml")
 	if err := os.WriteFile(file, []byte(schedulerConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := &accessHub{schedulerConfig: file, hub: harness.OwnHub(t, func(c *localhub.Config) {
-		c.WithoutKubeControllerManager = true
-		c.HubControllerManagerArgs = []string{"--registration-drivers=", "--scheduler-config=" + file}
-		if adapt != nil {
-			adapt(c)
-		}
-	})}
+	h := &accessHub{schedulerConfig: file, hub: harness.LendHub(t)}
 	h.client = harness.Must(client.New(h.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
 	h.apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+harness.ProvidersNamespace+"}}")
 	return h
+}
+
+// startControllers runs hub-controller-manager until the test ends, with the rights that its manifests give it.
+func startControllers(t *testing.T, h *localhub.Hub, flags ...string) *harness.Daemon {
+	t.Helper()
+	return harness.StartDaemon(t, harness.Binary(t, "hub-controller-manager"), append([]string{
+		"--kubeconfig=" + filepath.Join(h.Dir(), "hub-controller-manager.kubeconfig"), "--registration-drivers=",
+		"--leader-elect=false", "--health-probe-bind-address=0", "--metrics-bind-address=0",
+	}, flags...)...)
 }
 
 func (h *accessHub) apply(t *testing.T, manifests string) {

@@ -43,7 +43,8 @@ scheduler:
 
 // TestAccessTogether is all of it as its users know it: real processes, each with the rights of its manifests.
 func TestAccessTogether(t *testing.T) {
-	h := newAccessHub(t, togetherConfig, nil)
+	h := newAccessHub(t, togetherConfig)
+	startControllers(t, h.hub, "--scheduler-config="+h.schedulerConfig)
 	dir := h.localProvider(t, "here")
 	h.namespace(t, "ops")
 	ann := h.team(t, "team-a")

@@ -55,8 +55,7 @@ func newTokenAccess(t *testing.T) *tokenAccess {
 	if err := os.WriteFile(policy, []byte(tokenAuditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &tokenAccess{}
-	a.hub = harness.OwnHub(t, func(c *localhub.Config) {
+	hub := harness.OwnHub(t, func(c *localhub.Config) {
 		audited := func(name string) []string {
 			return []string{"--v=10", "--audit-policy-file=" + policy, "--audit-log-mode=blocking",
 				"--audit-log-path=" + filepath.Join(c.Dir, "logs", name+".audit")}
@@ -64,7 +63,13 @@ func newTokenAccess(t *testing.T) *tokenAccess {
 		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
 		c.HubAPIServerArgs, c.FrontArgs = audited("hub-apiserver"), audited("kube-apiserver")
 	})
-	a.cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.WithoutKubeControllerManager = true, true })
+	return provideTokens(t, hub, harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.WithoutKubeControllerManager = true, true }))
+}
+
+// provideTokens prepares both.
+func provideTokens(t *testing.T, hub, cluster *localhub.Hub) *tokenAccess {
+	t.Helper()
+	a := &tokenAccess{hub: hub, cluster: cluster}
 	a.client = harness.Must(client.New(a.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
 	a.kubectl(t, a.cluster, `
 {apiVersion: v1, kind: Namespace, metadata: {name: accessrequests}}
@@ -102,9 +107,9 @@ subjects: [{kind: ServiceAccount, namespace: accessrequests, name: granted}]
 		ProviderRef: v1alpha1.LocalObjectReference{Name: "test"}, ProviderConfigRef: v1alpha1.LocalObjectReference{Name: "any"},
 		SupportedVersions: []v1alpha1.SupportedK8sVersion{},
 	}}
-	cluster := harness.OpenMCPCluster("teams", "any")
-	cluster.Name = "blue"
-	for _, o := range []client.Object{profile, cluster} {
+	blue := harness.OpenMCPCluster("teams", "any")
+	blue.Name = "blue"
+	for _, o := range []client.Object{profile, blue} {
 		if err := a.client.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}

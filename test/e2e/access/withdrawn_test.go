@@ -138,9 +138,10 @@ func (p *providing) takesClustersBack(t *testing.T) {
 
 // TestAccessCrash_Withdrawn ends the provider with SIGKILL after each write by which it takes a cluster back.
 func TestAccessCrash_Withdrawn(t *testing.T) {
-	h := newAccessHub(t, crashConfig, nil)
+	h := newAccessHub(t, crashConfig)
+	startControllers(t, h.hub, "--scheduler-config="+h.schedulerConfig)
 	h.namespace(t, "teams")
-	plain := harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
+	plain := harness.LendCluster(t)
 	target := harness.Kube(t, plain.AdminConfig())
 	provider := &fuse{agent: "cluster-provider", done: sets.New[string]()}
 	tapped := h.tap(t, adminWithToken(t, plain), provider)
@@ -188,6 +189,9 @@ func adminWithToken(t *testing.T, plain *localhub.Hub) (kubeconfigFile string) {
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: "lender"}},
 	}, metav1.CreateOptions{}))(t)
 	token := harness.Must(target.CoreV1().ServiceAccounts("kube-system").CreateToken(ctx, "lender", tokenRequest(), metav1.CreateOptions{}))(t)
+	t.Cleanup(func() {
+		_ = target.CoreV1().ServiceAccounts("kube-system").Delete(context.WithoutCancel(ctx), "lender", metav1.DeleteOptions{})
+	})
 	config := harness.Must(clientcmd.LoadFromFile(plain.AdminKubeconfig()))(t)
 	config.AuthInfos = map[string]*clientcmdapi.AuthInfo{"lender": {Token: token.Status.Token}}
 	config.Contexts[config.CurrentContext].AuthInfo = "lender"

@@ -51,26 +51,7 @@ var alone = map[string]string{
 // owners lists the tests that start hubs and plain clusters of their own, each with the reason why the shared hub would not do.
 var owners = map[string]string{
 	// test/e2e/access
-	"TestAccessAPI_AnswersLikeTheCRDs":            "compares the hub with a cluster that has the CustomResourceDefinitions of openMCP",
-	"TestAccessAPI_CRDsOfTheSameNameAreNotServed": "adds a CustomResourceDefinition of a group of the hub",
-	"TestAccessCrash":                             "kills hub-controller-manager and the providers, whose controllers act on the whole hub",
-	"TestAccessCrash_Withdrawn":                   "kills the provider, whose controllers act on the whole hub",
-	"TestAccessLocal":                             "needs the controllers of access, which act on the whole hub, and a provider",
-	"TestAccessPolicy_Clusters":                   "applies policies for all AccessRequests of a hub",
-	"TestAccessPolicy_End":                        "applies policies for all AccessRequests of a hub",
-	"TestAccessPolicy_EndProvider":                "applies policies for all AccessRequests of a hub",
-	"TestAccessPolicy_Roles":                      "applies policies for all AccessRequests of a hub",
-	"TestAccessPrepare":                           "starts and kills hub-controller-manager with other flags",
-	"TestAccessPrepare_UnderAttack":               "starts and kills hub-controller-manager, and counts its requests",
-	"TestAccessProvider":                          "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
-	"TestAccessProvider_BetweenTokenAndOIDC":      "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
-	"TestAccessProvider_Conformance":              "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
-	"TestAccessProvider_EditBeforeTheGrant":       "needs the controllers of access, which act on the whole hub, and a cluster to give access to",
-	"TestAccessProvider_Leftovers":                "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
-	"TestAccessProvider_Rights":                   "needs a hub whose AccessRequests no controller prepares, and a cluster to give access to",
-	"TestAccessTogether":                          "needs the controllers of access, which act on the whole hub, and providers",
-	"TestAccessToken":                             "needs audit logs and logs of all requests, and a cluster to give access to",
-	"TestKubectlHub_Access":                       "needs audit logs and logs of all requests, and a cluster to give access to",
+	"TestAccessToken": "needs audit logs and logs of all requests, and ends the cluster",
 
 	// test/e2e/apiserver
 	"TestAdmission_AFrontWithoutMutatingPoliciesIsServed":      "needs flags of kube-apiserver",

@@ -1,0 +1,209 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/await"
+)
+
+// lentOfAKind limits how many hubs and how many plain clusters are lent at the same time.
+const lentOfAKind = 2
+
+// pool lends hubs of a configuration, each to one test at a time. It starts one if none is free and the limit allows it.
+type pool struct {
+	config  func(*localhub.Config)
+	free    chan *lentHub
+	started chan struct{}
+}
+
+// lentHub is a hub of a pool, with the objects that it has when no test uses it.
+type lentHub struct {
+	*localhub.Hub
+	own sets.Set[string]
+}
+
+func newPool(config func(*localhub.Config)) *pool {
+	return &pool{config: config, free: make(chan *lentHub, lentOfAKind), started: make(chan struct{}, lentOfAKind)}
+}
+
+var (
+	lentHubs     = newPool(func(c *localhub.Config) { c.WithoutHubControllerManager = true })
+	lentClusters = newPool(func(c *localhub.Config) { c.Plain = true })
+)
+
+// LendHub returns a hub without hub-controller-manager that no other test uses until this one ends. A test that needs a hub-controller-manager
+// starts it itself, with the flags that it needs. What the test creates is deleted when it ends; what was there before it must not change.
+// The test runs in parallel with others, as with Hub. A test that needs a plain cluster, too, lends the hub first.
+func LendHub(t *testing.T) *localhub.Hub {
+	t.Helper()
+	parallel(t)
+	OnlyLocal(t, "a hub of its own, whose processes it can start and end")
+	return lentHubs.lend(t)
+}
+
+// LendCluster returns a plain cluster that no other test uses until this one ends, as LendHub returns a hub.
+func LendCluster(t *testing.T) *localhub.Hub {
+	t.Helper()
+	parallel(t)
+	return lentClusters.lend(t)
+}
+
+func (p *pool) lend(t *testing.T) *localhub.Hub {
+	t.Helper()
+	var h *lentHub
+	select {
+	case h = <-p.free:
+	default:
+		select {
+		case h = <-p.free:
+		case p.started <- struct{}{}:
+			var err error
+			if h, err = p.start(); err != nil {
+				<-p.started
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Cleanup(func() {
+		// After a failure nobody knows how the hub is.
+		if !t.Failed() {
+			err := h.reset()
+			if err == nil {
+				p.free <- h
+				return
+			}
+			t.Errorf("the lent hub cannot be used again: %v", err)
+		}
+		h.Kill()
+		<-p.started
+	})
+	return h.Hub
+}
+
+func (p *pool) start() (*lentHub, error) {
+	config := HubConfig(last.TempDir())
+	p.config(&config)
+	ctx, cancel := context.WithTimeout(last.Context(), Timeout)
+	defer cancel()
+	hub, err := localhub.Start(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	last.Cleanup(hub.Kill)
+	h := &lentHub{Hub: hub, own: sets.New[string]()}
+	err = h.each(ctx, func(_ metadata.ResourceInterface, id string, _ *metav1.PartialObjectMetadata) error {
+		h.own.Insert(id)
+		return nil
+	})
+	return h, err
+}
+
+// notReset are the groups of objects that Kubernetes makes and removes by itself.
+var notReset = []string{"apiregistration.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "networking.k8s.io"}
+
+// each calls a function for each object, with a client of its kind.
+func (h *lentHub) each(ctx context.Context, do func(metadata.ResourceInterface, string, *metav1.PartialObjectMetadata) error) error {
+	config := h.AdminConfig()
+	config.QPS = -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	lists, err := discovery.ServerPreferredResources(client.Discovery())
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return err
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(notReset, gv.Group) || slices.Contains([]string{"clustertrustbundles", "endpoints", "events"}, r.Name) ||
+				!slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+				continue
+			}
+			of := objects.Resource(gv.WithResource(r.Name))
+			found, err := of.List(ctx, metav1.ListOptions{})
+			if err != nil {
+				if apierrors.IsNotFound(err) {
+					continue // a CustomResourceDefinition that is being deleted
+				}
+				return fmt.Errorf("%s: %w", r.Name, err)
+			}
+			for _, o := range found.Items {
+				// kube-controller-manager makes these in each namespace, and those of its controllers.
+				if r.Name == "serviceaccounts" && (o.Name == "default" || o.Namespace == "kube-system") || r.Name == "configmaps" && o.Name == "kube-root-ca.crt" {
+					continue
+				}
+				if err := do(of.Namespace(o.Namespace), strings.Join([]string{gv.Group, r.Name, o.Namespace, o.Name}, "/"), &o); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// reset deletes what a test has created, and waits until it is gone. What a controller of Kubernetes creates again is not waited for.
+func (h *lentHub) reset() error {
+	var left []string
+	var all sets.Set[types.UID]
+	err := await.Until(last.Context(), Timeout, func(ctx context.Context) (bool, error) {
+		left = nil
+		first := all == nil
+		if first {
+			all = sets.New[types.UID]()
+		}
+		err := h.each(ctx, func(client metadata.ResourceInterface, id string, o *metav1.PartialObjectMetadata) error {
+			if first && !h.own.Has(id) {
+				all.Insert(o.UID)
+			}
+			if !all.Has(o.UID) {
+				return nil
+			}
+			left = append(left, id)
+			var err error
+			if len(o.Finalizers) > 0 {
+				_, err = client.Patch(ctx, o.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			}
+			if o.DeletionTimestamp == nil {
+				err = errors.Join(err, client.Delete(ctx, o.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))
+			}
+			if err != nil && !apierrors.IsNotFound(err) {
+				left = append(left, err.Error())
+			}
+			return nil
+		})
+		if err != nil {
+			left = append(left, err.Error())
+		}
+		return len(left) == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%w: left are %v", err, left)
+	}
+	return nil
+}
