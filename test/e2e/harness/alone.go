@@ -84,12 +84,6 @@ var owners = map[string]string{
 
 	// test/e2e/permissions
 	"TestAudit_SaysWhichPermissionAWriteUsed": "needs flags of kube-apiserver and hub-apiserver for audit logs",
-	"TestWorth_OfAClusterProvider":            "needs a hub without controllers, where the test acts as each of them",
-	"TestWorth_OfAnAgent":                     "needs a hub without controllers, where the test acts as each of them",
-	"TestWorth_OfHubAPIServer":                "needs a hub without controllers, where the test acts as each of them",
-	"TestWorth_OfHubCertificateApprover":      "needs a hub without controllers, where the test acts as each of them",
-	"TestWorth_OfHubControllerManager":        "needs a hub without controllers, where the test acts as each of them",
-	"TestWorth_RightsThatAreAsGoodAsOthers":   "needs a hub without controllers, where the test acts as each of them",
 
 	// test/e2e/registration
 	"TestBootstrap_ATokenMakesClustersAndNothingElse":      "needs the controllers of registration, which act on the whole hub",

@@ -201,8 +201,8 @@ func (w wayIn) refused(t *testing.T, who string, r request) {
 	}
 }
 
-// as is a user by certificate through the front, by what the front says directly, and by an admin that impersonates it.
-func as(t *testing.T, user string, groups ...string) map[string]wayIn {
+// waysOf returns the ways in of a user: by certificate through the front, by what the front says directly, and by an admin that impersonates it.
+func waysOf(t *testing.T, user string, groups ...string) map[string]wayIn {
 	t.Helper()
 	impersonated := rest.CopyConfig(harness.Hub(t).AdminConfig())
 	impersonated.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
@@ -216,11 +216,11 @@ func as(t *testing.T, user string, groups ...string) map[string]wayIn {
 // waysIn are those of the agents of a cluster.
 func waysIn(t *testing.T, cluster string) map[string]wayIn {
 	ways := map[string]wayIn{}
-	for how, way := range as(t, registration.ClusterUser(cluster, "a"), agentGroups(cluster)...) {
+	for how, way := range waysOf(t, registration.ClusterUser(cluster, "a"), agentGroups(cluster)...) {
 		ways["agent of "+cluster+", "+how] = way
 	}
 	byAWS := []string{registration.AWSGroup(cluster), registration.AWSManagedClustersGroup, "system:authenticated"}
-	for how, way := range as(t, registration.AWSGroup(cluster), byAWS...) {
+	for how, way := range waysOf(t, registration.AWSGroup(cluster), byAWS...) {
 		ways["agent of "+cluster+" by AWS, "+how] = way
 	}
 	return ways
@@ -236,11 +236,11 @@ func ofNoCluster(t *testing.T, mine, other string) map[string]wayIn {
 		"both":         append(agentGroups(mine), registration.AWSGroup(other), registration.AWSManagedClustersGroup),
 		"of all, root": {registration.ManagedClustersGroup, "system:masters", "system:authenticated"},
 	} {
-		for how, way := range as(t, "a", groups...) {
+		for how, way := range waysOf(t, "a", groups...) {
 			ways[who+", "+how] = way
 		}
 	}
-	for how, way := range as(t, registration.ClusterUser(other, "a"), agentGroups(mine)...) {
+	for how, way := range waysOf(t, registration.ClusterUser(other, "a"), agentGroups(mine)...) {
 		ways["of another name, "+how] = way
 	}
 	return ways

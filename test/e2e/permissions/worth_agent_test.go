@@ -15,7 +15,8 @@ import (
 // TestWorth_OfAnAgent has the agents of an accepted cluster and of a denied one, whose certificate lives on, try what the shared role lets
 // through to those who decide: hub-apiserver, and the front's policies.
 func TestWorth_OfAnAgent(t *testing.T) {
-	w := newWorth(t)
+	t.Parallel()
+	w := newWorth(t, &ofAllAgents)
 	w.accept()
 	const denied = "an agent of c2"
 	w.add(denied, registration.ClusterUser("c2", "agent"), registration.ClusterGroup("c2"), registration.ManagedClustersGroup)

@@ -38,16 +38,20 @@ const (
 		{apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters/leave], resourceNames: [c1], verbs: [update]}`
 )
 
-// accept makes what an accepted cluster c1 has, as hub-controller-manager.
+// accept makes what an accepted cluster c1 has, as hub-controller-manager, unless a test before has.
 func (w *worth) accept() {
 	w.Helper()
+	if w.on.accepted {
+		return
+	}
+	w.on.accepted = true
 	as := surely{w.as(managerSA)}
 	as.dry = false
 	as.create(clusterNamespace("c1", "c1"))
 	as.create(recordOf("c1", "driver: csr, record: '', cluster-uid: a"))
 	// As kube-controller-manager, which this hub is without, makes it in every namespace.
 	w.asAdmin().create(configMap(record.Namespace, "kube-root-ca.crt", "", "ca.crt: a"))
-	if w.perCluster {
+	if w.on == &perCluster {
 		as.create(roleOf(clusterMap+"c1", agentRules))
 		as.create(clusterBinding(clusterMap+"c1", clusterMap+"c1", asGroup(registration.ClusterGroup("c1"))+","+asGroup(registration.AWSGroup("c1"))))
 	} else if err := as.apply(sharedBinding(allAgents())); err != nil {
@@ -66,7 +70,8 @@ func (w *worth) accept() {
 
 // TestWorth_OfHubControllerManager tries what its rights would be good for, if it were held to them by RBAC alone.
 func TestWorth_OfHubControllerManager(t *testing.T) {
-	w := newWorth(t, agentroles.PerClusterComponent) // with which it may do most
+	t.Parallel()
+	w := newWorth(t, &perCluster)
 	w.accept()
 	admin, as := w.asAdmin(), w.as(managerSA)
 	admin.create(sharedBinding(allAgents()))
@@ -248,7 +253,8 @@ func (w *worth) request(name, cluster string, subject pkix.Name) string {
 
 // TestWorth_OfHubCertificateApprover approves what it should not, and uses what it holds without a use for it.
 func TestWorth_OfHubCertificateApprover(t *testing.T) {
-	w := newWorth(t, agentroles.PerClusterComponent)
+	t.Parallel()
+	w := newWorth(t, &perCluster)
 	w.accept()
 	as := w.as(approverSA)
 	subject := pkix.Name{CommonName: "system:kube-controller-manager"}
@@ -315,7 +321,8 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 
 // TestWorth_OfHubAPIServer has it ask for the tokens of others, and lead its clients elsewhere.
 func TestWorth_OfHubAPIServer(t *testing.T) {
-	w := newWorth(t)
+	t.Parallel()
+	w := newWorth(t, &ofAllAgents)
 	as := w.as(apiserverSA)
 	const ca = "hub-apiserver-serving-ca"
 	for what, err := range map[string]error{
@@ -329,24 +336,35 @@ func TestWorth_OfHubAPIServer(t *testing.T) {
 	}
 	w.want(apiserverSA, "its own CA", true, as.update(secretOf("clusterhub-system", ca, "kubernetes.io/tls", ""), "a", "metadata", "annotations", "a"))
 	// The Secret is gone, or has never been there because the certificate is the admin's.
-	if err := w.admin.CoreV1().Secrets("clusterhub-system").Delete(t.Context(), ca, metav1.DeleteOptions{}); err != nil {
+	secrets := w.admin.CoreV1().Secrets("clusterhub-system")
+	secret := harness.Must(secrets.Get(t.Context(), ca, metav1.GetOptions{}))(t)
+	if err := secrets.Delete(t.Context(), ca, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		secret.ResourceVersion, secret.UID = "", ""
+		// hub-apiserver may have made it again.
+		if _, err := secrets.Create(context.WithoutCancel(t.Context()), secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Error(err)
+		}
+	})
 	w.want(apiserverSA, "a token of another by the name of its own Secret", false,
 		as.create(secretOf("clusterhub-system", ca, "kubernetes.io/service-account-token", managerSA)))
 }
 
 // TestWorth_OfAClusterProvider has it ask for the token of a ServiceAccount beside requests.
 func TestWorth_OfAClusterProvider(t *testing.T) {
-	w := newWorth(t)
-	w.asAdmin().create(bindingIn("default", "provider", "clusterhub:cluster-provider-secrets", asUser(w.users[providerSA].name)))
+	t.Parallel()
+	w := newWorth(t, &ofAllAgents)
+	w.asAdmin().create(namespaceOf("provided", "", ""))
+	w.asAdmin().create(bindingIn("provided", "provider", "clusterhub:cluster-provider-secrets", asUser(w.users[providerSA].name)))
 	as := w.as(providerSA)
 	harness.Eventually(t, "it may write Secrets", func(context.Context) (bool, error) {
-		err := as.create(secretOf("default", "new", "Opaque", ""))
+		err := as.create(secretOf("provided", "new", "Opaque", ""))
 		return err == nil, err
 	})
 	harness.Eventually(t, "it may not have tokens made", func(context.Context) (bool, error) {
-		err := as.create(secretOf("default", "new", "kubernetes.io/service-account-token", "default"))
+		err := as.create(secretOf("provided", "new", "kubernetes.io/service-account-token", "default"))
 		return apierrors.IsForbidden(err), nil
 	})
 	w.want(providerSA, "read Secrets elsewhere", false, as.list("Secret", "kube-system"))

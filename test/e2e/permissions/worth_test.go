@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -39,14 +40,27 @@ const (
 	bootstrap   = "a bootstrap identity"
 )
 
-// worth is a hub as artifacts/deploy makes it, without its processes, where a test acts as each of its components.
+// worthHub is a hub as artifacts/deploy makes it, without its processes. One test at a time has it for itself; what a test makes on it stays.
+type worthHub struct {
+	turn       sync.Mutex
+	components []string
+	hub        *localhub.Hub
+	accepted   bool
+}
+
+var (
+	// ofAllAgents has one role for all agents, and perCluster, with which hub-controller-manager may do most, a role for each cluster.
+	ofAllAgents worthHub
+	perCluster  = worthHub{components: []string{agentroles.PerClusterComponent}}
+)
+
+// worth is a hub where a test acts as each of its components.
 type worth struct {
 	*testing.T
 	hub   *localhub.Hub
 	admin kubernetes.Interface
 	users map[string]identity
-	// perCluster says that each cluster has a role of its own.
-	perCluster bool
+	on    *worthHub
 }
 
 type identity struct {
@@ -55,13 +69,19 @@ type identity struct {
 	client client.Client
 }
 
-func newWorth(t *testing.T, components ...string) *worth {
+func newWorth(t *testing.T, on *worthHub) *worth {
 	t.Helper()
-	h := harness.OwnHub(t, func(c *localhub.Config) {
-		c.WithoutHubControllerManager, c.WithoutKubeControllerManager, c.Components = true, true, components
-	})
-	w := &worth{T: t, hub: h, admin: harness.Kube(t, h.AdminConfig()), users: map[string]identity{},
-		perCluster: slices.Contains(components, agentroles.PerClusterComponent)}
+	harness.OnlyLocal(t, "a hub without controllers")
+	on.turn.Lock()
+	t.Cleanup(on.turn.Unlock)
+	began := on.hub == nil
+	if began {
+		config := harness.HubConfig(harness.Lasting().TempDir())
+		config.WithoutHubControllerManager, config.WithoutKubeControllerManager, config.Components = true, true, on.components
+		on.hub = harness.Must(localhub.Start(t.Context(), config))(t)
+		harness.Lasting().Cleanup(on.hub.Kill)
+	}
+	w := &worth{T: t, hub: on.hub, admin: harness.Kube(t, on.hub.AdminConfig()), users: map[string]identity{}, on: on}
 	for name, namespace := range map[string]string{
 		apiserverSA: "clusterhub-system", managerSA: "clusterhub-system", approverSA: "clusterhub-system", providerSA: "openmcp-system",
 	} {
@@ -70,6 +90,10 @@ func newWorth(t *testing.T, components ...string) *worth {
 	w.add(hubAgent, registration.ClusterUser("c1", "agent"), registration.ClusterGroup("c1"), registration.ManagedClustersGroup)
 	w.add(spokeAgent, "system:serviceaccount:"+registration.AgentNamespace+":"+registration.AgentServiceAccount)
 	w.add(bootstrap, registration.BootstrapServiceAccount)
+	if !began {
+		return w
+	}
+	h := on.hub
 	harness.MustKubectlOf(t, h, "", "apply", "--server-side", "-k", harness.Overlay("cluster-provider"))
 	harness.MustKubectlOf(t, h, w.read("bootstrap"), "apply", "--server-side", "-f", "-")
 	agent := strings.Split(w.read("agent"), "\n---\n")
@@ -96,14 +120,14 @@ func (w *worth) awaitPolicies() {
 	w.Helper()
 	w.asAdmin().create(managedCluster("c1"))
 	w.asAdmin().create(managedCluster("c2"))
-	for as, attack := range map[string]func() error{
+	for as, refused := range map[string]func() error{
 		apiserverSA: func() error { return w.as(apiserverSA).patch(apiService, `{"spec":{"versionPriority":99}}`) },
 		approverSA: func() error {
 			return w.as(approverSA).patchStatus(managedCluster("c1"), `{"status":{"version":{"kubernetes":"v1.0.0"}}}`)
 		},
 	} {
 		harness.Eventually(w.T, "the policies are in force", func(context.Context) (bool, error) {
-			err := attack()
+			err := refused()
 			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "ValidatingAdmissionPolicy") {
 				return false, fmt.Errorf("%s: %w", as, err)
 			}
@@ -224,7 +248,8 @@ func (r worthRight) String() string {
 // TestWorth_RightsThatAreAsGoodAsOthers has, for rights by which somebody becomes somebody else, or lets others in, who has them.
 // What is in no list, nobody has.
 func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
-	w := newWorth(t)
+	t.Parallel()
+	w := newWorth(t, &ofAllAgents)
 	w.accept()
 	const (
 		rbac, certificates, admission = "rbac.authorization.k8s.io", "certificates.k8s.io", "admissionregistration.k8s.io"
