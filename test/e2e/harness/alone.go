@@ -86,20 +86,7 @@ var owners = map[string]string{
 	"TestAudit_SaysWhichPermissionAWriteUsed": "needs flags of kube-apiserver and hub-apiserver for audit logs",
 
 	// test/e2e/registration
-	"TestBootstrap_ATokenMakesClustersAndNothingElse":      "needs the controllers of registration, which act on the whole hub",
-	"TestDelivery_ByUpstreamsPrograms":                     "needs the controllers of registration, and clusters that join",
-	"TestDelivery_OfDeployments":                           "needs the controllers of registration, and clusters that join",
 	"TestHandover_OneActsAndTheNextFinishesWhatItHasBegun": "kills hub-controller-manager",
-	"TestManagedNamespaces_GoFromASetToItsClusters":        "needs the controllers of registration, and a cluster that joins",
-	"TestRegistration_AgentsLabelTheirClusters":            "needs the controllers of registration, and a cluster that joins",
-	"TestRegistration_ByAWSIAM":                            "needs flags of kube-apiserver for AWS IAM, and clusters that join",
-	"TestRegistration_ByAccessEntries":                     "needs flags of kube-apiserver for AWS IAM, and clusters that join",
-	"TestRegistration_ByCertificate":                       "needs the controllers of registration, and a cluster that joins",
-	"TestRegistration_WithoutAnAdmin":                      "needs a hub that accepts clusters by itself, and a cluster that joins",
-	"TestSecretsInLogs_OfAWS":                              "needs logs of all requests, and flags of kube-apiserver for AWS IAM",
-	"TestUpstreamAgent_JoinsWithTheRightsThatInitGives":    "needs a flag of hub-controller-manager for the rights of all agents",
-	"TestWhy_NamesWhatIsBrokenAndTheFixWorks":              "needs the controllers of registration, and a cluster that joins",
-	"TestWorks_RunOnTheClustersThatAPlacementChooses":      "needs the controllers of registration, and clusters that join",
 
 	// test/e2e/sets
 	"TestInformers_AgreeWithAList":          "restarts hub-apiserver",

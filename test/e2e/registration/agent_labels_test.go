@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -21,7 +20,7 @@ import (
 // TestRegistration_AgentsLabelTheirClusters has examples 1 and 2 of the specification of sets, with a real agent: by region, which its
 // agent may always say, and by middleware, which takes a rule.
 func TestRegistration_AgentsLabelTheirClusters(t *testing.T) {
-	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
+	m := newManaged(t, harness.Hub(t))
 	harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{corev1.LabelTopologyRegion: "apac"}},
 		Spec:       corev1.NodeSpec{ProviderID: "aws:///apac-a/i-1"},

@@ -28,20 +28,21 @@ const byCRD = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinit
 // roled is a hub whose agents have their rights in one way or the other, and the agent of an accepted cluster.
 type roled struct {
 	*localhub.Hub
-	config localhub.Config
-	name   string
-	agent  clusterclient.ManagedClusterInterface
+	name  string
+	agent clusterclient.ManagedClusterInterface
+}
+
+// inMode has the agents have their rights in one way.
+func inMode(mode string) func(*localhub.Config) {
+	return func(c *localhub.Config) {
+		c.Components, c.HubControllerManagerArgs = []string{agentroles.PerClusterComponent}, []string{"--agent-roles=" + mode}
+	}
 }
 
 // use restarts hub-controller-manager.
 func (r *roled) use(t *testing.T, mode string) {
 	t.Helper()
-	if r.Hub != nil {
-		r.StopHubControllerManager()
-	}
-	r.config.HubControllerManagerArgs = []string{"--agent-roles=" + mode}
-	r.Hub = harness.Must(localhub.Start(t.Context(), r.config))(t)
-	t.Cleanup(r.Kill)
+	r.Hub = controlled.start(t, inMode(mode))
 }
 
 // awaits waits until the cluster has a role of its own or not, and all agents have the shared one or not.
@@ -99,9 +100,7 @@ func (r *roled) meanwhile(t *testing.T, do func()) {
 // hub-apiserver does not serve, for which the shared role is not safe.
 func TestAgentRoles_ChangeWithoutAGap(t *testing.T) {
 	t.Parallel()
-	r := &roled{config: harness.HubConfig(t.TempDir()), name: "c1"}
-	r.config.Log, r.config.Components, r.config.WithoutKubeControllerManager = t.Logf, []string{agentroles.PerClusterComponent}, true
-	r.use(t, agentroles.PerCluster)
+	r := &roled{Hub: controlled.lend(t, nil, inMode(agentroles.PerCluster)), name: "c1"}
 	clusters := harness.Ours(t, r.AdminConfig()).ClusterV1().ManagedClusters()
 	harness.Must(clusters.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: r.name},
 		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}, metav1.CreateOptions{}))(t)

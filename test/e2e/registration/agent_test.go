@@ -4,27 +4,25 @@
 package registration
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// managed is a cluster of its own, and what its agent joins a hub with.
+// managed is a plain cluster, and what its agent joins a hub with.
 type managed struct {
 	*localhub.Hub
 	hub       *localhub.Hub
@@ -35,51 +33,54 @@ type managed struct {
 	said harness.Buffer
 }
 
-// newManaged starts a cluster that a hub does not know, with a bootstrap identity that may do no more than join.
-func newManaged(t *testing.T, hub *localhub.Hub, issuer string) *managed {
+// newManaged borrows a plain cluster that a hub does not know, with a bootstrap identity that may do no more than join.
+func newManaged(t *testing.T, hub *localhub.Hub) *managed {
 	t.Helper()
-	return newManagedAs(t, hub, func(c *localhub.Config) { c.WithoutKubeControllerManager, c.Issuer = true, issuer })
+	return managedOn(t, hub, newPlains(t, 1)[0])
 }
 
-// newManagedAs is newManaged with a cluster as a test needs it.
-func newManagedAs(t *testing.T, hub *localhub.Hub, adapt func(*localhub.Config)) *managed {
+// managedOn is newManaged with a plain cluster that the test has.
+func managedOn(t *testing.T, hub *localhub.Hub, p *plain) *managed {
 	t.Helper()
-	h := harness.OwnHub(t, func(c *localhub.Config) {
-		c.Plain = true
-		adapt(c)
-	})
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace}}
-	harness.Must(harness.Kube(t, h.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
-	return &managed{Hub: h, hub: hub, name: harness.Unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
+	harness.Must(harness.Kube(t, p.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
+	return &managed{Hub: p.Hub, hub: hub, name: harness.Unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
 }
 
-// bootstrapKubeconfig is that of a new user of the hub who may make clusters in the default set, and ask for certificates.
+// joiners is the bootstrap identity of a hub, which all tests with the hub share.
+const joiners = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: open-cluster-management}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: agent-registration-bootstrap, namespace: open-cluster-management}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: bootstrap}
+rules:
+- {apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters], verbs: [create]}
+- {apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters/label], resourceNames: ["cluster.open-cluster-management.io/clusterset:default"], verbs: [create]}
+- {apiGroups: [certificates.k8s.io], resources: [certificatesigningrequests], verbs: [create, get]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: bootstrap}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: bootstrap}
+subjects: [{kind: ServiceAccount, name: agent-registration-bootstrap, namespace: open-cluster-management}]
+`
+
+// bootstrapKubeconfig is that of a user of the hub who may make clusters in the default set, and ask for certificates.
 func bootstrapKubeconfig(t *testing.T, hub *localhub.Hub) string {
 	t.Helper()
-	client := harness.Kube(t, hub.AdminConfig())
-	namespace, account := "open-cluster-management", "agent-registration-bootstrap"
-	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-	tolerate(t, err)
-	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: account}}, metav1.CreateOptions{})
-	tolerate(t, err)
-	if err == nil {
-		certificates := rbacv1.PolicyRule{Verbs: []string{"create", "get"}, APIGroups: []string{"certificates.k8s.io"},
-			Resources: []string{"certificatesigningrequests"}}
-		harness.Grant(t, hub, "bootstrap", "system:serviceaccount:"+namespace+":"+account,
-			harness.Rule("create", "managedclusters"), harness.Rule("create", "managedclusters/label", harness.SetLabel+":default"), certificates)
-	}
-	token := harness.Must(client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t)
-	config := hub.AdminConfig()
-	file := filepath.Join(t.TempDir(), "bootstrap.kubeconfig")
-	if err := clientcmd.WriteToFile(clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"hub": {Server: config.Host, CertificateAuthority: config.CAFile, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"bootstrap": {Token: token.Status.Token}},
-		Contexts:       map[string]*clientcmdapi.Context{"hub": {Cluster: "hub", AuthInfo: "bootstrap"}},
-		CurrentContext: "hub",
-	}, file); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	harness.MustKubectlOf(t, hub, joiners, "apply", "--server-side", "-f", "-")
+	harness.Eventually(t, "the rights of the bootstrap identity", func(context.Context) (bool, error) {
+		out, err := hub.Kubectl(t.Context(), "auth", "can-i", "create", "certificatesigningrequests", "--as="+registration.BootstrapServiceAccount).CombinedOutput()
+		return harness.Holds(err == nil, string(out))
+	})
+	return accountKubeconfig(t, hub, "open-cluster-management", "agent-registration-bootstrap")
 }
 
 func tolerate(t *testing.T, err error) {

@@ -80,7 +80,7 @@ func (b *bootstrapThief) issued(t *testing.T, name string) bool {
 // TestBootstrap_ATokenMakesClustersAndNothingElse: whoever has the token that is handed to every cluster is no more than
 // somebody who knocks.
 func TestBootstrap_ATokenMakesClustersAndNothingElse(t *testing.T) {
-	h := harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil })
+	h := harness.Hub(t)
 	thief := newThief(t, h)
 	admin := harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters()
 

@@ -21,20 +21,24 @@ import (
 // node is the one that pods name: a plain cluster has no scheduler.
 const node = "node"
 
-// bound is what a team has before it writes replica sets.
+// bound is what a team has before it writes replica sets: the namespace, the set and the binding have its name.
 const bound = `
 apiVersion: v1
 kind: Namespace
-metadata: {name: team}
+metadata: {name: %[1]s}
+---
+apiVersion: cluster.open-cluster-management.io/v1beta2
+kind: ManagedClusterSet
+metadata: {name: %[1]s}
 ---
 apiVersion: cluster.open-cluster-management.io/v1beta2
 kind: ManagedClusterSetBinding
-metadata: {name: default, namespace: team}
-spec: {clusterSet: default}
+metadata: {name: %[1]s, namespace: %[1]s}
+spec: {clusterSet: %[1]s}
 ---
 apiVersion: cluster.open-cluster-management.io/v1beta1
 kind: Placement
-metadata: {name: all, namespace: team}
+metadata: {name: all, namespace: %[1]s}
 spec: {}
 `
 
@@ -42,7 +46,7 @@ spec: {}
 const deployed = `
 apiVersion: work.open-cluster-management.io/v1alpha1
 kind: ManifestWorkReplicaSet
-metadata: {name: web, namespace: team}
+metadata: {name: web, namespace: %s}
 spec:
   cascadeDeletionPolicy: Foreground
   placementRefs:
@@ -73,24 +77,26 @@ spec:
 // delivery is a hub with managed clusters, whose agents bring works with the rights of their manifests.
 type delivery struct {
 	*testing.T
-	hub      *localhub.Hub
+	hub *localhub.Hub
+	// team has all clusters.
+	team     string
 	clusters []*managed
 	// stop ends the agents.
 	stop map[*managed]func()
 }
 
-func newDelivery(t *testing.T, clusters int) *delivery {
+func newDelivery(t *testing.T, hub *localhub.Hub, clusters int) *delivery {
 	t.Helper()
-	d := &delivery{T: t, stop: map[*managed]func(){}}
-	d.hub = harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil })
-	for range clusters {
-		// kube-controller-manager fills the role admin, and makes pods of Deployments.
-		m := newManagedAs(t, d.hub, func(*localhub.Config) {})
+	d := &delivery{T: t, hub: hub, team: harness.Unique("team"), stop: map[*managed]func(){}}
+	d.apply(bound, d.team)
+	for _, p := range newPlains(t, clusters) {
+		m := managedOn(t, hub, p)
 		d.clusters = append(d.clusters, m)
 		d.stop[m] = m.agent(t, "--works", "--spoke-kubeconfig="+m.worker(t))
 	}
 	for _, m := range d.clusters {
 		harness.Eventually(t, "the cluster asks for a certificate", func(context.Context) (bool, error) { return len(m.requests(t)) == 1, nil })
+		d.on("label", "--overwrite", "managedcluster", m.name, harness.SetLabel+"="+d.team)
 		m.accepted(t, true)
 		m.awaitCondition(t, registration.ConditionAvailable, metav1.ConditionTrue)
 	}
@@ -141,12 +147,12 @@ func (d *delivery) says(parts ...string) string {
 		}
 		generation, observed, _ := strings.Cut(got, " ")
 		return strings.HasPrefix(observed, generation+" ")
-	}, "get", "mwrs", "web", "-n", "team", "-o", `jsonpath={.metadata.generation}{range .status.conditions[?(@.type=="PlacementRolledOut")]} {.observedGeneration} {.status} {.reason} {.message}{end}`)
+	}, "get", "mwrs", "web", "-n", d.team, "-o", `jsonpath={.metadata.generation}{range .status.conditions[?(@.type=="PlacementRolledOut")]} {.observedGeneration} {.status} {.reason} {.message}{end}`)
 }
 
 // images are those in the works of the set, by cluster: "managed-1=first managed-2=first".
 func (d *delivery) images() string {
 	d.Helper()
-	return d.on("get", "manifestworks", "-A", "-l", "work.open-cluster-management.io/manifestworkreplicaset=team.web", "-o",
+	return d.on("get", "manifestworks", "-A", "-l", "work.open-cluster-management.io/manifestworkreplicaset="+d.team+".web", "-o",
 		`jsonpath={range .items[*]}{.metadata.namespace}={.spec.workload.manifests[1].spec.template.spec.containers[0].image} {end}`)
 }

@@ -13,9 +13,8 @@ import (
 // TestDelivery_OfDeployments: without a rule of CEL, a rollout goes from one cluster to the next when the Deployment of the first is
 // ready, and no further when it does not get there.
 func TestDelivery_OfDeployments(t *testing.T) {
-	d := newDelivery(t, 2)
-	d.apply(bound)
-	d.apply(deployed, "10m", "first")
+	d := newDelivery(t, harness.Hub(t), 2)
+	d.apply(deployed, d.team, "10m", "first")
 	const waits = " (progressing: 0 of 1 replicas are available)"
 	d.says("False", "0 of 2 clusters have succeeded; 1 in progress", waits)
 	works := strings.Fields(d.images())
@@ -38,17 +37,17 @@ func TestDelivery_OfDeployments(t *testing.T) {
 	}
 
 	t.Log("A template that does not get ready goes to one cluster only")
-	d.apply(deployed, "5s", "missing")
+	d.apply(deployed, d.team, "5s", "missing")
 	d.says("False", "1 failed", first.name)
 	if got := d.images(); strings.Count(got, ":missing") != 1 || strings.Count(got, ":first") != 1 {
 		t.Errorf("the works are %s", got)
 	}
 
 	t.Log("One that does goes to all")
-	d.apply(deployed, "10m", "second")
+	d.apply(deployed, d.team, "10m", "second")
 	d.says("True Complete")
 	if got := d.images(); strings.Count(got, ":second") != 2 {
 		t.Errorf("the works are %s", got)
 	}
-	d.on("delete", "mwrs", "web", "-n", "team", "--timeout="+harness.Timeout.String())
+	d.on("delete", "mwrs", "web", "-n", d.team, "--timeout="+harness.Timeout.String())
 }

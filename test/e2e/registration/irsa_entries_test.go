@@ -26,8 +26,10 @@ import (
 // TestRegistration_ByAccessEntries is the life of two clusters that EKS lets in by access entries, with roles as a platform team may
 // demand them: with a path and a permissions boundary.
 func TestRegistration_ByAccessEntries(t *testing.T) {
+	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{AccessEntries: true, Path: "/platform/clusterhub/", Boundary: "arn:aws:iam::111111111111:policy/platform/limits"})
-	a, b := e.newManaged(t), e.newManaged(t)
+	plain := newPlains(t, 2)
+	a, b := e.newManaged(t, plain[0]), e.newManaged(t, plain[1])
 	for _, m := range []*eksManaged{a, b} {
 		m.start()
 		m.awaitMade(t)
@@ -85,12 +87,10 @@ func (e *eks) movesToAccessEntries(t *testing.T, m *eksManaged) {
 	harness.Must(admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String(roleName(e.creator)), PolicyName: aws.String("creator"),
 		PolicyDocument: aws.String(irsa.CreatorPolicy(e.self, e.roles).JSON())}))(t)
 	before := *meta.FindStatusCondition(m.cluster(t).Status.Conditions, registration.ConditionAvailable)
-	config := e.config
-	config.WithoutHubControllerManager = false
-	config.HubControllerManagerArgs = append(slices.Clone(config.HubControllerManagerArgs), "--eks-access=access-entry", "--drift-check-interval=3s")
-	e.StopHubControllerManager()
-	again := harness.Must(localhub.Start(t.Context(), config))(t)
-	m.whole.Cleanup(again.Kill)
+	e.start(t, func(c *localhub.Config) {
+		e.flags(c)
+		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, "--eks-access=access-entry", "--drift-check-interval=3s")
+	})
 
 	harness.Eventually(t, "EKS lets it in by an access entry", func(context.Context) (bool, error) {
 		_, there := e.account.AccessEntries(e.self.String())[m.roles.HubRoleARN()]

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientauthv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 	"k8s.io/client-go/rest"
@@ -41,85 +43,116 @@ const (
 `
 )
 
-// eks is AWS and a hub in it, whose kube-apiserver knows its users as one of EKS does.
-type eks struct {
-	*localhub.Hub
-	config localhub.Config
-	aws    *fakeaws.Server
+// eksHub is AWS and a hub in it, whose kube-apiserver knows its users as one of EKS does.
+type eksHub struct {
+	lent
+	aws *fakeaws.Server
 	// env makes a process take that for AWS.
 	env []string
 	// account is the hub's, members that of the clusters, and other that of a stranger.
 	account, members, other *fakeaws.Account
 	self                    irsa.Cluster
 	creator                 string
-	// roles is how the hub makes roles, and lets them in.
-	roles irsa.HubRoles
 	// tokenFile has the token that hub-controller-manager comes to AWS with.
 	tokenFile string
 }
 
-// newEKS starts one that makes roles so. A boundary is a policy of the hub's account that there is.
-func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config)) *eks {
-	t.Helper()
-	server := harness.Must(fakeaws.Start(1))(t)
-	t.Cleanup(server.Close)
-	e := &eks{aws: server, roles: roles, self: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"}}
-	e.account = harness.Must(server.AddAccount(e.self.Account, e.self.Region))(t)
-	e.members = harness.Must(server.AddAccount("222222222222", "eu-west-1"))(t)
-	e.other = harness.Must(server.AddAccount("333333333333", "eu-west-1"))(t)
-	e.account.AddCluster(fakeaws.Cluster{Name: e.self.Name}) // in the mode API_AND_CONFIG_MAP
-	if roles.Boundary != "" {
-		_, name, _ := strings.Cut(roles.Boundary, ":policy/")
-		if arn := harness.Must(e.account.AddPolicy(name, seesTheHub))(t); arn != roles.Boundary {
-			t.Fatalf("the boundary is %s, not %s", arn, roles.Boundary)
+// sharedEKS returns the one of the folder.
+var sharedEKS = sync.OnceValues(newEKSHub)
+
+func newEKSHub() (_ *eksHub, err error) {
+	e := &eksHub{self: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"}}
+	if e.aws, err = fakeaws.Start(1); err != nil {
+		return nil, err
+	}
+	harness.Lasting().Cleanup(e.aws.Close)
+	for _, a := range []struct {
+		account    **fakeaws.Account
+		id, region string
+	}{{&e.account, e.self.Account, e.self.Region}, {&e.members, "222222222222", "eu-west-1"}, {&e.other, "333333333333", "eu-west-1"}} {
+		if *a.account, err = e.aws.AddAccount(a.id, a.region); err != nil {
+			return nil, err
 		}
 	}
-	dir := t.TempDir()
+	e.account.AddCluster(fakeaws.Cluster{Name: e.self.Name}) // in the mode API_AND_CONFIG_MAP
+	dir := harness.Lasting().TempDir()
 	ca := filepath.Join(dir, "aws.crt")
-	if err := os.WriteFile(ca, server.CA(), 0o600); err != nil {
-		t.Fatal(err)
+	if err := os.WriteFile(ca, e.aws.CA(), 0o600); err != nil {
+		return nil, err
 	}
 	// The authenticator asks nobody who is not called as STS is. Loopback needs no proxy. The AWS CLI keeps credentials in HOME.
-	e.env = []string{"HTTPS_PROXY=" + server.URL(), "AWS_CA_BUNDLE=" + ca, "AWS_EC2_METADATA_DISABLED=true", "HOME=" + dir,
+	e.env = []string{"HTTPS_PROXY=" + e.aws.URL(), "AWS_CA_BUNDLE=" + ca, "AWS_EC2_METADATA_DISABLED=true", "HOME=" + dir,
 		"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null"}
 
 	e.config = harness.HubConfig(dir)
-	e.config.Log = t.Logf
 	e.config.Issuer = "https://oidc.eks.us-west-2.amazonaws.com/id/HUB"
 	e.config.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...),
-		TokenWebhook: server.TokenWebhookURL(e.self.String())}
+		TokenWebhook: e.aws.TokenWebhookURL(e.self.String())}
 	e.config.FrontArgs = []string{"--authentication-token-webhook-cache-ttl=1s"}
-	token := filepath.Join(dir, "hub-controller-manager.token")
-	e.tokenFile, e.creator = token, irsa.CreatorRoleARN(e.self)
-	e.config.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(),
-		"--hub-role-path=" + roles.Path.String(), "--hub-role-permissions-boundary=" + roles.Boundary}
-	if !roles.AccessEntries {
-		e.config.HubControllerManagerArgs = append(e.config.HubControllerManagerArgs, "--eks-access=aws-auth")
+	e.tokenFile, e.creator = filepath.Join(dir, "hub-controller-manager.token"), irsa.CreatorRoleARN(e.self)
+	e.config.HubControllerManagerEnv = append([]string{"AWS_ROLE_ARN=" + e.creator, "AWS_WEB_IDENTITY_TOKEN_FILE=" + e.tokenFile}, e.env...)
+	return e, nil
+}
+
+// eks is the hub in AWS as one test has it.
+type eks struct {
+	*localhub.Hub
+	*eksHub
+	// roles is how the hub makes roles, and lets them in.
+	roles irsa.HubRoles
+}
+
+// newEKS borrows the hub in AWS for a test, with controllers that make roles so. A boundary is a policy of the hub's account that there is.
+func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config)) *eks {
+	t.Helper()
+	e := &eks{eksHub: harness.Must(sharedEKS())(t), roles: roles}
+	e.Hub = e.lend(t, func(h *localhub.Hub) {
+		e.begin(t, h)
+	}, func(c *localhub.Config) {
+		e.flags(c)
+		for _, do := range change {
+			do(c)
+		}
+	})
+	return e
+}
+
+// flags are those of the controllers.
+func (e *eks) flags(c *localhub.Config) {
+	c.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(),
+		"--hub-role-path=" + e.roles.Path.String(), "--hub-role-permissions-boundary=" + e.roles.Boundary}
+	if !e.roles.AccessEntries {
+		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, "--eks-access=aws-auth")
 	}
-	e.config.HubControllerManagerEnv = append([]string{"AWS_ROLE_ARN=" + e.creator, "AWS_WEB_IDENTITY_TOKEN_FILE=" + token}, e.env...)
-	for _, do := range change {
-		do(&e.config)
+}
+
+// begin prepares AWS and aws-auth for a test. AWS has to know the hub's keys before its controllers start.
+func (e *eks) begin(t *testing.T, h *localhub.Hub) {
+	t.Helper()
+	e.aws.ResetCalls()
+	if e.roles.Boundary != "" {
+		_, name, _ := strings.Cut(e.roles.Boundary, ":policy/")
+		if arn := harness.Must(e.account.AddPolicy(name, seesTheHub))(t); arn != e.roles.Boundary {
+			t.Fatalf("the boundary is %s, not %s", arn, e.roles.Boundary)
+		}
 	}
-	// AWS has to know the hub's keys before its controllers start.
-	e.config.WithoutHubControllerManager = true
-	e.Hub = harness.Must(localhub.Start(t.Context(), e.config))(t)
-	t.Cleanup(e.Kill)
-	if err := e.account.SetAWSAuth(e.self.String(), harness.Must(e.Authenticator())(t)); err != nil {
+	if err := e.account.SetAWSAuth(e.self.String(), harness.Must(h.Authenticator())(t)); err != nil {
 		t.Fatal(err)
 	}
-	provider := trustTokensOf(t, e.account, e.Hub, e.config.Issuer)
+	provider := trustTokensOf(t, e.account, h, e.config.Issuer)
 	e.addRole(t, e.account, fakeaws.Role{
 		Name:     roleName(e.creator),
 		Trust:    irsa.WebIdentityTrustPolicy(e.self, provider, "system:serviceaccount:clusterhub-system:hub-controller-manager").JSON(),
-		Policies: map[string]string{"creator": irsa.CreatorPolicy(e.self, roles).JSON()},
+		Policies: map[string]string{"creator": irsa.CreatorPolicy(e.self, e.roles).JSON()},
 	})
-	writeToken(t, e.Hub, "clusterhub-system", "hub-controller-manager", token)
+	writeToken(t, h, "clusterhub-system", "hub-controller-manager", e.tokenFile)
 	awsAuth := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "aws-auth"}, Data: map[string]string{"mapRoles": nodesOnly}}
-	harness.Must(harness.Kube(t, e.AdminConfig()).CoreV1().ConfigMaps("kube-system").Create(t.Context(), awsAuth, metav1.CreateOptions{}))(t)
-	if err := e.StartHubControllerManager(t.Context()); err != nil {
+	configMaps := harness.Kube(t, h.AdminConfig()).CoreV1().ConfigMaps("kube-system")
+	if _, err := configMaps.Create(t.Context(), awsAuth, metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
+		harness.Must(configMaps.Update(t.Context(), awsAuth, metav1.UpdateOptions{}))(t)
+	} else if err != nil {
 		t.Fatal(err)
 	}
-	return e
 }
 
 // seesTheHub is what a platform team may leave to all roles that the hub makes.
@@ -169,15 +202,14 @@ type eksManaged struct {
 	whole     *testing.T // its agent outlives parts of the test
 }
 
-// newManaged starts a cluster in EKS, with the IAM role of its agent.
-func (e *eks) newManaged(t *testing.T) *eksManaged {
+// newManaged makes a plain cluster one in EKS, with the IAM role of its agent.
+func (e *eks) newManaged(t *testing.T, p *plain) *eksManaged {
 	t.Helper()
-	issuer := "https://oidc.eks.eu-west-1.amazonaws.com/id/" + strings.ToUpper(harness.Unique("id"))
-	m := &eksManaged{managed: newManaged(t, e.Hub, issuer), eks: e, whole: t}
+	m := &eksManaged{managed: managedOn(t, e.Hub, p), eks: e, whole: t}
 	self := irsa.Cluster{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: "eks-" + m.name}
 	m.roles = harness.Must(irsa.NewIdentity(e.self, self))(t)
 	m.roles.HubPath = e.roles.Path
-	provider := trustTokensOf(t, e.members, m.Hub, issuer)
+	provider := trustTokensOf(t, e.members, m.Hub, p.issuer)
 	subject := "system:serviceaccount:" + registration.AgentNamespace + ":" + registration.AgentServiceAccount
 	e.addRole(t, e.members, fakeaws.Role{
 		Name: m.roles.ManagedRole(), Tags: m.roles.Tags(),

@@ -31,9 +31,10 @@ import (
 // TestRegistration_ByAWSIAM is the life of two clusters in EKS, beside one with a certificate on the same hub. Its parts
 // follow one another.
 func TestRegistration_ByAWSIAM(t *testing.T) {
+	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{})
-	a, b := e.newManaged(t), e.newManaged(t)
-	other := newManaged(t, e.Hub, "")
+	plain := newPlains(t, 3)
+	a, b, other := e.newManaged(t, plain[0]), e.newManaged(t, plain[1]), managedOn(t, e.Hub, plain[2])
 	a.start()
 	b.start()
 	other.agent(t)

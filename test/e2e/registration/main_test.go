@@ -8,7 +8,13 @@ import (
 	"os"
 	"testing"
 
+	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
+func TestMain(m *testing.M) {
+	os.Exit(harness.Run(m, func(c *localhub.Config) {
+		c.HubControllerManagerArgs = nil      // with the controllers of registration
+		c.ExternalEtcd, c.Replicas = false, 1 // no test here is about several
+	}))
+}

@@ -26,7 +26,6 @@ import (
 
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -94,7 +93,7 @@ func (m *managed) expectLabels(t *testing.T, want map[string]string) {
 
 // TestManagedNamespaces_GoFromASetToItsClusters has an agent with no other rights than those that join gives it.
 func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
-	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
+	m := newManaged(t, harness.Hub(t))
 	sets := harness.Ours(t, m.hub.AdminConfig()).ClusterV1beta2().ManagedClusterSets()
 	asks := func(name string, namespaces ...string) []byte {
 		s := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -188,4 +187,6 @@ func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
 		}
 	}
 	harness.Must(cluster.CoreV1().ConfigMaps("shared").Get(t.Context(), theirs.Name, metav1.GetOptions{}))(t)
+
+	put("global") // which has the clusters of other tests
 }

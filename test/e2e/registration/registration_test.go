@@ -75,7 +75,7 @@ func (m *managed) requests(t *testing.T) (names []string) {
 
 // TestRegistration_ByCertificate is the life of a cluster: it joins, is let in, is shut out and let in again, and leaves.
 func TestRegistration_ByCertificate(t *testing.T) {
-	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
+	m := newManaged(t, harness.Hub(t))
 	other := harness.Unique("other")
 	harness.Must(m.clusters(t).Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: other}}, metav1.CreateOptions{}))(t)
 	hubKube := harness.Kube(t, m.hub.AdminConfig())
@@ -207,11 +207,12 @@ func TestRegistration_ByCertificate(t *testing.T) {
 
 // TestRegistration_WithoutAnAdmin has the rights that the components of artifacts/deploy add, and no others.
 func TestRegistration_WithoutAnAdmin(t *testing.T) {
-	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) {
+	t.Parallel()
+	m := newManaged(t, controlled.lend(t, nil, func(c *localhub.Config) {
 		c.Components = []string{"auto-approval", "leftovers"}
 		c.HubControllerManagerArgs = []string{"--feature-gates=ManagedClusterAutoApproval=true",
 			"--auto-approved-csr-identities=" + registration.BootstrapServiceAccount}
-	}), "")
+	}))
 	m.agent(t)
 	harness.Eventually(t, "the agent makes the cluster", func(ctx context.Context) (bool, error) {
 		_, err := m.clusters(t).Get(ctx, m.name, metav1.GetOptions{})

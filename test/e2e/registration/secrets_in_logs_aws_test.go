@@ -27,6 +27,7 @@ import (
 // logs for all that AWS has given out or taken: secret keys, session tokens, signatures, the tokens of ServiceAccounts, and those that
 // the hub takes, which are signed requests.
 func TestSecretsInLogs_OfAWS(t *testing.T) {
+	t.Parallel()
 	most := []string{"-v=10", "--vmodule=*=10"}
 	// Its roles have a path, of which neither STS nor aws-auth tells.
 	e := newEKS(t, irsa.HubRoles{Path: "/clusterhub/"}, func(c *localhub.Config) {
@@ -34,7 +35,7 @@ func TestSecretsInLogs_OfAWS(t *testing.T) {
 		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, most...)
 	})
 	l := harness.NewLogged()
-	m := e.newManaged(t)
+	m := e.newManaged(t, newPlains(t, 1)[0])
 	m.start(most...)
 	m.awaitMade(t)
 	m.accepted(t, true)

@@ -13,7 +13,7 @@ import (
 )
 
 // placed is a placement of the team that chooses one cluster.
-const placed = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: %s, namespace: team}, spec: {numberOfClusters: 1}}`
+const placed = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: %s, namespace: %s}, spec: {numberOfClusters: 1}}`
 
 // work is one of a cluster, with a ConfigMap that is told of.
 const work = `
@@ -34,9 +34,9 @@ spec:
 // TestDelivery_ByUpstreamsPrograms has Open Cluster Management's placement controller and its work agent do what ours do, one after the
 // other, on the same objects.
 func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
-	d := newDelivery(t, 1)
-	d.apply(bound)
-	d.apply(placed, "one")
+	t.Parallel()
+	d := newDelivery(t, controlled.lend(t, nil, nil), 1)
+	d.apply(placed, "one", d.team)
 	m := d.clusters[0]
 	d.placementsTakeTurns(m.name)
 	d.replicaSetsAreTakenOver(m)
@@ -47,9 +47,9 @@ func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
 // decided waits until a placement has chosen a cluster, and says so.
 func (d *delivery) decided(placement, cluster string) {
 	d.Helper()
-	d.eventually("the decision for "+placement, is(cluster), "get", "placementdecisions", "-n", "team", "-l",
+	d.eventually("the decision for "+placement, is(cluster), "get", "placementdecisions", "-n", d.team, "-l",
 		"cluster.open-cluster-management.io/placement="+placement, "-o", "jsonpath={.items[*].status.decisions[*].clusterName}")
-	d.eventually("the status of "+placement, is("1 True"), "get", "placements", placement, "-n", "team", "-o",
+	d.eventually("the status of "+placement, is("1 True"), "get", "placements", placement, "-n", d.team, "-o",
 		`jsonpath={.status.numberOfSelectedClusters} {.status.conditions[?(@.type=="PlacementSatisfied")].status}`)
 }
 
@@ -58,7 +58,7 @@ func (d *delivery) restartControllers(some string) *harness.Daemon {
 	d.Helper()
 	d.hub.StopHubControllerManager()
 	return harness.StartDaemon(d.T, harness.Binary(d.T, "hub-controller-manager"), "--kubeconfig="+filepath.Join(d.hub.Dir(), "hub-controller-manager.kubeconfig"),
-		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--controllers="+some)
+		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--leader-elect=false", "--controllers="+some)
 }
 
 // replicaSetsAreTakenOver from upstream's controller: the other way round the works would be made a second time, with other names.
@@ -72,16 +72,16 @@ func (d *delivery) replicaSetsAreTakenOver(m *managed) {
 	complete := func(text string) {
 		t.Helper()
 		awaitTexts(t, text, m)
-		d.eventually("the status of the set", is("1 1 1"), "get", "mwrs", "web", "-n", "team", "-o",
+		d.eventually("the status of the set", is("1 1 1"), "get", "mwrs", "web", "-n", d.team, "-o",
 			`jsonpath={.status.summary.total} {.status.summary.applied} {.status.summary.available}`)
 	}
 
 	t.Log("Upstream's controller makes the works of a replica set")
 	others := d.restartControllers("sets,placements,access,registration")
 	upstream := d.upstreamReplicaSets()
-	d.apply(delivering, "first")
+	d.apply(delivering, d.team, "first")
 	complete("first")
-	d.apply(delivering, "second")
+	d.apply(delivering, d.team, "second")
 	complete("second")
 	before := works()
 	if !strings.HasPrefix(before, "web ") || strings.Contains(before, "\n") {
@@ -94,13 +94,13 @@ func (d *delivery) replicaSetsAreTakenOver(m *managed) {
 	if err := d.hub.StartHubControllerManager(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.apply(delivering, "third")
+	d.apply(delivering, d.team, "third")
 	complete("third")
 	d.says("True Complete")
 	if after := works(); after != before {
 		t.Errorf("the works were %q, and now they are %q", before, after)
 	}
-	d.on("delete", "mwrs", "web", "-n", "team", "--timeout="+harness.Timeout.String())
+	d.on("delete", "mwrs", "web", "-n", d.team, "--timeout="+harness.Timeout.String())
 	awaitTexts(t, "", m)
 }
 
@@ -111,7 +111,7 @@ func (d *delivery) placementsTakeTurns(cluster string) {
 	d.decided("all", cluster)
 	d.decided("one", cluster)
 	versions := func() string {
-		return d.on("get", "placements,placementdecisions", "-n", "team", "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}\n{end}")
+		return d.on("get", "placements,placementdecisions", "-n", d.team, "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}\n{end}")
 	}
 	// unchanged is after something newer has been decided: what is the same was looked at, and not written.
 	unchanged := func(before string) {
@@ -131,7 +131,7 @@ func (d *delivery) placementsTakeTurns(cluster string) {
 	before := versions()
 	others := d.restartControllers("sets,works,access,registration")
 	upstream := d.upstreamPlacement()
-	d.apply(placed, "upstreams")
+	d.apply(placed, "upstreams", d.team)
 	d.decided("upstreams", cluster)
 	unchanged(before)
 
@@ -142,7 +142,7 @@ func (d *delivery) placementsTakeTurns(cluster string) {
 	if err := d.hub.StartHubControllerManager(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	d.apply(placed, "ours")
+	d.apply(placed, "ours", d.team)
 	d.decided("ours", cluster)
 	unchanged(before)
 }

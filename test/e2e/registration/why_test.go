@@ -91,7 +91,7 @@ func (a *asker) tells(event string) {
 
 // TestWhy_NamesWhatIsBrokenAndTheFixWorks breaks a cluster that joins, in the order of its way, and pastes what kubectl hub why prints.
 func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
-	m := newManaged(t, harness.OwnHub(t, func(c *localhub.Config) { c.HubControllerManagerArgs = nil }), "")
+	m := newManaged(t, harness.Hub(t))
 	m.worker(t)
 	kubeconfig := harness.WithContexts(t, map[string]*localhub.Hub{"hub": m.hub, "cluster": m.Hub})
 	a := &asker{t, append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "PATH=") }),

@@ -14,10 +14,10 @@ import (
 )
 
 // delivering is what a team writes on the hub.
-const delivering = bound + `---
+const delivering = `
 apiVersion: work.open-cluster-management.io/v1alpha1
 kind: ManifestWorkReplicaSet
-metadata: {name: web, namespace: team}
+metadata: {name: web, namespace: %s}
 spec:
   cascadeDeletionPolicy: Foreground
   placementRefs: [{name: all}]
@@ -57,15 +57,15 @@ func awaitTexts(t *testing.T, want string, clusters ...*managed) {
 // TestWorks_RunOnTheClustersThatAPlacementChooses goes the whole way of a team, with two clusters whose agents have the rights of
 // their manifests.
 func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
-	d := newDelivery(t, 2)
+	d := newDelivery(t, harness.Hub(t), 2)
 	hub, one, two := d.hub, d.clusters[0], d.clusters[1]
 
-	write := func(text string) { d.apply(delivering, text) }
+	write := func(text string) { d.apply(delivering, d.team, text) }
 	rolledOut := func(clusters int) {
 		t.Helper()
 		want := fmt.Sprintf("True %d %d", clusters, clusters)
 		harness.Eventually(t, "the rollout is complete", func(context.Context) (bool, error) {
-			got := d.on("get", "mwrs", "web", "-n", "team", "-o",
+			got := d.on("get", "mwrs", "web", "-n", d.team, "-o",
 				`jsonpath={.status.conditions[?(@.type=="PlacementRolledOut")].status} {.status.summary.applied} {.status.summary.available}`)
 			return harness.Holds(got == want, got)
 		})
@@ -95,7 +95,7 @@ func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	}
 
 	t.Log("With the set, all of it goes")
-	d.on("delete", "mwrs", "web", "-n", "team", "--timeout="+harness.Timeout.String())
+	d.on("delete", "mwrs", "web", "-n", d.team, "--timeout="+harness.Timeout.String())
 	awaitTexts(t, "", one)
 	for _, m := range []*managed{one, two} {
 		if left := d.on("get", "manifestworks", "-n", m.name, "-o", "name"); left != "" {

@@ -1,0 +1,182 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registration
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
+)
+
+// plains are the plain clusters of the folder. A test has those that it uses for itself until it ends. They start when they are first needed.
+var plains = struct {
+	*sync.Cond
+	free   []*plain
+	issuer int
+	more   int // so many have not started yet
+}{Cond: sync.NewCond(&sync.Mutex{}), more: 4}
+
+// plain is a plain cluster, and what it has had from its start.
+type plain struct {
+	*localhub.Hub
+	issuer string
+	there  []string
+}
+
+// newPlains returns n plain clusters that nothing of another test is left on. A test that needs several gets all of them by one call: two tests
+// could otherwise wait for each other.
+func newPlains(t *testing.T, n int) []*plain {
+	t.Helper()
+	plains.L.Lock()
+	for len(plains.free)+plains.more < n {
+		plains.Wait()
+	}
+	has := min(n, len(plains.free))
+	got := slices.Clone(plains.free[:has])
+	plains.free, plains.more = plains.free[has:], plains.more-(n-has)
+	for range n - has {
+		plains.issuer++
+		got = append(got, &plain{issuer: fmt.Sprintf("https://oidc.eks.eu-west-1.amazonaws.com/id/PLAIN%d", plains.issuer)})
+	}
+	plains.L.Unlock()
+
+	t.Cleanup(func() {
+		for _, p := range got {
+			if p.Hub != nil {
+				clean(p.Hub, p.there)
+			}
+		}
+		plains.L.Lock()
+		defer plains.L.Unlock()
+		for _, p := range got {
+			if p.Hub != nil {
+				plains.free = append(plains.free, p)
+			} else {
+				plains.more++
+			}
+		}
+		plains.Broadcast()
+	})
+	var starting sync.WaitGroup
+	errs := make([]error, n)
+	for i, p := range got {
+		if p.Hub == nil {
+			starting.Go(func() { errs[i] = p.start() })
+		}
+	}
+	starting.Wait()
+	for _, err := range errs {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return got
+}
+
+// start starts the cluster, with kube-controller-manager, which fills the role admin, makes pods of Deployments, and empties namespaces.
+func (p *plain) start() (err error) {
+	config := harness.HubConfig(harness.Lasting().TempDir())
+	config.Plain, config.Issuer = true, p.issuer
+	h, err := localhub.Start(harness.Lasting().Context(), config)
+	if err != nil {
+		return err
+	}
+	harness.Lasting().Cleanup(h.Kill)
+	p.there = objectsOf(h)
+	p.Hub = h
+	return nil
+}
+
+// lent is a hub that one test at a time has for itself, with controllers that it starts with flags of its own. The test calls t.Parallel.
+type lent struct {
+	turn   sync.Mutex
+	config localhub.Config
+	hub    *localhub.Hub
+	there  []string
+}
+
+// controlled is the hub for tests of flags and parts of hub-controller-manager.
+var controlled lent
+
+// lend returns the hub with controllers that have started, after begin, which may be nil. What the test has made is removed when it ends.
+func (l *lent) lend(t *testing.T, begin func(*localhub.Hub), change func(*localhub.Config)) *localhub.Hub {
+	t.Helper()
+	l.turn.Lock()
+	t.Cleanup(l.turn.Unlock)
+	if l.hub == nil {
+		if l.config.Dir == "" {
+			l.config = harness.HubConfig(harness.Lasting().TempDir())
+		}
+		l.config.WithoutHubControllerManager, l.config.HubControllerManagerArgs = true, nil
+		h := harness.Must(localhub.Start(t.Context(), l.config))(t)
+		harness.Lasting().Cleanup(h.Kill)
+		l.hub, l.there = h, objectsOf(h)
+	}
+	t.Cleanup(func() {
+		const names = `jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name} {end}`
+		for _, work := range strings.Fields(run(l.hub, "get", "manifestworks", "-A", "-o", names)) {
+			namespace, name, _ := strings.Cut(work, "/")
+			run(l.hub, "patch", "manifestwork", name, "-n", namespace, "--type=merge", "-p", withoutFinalizers)
+		}
+		run(l.hub, "delete", "managedclusters", "--all", "--timeout="+harness.Timeout.String())
+		l.hub.StopHubControllerManager()
+		clean(l.hub, l.there)
+	})
+	if begin != nil {
+		begin(l.hub)
+	}
+	return l.start(t, change)
+}
+
+// start starts the controllers, also in the place of those that run.
+func (l *lent) start(t *testing.T, change func(*localhub.Config)) *localhub.Hub {
+	t.Helper()
+	config := l.config
+	config.WithoutHubControllerManager = false
+	if change != nil {
+		change(&config)
+	}
+	l.hub.StopHubControllerManager()
+	return harness.Must(localhub.Start(t.Context(), config))(t)
+}
+
+// run is kubectl outside of a test. What it cannot do fails the run.
+func run(h *localhub.Hub, args ...string) string {
+	out, err := h.Kubectl(context.Background(), args...).CombinedOutput()
+	if err != nil {
+		harness.Lasting().Errorf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
+		return ""
+	}
+	return string(out)
+}
+
+// objectsOf lists the objects of a cluster that others depend on.
+func objectsOf(h *localhub.Hub) []string {
+	return strings.Fields(run(h, "get", "clusterrolebindings,clusterroles,customresourcedefinitions,namespaces,nodes", "-o", "name"))
+}
+
+// withoutFinalizers is for what the agents would have to remove, which do not run any more.
+const withoutFinalizers = `{"metadata":{"finalizers":null}}`
+
+// clean removes the objects that were not there, with what is in them.
+func clean(h *localhub.Hub, there []string) {
+	const works = "customresourcedefinition.apiextensions.k8s.io/appliedmanifestworks.work.open-cluster-management.io"
+	surplus := slices.DeleteFunc(objectsOf(h), func(name string) bool {
+		return slices.Contains(there, name) || strings.HasPrefix(name, "namespace/kube-") || name == "namespace/default"
+	})
+	if slices.Contains(surplus, works) {
+		for _, work := range strings.Fields(run(h, "get", "appliedmanifestworks", "-o", "name")) {
+			run(h, "patch", work, "--type=merge", "-p", withoutFinalizers)
+		}
+	}
+	if len(surplus) > 0 {
+		run(h, append([]string{"delete", "--ignore-not-found", "--timeout=" + harness.Timeout.String()}, surplus...)...)
+	}
+}
