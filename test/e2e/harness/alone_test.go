@@ -83,6 +83,9 @@ func (f *function) read(node ast.Node, subtest bool) {
 			}
 			f.read(n.X, subtest)
 			return false
+		case *ast.KeyValueExpr: // its key is the name of a field
+			f.read(n.Value, subtest)
+			return false
 		case *ast.Ident:
 			refer(f.folder + "." + n.Name)
 		}

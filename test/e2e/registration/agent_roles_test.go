@@ -100,7 +100,7 @@ func (r *roled) meanwhile(t *testing.T, do func()) {
 // hub-apiserver does not serve, for which the shared role is not safe.
 func TestAgentRoles_ChangeWithoutAGap(t *testing.T) {
 	t.Parallel()
-	r := &roled{Hub: controlled.lend(t, nil, inMode(agentroles.PerCluster)), name: "c1"}
+	r := &roled{Hub: controlled.acquire(t, nil, inMode(agentroles.PerCluster)), name: "c1"}
 	clusters := harness.Ours(t, r.AdminConfig()).ClusterV1().ManagedClusters()
 	harness.Must(clusters.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: r.name},
 		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}, metav1.CreateOptions{}))(t)

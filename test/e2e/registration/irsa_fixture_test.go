@@ -106,7 +106,7 @@ type eks struct {
 func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config)) *eks {
 	t.Helper()
 	e := &eks{eksHub: harness.Must(sharedEKS())(t), roles: roles}
-	e.Hub = e.lend(t, func(h *localhub.Hub) {
+	e.Hub = e.acquire(t, func(h *localhub.Hub) {
 		e.begin(t, h)
 	}, func(c *localhub.Config) {
 		e.flags(c)

@@ -105,8 +105,8 @@ type lent struct {
 // controlled is the hub for tests of flags and parts of hub-controller-manager.
 var controlled lent
 
-// lend returns the hub with controllers that have started, after begin, which may be nil. What the test has made is removed when it ends.
-func (l *lent) lend(t *testing.T, begin func(*localhub.Hub), change func(*localhub.Config)) *localhub.Hub {
+// acquire returns the hub with controllers that have started, after begin, which may be nil. What the test has made is removed when it ends.
+func (l *lent) acquire(t *testing.T, begin func(*localhub.Hub), change func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
 	l.turn.Lock()
 	t.Cleanup(l.turn.Unlock)

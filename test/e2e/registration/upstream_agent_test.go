@@ -176,7 +176,7 @@ func (a *upstreamAgent) reports(t *testing.T, when string) {
 // kubectl hub init --upstream-agents and by nothing else.
 func TestUpstreamAgent_JoinsWithTheRightsThatInitGives(t *testing.T) {
 	t.Parallel()
-	h := controlled.lend(t, nil, func(c *localhub.Config) { c.HubControllerManagerArgs = []string{"--agents-list-csrs"} })
+	h := controlled.acquire(t, nil, func(c *localhub.Config) { c.HubControllerManagerArgs = []string{"--agents-list-csrs"} })
 	m := &managed{hub: h, name: harness.Unique("upstream")}
 	hubKube := harness.Kube(t, h.AdminConfig())
 

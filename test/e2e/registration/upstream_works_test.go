@@ -35,7 +35,7 @@ spec:
 // other, on the same objects.
 func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
 	t.Parallel()
-	d := newDelivery(t, controlled.lend(t, nil, nil), 1)
+	d := newDelivery(t, controlled.acquire(t, nil, nil), 1)
 	d.apply(placed, "one", d.team)
 	m := d.clusters[0]
 	d.placementsTakeTurns(m.name)
