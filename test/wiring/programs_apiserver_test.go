@@ -123,10 +123,16 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		eventually(t, "the APIServices are followed", func() bool { return front.hasListed("apis/apiregistration.k8s.io/v1/apiservices") })
 	})
 	t.Run("Tokens", func(t *testing.T) {
-		const path = "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/kube-system/accessrequests/a/token"
-		w := as(t, server, server.LoopbackClientConfig.BearerToken, http.MethodPost, path, "{}")
-		if w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), `accessrequests.clusters.openmcp.cloud \"a\" not found`) {
-			t.Errorf("a token of an AccessRequest that is not there: %d %s", w.Code, w.Body)
+		const requests = "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/kube-system/accessrequests"
+		const path = requests + "/a/token"
+		admin := server.LoopbackClientConfig.BearerToken
+		w := as(t, server, admin, http.MethodPost, requests, `{"apiVersion":"clusters.openmcp.cloud/v1alpha1","kind":"AccessRequest","metadata":{"name":"a"},
+			"spec":{"clusterRef":{"name":"c","namespace":"kube-system"},"token":{}}}`)
+		if w.Code != http.StatusCreated {
+			t.Fatalf("an AccessRequest is not created: %d %s", w.Code, w.Body)
+		}
+		if w := as(t, server, admin, http.MethodPost, path, "{}"); w.Code != http.StatusConflict {
+			t.Errorf("a token of an AccessRequest that is not granted: %d %s", w.Code, w.Body)
 		}
 		events, err := os.ReadFile(auditLog)
 		if err != nil {
