@@ -7,6 +7,7 @@ package sample
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"os"
 	"testing"
 )
@@ -17,37 +18,39 @@ const seedVariable = "CLUSTERHUB_TEST_SEED"
 
 // Third returns the numbers below n that a test tries: about a third of them and at least one, by the seed and the name of the test, in ascending
 // order. Without a seed it returns all of them.
-func Third(t testing.TB, n int) []int {
+func Third(t testing.TB, n int) (picked []int) {
 	t.Helper()
-	seed := os.Getenv(seedVariable)
-	all, picked := make([]int, n), []int{}
-	first, least := 0, uint64(1<<64-1)
+	first, least := 0, uint64(math.MaxUint64)
 	for i := range n {
-		all[i] = i
-		hash := fnv.New64a()
-		fmt.Fprintf(hash, "%s %s %d", seed, t.Name(), i)
-		value := mix(hash.Sum64())
-		if value%3 == 0 {
+		value := hash(t, i)
+		if Picks(t, i) {
 			picked = append(picked, i)
 		}
 		if value < least {
 			first, least = i, value
 		}
 	}
-	switch {
-	case seed == "" || n == 0:
-		return all
-	case len(picked) == 0:
-		picked = append(picked, first)
+	if len(picked) == 0 && n > 0 {
+		picked = []int{first}
 	}
-	t.Logf("%d of %d combinations: %v. Set %s=%s to try the same again, and unset it to try all.", len(picked), n, picked, seedVariable, seed)
+	if len(picked) < n {
+		t.Logf("%d of %d combinations: %v. Set %s=%s to try the same again, and unset it to try all.", len(picked), n, picked, seedVariable, os.Getenv(seedVariable))
+	}
 	return picked
 }
 
-// mix spreads the bits of a hash of texts that differ in their last bytes alone.
-func mix(h uint64) uint64 {
-	h ^= h >> 33
-	h *= 0xff51afd7ed558ccd
-	h ^= h >> 33
-	return h
+// Picks reports whether a test tries a combination that it knows by a name or a number: about every third, by the seed and the name of the
+// test. Without a seed it tries all of them.
+func Picks(t testing.TB, combination any) bool {
+	return os.Getenv(seedVariable) == "" || hash(t, combination)%3 == 0
+}
+
+func hash(t testing.TB, combination any) uint64 {
+	h := fnv.New64a()
+	fmt.Fprint(h, os.Getenv(seedVariable), " ", t.Name(), " ", combination)
+	// Texts that differ in their last bytes alone have hashes that differ in few bits: spread them.
+	v := h.Sum64()
+	v ^= v >> 33
+	v *= 0xff51afd7ed558ccd
+	return v ^ v>>33
 }

@@ -27,26 +27,29 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
+	"github.com/clusterhub/clusterhub/test/sample"
 )
 
-// fuse kills a process after a write, each time after another one.
+// fuse kills a process after a write, each time after another one, of those that this run of the tests tries.
 type fuse struct {
 	*harness.Daemon
+	t *testing.T
 	// agent is the start of the process's User-Agent.
 	agent string
 
 	lock sync.Mutex
 	// burnt is what is done when it has been killed; nil while it is not to be.
 	burnt func()
-	// writes are those since it was armed, by what they were; after those that are done it has been killed before, and after
-	// the last one most recently.
+	// writes counts the writes since it was armed. done has those after which it was killed before, or which this run does not try, and last is
+	// the one after which it was killed most recently.
 	writes map[string]int
 	done   sets.Set[string]
 	last   string
+	kills  int
 }
 
-// arm has the process killed after the next write after which it has not been before, unless burnt is nil. It returns whether
-// there was none since it was armed before.
+// arm has the process killed after the next write that is not done, unless burnt is nil. It returns whether it was not killed since it was armed
+// before.
 func (f *fuse) arm(burnt func()) (unused bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -57,7 +60,7 @@ func (f *fuse) arm(burnt func()) (unused bool) {
 
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// burn is told of a write, and returns true if the process will not know of it any more.
+// burn handles a write, and reports whether it killed the process, which does not get the answer.
 func (f *fuse) burn(r *http.Request) bool {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -71,7 +74,11 @@ func (f *fuse) burn(r *http.Request) bool {
 		return false
 	}
 	f.done.Insert(write)
+	if !sample.Picks(f.t, write) && f.done.Len() != 3 { // one is tried for sure
+		return false
+	}
 	f.last = write
+	f.kills++
 	f.Kill()
 	f.burnt()
 	f.burnt = nil
@@ -84,6 +91,7 @@ var noWrite = regexp.MustCompile(`/(selfsubject|subjectaccess|tokenreview|events
 // tap returns a kubeconfig like another one, of which each write that succeeds counts for a fuse.
 func (h *accessHub) tap(t *testing.T, kubeconfigFile string, f *fuse) (kubeconfig string) {
 	t.Helper()
+	f.t = t
 	config := harness.Must(clientcmd.BuildConfigFromFlags("", kubeconfigFile))(t)
 	proxy := httputil.NewSingleHostReverseProxy(harness.Must(url.Parse(config.Host))(t))
 	proxy.Transport = harness.Must(rest.TransportFor(rest.AnonymousClientConfig(config)))(t) // each request has its token

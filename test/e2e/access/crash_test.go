@@ -70,8 +70,12 @@ func TestAccessCrash(t *testing.T) {
 			t.Fatalf("killed after %s and %s", controllers.last, provider.last)
 		}
 	}
-	t.Logf("the controllers were killed after %q, the provider after %q", sets.List(controllers.done), sets.List(provider.done))
-	provider.done = sets.New[string]()
+	t.Logf("the controllers were killed %d times, after some of %q, the provider %d times, after some of %q", controllers.kills, sets.List(controllers.done),
+		provider.kills, sets.List(provider.done))
+	if controllers.kills == 0 || provider.kills == 0 {
+		t.Error("both have to be killed")
+	}
+	provider.done, provider.kills = sets.New[string](), 0
 	for finished := false; !finished; {
 		finished = h.deletedMeanwhile(t, "deleted", keptCluster, provider)
 		h.nothingLeft(t, target, admin, kept)
@@ -79,7 +83,7 @@ func TestAccessCrash(t *testing.T) {
 			t.Fatalf("killed after %s, and started again when the request was deleted", provider.last)
 		}
 	}
-	t.Logf("the provider was killed after %d writes, and its request deleted", provider.done.Len())
+	t.Logf("the provider was killed %d times, of %d writes, and its request deleted", provider.kills, provider.done.Len())
 
 	// And while it is removed.
 	keptGoesOn()
