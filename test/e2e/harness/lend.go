@@ -109,7 +109,7 @@ func (p *pool) start() (*lentHub, error) {
 	}
 	last.Cleanup(hub.Kill)
 	h := &lentHub{Hub: hub, own: sets.New[string]()}
-	err = h.each(ctx, func(_ metadata.ResourceInterface, id string, _ *metav1.PartialObjectMetadata) error {
+	err = h.each(ctx, nil, func(_ metadata.ResourceInterface, id string, _ *metav1.PartialObjectMetadata) error {
 		h.own.Insert(id)
 		return nil
 	})
@@ -119,8 +119,8 @@ func (p *pool) start() (*lentHub, error) {
 // notReset are the groups of objects that Kubernetes makes and removes by itself.
 var notReset = []string{"apiregistration.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "networking.k8s.io"}
 
-// each calls a function for each object, with a client of its kind.
-func (h *lentHub) each(ctx context.Context, do func(metadata.ResourceInterface, string, *metav1.PartialObjectMetadata) error) error {
+// each calls a function for each object of the given resources, or of all if they are nil, with a client of its resource.
+func (h *lentHub) each(ctx context.Context, only sets.Set[string], do func(metadata.ResourceInterface, string, *metav1.PartialObjectMetadata) error) error {
 	config := h.AdminConfig()
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
@@ -142,7 +142,7 @@ func (h *lentHub) each(ctx context.Context, do func(metadata.ResourceInterface, 
 		}
 		for _, r := range list.APIResources {
 			if slices.Contains(notReset, gv.Group) || slices.Contains([]string{"clustertrustbundles", "endpoints", "events"}, r.Name) ||
-				!slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+				!slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") || only != nil && !only.Has(gv.Group+"/"+r.Name) {
 				continue
 			}
 			of := objects.Resource(gv.WithResource(r.Name))
@@ -171,13 +171,16 @@ func (h *lentHub) each(ctx context.Context, do func(metadata.ResourceInterface, 
 func (h *lentHub) reset() error {
 	var left []string
 	var all sets.Set[types.UID]
+	// Only the first look is at all resources: each costs the servers a request.
+	var resources sets.Set[string]
 	err := await.Until(last.Context(), Timeout, func(ctx context.Context) (bool, error) {
 		left = nil
 		first := all == nil
 		if first {
 			all = sets.New[types.UID]()
 		}
-		err := h.each(ctx, func(client metadata.ResourceInterface, id string, o *metav1.PartialObjectMetadata) error {
+		remaining := sets.New[string]()
+		err := h.each(ctx, resources, func(client metadata.ResourceInterface, id string, o *metav1.PartialObjectMetadata) error {
 			if first && !h.own.Has(id) {
 				all.Insert(o.UID)
 			}
@@ -185,6 +188,8 @@ func (h *lentHub) reset() error {
 				return nil
 			}
 			left = append(left, id)
+			fields := strings.Split(id, "/")
+			remaining.Insert(fields[0] + "/" + fields[1])
 			var err error
 			if len(o.Finalizers) > 0 {
 				_, err = client.Patch(ctx, o.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
@@ -199,7 +204,12 @@ func (h *lentHub) reset() error {
 		})
 		if err != nil {
 			left = append(left, err.Error())
+			if first {
+				all = nil
+			}
+			return false, nil
 		}
+		resources = remaining
 		return len(left) == 0, nil
 	})
 	if err != nil {
