@@ -175,9 +175,10 @@ func (f *follower) session(ctx context.Context, id *found) (last *found, err err
 	return last, err
 }
 
+// sessionTasks returns the tasks of a session for test/wiring, which does not run them.
 func (f *follower) sessionTasks() []task.Task { return f.tasks(nil, nil, nil) }
 
-// tasks are those of a session that has the identity last, which is replaced when its certificate is renewed.
+// tasks returns the tasks of a session with the identity *last. It replaces the identity when its certificate is renewed.
 func (f *follower) tasks(last **found, certificate *hub.Certificate, rejected <-chan struct{}) []task.Task {
 	following := task.Task{Name: "following the identity", Run: func(ctx context.Context, _ task.Session) error {
 		said := &repeat.Said{}

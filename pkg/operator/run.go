@@ -19,6 +19,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/command/leader"
 	metrics "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 )
 
@@ -53,7 +54,12 @@ func (o *Options) Assemble(
 ) (ctrlmanager.Manager, error) {
 	restConfig = rest.AddUserAgent(rest.CopyConfig(restConfig), "hub-operator")
 	restConfig.QPS, restConfig.Burst = o.QPS, o.Burst
-	mgr, err := newManager(restConfig, o.managerOptions())
+	managerOptions := o.managerOptions()
+	var err error
+	if managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(restConfig, o.LeaderElection); err != nil {
+		return nil, fmt.Errorf("hub-operator cannot start: assembling the leader election: %w", err)
+	}
+	mgr, err := newManager(restConfig, managerOptions)
 	if err != nil {
 		return nil, fmt.Errorf("hub-operator cannot start: assembling the manager: %w", err)
 	}

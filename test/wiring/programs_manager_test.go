@@ -49,7 +49,8 @@ func (r *recorder) record(format string, args ...any) {
 // newManager is manager.New of a recorder.
 func (r *recorder) newManager(config *rest.Config, o ctrlmanager.Options) (ctrlmanager.Manager, error) {
 	if o.LeaderElection {
-		r.record("lease %s/%s, released at the end: %t", o.LeaderElectionNamespace, o.LeaderElectionID, o.LeaderElectionReleaseOnCancel)
+		lock := o.LeaderElectionResourceLockInterface
+		r.record("lease %s by %s, released at the end: %t", lock.Describe(), typeName(reflect.ValueOf(lock)), o.LeaderElectionReleaseOnCancel)
 	}
 	r.record("health endpoint %s", o.HealthProbeBindAddress)
 	for kind, of := range o.Cache.ByObject {

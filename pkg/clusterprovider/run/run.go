@@ -27,6 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/cluster"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/command/leader"
 	metrics "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 )
 
@@ -38,7 +39,14 @@ const (
 )
 
 func (o *options) run(ctx context.Context, provider clusterprovider.Provider, newManager NewManager) error {
-	mgr, err := newManager(o.Hub, o.managerOptions())
+	managerOptions := o.managerOptions()
+	election := command.NewLeaderElection(o.identity().Group(), o.Namespace)
+	election.Enabled = o.leaderElect
+	var err error
+	if managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(o.Hub, election); err != nil {
+		return fmt.Errorf("assembling the leader election: %w", err)
+	}
+	mgr, err := newManager(o.Hub, managerOptions)
 	if err != nil {
 		return fmt.Errorf("assembling the manager: %w", err)
 	}

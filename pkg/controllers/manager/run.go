@@ -36,6 +36,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/command/leader"
 	metrics "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
@@ -66,7 +67,11 @@ func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ct
 	if err != nil {
 		return nil, explain("reading --kubeconfig", err)
 	}
-	mgr, err := newManager(restConfig, o.managerOptions())
+	managerOptions := o.managerOptions()
+	if managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(restConfig, o.LeaderElection); err != nil {
+		return nil, explain("assembling the leader election", err)
+	}
+	mgr, err := newManager(restConfig, managerOptions)
 	if err != nil {
 		return nil, explain("assembling the manager", err)
 	}

@@ -15,23 +15,23 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// plains are the plain clusters of the folder. A test has those that it uses for itself until it ends. They start when they are first needed.
+// plains holds the plain clusters of the folder. A cluster is used by one test at a time, and starts when it is first needed.
 var plains = struct {
 	*sync.Cond
 	free   []*plain
 	issuer int
-	more   int // so many have not started yet
+	more   int // clusters that have not started
 }{Cond: sync.NewCond(&sync.Mutex{}), more: 4}
 
-// plain is a plain cluster, and what it has had from its start.
+// plain is a plain cluster, with the objects that it had when it started.
 type plain struct {
 	*localhub.Hub
 	issuer string
 	there  []string
 }
 
-// newPlains returns n plain clusters that nothing of another test is left on. A test that needs several gets all of them by one call: two tests
-// could otherwise wait for each other.
+// newPlains returns n plain clusters without objects of other tests. A test that needs several gets all of them by one call: two tests could
+// otherwise wait for each other.
 func newPlains(t *testing.T, n int) []*plain {
 	t.Helper()
 	plains.L.Lock()
@@ -80,7 +80,7 @@ func newPlains(t *testing.T, n int) []*plain {
 	return got
 }
 
-// start starts the cluster, with kube-controller-manager, which fills the role admin, makes pods of Deployments, and empties namespaces.
+// start starts the cluster, with kube-controller-manager, which aggregates roles, creates pods of Deployments, and empties namespaces.
 func (p *plain) start() (err error) {
 	config := harness.HubConfig(harness.Lasting().TempDir())
 	config.Plain, config.Issuer = true, p.issuer
@@ -94,7 +94,7 @@ func (p *plain) start() (err error) {
 	return nil
 }
 
-// lent is a hub that one test at a time has for itself, with controllers that it starts with flags of its own. The test calls t.Parallel.
+// lent is a hub that one test at a time uses, with controllers that the test starts with flags of its own. The test calls t.Parallel.
 type lent struct {
 	turn   sync.Mutex
 	config localhub.Config
@@ -102,10 +102,10 @@ type lent struct {
 	there  []string
 }
 
-// controlled is the hub for tests of flags and parts of hub-controller-manager.
+// controlled is a hub for tests of the flags and parts of hub-controller-manager.
 var controlled lent
 
-// acquire returns the hub with controllers that have started, after begin, which may be nil. What the test has made is removed when it ends.
+// acquire waits for the hub, calls begin unless it is nil, starts the controllers, and returns the hub. What the test creates is deleted when it ends.
 func (l *lent) acquire(t *testing.T, begin func(*localhub.Hub), change func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
 	l.turn.Lock()
@@ -135,7 +135,7 @@ func (l *lent) acquire(t *testing.T, begin func(*localhub.Hub), change func(*loc
 	return l.start(t, change)
 }
 
-// start starts the controllers, also in the place of those that run.
+// start starts the controllers, and stops those that run before.
 func (l *lent) start(t *testing.T, change func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
 	config := l.config
@@ -147,7 +147,7 @@ func (l *lent) start(t *testing.T, change func(*localhub.Config)) *localhub.Hub 
 	return harness.Must(localhub.Start(t.Context(), config))(t)
 }
 
-// run is kubectl outside of a test. What it cannot do fails the run.
+// run runs kubectl outside of a test and returns its output. An error fails the run.
 func run(h *localhub.Hub, args ...string) string {
 	out, err := h.Kubectl(context.Background(), args...).CombinedOutput()
 	if err != nil {
@@ -157,15 +157,15 @@ func run(h *localhub.Hub, args ...string) string {
 	return string(out)
 }
 
-// objectsOf lists the objects of a cluster that others depend on.
+// objectsOf returns the names of the cluster's objects that others depend on.
 func objectsOf(h *localhub.Hub) []string {
 	return strings.Fields(run(h, "get", "clusterrolebindings,clusterroles,customresourcedefinitions,namespaces,nodes", "-o", "name"))
 }
 
-// withoutFinalizers is for what the agents would have to remove, which do not run any more.
+// withoutFinalizers is a patch for objects whose finalizers only agents remove, which have ended.
 const withoutFinalizers = `{"metadata":{"finalizers":null}}`
 
-// clean removes the objects that were not there, with what is in them.
+// clean deletes the objects that are not in there, with their dependents.
 func clean(h *localhub.Hub, there []string) {
 	const works = "customresourcedefinition.apiextensions.k8s.io/appliedmanifestworks.work.open-cluster-management.io"
 	surplus := slices.DeleteFunc(objectsOf(h), func(name string) bool {
