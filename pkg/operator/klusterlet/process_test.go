@@ -45,6 +45,8 @@ func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc, change ...func(
 	limited.Wrap(wrap)
 	o := operator.NewOptions()
 	o.HealthAddress, o.Metrics.Address = "0", "0"
+	// A busy machine must not keep it from renewing in time. It releases the Lease when it ends.
+	o.LeaderElection.LeaseDuration, o.LeaderElection.RenewDeadline = 2*operatortest.Timeout, operatortest.Timeout
 	for _, change := range change {
 		change(o)
 	}
