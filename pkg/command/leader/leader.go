@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leader has the lock by which managers of controller-runtime elect a leader.
+// Package leader provides the lock with which managers of controller-runtime elect a leader.
 package leader
 
 import (
@@ -19,17 +19,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// Lock returns the lock of an election for ctrl.Options.LeaderElectionResourceLockInterface; it is nil if the election is not enabled. It is that of
-// controller-runtime, but releases the Lease only if this process holds it.
+// Lock returns the lock of an election for ctrl.Options.LeaderElectionResourceLockInterface, or nil if the election is not enabled. It is
+// controller-runtime's lock, but releases the Lease only if this process holds it. It does not change the config.
 func Lock(config *rest.Config, election command.LeaderElection) (resourcelock.Interface, error) {
 	if !election.Enabled {
 		return nil, nil
 	}
-	client, err := corev1client.NewForConfig(rest.AddUserAgent(config, "leader-election"))
+	client, err := corev1client.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "leader-election"))
 	if err != nil {
 		return nil, err
 	}
-	// The broadcaster lasts as long as the process: the last event is of the end of its leadership.
+	// The broadcaster is never shut down: the last event reports the end of the leadership.
 	events := record.NewBroadcaster()
 	events.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.Events("")})
 	lock, err := leaderelection.NewResourceLock(rest.CopyConfig(config), recorders{broadcaster: events}, leaderelection.Options{LeaderElection: true,
@@ -51,9 +51,9 @@ func (r recorders) GetEventRecorderFor(name string) record.EventRecorder {
 	return r.broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: name})
 }
 
-// heldLock is a lock that does not release the Lease of another process. client-go's elector reads the Lease before it releases it, but decides by
-// what it knew before. A process that was suspended, or did not reach the API until its renew deadline, would so release the Lease of the
-// process that leads by then: a third process would take it at once, and act beside the second one.
+// heldLock is a lock that does not release the Lease of another process. Before client-go's elector releases the Lease it reads it, but it decides
+// by its last observed record, which may be stale. A process that was suspended, or could not reach the API until its renew deadline, would
+// release the Lease of the current leader: a third process would acquire it at once, and both would act.
 //
 // An elector calls a lock from one goroutine at a time.
 type heldLock struct {

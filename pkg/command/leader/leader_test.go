@@ -5,6 +5,7 @@ package leader
 
 import (
 	"context"
+	"reflect"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -40,8 +41,8 @@ func (c *cutOff) Update(ctx context.Context, record resourcelock.LeaderElectionR
 	return c.Interface.Update(ctx, record)
 }
 
-// TestHeldLock_ReleasesTheLeaseOfNoOther runs client-go's elector. A process that does not reach the API until another one leads ends without
-// touching the Lease; one that is asked to end while it leads releases it.
+// TestHeldLock_ReleasesTheLeaseOfNoOther runs client-go's elector. A process that cannot reach the API until another process leads stops and
+// does not write the Lease. A process that stops while it leads releases the Lease.
 func TestHeldLock_ReleasesTheLeaseOfNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -104,5 +105,18 @@ func TestHeldLock_ReleasesTheLeaseOfNoOther(t *testing.T) {
 func TestLock_IsNilWithoutAnElection(t *testing.T) {
 	if lock, err := Lock(&rest.Config{}, command.LeaderElection{}); lock != nil || err != nil {
 		t.Errorf("%v, %v", lock, err)
+	}
+}
+
+// TestLock_DoesNotChangeTheConfig guards the user agent, which audit logs record: rest.AddUserAgent sets it in the config that it is given.
+func TestLock_DoesNotChangeTheConfig(t *testing.T) {
+	config := &rest.Config{Host: "https://hub.example.com", UserAgent: "hub-controller-manager"}
+	before := rest.CopyConfig(config)
+	lock, err := Lock(config, command.NewLeaderElection("l", "n"))
+	if err != nil || lock.Describe() != "n/l" {
+		t.Fatalf("%v, %v", lock, err)
+	}
+	if !reflect.DeepEqual(config, before) {
+		t.Errorf("the config is %v, want %v", config, before)
 	}
 }
