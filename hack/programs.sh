@@ -26,12 +26,13 @@ stored() {
   echo "$cache/$binary-$key/$binary"
 }
 
-# present prints the path of a program of this machine whose version fits, if there is one.
+# present prints the path of a program of this machine whose version fits, if there is one. It ignores the one in FOLDER: users have
+# _output/bin in PATH.
 present() {
-  local binary=$1 candidate want=${kube%.*} got
+  local folder=$1 binary=$2 candidate want=${kube%.*} got
   [ "$binary" != etcd ] || want=v$(sed -n 's|.*go.etcd.io/etcd/server/v3 v\([0-9]*\.[0-9]*\)\..*|\1|p' hack/kube/go.mod)
   for candidate in "${KUBEBUILDER_ASSETS:+$KUBEBUILDER_ASSETS/$binary}" "$(command -v "$binary" || true)"; do
-    [ -n "$candidate" ] && [ -x "$candidate" ] || continue
+    [ -n "$candidate" ] && [ -x "$candidate" ] && ! [ "$candidate" -ef "$folder/$binary" ] || continue
     case "$binary" in
       kubectl) got=$("$candidate" version --client 2>/dev/null | sed -n 's/^Client Version: //p' || true) ;;
       etcd) got=$("$candidate" --version 2>/dev/null | sed -n 's/^etcd Version: /v/p' || true) ;;
@@ -56,7 +57,7 @@ programs() {
     binary=${item%%=*}
     [ ! -x "$(stored "$module" "$flags" "$binary" "${item#*=}")" ] || continue
     if [ -n "$use_present" ]; then
-      found=$(present "$binary")
+      found=$(present "$folder" "$binary")
       if [ -n "$found" ]; then
         ln -sfn "$(readlink -f "$found")" "$folder/$binary"
         continue

@@ -79,10 +79,10 @@ func TestProxy_TheHubIsAskedForJSON(t *testing.T) {
 		f.do(f.request("GET", members, "", "Cookie", cookie, "Accept", header))
 		asked, _ := f.hub.requests()
 		if len(asked) == 0 {
-			t.Fatalf("with %q the hub is not asked", header)
+			t.Fatalf("Accept %q: no request reaches the hub", header)
 		}
 		if got := asked[len(asked)-1].Header.Get("Accept"); got != want {
-			t.Errorf("with %q the hub is asked for %q, want %q", header, got, want)
+			t.Errorf("Accept %q of the browser is %q in the request to the hub, want %q", header, got, want)
 		}
 	}
 }

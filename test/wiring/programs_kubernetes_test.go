@@ -41,7 +41,7 @@ type kubernetes struct {
 	kubeconfig string
 	served     map[schema.GroupVersion][]metav1.APIResource
 	ca         string
-	// lists has the path of each list that was asked for.
+	// lists holds the paths of the list requests.
 	lists sync.Map
 }
 
@@ -154,7 +154,7 @@ func groupVersion(path string) schema.GroupVersion {
 	return schema.GroupVersion{Group: group, Version: version}
 }
 
-// hasListed reports whether a list was asked for.
+// hasListed reports whether a list of the path was requested.
 func (k *kubernetes) hasListed(path string) bool {
 	_, listed := k.lists.Load(path)
 	return listed

@@ -83,7 +83,7 @@ func (p *pool) lend(t *testing.T) *localhub.Hub {
 		}
 	}
 	t.Cleanup(func() {
-		// After a failure nobody knows how the hub is.
+		// The state of the hub is unknown after a failure.
 		if !t.Failed() {
 			err := h.reset()
 			if err == nil {

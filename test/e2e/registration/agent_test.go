@@ -72,7 +72,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: bootstra
 subjects: [{kind: ServiceAccount, name: agent-registration-bootstrap, namespace: open-cluster-management}]
 `
 
-// bootstrapKubeconfig is that of a user of the hub who may make clusters in the default set, and ask for certificates.
+// bootstrapKubeconfig returns a kubeconfig file of a user of the hub that may create clusters in the default set, and request certificates.
 func bootstrapKubeconfig(t *testing.T, hub *localhub.Hub) string {
 	t.Helper()
 	harness.MustKubectlOf(t, hub, joiners, "apply", "--server-side", "-f", "-")

@@ -21,7 +21,7 @@ import (
 // node is the one that pods name: a plain cluster has no scheduler.
 const node = "node"
 
-// bound is what a team has before it writes replica sets: the namespace, the set and the binding have its name.
+// bound is a manifest of the objects that a team needs for replica sets: a namespace, a set and a binding with its name, and a placement.
 const bound = `
 apiVersion: v1
 kind: Namespace
