@@ -41,8 +41,8 @@ tools-check:
 
 build: tools-check ## Build our binaries.
 	@mkdir -p $(BIN)
-	@echo "  Building our binaries …"
-	@$(build) -o $(BIN)/ ./cmd/...
+	@echo "  Building our programs (about four minutes on two cores the first time) …"
+	@hack/progress.sh $(build) -v -o $(BIN)/ ./cmd/...
 
 kube: tools-check ## Build etcd, kube-apiserver, kube-controller-manager and kubectl.
 	@hack/programs.sh $(PRESENT) $@

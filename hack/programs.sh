@@ -13,6 +13,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cache=${CLUSTERHUB_CACHE:-$(dirname "$(go env GOCACHE)")/clusterhub}
 go=$(go env GOVERSION GOOS GOARCH)
+progress=$PWD/hack/progress.sh
 kube=v1.37.1
 kube_flags="-s -w -X k8s.io/component-base/version.gitVersion=$kube -X k8s.io/component-base/version.gitMajor=1
   -X k8s.io/component-base/version.gitMinor=37 -X k8s.io/component-base/version.gitTreeState=clean"
@@ -50,7 +51,7 @@ present() {
 # programs FOLDER MODULE TIME FLAGS BINARY=PACKAGE... has the binaries in a folder of _output, linked from the cache. Those that the cache does not
 # have are built from packages of hack/MODULE first, all at once, with one line each 15 seconds. TIME is how long all take on two cores.
 programs() {
-  local folder=_output/$1 module=$2 time=$3 flags=$4 item binary file found dir pid seconds=0 began missing=() packages=()
+  local folder=_output/$1 module=$2 time=$3 flags=$4 item binary file found dir missing=() packages=()
   shift 4
   mkdir -p "$folder"
   for item in "$@"; do
@@ -71,18 +72,7 @@ programs() {
     find "$cache" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
     dir=$(mktemp -d "$cache/.building-XXXXXX")
     mkdir "$dir/out"
-    began=$SECONDS
-    (cd "hack/$module" && exec go build -trimpath -ldflags "$flags" -o "$dir/out/" "${packages[@]}") >"$dir/log" 2>&1 &
-    pid=$!
-    while kill -0 "$pid" 2>/dev/null; do
-      sleep 1
-      if ((SECONDS - began >= seconds + 15)); then
-        seconds=$((SECONDS - began))
-        echo "    $seconds s: $(grep -c '^go: downloading' "$dir/log" || true) modules downloaded, $(find "$dir/out" -type f | wc -l) of ${#missing[@]} programs built"
-      fi
-    done
-    if ! wait "$pid"; then
-      grep -v '^go: downloading' "$dir/log" >&2 || true
+    if ! (cd "hack/$module" && "$progress" go build -v -trimpath -ldflags "$flags" -o "$dir/out/" "${packages[@]}"); then
       rm -rf "$dir"
       echo "  → ${missing[*]%%=*} could not be built from hack/$module: put right what go says above" >&2
       return 1
