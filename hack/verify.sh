@@ -9,7 +9,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # As hack/test.sh has it, so that nothing is compiled a second time.
 export GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
-steps=(format headers length scripts names words manifests modules compatible generated page vet lint)
+steps=(format headers length scripts names words manifests modules compatible generated page lint)
 
 # files prints the tree's files that match the given patterns: all but deleted and ignored ones.
 files() {
@@ -144,10 +144,6 @@ step_page() {
   "$page/node_modules/.bin/tsc" --project pkg/ui/web || { echo "  → put right what tsc says above" && return 1; }
   (cd hack/ui && go run . --tests --web ../../pkg/ui/web --out "$page")
   node --test "$page/tests.mjs" >"$page/tests.log" 2>&1 || { cat "$page/tests.log" && echo "  → put right what the tests of pkg/ui/web say above" && return 1; }
-}
-
-step_vet() {
-  go vet ./... || { echo "  → put right what go vet says above" && return 1; }
 }
 
 step_lint() {
