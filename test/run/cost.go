@@ -12,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // cost is what a job takes.
@@ -42,18 +43,33 @@ func (c cost) load() float64 {
 	return c.CPU / c.Seconds
 }
 
-// growth is the share by which processor seconds may grow before it is said.
-const growth = 0.1
+const figuresHeader = "# Written by hack/test.sh with RECORD=1. What jobs of a whole run cost: TITLE, seconds, processor seconds, kube-apiservers.\n" +
+	"# TITLE > TEST is a test of a job, of which the seconds are known alone.\n"
 
-// against returns a note if the job costs noticeably more than it did; a job of a few seconds is not compared.
-func (c cost) against(expected cost) string {
-	if expected.CPU < 10 || c.CPU < expected.CPU*(1+growth) {
-		return ""
+// testTitle returns what a test of a job is called in figures.
+func testTitle(job, test string) string { return job + " > " + test }
+
+// tookOf returns how long the tests of a job take by figures.
+func tookOf(figures map[string]cost, job string) map[string]time.Duration {
+	took := map[string]time.Duration{}
+	for title, c := range figures {
+		if test, ok := strings.CutPrefix(title, testTitle(job, "")); ok {
+			took[test] = time.Duration(c.Seconds * float64(time.Second))
+		}
 	}
-	return fmt.Sprintf("; %.0f %% more processor seconds than the %.0f of figures.tsv", 100*(c.CPU/expected.CPU-1), expected.CPU)
+	return took
 }
 
-const figuresHeader = "# Written by hack/test.sh with RECORD=1. What jobs of a whole run took: TITLE, seconds, processor seconds, kube-apiservers.\n"
+// setFigures replaces what a job and its tests cost by figures.
+func setFigures(figures map[string]cost, r result) {
+	maps.DeleteFunc(figures, func(title string, _ cost) bool { return strings.HasPrefix(title, testTitle(r.Title, "")) })
+	figures[r.Title] = r.Cost
+	for test, took := range r.Took {
+		if took >= noted {
+			figures[testTitle(r.Title, test)] = cost{Seconds: took.Seconds()}
+		}
+	}
+}
 
 // readFigures reads what jobs have cost, by title. A file that does not exist has no figures.
 func readFigures(file string) (map[string]cost, error) {

@@ -7,11 +7,12 @@
 //	wait     it mostly waits for the servers that it starts: as many at a time as the cores can serve, those first that take longest
 //	compute  it computes: one at a time, in the processor time that the others leave
 //
-// What a job is expected to take is read from figures.tsv, which --record writes anew. A job that has ended is a line
+// What a job is expected to cost is read from figures.tsv, which --record replaces. A job that has ended is a line
 //
 //	=== TITLE: passed (SECONDS s, N processor seconds, N kube-apiservers)
 //
-// below its output. run exits with 1 if a job has failed.
+// below its output. With --limit-growth a job that waits fails if it costs 10 % more processor seconds than its figure, twice: the second time
+// it runs alone. run exits with 1 if a job has failed.
 package main
 
 import (
@@ -41,10 +42,11 @@ func main() {
 	}
 	figuresFile := flag.String("figures", "test/run/figures.tsv", "What jobs have cost before.")
 	record := flag.Bool("record", false, "Write what the jobs cost to the file of the flag --figures.")
+	limitGrowth := flag.Bool("limit-growth", false, "Fail if a job costs more than its figure allows.")
 	flag.Parse()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	if err := run(ctx, os.Stdin, os.Stdout, *figuresFile, *record); err != nil {
+	if err := run(ctx, os.Stdin, os.Stdout, *figuresFile, *record, *limitGrowth); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -53,8 +55,10 @@ func main() {
 // job is a command of a run.
 type job struct {
 	Title, Kind, Command string
-	// Expected is what the job has cost before; it is zero for a job without a figure.
+	// Expected is what the job costs by figures.tsv; it is zero for a job without a figure.
 	Expected cost
+	// ExpectedTook is how long its tests take by figures.tsv.
+	ExpectedTook map[string]time.Duration
 }
 
 // Kinds of jobs.
@@ -77,15 +81,24 @@ func readJobs(in io.Reader) (jobs []job, err error) {
 	return jobs, lines.Err()
 }
 
-// result is what became of a job.
+// result is the outcome of a job.
 type result struct {
 	job
 	Cost   cost
 	Err    error
 	Output []byte
+	// Took is how long its tests took.
+	Took map[string]time.Duration
 }
 
-func run(ctx context.Context, in io.Reader, out io.Writer, figuresFile string, record bool) error {
+func (r result) outcome() string {
+	if r.Err != nil {
+		return fmt.Sprintf("FAILED (%v) (%s)", r.Err, r.Cost)
+	}
+	return fmt.Sprintf("passed (%s)", r.Cost)
+}
+
+func run(ctx context.Context, in io.Reader, out io.Writer, figuresFile string, record, limitGrowth bool) error {
 	jobs, err := readJobs(in)
 	if err != nil {
 		return err
@@ -95,15 +108,16 @@ func run(ctx context.Context, in io.Reader, out io.Writer, figuresFile string, r
 		return err
 	}
 	for i := range jobs {
-		jobs[i].Expected = known[jobs[i].Title]
+		jobs[i].Expected, jobs[i].ExpectedTook = known[jobs[i].Title], tookOf(known, jobs[i].Title)
 	}
 	started := time.Now()
 	results := schedule(ctx, jobs, runtime.NumCPU(), execute, out)
+	checkGrowth(ctx, results, limitGrowth, execute, out)
 	var failed []string
 	var total cost
 	for _, r := range results {
 		total.add(r.Cost)
-		known[r.Title] = r.Cost
+		setFigures(known, r)
 		if r.Err != nil {
 			failed = append(failed, r.Title)
 		}
@@ -148,7 +162,7 @@ func execute(ctx context.Context, j job) (r result) {
 	r.Err = cmd.Wait()
 	_ = json.Unmarshal(costs, &r.Cost) // a supervisor that was killed has not written it
 	r.Cost.Seconds = time.Since(started).Seconds()
-	r.Output = output.Bytes()
+	r.Output, r.Took = readEvents(output.Bytes())
 	return r
 }
 
@@ -183,11 +197,7 @@ func schedule(ctx context.Context, jobs []job, cores int, execute func(context.C
 		case r := <-done:
 			running = slices.DeleteFunc(running, func(j job) bool { return j.Title == r.Title })
 			results = append(results, r)
-			outcome := "passed"
-			if r.Err != nil {
-				outcome = fmt.Sprintf("FAILED (%v)", r.Err)
-			}
-			fmt.Fprintf(out, "%s=== %s: %s (%s%s)\n", r.Output, r.Title, outcome, r.Cost, r.Cost.against(r.Expected))
+			fmt.Fprintf(out, "%s=== %s: %s\n", r.Output, r.Title, r.outcome())
 		case <-ticker.C:
 			var titles []string
 			for _, j := range running {

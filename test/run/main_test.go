@@ -4,10 +4,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -131,9 +135,86 @@ func TestFigures(t *testing.T) {
 	if err != nil || len(got) != 2 || got["Unit tests"] != want["Unit tests"] || got["End-to-end tests of sets"] != want["End-to-end tests of sets"] {
 		t.Errorf("got %v, %v", got, err)
 	}
-	for cpu, noted := range map[float64]bool{1400: false, 1640: false, 1660: true} {
-		if note := (cost{CPU: cpu}).against(want["Unit tests"]); (note != "") != noted {
-			t.Errorf("%v processor seconds in place of 1500: %q", cpu, note)
+}
+
+// TestFigures_OfTests shows that figures of tests belong to their job, and those of tests that are gone go.
+func TestFigures_OfTests(t *testing.T) {
+	figures := map[string]cost{"a": {CPU: 1}, "a > TestGone": {Seconds: 9}, "ab > TestX": {Seconds: 7}}
+	setFigures(figures, result{job: job{Title: "a"}, Cost: cost{CPU: 2}, Took: map[string]time.Duration{"TestLong": 4 * time.Second, "TestShort": time.Second}})
+	if want := (map[string]cost{"a": {CPU: 2}, "a > TestLong": {Seconds: 4}, "ab > TestX": {Seconds: 7}}); !maps.Equal(figures, want) {
+		t.Errorf("got %v, expected %v", figures, want)
+	}
+	if took := tookOf(figures, "a"); len(took) != 1 || took["TestLong"] != 4*time.Second {
+		t.Errorf("the tests of a take %v", took)
+	}
+}
+
+// TestReadEvents runs go test on a package with a test that fails, one that passes and one that ends the program.
+func TestReadEvents(t *testing.T) {
+	dir := t.TempDir()
+	for file, text := range map[string]string{"go.mod": "module x\n\ngo 1.24\n", "x_test.go": `package x
+import ("os"; "testing"; "time")
+func TestA(t *testing.T) { t.Log("quiet"); time.Sleep(20*time.Millisecond) }
+func TestB(t *testing.T) { t.Run("sub", func(t *testing.T) { t.Error("loud") }) }
+func TestC(t *testing.T) { t.Log("before the end"); os.Exit(3) }
+`} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("go", "test", "-json", "-count=1", ".")
+	cmd.Dir = dir
+	raw, err := cmd.Output()
+	if err == nil {
+		t.Fatal("go test has not failed")
+	}
+	text, took := readEvents(append([]byte("a line of a script\n"), raw...))
+	for _, want := range []string{"a line of a script\n", "--- FAIL: TestB/sub", "loud", "before the end", "FAIL\tx\t"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%q is not printed:\n%s", want, text)
+		}
+	}
+	if strings.Contains(string(text), "quiet") || strings.Contains(string(text), "=== RUN") {
+		t.Errorf("what a test prints that passes is printed:\n%s", text)
+	}
+	if took["TestA"] < 20*time.Millisecond || len(took) != 2 {
+		t.Errorf("the tests took %v, expected TestA and TestB", took)
+	}
+}
+
+// TestGrowth has jobs on a machine half as fast as that of the figures.
+func TestGrowth(t *testing.T) {
+	waiting := func(title string, expected, costs float64) result {
+		return result{job: job{Title: title, Kind: kindWait, Expected: cost{CPU: expected}}, Cost: cost{CPU: costs}}
+	}
+	runs := func(second float64) (results []result, printed string, again []string) {
+		results = []result{
+			waiting("a", 100, 200), waiting("b", 100, 190), waiting("c", 100, 205), waiting("d", 100, 200), waiting("e", 100, 210),
+			waiting("small", 5, 50), waiting("grown", 100, 230),
+			{job: job{Title: "computes", Kind: kindCompute, Expected: cost{CPU: 100}}, Cost: cost{CPU: 900}},
+		}
+		results[6].Took = map[string]time.Duration{"TestOld": 20 * time.Second, "TestNew": 8 * time.Second, "TestSame": 9 * time.Second}
+		results[6].ExpectedTook = map[string]time.Duration{"TestOld": 10 * time.Second, "TestSame": 9 * time.Second}
+		var out bytes.Buffer
+		checkGrowth(t.Context(), results, second > 0, func(_ context.Context, j job) result {
+			again = append(again, j.Title)
+			return result{job: j, Cost: cost{CPU: second}}
+		}, &out)
+		return results, out.String(), again
+	}
+	for second, fails := range map[float64]bool{0: false, 220: false, 240: true} {
+		results, printed, again := runs(second)
+		if !strings.Contains(printed, "grown has grown: 230 processor seconds, expected 205") ||
+			!strings.Contains(printed, "TestOld 20 s (10 s before), TestNew 8 s (new)\n") || strings.Count(printed, "has grown") != 1 {
+			t.Errorf("printed: %s", printed)
+		}
+		if (second > 0) != slices.Equal(again, []string{"grown"}) {
+			t.Errorf("run again: %v", again)
+		}
+		for _, r := range results {
+			if (r.Err != nil) != (fails && r.Title == "grown") {
+				t.Errorf("with %v the second time %s ends with %v", second, r.Title, r.Err)
+			}
 		}
 	}
 }

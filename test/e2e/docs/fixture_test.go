@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -78,8 +79,8 @@ func goEnv(t *testing.T) (env []string) {
 	for i, value := range strings.Split(strings.TrimRight(string(out), "\n"), "\n") {
 		env = append(env, names[i]+"="+value)
 	}
-	// As in the Makefile, and so that what was compiled in another folder is good here.
-	return append(env, "CGO_ENABLED=0", "GOFLAGS=-trimpath")
+	// As in the Makefile, and so that what was compiled in another folder is reused here; and as hack/test.sh has it.
+	return append(env, "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOGC="+cmp.Or(os.Getenv("GOGC"), "100"))
 }
 
 // sayLogs says what the processes have said last.

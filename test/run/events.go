@@ -1,0 +1,66 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// event is a line that `go test -json` prints; see go doc test2json.
+type event struct {
+	Action, Package, Test, Output string
+	// Elapsed is in seconds.
+	Elapsed float64
+}
+
+// readEvents returns what `go test` would have printed without -json and -v, and how long the tests took that are no subtests. Lines that are no
+// events stay as they are.
+func readEvents(output []byte) (text []byte, took map[string]time.Duration) {
+	took = map[string]time.Duration{}
+	type test struct{ pkg, name string }
+	var running []test
+	printed := map[test]*bytes.Buffer{}
+	var out bytes.Buffer
+	for line := range bytes.Lines(output) {
+		var e event
+		if !bytes.HasPrefix(line, []byte(`{"`)) || json.Unmarshal(line, &e) != nil || e.Action == "" {
+			out.Write(line)
+			continue
+		}
+		of := test{e.Package, e.Test}
+		switch {
+		case e.Test == "" && e.Action == "fail":
+			// Tests that were running when the program ended.
+			for _, t := range running {
+				if t.pkg == e.Package {
+					out.Write(printed[t].Bytes())
+				}
+			}
+		case e.Test == "":
+			if e.Output != "PASS\n" {
+				out.WriteString(e.Output)
+			}
+		case e.Action == "run":
+			running, printed[of] = append(running, of), &bytes.Buffer{}
+		case e.Action == "output" && printed[of] != nil:
+			if !strings.HasPrefix(e.Output, "=== ") {
+				printed[of].WriteString(e.Output)
+			}
+		case e.Action == "pass" || e.Action == "skip" || e.Action == "fail":
+			if e.Action == "fail" && printed[of] != nil {
+				out.Write(printed[of].Bytes())
+			}
+			running = slices.DeleteFunc(running, func(t test) bool { return t == of })
+			delete(printed, of)
+			if !strings.Contains(e.Test, "/") {
+				took[e.Test] += time.Duration(e.Elapsed * float64(time.Second))
+			}
+		}
+	}
+	return out.Bytes(), took
+}

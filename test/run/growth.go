@@ -1,0 +1,90 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// growth is the share by which the processor seconds of a job may grow.
+	growth = 0.1
+	// comparable is the least processor time of jobs that are compared, in seconds.
+	comparable = 20
+	// enough is the least number of jobs that tell how fast the machine is.
+	enough = 5
+	// noted is the least time that a test takes which has a figure of its own.
+	noted = 3 * time.Second
+)
+
+// compared reports whether the cost of a job can be compared with its figure. What a job costs that computes depends on what is cached.
+func (r result) compared() bool {
+	return r.Err == nil && r.Kind == kindWait && r.Expected.CPU >= comparable
+}
+
+// ratio returns how many times as much as expected a job costs.
+func (r result) ratio() float64 { return r.Cost.CPU / r.Expected.CPU }
+
+// pace returns how many times as much as expected most jobs cost: so much slower is the machine than the one of the figures. It is 1 if too few
+// jobs can be compared.
+func pace(results []result) float64 {
+	var ratios []float64
+	for _, r := range results {
+		if r.compared() {
+			ratios = append(ratios, r.ratio())
+		}
+	}
+	if len(ratios) < enough {
+		return 1
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}
+
+// checkGrowth prints which jobs have cost too much. With limit it runs each of them once more, alone, and has it fail if it costs too much again.
+func checkGrowth(ctx context.Context, results []result, limit bool, execute func(context.Context, job) result, out io.Writer) {
+	pace := pace(results)
+	grown := func(r result) bool { return r.compared() && r.ratio() > pace*(1+growth) }
+	for i, r := range results {
+		if !grown(r) || ctx.Err() != nil {
+			continue
+		}
+		fmt.Fprintf(out, "=== %s has grown: %.0f processor seconds, expected %.0f by figures.tsv at the pace of this run, %.2f. Tests that took longer: %s\n",
+			r.Title, r.Cost.CPU, r.Expected.CPU*pace, pace, r.longer())
+		if !limit {
+			continue
+		}
+		second := execute(ctx, r.job)
+		if grown(second) {
+			second.Err = fmt.Errorf("grown: RECORD=1 makes what it costs the figure, if it has to cost that")
+		}
+		fmt.Fprintf(out, "%s=== %s, again and alone: %s\n", second.Output, r.Title, second.outcome())
+		results[i] = second
+	}
+}
+
+// longer returns the tests whose time has grown most, as text.
+func (r result) longer() string {
+	grew := func(test string) time.Duration { return r.Took[test] - r.ExpectedTook[test] }
+	tests := slices.SortedFunc(maps.Keys(r.Took), func(a, b string) int { return cmp.Or(-cmp.Compare(grew(a), grew(b)), cmp.Compare(a, b)) })
+	var text []string
+	for _, test := range tests {
+		if grew(test) < noted || len(text) == 5 {
+			break
+		}
+		before := "new"
+		if t, ok := r.ExpectedTook[test]; ok {
+			before = fmt.Sprintf("%.0f s before", t.Seconds())
+		}
+		text = append(text, fmt.Sprintf("%s %.0f s (%s)", test, r.Took[test].Seconds(), before))
+	}
+	return cmp.Or(strings.Join(text, ", "), "none by a noticeable time")
+}
