@@ -4,14 +4,15 @@
 #
 # Runs the tests: hack/test.sh [busy] [all|unit|e2e|detached|changed [REV]] [flags of go test]. Without one of the five it runs all jobs.
 #
-# all tries all combinations of computed matrices. Other runs try a third of them, another third for another commit: see test/sample.
+# all tries all combinations of computed matrices, and all tests of the folders of detachedhub.tsv on a detached hub. Other runs try a third of
+# the combinations, another third for another commit: see test/sample.
 #
 # changed runs the tests that a change concerns: unit tests of the packages whose files differ from REV, of those that import them directly, and
 # of how programs and manifests are put together; and the end-to-end tests that test/e2e/changed.tsv lists for the files. REV is HEAD by default,
 # and HEAD~1 if nothing differs from HEAD.
 #
 # The end-to-end tests need the binaries of `make build kube authenticator kwok oauth2-proxy upstream roots`. detached are those of them that
-# run on a detached hub a second time.
+# run on a detached hub a second time: test/e2e/detachedhub.tsv lists them.
 #
 # busy looks for tests that fail now and then: it runs unit tests 20 times and end-to-end tests 5 times while something
 # else keeps every core busy. It takes hours; -run makes it look at less.
@@ -248,12 +249,17 @@ elif [ "$which" != unit ]; then
   packages=
   [ "$which" = detached ] || packages=$(tested test/kubelet test/netns test/e2e examples)
   [ "$which" != e2e ] || packages=${PACKAGES:-$packages}
-  # What users do with a hub, where its servers run elsewhere: the same tests, but those that start, end or set up processes of
-  # their hub (harness.OnlyLocal). Left out are the folders of these processes (apiserver, install), and that of registration: it
-  # sets up each hub in its own way, and test/e2e/detached has clusters join detached hubs, as those of edgeagents would.
-  detached="./test/e2e/access ./test/e2e/permissions ./test/e2e/sets"
-  # Not a second time, as they take long: one compares with a cluster of its own, the others are about many objects at once.
-  once='^(TestAccessAPI_AnswersLikeTheCRDs|TestAccessScheduler_ManyClusters|TestStatus_ManyJoinsAreFewWrites)$'
+  # What users do with a hub, where its servers run elsewhere: the tests of the list, which exercise what differs there, or all tests of
+  # their folders without a seed. harness.OnlyLocal skips those that start, end or set up processes of their hub. Folders of these processes
+  # (apiserver, install) are not in the list, nor is registration: it sets up each hub in its own way, and test/e2e/detached has clusters
+  # join detached hubs, as those of edgeagents would.
+  listed=test/e2e/detachedhub.tsv
+  detached=$(awk -F'\t' '!/^#/ && !seen[$1]++ { print "./test/e2e/" $1 }' "$listed")
+  of_detached=(-run "^($(awk -F'\t' '!/^#/ { print $2 }' "$listed" | paste -s -d '|'))\$")
+  if [ -n "${PACKAGES:-}" ] || [ -z "$CLUSTERHUB_TEST_SEED" ]; then
+    # Not a second time, as they take long: one compares with a cluster of its own, the others are about many objects at once.
+    of_detached=(-skip '^(TestAccessAPI_AnswersLikeTheCRDs|TestAccessScheduler_ManyClusters|TestStatus_ManyJoinsAreFewWrites)$')
+  fi
   case "$which" in
     detached) detached=${PACKAGES:-$detached} ;;
     e2e) [ -z "${PACKAGES:-}" ] || detached= ;;
@@ -294,7 +300,7 @@ elif [ "$which" != unit ]; then
   [ "$which" = detached ] || [ -n "${PACKAGES:-}" ] || job wait "Charts on a cluster" ./e2e -C hack/helm -count 1 -timeout 20m $(times 5) "$@"
   within="go run ./test/detachedhub"
   # shellcheck disable=SC2046 # several flags
-  job wait "End-to-end tests on a detached hub" "$detached" -p 1 -parallel 4 -count 1 -timeout 30m -skip "$once" $(times 5) "$@"
+  job wait "End-to-end tests on a detached hub" "$detached" -p 1 -parallel 4 -count 1 -timeout 30m "${of_detached[@]}" $(times 5) "$@"
 fi
 
 # What has nothing to do with behavior, for a run of all: it computes while other jobs wait.

@@ -15,23 +15,31 @@ import (
 // endToEnd lists the folders whose packages all need an end-to-end test for a change: those of which the programs consist, and not the libraries.
 var endToEnd = []string{"cmd/*", "pkg/admission/*", "pkg/agent", "pkg/agent/tasks/*", "pkg/clusterprovider/*", "pkg/controllers/*/*", "pkg/operator/*", "pkg/registry/*/*"}
 
+// readList reads a file of test/e2e that hack/test.sh reads. Each of its rows has three fields.
+func readList(t *testing.T, file string) (rows [][]string) {
+	t.Helper()
+	for line := range strings.Lines(string(Must(os.ReadFile(filepath.Join("..", file)))(t))) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		if len(fields) != 3 || slices.Contains(fields, "") {
+			t.Fatalf("%s: %q: expected three fields with tabs between them", file, line)
+		}
+		rows = append(rows, fields)
+	}
+	return rows
+}
+
 // TestChanged_NamesTests holds that the rows of changed.tsv, which hack/test.sh changed reads, are of paths and tests that exist, and that there
 // are rows for all programs and their parts.
 func TestChanged_NamesTests(t *testing.T) {
 	all := readSources(t)
 	var paths []string
-	for line := range strings.Lines(string(Must(os.ReadFile("../changed.tsv"))(t))) {
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if len(fields) != 3 {
-			t.Errorf("%q: expected a path, a folder and a regular expression with tabs between them", line)
-			continue
-		}
+	for _, fields := range readList(t, "changed.tsv") {
 		paths = append(paths, fields[0])
 		if _, err := os.Stat(filepath.Join(Root, fields[0])); err != nil {
-			t.Errorf("%q: %v", line, err)
+			t.Errorf("%q: %v", fields, err)
 		}
 		tests := Must(regexp.Compile(fields[2]))(t)
 		found := false
@@ -40,7 +48,7 @@ func TestChanged_NamesTests(t *testing.T) {
 			found = found || folder == fields[1] && strings.HasPrefix(test, "Test") && tests.MatchString(test)
 		}
 		if !found {
-			t.Errorf("%q: no test of test/e2e/%s fits", line, fields[1])
+			t.Errorf("%q: no test of test/e2e/%s fits", fields, fields[1])
 		}
 	}
 	if !slices.IsSorted(paths) {

@@ -4,6 +4,7 @@
 package harness
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -25,5 +26,26 @@ func TestOpenDetached_RefusesTestsThatNeedAnotherHub(t *testing.T) {
 		if _, err := openDetached(t.TempDir(), []func(*localhub.Config){test.change}); (err == nil) != test.good {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestDetachedHub_NamesTests holds that the rows of detachedhub.tsv, which hack/test.sh reads, are of tests that exist and that run on a
+// detached hub.
+func TestDetachedHub_NamesTests(t *testing.T) {
+	all := readSources(t)
+	rows := readList(t, "detachedhub.tsv")
+	for _, row := range rows {
+		test := row[0] + "." + row[1]
+		switch {
+		case all[test] == nil:
+			t.Errorf("%q: test/e2e/%s has no %s", row, row[0], row[1])
+		case !all.reaches(test, "harness.Hub", true):
+			t.Errorf("%q: the test does not use the hub that the tests share", row)
+		case all.reaches(test, "harness.OnlyLocal", true):
+			t.Errorf("%q: harness.OnlyLocal skips the test on a detached hub", row)
+		}
+	}
+	if len(rows) == 0 || !slices.IsSortedFunc(rows, slices.Compare) {
+		t.Error("the rows are not in order, or there are none")
 	}
 }
