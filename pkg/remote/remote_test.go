@@ -140,6 +140,22 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// TestApply_KeepsLabels holds that an object has its own labels beside those of its owner: Kubernetes aggregates roles by labels.
+func TestApply_KeepsLabels(t *testing.T) {
+	for how, strategy := range map[string]Strategy{"update": Update, "apply": ServerSideApply("us")} {
+		t.Run(how, func(t *testing.T) {
+			c, labelled := newCluster(t), role("get")
+			labelled.Labels = map[string]string{"aggregated": "yes"}
+			if err := (&Applier{Client: c, Owner: us, Strategy: strategy}).Apply(t.Context(), given(t, labelled), nil); err != nil {
+				t.Fatal(err)
+			}
+			if now := c.get(role("")); !us.Owns(now) || now.GetLabels()["aggregated"] != "yes" {
+				t.Errorf("its labels are %v", now.GetLabels())
+			}
+		})
+	}
+}
+
 func (c *cluster) remove(object client.Object) {
 	c.t.Helper()
 	if err := c.behind.Delete(c.t.Context(), object); err != nil {

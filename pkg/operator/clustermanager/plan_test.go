@@ -132,6 +132,30 @@ func TestPlan_OfTheModes(t *testing.T) {
 	}
 }
 
+// TestPlan_HasAllThatIsDeployed holds that no object of the manifests gets lost on its way to one of the clusters.
+func TestPlan_HasAllThatIsDeployed(t *testing.T) {
+	cm := detached("blue")
+	cm.Spec.Clusterhub.Components = []string{componentProvider}
+	p := mustPlan(t, cm)
+	for what, split := range map[string]func(string) (hub, management []*unstructured.Unstructured, err error){
+		"the hub": deploy.Hub{Address: deploy.ServiceAddress(cm.ServerNamespace())}.Split, "the provider": deploy.ClusterProvider{}.Split,
+	} {
+		hub, management, err := split(cm.ServerNamespace())
+		if err != nil || len(hub) == 0 || len(management) == 0 {
+			t.Fatalf("%s: %d and %d objects, %v", what, len(hub), len(management), err)
+		}
+		for where, objects := range map[string]struct{ planned, deployed []*unstructured.Unstructured }{
+			"the hub": {slices.Concat(p.hub, p.services), hub}, "the management cluster": {p.management, management},
+		} {
+			for _, o := range objects.deployed {
+				if id := remote.IDOf(o); !slices.ContainsFunc(objects.planned, func(planned *unstructured.Unstructured) bool { return remote.IDOf(planned) == id }) {
+					t.Errorf("%s: the plan for %s has no %s", what, where, id)
+				}
+			}
+		}
+	}
+}
+
 func find(t *testing.T, objects []*unstructured.Unstructured, kind string) *unstructured.Unstructured {
 	t.Helper()
 	i := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == kind })
