@@ -69,6 +69,13 @@ test-programs: build kube authenticator kwok oauth2-proxy upstream # What end-to
 test: test-programs roots ## Run the unit, integration and end-to-end tests.
 	hack/test.sh
 
+.PHONY: world
+world: VERSION := test
+world: COMMIT :=
+world: STAMP := -buildvcs=false
+world: build kube ## Run a hub for end-to-end tests until it is interrupted: each run of a test uses it, and need not start one.
+	@go build -trimpath -o $(OUTPUT)/tools/world ./test/world && exec $(OUTPUT)/tools/world
+
 verify: tools-check ## Check that generated code is up to date, and lint.
 	hack/verify.sh
 

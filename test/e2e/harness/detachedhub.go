@@ -42,21 +42,26 @@ func detachedConfig(dir string) localhub.Config {
 	return config
 }
 
-// openDetached is the detached hub in a folder, which has to have what a test's folder asks of its hub.
+// openDetached returns the detached hub in a folder. It fails if the hub lacks what a test's folder asks of its hub.
 func openDetached(dir string, changes []func(*localhub.Config)) (*localhub.Hub, error) {
 	has, wants := detachedConfig(dir), HubConfig(dir)
 	for _, change := range changes {
 		change(&wants)
 	}
-	lacks := func(has, wants []string) bool {
-		return slices.ContainsFunc(wants, func(flag string) bool { return !slices.Contains(has, flag) })
-	}
-	if lacks(has.FrontArgs, wants.FrontArgs) || lacks(has.HubAPIServerArgs, wants.HubAPIServerArgs) ||
-		!slices.Equal(has.HubControllerManagerArgs, wants.HubControllerManagerArgs) {
+	if !serves(has, wants) {
 		return nil, fmt.Errorf("the detached hub has not the flags that these tests ask for, %q %q %q: give it those in detachedConfig, if the other tests bear them",
 			wants.FrontArgs, wants.HubAPIServerArgs, wants.HubControllerManagerArgs)
 	}
 	return localhub.Open(has)
+}
+
+// serves reports whether a hub has the flags that another one is to have.
+func serves(has, wants localhub.Config) bool {
+	lacks := func(has, wants []string) bool {
+		return slices.ContainsFunc(wants, func(flag string) bool { return !slices.Contains(has, flag) })
+	}
+	return !lacks(has.FrontArgs, wants.FrontArgs) && !lacks(has.HubAPIServerArgs, wants.HubAPIServerArgs) &&
+		slices.Equal(has.HubControllerManagerArgs, wants.HubControllerManagerArgs)
 }
 
 // WithDetachedHub runs a command, such as go test, whose tests share a detached hub, and returns what the process is to exit with. It

@@ -60,25 +60,33 @@ func startShared() (err error) {
 		shared.hub, err = openDetached(os.Getenv(detachedHubDir), shared.changes)
 		return err
 	}
+	if shared.hub, err = openWorld(os.Getenv(worldDir), shared.changes); shared.hub != nil || err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
 	if shared.dir, err = os.MkdirTemp("", "clusterhub-e2e-"); err != nil {
 		return err
 	}
-	config := HubConfig(shared.dir)
+	shared.hub, err = localhub.Start(ctx, sharedConfig(shared.dir, shared.changes))
+	return err
+}
+
+// sharedConfig returns the configuration of the hub that the tests of a folder share.
+func sharedConfig(dir string, changes []func(*localhub.Config)) localhub.Config {
+	config := HubConfig(dir)
 	config.ExternalEtcd, config.Replicas = true, 2
-	for _, change := range shared.changes {
+	for _, change := range changes {
 		change(&config)
 	}
-	shared.hub, err = localhub.Start(ctx, config)
-	return err
+	return config
 }
 
 // Run is the TestMain of each folder: it runs the tests and returns what the process is to exit with. It ends the shared hub,
 // and keeps its logs if a test has failed. The changes are what a folder needs of the shared hub.
 func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 	shared.changes = changes
-	if isDetached() { // what the folder before has made may be about to go still
+	if isDetached() || os.Getenv(worldDir) != "" { // what other runs have made may not have been deleted yet
 		sequence.Store(int64(os.Getpid()) * 1000)
 	}
 	ctrl.SetLogger(klog.Background())

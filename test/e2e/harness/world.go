@@ -1,0 +1,72 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+// worldDir names the variable that has the folder of a running hub for tests: while somebody works on a test, its folder need not start one
+// each time.
+const worldDir = "CLUSTERHUB_TEST_WORLD"
+
+// worldConfig returns the configuration of the hub in the world, which has the flags of all folders that have no controllers of registration.
+func worldConfig(dir string) localhub.Config {
+	config := sharedConfig(dir, nil)
+	config.HubAPIServerArgs = append(config.HubAPIServerArgs, "--agent-writes-burst=100000")
+	return config
+}
+
+// openWorld returns the hub in the world, or nil if there is no world or a folder needs another hub.
+func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Hub, error) {
+	has, wants := worldConfig(dir), sharedConfig(dir, changes)
+	if dir == "" || !serves(has, wants) || has.Plain != wants.Plain || has.ExternalEtcd != wants.ExternalEtcd || has.Replicas != wants.Replicas {
+		return nil, nil
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, fmt.Errorf("%s names a hub that does not run, start it by make world: %w", worldDir, err)
+	}
+	return localhub.Open(has)
+}
+
+// RunWorld runs the hub in the world, in a folder of its own, until the context ends. It begins in the root of the repository.
+func RunWorld(ctx context.Context, dir string) (err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return err
+	}
+	if err := os.Chdir(filepath.Join("test", "e2e", "harness")); err != nil { // Root is as the tests see it
+		return err
+	}
+	config := worldConfig(dir)
+	config.Log = func(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }
+	// One whose command was killed may still run.
+	if _, err := os.Stat(dir); err == nil {
+		former, err := localhub.Open(config)
+		if err != nil {
+			return err
+		}
+		former.Kill()
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	hub, err := localhub.Start(ctx, config)
+	if err != nil {
+		return err
+	}
+	fmt.Printf(`The hub of end-to-end tests runs until this command is interrupted. It runs the programs of now: after a change of one, start it again.
+Tests of another terminal use it, those of folders with other flags start their own:
+
+  export %s=%s
+  PACKAGES=./test/e2e/sets hack/test.sh e2e -run TestX
+`, worldDir, dir)
+	<-ctx.Done()
+	hub.Kill()
+	return os.RemoveAll(dir)
+}
