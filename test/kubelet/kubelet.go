@@ -58,6 +58,8 @@ type Config struct {
 	ArgsOf map[string][]string
 	// Reach are servers of this machine that pods reach besides: see Kubelet.Reach.
 	Reach []string
+	// ReadyFor is how long a pod has been ready already when it becomes ready, as it says: a Deployment does not wait for minReadySeconds then.
+	ReadyFor time.Duration
 	// Node is the name of the node, "node-1" by default.
 	Node string
 }

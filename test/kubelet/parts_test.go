@@ -6,6 +6,7 @@ package kubelet
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
@@ -79,5 +80,19 @@ func TestContainerLog_IsBounded(t *testing.T) {
 	_, _ = log.Write([]byte("the end"))
 	if said := log.String(); len(said) > logLimit+100 || len(said) < logLimit/2 || !strings.Contains(said[:50], "bytes were dropped") || !strings.HasSuffix(said, "the end") {
 		t.Errorf("%d bytes are kept: %.50s", len(said), said)
+	}
+}
+
+// TestSet_HasTheTimeOfTheLastChange is about conditions of pods: Deployments count from that of Ready.
+func TestSet_HasTheTimeOfTheLastChange(t *testing.T) {
+	var status corev1.PodStatus
+	for _, step := range []struct {
+		ready       bool
+		since, want int64
+	}{{false, 1, 1}, {false, 2, 1}, {true, 3, 3}, {true, 4, 3}, {false, 5, 5}} {
+		set(&status, corev1.PodReady, step.ready, "Reason", time.Unix(step.since, 0))
+		if c := status.Conditions; len(c) != 1 || c[0].LastTransitionTime.Unix() != step.want || (c[0].Status == corev1.ConditionTrue) != step.ready {
+			t.Errorf("%+v: %+v", step, c)
+		}
 	}
 }

@@ -23,10 +23,15 @@ func (w *worker) status(waiting error) corev1.PodStatus {
 		w.pod.DeletionTimestamp == nil
 	status.Phase = w.phase(initialized)
 	status.ObservedGeneration = w.pod.Generation
-	set(&status, corev1.PodScheduled, true, "")
-	set(&status, corev1.PodInitialized, initialized, "ContainersNotInitialized")
-	set(&status, corev1.ContainersReady, ready, "ContainersNotReady")
-	set(&status, corev1.PodReady, ready, "ContainersNotReady")
+	now := time.Now()
+	since := now
+	if ready {
+		since = now.Add(-w.k.config.ReadyFor)
+	}
+	set(&status, corev1.PodScheduled, true, "", now)
+	set(&status, corev1.PodInitialized, initialized, "ContainersNotInitialized", now)
+	set(&status, corev1.ContainersReady, ready, "ContainersNotReady", since)
+	set(&status, corev1.PodReady, ready, "ContainersNotReady", since)
 	return status
 }
 
@@ -76,19 +81,17 @@ func (w *worker) stopped(c *container) bool {
 	return w.pod.DeletionTimestamp != nil && !c.life.running()
 }
 
-// set sets a condition. Its time is that of its last change.
-func set(status *corev1.PodStatus, kind corev1.PodConditionType, holds bool, reason string) {
-	condition := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, ObservedGeneration: status.ObservedGeneration}
+// set sets a condition. Its time is that of its last change, which is since if this call changes it.
+func set(status *corev1.PodStatus, kind corev1.PodConditionType, holds bool, reason string, since time.Time) {
+	condition := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, ObservedGeneration: status.ObservedGeneration, LastTransitionTime: stamp(since)}
 	if !holds {
 		condition.Status, condition.Reason = corev1.ConditionFalse, reason
 	}
 	at := slices.IndexFunc(status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind })
 	if at < 0 {
-		condition.LastTransitionTime = stamp(time.Now())
 		status.Conditions = append(status.Conditions, condition)
 		return
 	}
-	condition.LastTransitionTime = stamp(time.Now())
 	if status.Conditions[at].Status == condition.Status {
 		condition.LastTransitionTime = status.Conditions[at].LastTransitionTime
 	}

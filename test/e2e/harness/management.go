@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -38,8 +39,9 @@ func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Kill)
-	node := kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir, ImagesDir: config.ImagesDir,
-		ArgsOf: map[string][]string{deploy.APIServer: {"--embedded-etcd-unsafe-no-fsync"}}} // as for all hubs of tests
+	node := kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir, ImagesDir: config.ImagesDir, ReadyFor: time.Minute,
+		// As for all hubs of tests. A pod that ends has no requests that a load balancer still sends to it.
+		ArgsOf: map[string][]string{deploy.APIServer: {"--embedded-etcd-unsafe-no-fsync", "--shutdown-delay-duration=0s"}}}
 	for _, change := range changes {
 		change(&node)
 	}
