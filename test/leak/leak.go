@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // depth is how many forms inside of each other are looked through.
@@ -66,7 +65,7 @@ func (n *needles) add(name string, value []byte) {
 }
 
 func (n *needles) search(text []byte, depth int, found map[string]bool) {
-	for _, view := range [][]byte{text, withoutSpace(text)} {
+	for _, view := range differing(text, withoutSpace(text)) {
 		for i := 0; i+1 < len(view); i++ {
 			if !n.first[int(view[i])<<8|int(view[i+1])] {
 				continue
@@ -90,10 +89,18 @@ func (n *needles) search(text []byte, depth int, found map[string]bool) {
 	}
 }
 
+// differing returns a text and what is left of it, or the text alone if nothing was taken out: each is looked through in all forms.
+func differing(text, rest []byte) [][]byte {
+	if len(rest) == len(text) {
+		return [][]byte{text}
+	}
+	return [][]byte{text, rest}
+}
+
 func withoutSpace(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, b := range text {
-		if !strings.ContainsRune(" \t\r\n", rune(b)) {
+		if b != ' ' && b != '\t' && b != '\r' && b != '\n' {
 			out = append(out, b)
 		}
 	}
@@ -108,11 +115,46 @@ var (
 	// A long text in base64 may be cut into lines, also by escapes of line breaks.
 	base64Text = regexp.MustCompile(`[A-Za-z0-9+/_-]{16,}(?:(?:\\n|\\r|\s)+[A-Za-z0-9+/_-]{16,})*`)
 	lineBreak  = regexp.MustCompile(`(?:\\n|\\r|\s)+`)
+	escape     = regexp.MustCompile(`%[0-9a-fA-F]{2}`)
 )
+
+// chars are the bytes that a form is written in.
+type chars [256]bool
+
+func charsOf(all string) (c chars) {
+	for i := range len(all) {
+		c[all[i]] = true
+	}
+	return c
+}
+
+// The regular expressions above match no less than so many of these in a row. To look for them is much faster, and most texts have none.
+var (
+	ofDumps   = charsOf("0123456789abcdef")
+	ofDigits  = charsOf("0123456789abcdefABCDEF:")
+	ofLists   = charsOf("[{0123456789abcdefx, ")
+	ofBase64s = charsOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
+)
+
+// inRow reports whether a text has at least n of the bytes in a row.
+func (c *chars) inRow(text []byte, n int) bool {
+	row := 0
+	for _, b := range text {
+		if !c[b] {
+			row = 0
+		} else if row++; row == n {
+			return true
+		}
+	}
+	return false
+}
 
 // hexDumps returns what is in the output of hex.Dump and hexdump -C: the lines of a dump follow each other, with or without
 // other text around them.
 func hexDumps(text []byte) [][]byte {
+	if !ofDumps.inRow(text, 8) {
+		return nil
+	}
 	var all []byte
 	for _, line := range dumpLine.FindAllSubmatch(text, -1) {
 		bytes, err := hex.DecodeString(string(withoutSpace(line[1])))
@@ -124,6 +166,9 @@ func hexDumps(text []byte) [][]byte {
 }
 
 func hexDigits(text []byte) (decoded [][]byte) {
+	if !ofDigits.inRow(text, 32) {
+		return nil
+	}
 	for _, run := range digits.FindAll(text, -1) {
 		run = bytes.ReplaceAll(run, []byte(":"), nil)
 		// What comes before may look like digits, too.
@@ -139,6 +184,9 @@ func hexDigits(text []byte) (decoded [][]byte) {
 
 // byteLists returns what fmt has printed with %v and %#v.
 func byteLists(text []byte) (decoded [][]byte) {
+	if !ofLists.inRow(text, 9) {
+		return nil
+	}
 	for _, list := range byteList.FindAll(text, -1) {
 		var bytes []byte
 		for _, value := range byteValue.FindAll(list, -1) {
@@ -152,8 +200,11 @@ func byteLists(text []byte) (decoded [][]byte) {
 }
 
 func base64s(text []byte) (decoded [][]byte) {
+	if !ofBase64s.inRow(text, 16) {
+		return nil
+	}
 	for _, run := range base64Text.FindAll(text, -1) {
-		for _, run := range [][]byte{run, lineBreak.ReplaceAll(run, nil)} {
+		for _, run := range differing(run, lineBreak.ReplaceAll(run, nil)) {
 			run = bytes.ReplaceAll(bytes.ReplaceAll(run, []byte("-"), []byte("+")), []byte("_"), []byte("/"))
 			// What comes before may look like base64, too, and the end may be missing.
 			for offset := range 4 {
@@ -201,7 +252,6 @@ func unescaped(text []byte) [][]byte {
 	if !bytes.Contains(text, []byte("%")) {
 		return nil
 	}
-	escape := regexp.MustCompile(`%[0-9a-fA-F]{2}`)
 	return some(escape.ReplaceAllFunc(text, func(e []byte) []byte {
 		plain, _ := url.PathUnescape(string(e)) // it is one
 		return []byte(plain)

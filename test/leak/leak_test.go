@@ -111,13 +111,25 @@ func TestFind_Planted(t *testing.T) {
 }
 
 func TestFind_Short(t *testing.T) {
-	secrets := Secrets{"bootstrap": []byte("0123456789abcdef")}
+	const value = "0123456789abcdef"
+	secrets := Secrets{"bootstrap": []byte(value)}
+	// Each form at its shortest.
 	for log, want := range map[string]int{
-		"token abcdef.0123456789abcdef": 1,
-		"token abcdef.0123456789abcde":  0,
-		`{"token-secret":"` + base64.StdEncoding.EncodeToString([]byte("0123456789abcdef")) + `"}`: 1,
+		"token abcdef." + value:                                                       1,
+		"token abcdef.0123456789abcde":                                                0,
+		"token abcdef.01234567\n89abcdef":                                             1,
+		"token=" + hex.EncodeToString([]byte(value)):                                  1,
+		"token=" + fmt.Sprint([]byte(value)):                                          1,
+		`{"token-secret":"` + base64.StdEncoding.EncodeToString([]byte(value)) + `"}`: 1,
 	} {
 		if found := secrets.Find([]byte(log)); len(found) != want {
+			t.Errorf("%q: %v", log, found)
+		}
+	}
+	// Eight values are the shortest list. They are nothing that a dump shows as text.
+	const bytes = "\x01\x02\x03\x04\x05\x06\x07\x08"
+	for _, log := range []string{"[1 2 3 4 5 6 7 8]", hex.Dump([]byte(bytes))} {
+		if found := (Secrets{"short": []byte(bytes)}).Find([]byte(log)); len(found) != 1 {
 			t.Errorf("%q: %v", log, found)
 		}
 	}
