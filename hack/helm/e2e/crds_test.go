@@ -4,24 +4,31 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// others are modules that have CustomResourceDefinitions of kinds in the charts, what their content adds up to, and the files.
+// others are modules that have CustomResourceDefinitions of kinds in the charts, what their content adds up to, the files, and the group and version.
 var others = []struct {
 	module, sum, folder string
 	files               []string
+	groupVersion        string
 }{
 	{"github.com/prometheus-operator/prometheus-operator@v0.85.0", "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=", "example/prometheus-operator-crd",
-		[]string{"monitoring.coreos.com_podmonitors.yaml", "monitoring.coreos.com_prometheusrules.yaml", "monitoring.coreos.com_servicemonitors.yaml"}},
+		[]string{"monitoring.coreos.com_podmonitors.yaml", "monitoring.coreos.com_prometheusrules.yaml", "monitoring.coreos.com_servicemonitors.yaml"}, "monitoring.coreos.com/v1"},
 	{"github.com/cert-manager/cert-manager@v1.21.2", "h1:UWgoYM+KLNtRlqmoWOKjKBOBUPVHeepQ6/ac3ERJW68=", "deploy/crds",
-		[]string{"cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml"}},
+		[]string{"cert-manager.io_certificates.yaml", "cert-manager.io_issuers.yaml"}, "cert-manager.io/v1"},
 }
 
 // othersKinds has the cluster serve the kinds of others that the charts can deploy.
@@ -41,5 +48,19 @@ func othersKinds(t *testing.T, cluster *localhub.Hub) {
 		}
 	}
 	harness.MustKubectlOf(t, cluster, "", apply...)
-	harness.MustKubectlOf(t, cluster, "", "wait", "--for=condition=Established", "customresourcedefinitions", "--all", "--timeout=60s")
+	for _, o := range others {
+		harness.Eventually(t, "the kinds of "+o.module+" are served", func(context.Context) (bool, error) {
+			served, err := harness.Kube(t, cluster.AdminConfig()).Discovery().ServerResourcesForGroupVersion(o.groupVersion)
+			if err != nil {
+				return false, err
+			}
+			for _, file := range o.files {
+				_, plural, _ := strings.Cut(strings.TrimSuffix(file, ".yaml"), "_")
+				if !slices.ContainsFunc(served.APIResources, func(r metav1.APIResource) bool { return r.Name == plural }) {
+					return false, fmt.Errorf("%s are not", plural)
+				}
+			}
+			return true, nil
+		})
+	}
 }

@@ -46,6 +46,7 @@ var alone = map[string]string{
 	"TestTakeOver_BesideAnAgent":     "installs a hub on the shared cluster, which can have one",
 	"TestUI":                         "makes the namespace of the hub on the shared cluster, which others install and remove",
 	"TestUninstall_LetsNamespacesGo": "installs a hub on the shared cluster, which can have one",
+	"TestWays":                       "installs hubs on the shared cluster, which can have one",
 }
 
 // owners lists the tests that start hubs and plain clusters of their own, each with the reason why the shared hub would not do.
@@ -95,7 +96,6 @@ var owners = map[string]string{
 	// hack/helm/e2e
 	"TestDocs_HelmPage": "installs the charts on plain clusters",
 	"TestHubAndCluster": "installs the charts on plain clusters",
-	"TestWays":          "installs the chart of the agent on a plain cluster",
 }
 
 // begun has the tests that parallel has been called for.
