@@ -26,8 +26,7 @@ import (
 // TestDocs_HelmPage types the commands of docs/helm.md, on one cluster that becomes a hub and a cluster of itself: each works where those before
 // it have been typed.
 func TestDocs_HelmPage(t *testing.T) {
-	hubs, run := withNodes(t)
-	hub := hubs[0]
+	hub, run := withNode(t)
 	run()
 	r := newReader(t, hub, helmCommand(t))
 	// As soon as there is the namespace: whoever types has no such thing to do.
@@ -65,9 +64,13 @@ func TestDocs_HelmPage(t *testing.T) {
 func TestDocs_OperatingPage(t *testing.T) {
 	hub := harness.Hub(t)
 	t.Cleanup(func() { // the next tests install it, too
-		// No namespace goes while there are the hub's APIServices, so these are deleted before anything is waited for.
-		for _, of := range [][]string{{"base", "--wait=false"}, {"cluster-provider"}, {"base"}} {
-			args := append([]string{"delete", "--ignore-not-found", "--timeout=60s", "-k", harness.Overlay(of[0])}, of[1:]...)
+		// No namespace goes while there are APIServices without servers, and each look of the namespace controller that finds them makes it wait longer
+		// for the next one.
+		for _, args := range [][]string{
+			{"delete", "--ignore-not-found", "-f", harness.Overlay("base/apiservices.yaml")},
+			{"delete", "--ignore-not-found", "--timeout=60s", "-k", harness.Overlay("cluster-provider")},
+			{"delete", "--ignore-not-found", "--timeout=60s", "-k", harness.Overlay("base")},
+		} {
 			if out, err := hub.Kubectl(context.WithoutCancel(t.Context()), args...).CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}

@@ -32,8 +32,8 @@ import (
 // TestHubAndCluster: a hub and the agent of a cluster run with what their charts say and with nothing else, and the cluster joins by
 // values alone.
 func TestHubAndCluster(t *testing.T) {
-	hubs, run := withNodes(t, func(c *localhub.Config) { c.Plain = true })
-	hub, cluster := hubs[0], hubs[1]
+	hub, run := withNode(t)
+	cluster := harness.Hub(t)
 
 	onHub := newHelm(t, hub, charts.Hub, charts.HubNamespace)
 	harness.Must(onHub.install(map[string]any{"registration": on("bootstrap")}))(t)
@@ -89,11 +89,17 @@ func TestHubAndCluster(t *testing.T) {
 	if left := bundled(onHub); len(left) > 0 {
 		t.Errorf("uninstall leaves the APIServices %v", left)
 	}
+	clean(onCluster)
+	// With what the agent has made, such as its way to this hub.
+	if err := harness.Kube(t, cluster.AdminConfig()).CoreV1().Namespaces().Delete(t.Context(), charts.AgentNamespace, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	gone(t, cluster, charts.AgentNamespace)
 }
 
-// withNodes starts a cluster that can be a hub, and others. Its kube-apiserver gets to the pods of hub-apiserver once there is a node, which runs
-// pods from when run is called.
-func withNodes(t *testing.T, others ...func(*localhub.Config)) (hubs []*localhub.Hub, run func() *kubelet.Kubelet) {
+// withNode starts a cluster that can be a hub. Its kube-apiserver gets to the pods of hub-apiserver once there is a node, which runs pods from when
+// run is called.
+func withNode(t *testing.T) (hub *localhub.Hub, run func() *kubelet.Kubelet) {
 	t.Helper()
 	var node atomic.Pointer[kubelet.Kubelet]
 	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {
@@ -107,10 +113,9 @@ func withNodes(t *testing.T, others ...func(*localhub.Config)) (hubs []*localhub
 	}
 	t.Cleanup(stop)
 	// As if kube-apiserver could reach the one Service that there is.
-	hub := func(c *localhub.Config) { c.Plain, c.FrontArgs = true, flags }
-	hubs = harness.OwnHubs(t, append([]func(*localhub.Config){hub}, others...)...)
-	return hubs, func() *kubelet.Kubelet {
-		node.Store(kubelet.Start(t, kubelet.Config{Cluster: hubs[0].AdminConfig(), BinDir: harness.BinDir(t)}))
+	hub = harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.FrontArgs = true, flags })
+	return hub, func() *kubelet.Kubelet {
+		node.Store(kubelet.Start(t, kubelet.Config{Cluster: hub.AdminConfig(), BinDir: harness.BinDir(t)}))
 		return node.Load()
 	}
 }

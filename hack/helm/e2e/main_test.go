@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e installs the charts by Helm on real clusters, in each way that their folders ci have.
+// Package e2e installs the charts by Helm on real clusters, in the ways that their folders ci have.
 package e2e
 
 import (
@@ -50,7 +50,7 @@ type helm struct {
 
 func newHelm(t *testing.T, cluster *localhub.Hub, chart, namespace string) *helm {
 	t.Helper()
-	flags := genericclioptions.NewConfigFlags(false)
+	flags := genericclioptions.NewConfigFlags(true) // what is discovered of the server need not be read again for each manifest
 	kubeconfig := cluster.AdminKubeconfig()
 	flags.KubeConfig, flags.Namespace = &kubeconfig, &namespace
 	flags.WrapConfigFn = func(c *rest.Config) *rest.Config {
