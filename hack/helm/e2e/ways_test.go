@@ -69,6 +69,7 @@ var dryRunOnly = map[string]map[string]string{
 
 // TestLives_HaveAllWays: a new way is in one of the lives, or there is a reason why it is not.
 func TestLives_HaveAllWays(t *testing.T) {
+	t.Parallel()
 	releases := 0
 	for _, chart := range charts.Names {
 		var have []string
