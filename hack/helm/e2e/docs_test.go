@@ -27,7 +27,8 @@ import (
 // it have been typed.
 func TestDocs_HelmPage(t *testing.T) {
 	hub, run := withNode(t)
-	run()
+	// The page waits for servers that end. That they end with a delay is for test/e2e/apiserver.
+	run(map[string][]string{"hub-apiserver": {"--shutdown-delay-duration=0s"}})
 	r := newReader(t, hub, helmCommand(t))
 	// As soon as there is the namespace: whoever types has no such thing to do.
 	r.Before = func() {
@@ -64,15 +65,9 @@ func TestDocs_HelmPage(t *testing.T) {
 func TestDocs_OperatingPage(t *testing.T) {
 	hub := harness.Hub(t)
 	t.Cleanup(func() { // the next tests install it, too
-		// A namespace goes at the first look of its controller only where neither an APIService is without a server nor a pod is there. Each look that
-		// finds one makes the controller wait longer for the next.
-		for _, args := range [][]string{
-			{"-f", harness.Overlay("base/apiservices.yaml")},
-			{"deployments", "--all", "--all-namespaces", "--cascade=foreground"},
-			{"-k", harness.Overlay("cluster-provider")},
-			{"-k", harness.Overlay("base")},
-		} {
-			args = append([]string{"delete", "--ignore-not-found", "--timeout=60s"}, args...)
+		// No namespace goes while there are the hub's APIServices, so these are deleted before anything is waited for.
+		for _, of := range [][]string{{"base", "--wait=false"}, {"cluster-provider"}, {"base"}} {
+			args := append([]string{"delete", "--ignore-not-found", "--timeout=60s", "-k", harness.Overlay(of[0])}, of[1:]...)
 			if out, err := hub.Kubectl(context.WithoutCancel(t.Context()), args...).CombinedOutput(); err != nil {
 				t.Errorf("%v: %s", err, out)
 			}

@@ -38,7 +38,7 @@ func TestHubAndCluster(t *testing.T) {
 	onHub := newHelm(t, hub, charts.Hub, charts.HubNamespace)
 	harness.Must(onHub.install(map[string]any{"registration": on("bootstrap")}))(t)
 	endpoint(t, hub)
-	hubNode := run()
+	hubNode := run(nil)
 	ready(t, hub, charts.HubNamespace)
 	served(t, hub)
 
@@ -98,8 +98,8 @@ func TestHubAndCluster(t *testing.T) {
 }
 
 // withNode starts a cluster that can be a hub. Its kube-apiserver gets to the pods of hub-apiserver once there is a node, which runs pods from when
-// run is called.
-func withNode(t *testing.T) (hub *localhub.Hub, run func() *kubelet.Kubelet) {
+// run is called, with further arguments of the containers with a name.
+func withNode(t *testing.T) (hub *localhub.Hub, run func(argsOf map[string][]string) *kubelet.Kubelet) {
 	t.Helper()
 	var node atomic.Pointer[kubelet.Kubelet]
 	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {
@@ -114,8 +114,8 @@ func withNode(t *testing.T) (hub *localhub.Hub, run func() *kubelet.Kubelet) {
 	t.Cleanup(stop)
 	// As if kube-apiserver could reach the one Service that there is.
 	hub = harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.FrontArgs = true, flags })
-	return hub, func() *kubelet.Kubelet {
-		node.Store(kubelet.Start(t, kubelet.Config{Cluster: hub.AdminConfig(), BinDir: harness.BinDir(t)}))
+	return hub, func(argsOf map[string][]string) *kubelet.Kubelet {
+		node.Store(kubelet.Start(t, kubelet.Config{Cluster: hub.AdminConfig(), BinDir: harness.BinDir(t), ArgsOf: argsOf}))
 		return node.Load()
 	}
 }
