@@ -119,7 +119,7 @@ func TestFind_Short(t *testing.T) {
 		"token abcdef.0123456789abcde":                                                0,
 		"token abcdef.01234567\n89abcdef":                                             1,
 		"token=" + hex.EncodeToString([]byte(value)):                                  1,
-		"token=" + fmt.Sprint([]byte(value)):                                          1,
+		"token=" + fmt.Sprintf("%v", []byte(value)):                                   1,
 		`{"token-secret":"` + base64.StdEncoding.EncodeToString([]byte(value)) + `"}`: 1,
 	} {
 		if found := secrets.Find([]byte(log)); len(found) != want {
