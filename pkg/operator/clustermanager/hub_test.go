@@ -67,6 +67,9 @@ func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 
 	w.runAPIServer(cm)
 	w.available("blue")
+	if cm := w.read("blue"); cm.Status.ObservedGeneration != cm.Generation {
+		t.Errorf("the status is about generation %d, and the ClusterManager is of generation %d", cm.Status.ObservedGeneration, cm.Generation)
+	}
 	eventually(t, "all pods are ready", func() string {
 		w.playKubelet(cm.ServerNamespace())
 		c := meta.FindStatusCondition(w.read("blue").Status.Conditions, operatorv1.ConditionProgressing)
