@@ -82,11 +82,11 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestExecute runs processes for half a second.
+// TestExecute runs processes that take half a second of processor time.
 func TestExecute(t *testing.T) {
 	dir := t.TempDir()
 	// An orphan that computes, and one that would go on for long.
-	command := "(while [ ! -e " + dir + "/enough ]; do :; done) & sleep 100 & echo hello; sleep 0.4; touch " + dir + "/enough; sleep 0.1; exit 3"
+	command := "(for ((i = 0; i < 200000; i++)); do :; done; touch " + dir + "/enough) & sleep 100 & echo hello; while [ ! -e " + dir + "/enough ]; do sleep 0.05; done; sleep 0.1; exit 3"
 	began := time.Now()
 	r := execute(t.Context(), job{Title: "x", Kind: kindCompute, Command: "(" + command + ")"})
 	var exit interface{ ExitCode() int }
