@@ -55,7 +55,7 @@ func main() {
 // job is a command of a run.
 type job struct {
 	Title, Kind, Command string
-	// Expected is what the job costs by figures.tsv; it is zero for a job without a figure.
+	// Expected is the cost of the job in figures.tsv, or zero if it is not set there.
 	Expected cost
 	// ExpectedTook is how long its tests take by figures.tsv.
 	ExpectedTook map[string]time.Duration

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestTakeOver: a hub that was deployed by kustomize becomes a release, and none of its pods is started anew.
+// TestTakeOver installs a release over a hub that kustomize has deployed. No pod restarts.
 func TestTakeOver(t *testing.T) {
 	cluster := harness.Hub(t)
 	h := newHelm(t, cluster, charts.Hub, charts.HubNamespace)

@@ -46,6 +46,6 @@ func TestDetachedHub_NamesTests(t *testing.T) {
 		}
 	}
 	if len(rows) == 0 || !slices.IsSortedFunc(rows, slices.Compare) {
-		t.Error("the rows are not in order, or there are none")
+		t.Error("detachedhub.tsv has no rows, or they are not sorted")
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// worldDir names the variable that has the folder of a running hub for tests: while somebody works on a test, its folder need not start one
-// each time.
+// worldDir is the environment variable with the directory of the hub that make world runs. Tests use it, and do not start a hub in each run.
 const worldDir = "CLUSTERHUB_TEST_WORLD"
 
 // worldConfig returns the configuration of the hub in the world, which has the flags of all folders that have no controllers of registration.
@@ -45,7 +44,7 @@ func RunWorld(ctx context.Context, dir string) (err error) {
 	}
 	config := worldConfig(dir)
 	config.Log = func(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }
-	// One whose command was killed may still run.
+	// The hub of a command that was killed may still run.
 	if _, err := os.Stat(dir); err == nil {
 		former, err := localhub.Open(config)
 		if err != nil {
