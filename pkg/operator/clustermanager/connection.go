@@ -127,17 +127,17 @@ func (c *connection) watch(owner remote.Owner, changed func()) {
 	})
 }
 
-// paced is do as often as the limiter lets it, and at most once in a time of settle, for any number of calls: a hub that tells of changes all
-// the time must not take the time, and the requests to the management cluster, of the others. do is to have a look that begins no sooner
-// than after settle: so that look finds what the calls are about that were dropped.
+// paced returns a function that has do called after a change: settle later, so that one call stands for changes that come together, and no
+// more often than limit permits. A hub that changes all the time must not take the time, and the requests to the management cluster, of other
+// hubs. A call of do begins after each change, which do may therefore look at.
 func paced(limit *rate.Limiter, do func()) func() {
-	var waits atomic.Bool
+	var pending atomic.Bool
 	return func() {
-		if waits.Swap(true) {
+		if pending.Swap(true) {
 			return
 		}
-		time.AfterFunc(limit.Reserve().Delay(), func() {
-			time.AfterFunc(settle, func() { waits.Store(false) })
+		time.AfterFunc(max(limit.Reserve().Delay(), settle), func() {
+			pending.Store(false) // first: do may miss a change from here on
 			do()
 		})
 	}

@@ -125,7 +125,8 @@ type reconciler struct {
 	recorder events.EventRecorder
 	// hubTime is for tests; the constant of that name if it is 0.
 	hubTime time.Duration
-	later   func(cm string)
+	// enqueue has a ClusterManager reconciled, and later has it reconciled after settle.
+	enqueue, later func(cm string)
 	// here follows what is a hub's on the own cluster, from the first ClusterManager on whose hub that is.
 	here func()
 }
@@ -134,7 +135,8 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), later: func(string) {}, here: func() {}}
+	r := &reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader(), here: func() {}}
+	r.enqueue, r.later = func(string) {}, func(string) {}
 	r.recorder = mgr.GetEventRecorder(deploy.ManagedByOperator)
 	r.keeper = &kubeconfig.Keeper{Client: uncached{r.client, r.live}, Clock: o.Clock, Lifetime: o.Lifetime}
 	discovered, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
@@ -157,9 +159,11 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).Named(name).
 		For(&operatorv1.ClusterManager{}).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.later = func(cm string) {
-				queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: cm}}, settle)
+			of := func(cm string) reconcile.Request {
+				return reconcile.Request{NamespacedName: types.NamespacedName{Name: cm}}
 			}
+			r.enqueue = func(cm string) { queue.Add(of(cm)) }
+			r.later = func(cm string) { queue.AddAfter(of(cm), settle) }
 			r.follow(ctx, watched)
 			return nil
 		})).

@@ -120,7 +120,8 @@ func (w *world) process(writes int32) *process {
 	}
 	p := &process{life: newLife(writes), w: w, tells: events.NewFakeRecorder(1000)}
 	c := p.wrap(behind)
-	p.reconciler = &reconciler{Options: Options{Clock: w.clock}, client: c, live: c, recorder: p.tells, later: func(string) {}, here: func() {}}
+	p.reconciler = &reconciler{Options: Options{Clock: w.clock}, client: c, live: c, recorder: p.tells, here: func() {},
+		enqueue: func(string) {}, later: func(string) {}}
 	p.keeper = &kubeconfig.Keeper{Client: c, Clock: w.clock}
 	p.hubs.wrap = p.wrap
 	return p

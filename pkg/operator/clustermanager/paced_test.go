@@ -47,3 +47,23 @@ func TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen(t *testing.T) {
 		}
 	})
 }
+
+// TestPaced_NoChangeIsMissed changes a hub at all distances from a look: a change that the look may have missed has another one begin.
+func TestPaced_NoChangeIsMissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var began time.Time
+		changed := paced(rate.NewLimiter(rate.Inf, 1), func() { began = time.Now() })
+		const step = settle / 16
+		for distance := time.Duration(0); distance < 3*settle; distance += step {
+			changed()
+			time.Sleep(distance)
+			last := time.Now()
+			changed()
+			time.Sleep(10 * settle)
+			synctest.Wait()
+			if began.Before(last) {
+				t.Errorf("the last look began %s before a change that came %s after another one", last.Sub(began), distance)
+			}
+		}
+	})
+}

@@ -149,7 +149,7 @@ func (p *pass) connect(ctx context.Context) error {
 	}
 	p.source, p.cluster, p.hub = source, connection.cluster, hub
 	name := p.cm.Name
-	connection.watch(hub.applier.Owner, func() { p.later(name) })
+	connection.watch(hub.applier.Owner, func() { p.enqueue(name) })
 	if p.hubHas, err = hub.there(ctx); err != nil {
 		return err
 	}
