@@ -37,7 +37,7 @@ func newLasting() *lasting {
 // wrong fails the run.
 func Lasting() testing.TB { return last }
 
-// end cleans up, and says whether nothing was wrong.
+// end runs the cleanups, prints what was logged if something has failed, and returns whether nothing has.
 func (l *lasting) end() (good bool) {
 	l.cancel()
 	for {
@@ -102,9 +102,11 @@ func (l *lasting) Error(args ...any) { l.say(true, fmt.Sprint(args...)) }
 
 func (l *lasting) Errorf(format string, args ...any) { l.say(true, fmt.Sprintf(format, args...)) }
 
+// Fatal ends the program: there is no test of its own to end. Cleanups run first, which print logs of servers and end them.
 func (l *lasting) Fatal(args ...any) {
 	l.Error(args...)
-	panic(fmt.Sprint(args...)) // there is no test of its own to end
+	l.end()
+	panic(fmt.Sprint(args...))
 }
 
 func (l *lasting) Fatalf(format string, args ...any) { l.Fatal(fmt.Sprintf(format, args...)) }
