@@ -60,8 +60,11 @@ func tookOf(figures map[string]cost, job string) map[string]time.Duration {
 	return took
 }
 
-// setFigures replaces what a job and its tests cost by figures.
+// setFigures replaces what a job and its tests cost by figures. A job of which results are cached has cost less than it does.
 func setFigures(figures map[string]cost, r result) {
+	if _, known := figures[r.Title]; known && r.Cached {
+		return
+	}
 	maps.DeleteFunc(figures, func(title string, _ cost) bool { return strings.HasPrefix(title, testTitle(r.Title, "")) })
 	figures[r.Title] = r.Cost
 	for test, took := range r.Took {

@@ -144,6 +144,10 @@ func TestFigures_OfTests(t *testing.T) {
 	if want := (map[string]cost{"a": {CPU: 2}, "a > TestLong": {Seconds: 4}, "ab > TestX": {Seconds: 7}}); !maps.Equal(figures, want) {
 		t.Errorf("got %v, expected %v", figures, want)
 	}
+	setFigures(figures, result{job: job{Title: "a"}, Cost: cost{CPU: 0.1}, Cached: true})
+	if figures["a"].CPU != 2 {
+		t.Errorf("a job of which results are cached has the figure %v, expected that of the run before", figures["a"])
+	}
 	if took := tookOf(figures, "a"); len(took) != 1 || took["TestLong"] != 4*time.Second {
 		t.Errorf("the tests of a take %v", took)
 	}
@@ -185,30 +189,32 @@ func TestC(t *testing.T) { t.Log("before the end"); os.Exit(3) }
 // TestGrowth has jobs on a machine half as fast as that of the figures.
 func TestGrowth(t *testing.T) {
 	waiting := func(title string, expected, costs float64) result {
-		return result{job: job{Title: title, Kind: kindWait, Expected: cost{CPU: expected}}, Cost: cost{CPU: costs}}
+		return result{job: job{Title: title, Kind: kindWait, Expected: cost{CPU: expected}}, Cost: cost{CPU: costs, Seconds: 100}}
 	}
 	runs := func(second float64) (results []result, printed string, again []string) {
 		results = []result{
 			waiting("a", 100, 200), waiting("b", 100, 190), waiting("c", 100, 205), waiting("d", 100, 200), waiting("e", 100, 210),
-			waiting("small", 5, 50), waiting("grown", 100, 230),
+			waiting("small", 5, 50), waiting("grown", 100, 240), waiting("a little", 100, 230),
 			{job: job{Title: "computes", Kind: kindCompute, Expected: cost{CPU: 100}}, Cost: cost{CPU: 900}},
 		}
 		results[6].Took = map[string]time.Duration{"TestOld": 20 * time.Second, "TestNew": 8 * time.Second, "TestSame": 9 * time.Second}
 		results[6].ExpectedTook = map[string]time.Duration{"TestOld": 10 * time.Second, "TestSame": 9 * time.Second}
 		var out bytes.Buffer
-		checkGrowth(t.Context(), results, second > 0, func(_ context.Context, j job) result {
+		left := func() time.Duration { return time.Duration(second) * time.Second }
+		checkGrowth(t.Context(), results, left, func(_ context.Context, j job) result {
 			again = append(again, j.Title)
 			return result{job: j, Cost: cost{CPU: second}}
 		}, &out)
 		return results, out.String(), again
 	}
-	for second, fails := range map[float64]bool{0: false, 220: false, 240: true} {
+	// There is too little time for a second run of 100 s, or enough.
+	for second, fails := range map[float64]bool{99: false, 220: false, 240: true} {
 		results, printed, again := runs(second)
-		if !strings.Contains(printed, "grown has grown: 230 processor seconds, expected 205") ||
+		if !strings.Contains(printed, "grown has grown: 240 processor seconds, expected 205") ||
 			!strings.Contains(printed, "TestOld 20 s (10 s before), TestNew 8 s (new)\n") || strings.Count(printed, "has grown") != 1 {
 			t.Errorf("printed: %s", printed)
 		}
-		if (second > 0) != slices.Equal(again, []string{"grown"}) {
+		if (second > 100) != slices.Equal(again, []string{"grown"}) {
 			t.Errorf("run again: %v", again)
 		}
 		for _, r := range results {
@@ -216,5 +222,21 @@ func TestGrowth(t *testing.T) {
 				t.Errorf("with %v the second time %s ends with %v", second, r.Title, r.Err)
 			}
 		}
+	}
+}
+
+// TestGrowth_FailedRun shows that no job runs again when the run has failed: it would take time, and change nothing.
+func TestGrowth_FailedRun(t *testing.T) {
+	results := []result{
+		{job: job{Title: "failed", Kind: kindWait}, Err: errors.New("failed")},
+		{job: job{Title: "grown", Kind: kindWait, Expected: cost{CPU: 100}}, Cost: cost{CPU: 200}},
+	}
+	var out bytes.Buffer
+	checkGrowth(t.Context(), results, func() time.Duration { return time.Hour }, func(context.Context, job) result {
+		t.Error("a job runs again")
+		return result{}
+	}, &out)
+	if !strings.Contains(out.String(), "grown has grown") {
+		t.Errorf("printed: %s", out.String())
 	}
 }
