@@ -106,15 +106,15 @@ func (f *failure) Error() string { return fmt.Sprintf("%s: %v", f.object, f.err)
 
 func (f *failure) Unwrap() error { return f.err }
 
-// remove takes away what is this Klusterlet's, and says what is still there because something holds it.
+// remove deletes those of the objects that are the Klusterlet's, and returns those that still exist because of finalizers.
 func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructured, policy metav1.DeletionPropagation) (left []remote.ID, err error) {
 	applier := c.applier()
+	applier.Propagation = policy
 	for _, o := range objects {
 		have, err := applier.Get(ctx, o)
 		if err == nil && have != nil && c.owner.Owns(have) {
 			if have.GetDeletionTimestamp() == nil {
-				uid := have.GetUID()
-				err = client.IgnoreNotFound(c.client.Delete(ctx, have, client.Preconditions{UID: &uid}, client.PropagationPolicy(policy)))
+				_, err = applier.Delete(ctx, have)
 			}
 			if err == nil {
 				have, err = applier.Get(ctx, o)
