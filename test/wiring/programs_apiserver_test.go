@@ -117,8 +117,10 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		server.RunPostStartHooks(ctx)
-		for _, check := range ready {
-			eventually(t, check+" is ready", func() bool { return bytes.Contains(get(t, server, "/readyz?verbose"), []byte("[+]"+check+" ")) })
+		readyz := func(line string) bool { return bytes.Contains(get(t, server, "/readyz?verbose"), []byte(line)) }
+		eventually(t, "all hooks have ended", func() bool { return !readyz("[-]poststarthook/") })
+		for _, check := range append(ready, "informer-sync") { // admission needs the informers, which end with the context
+			eventually(t, check+" is ready", func() bool { return readyz("[+]" + check + " ") })
 		}
 		eventually(t, "the APIServices are followed", func() bool { return front.hasListed("apis/apiregistration.k8s.io/v1/apiservices") })
 	})
