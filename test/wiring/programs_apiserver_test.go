@@ -119,6 +119,14 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		server.RunPostStartHooks(ctx)
 		readyz := func(line string) bool { return bytes.Contains(get(t, server, "/readyz?verbose"), []byte(line)) }
 		eventually(t, "all hooks have ended", func() bool { return !readyz("[-]poststarthook/") })
+		// Each has created its goroutines then, although they may not have run yet.
+		for purpose, creator := range map[string]string{
+			"follows the RBAC rules": "authorize", "renews the serving certificate": "(*Options).Assemble",
+		} {
+			if !strings.Contains(goroutines(t), "created by "+module+"pkg/apiserver/options."+creator+".func") {
+				t.Fatalf("nothing %s: there is no goroutine that a hook of options.%s has created", purpose, creator)
+			}
+		}
 		for _, check := range append(ready, "informer-sync") { // admission needs the informers, which end with the context
 			eventually(t, check+" is ready", func() bool { return readyz("[+]" + check + " ") })
 		}

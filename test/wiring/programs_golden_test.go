@@ -16,6 +16,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -125,6 +126,16 @@ func functionName(f *runtime.Func) string {
 		file = inCache
 	}
 	return version.ReplaceAllString(file, "")
+}
+
+// goroutines returns the stacks of all goroutines, with the functions that created them.
+func goroutines(t *testing.T) string {
+	t.Helper()
+	var stacks strings.Builder
+	if err := pprof.Lookup("goroutine").WriteTo(&stacks, 2); err != nil {
+		t.Fatal(err)
+	}
+	return stacks.String()
 }
 
 // indirect returns what an interface or pointer leads to.
