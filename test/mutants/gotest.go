@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // thePackage is in place of a test if none of a package is to blame.
@@ -26,7 +28,8 @@ const thePackage = "the package"
 type failure struct {
 	// folder is that of the package; firstFailure has its import path.
 	folder, test string
-	timedOut     bool
+	// timedOut reports whether a limit of time may be what made it fail: that of go test, or that of what tests wait for.
+	timedOut bool
 }
 
 func (f *failure) String() string {
@@ -37,8 +40,8 @@ func (f *failure) String() string {
 	return text
 }
 
-// test runs the tests of packages, or one of them, until the first fails. It returns nil if all pass.
-func (r *runner) test(ctx context.Context, folders []string, only string, spent *cost) (*failure, error) {
+// test runs the tests of packages, with flags, until the first fails. It returns nil if all pass.
+func (r *runner) test(ctx context.Context, folders []string, spent *cost, flags ...string) (*failure, error) {
 	byModule := map[string][]string{}
 	for _, folder := range folders {
 		module, err := findRoot(filepath.Join(r.tree.root, folder))
@@ -48,11 +51,8 @@ func (r *runner) test(ctx context.Context, folders []string, only string, spent 
 		byModule[module] = append(byModule[module], filepath.Join(r.tree.root, folder))
 	}
 	for _, module := range slices.Sorted(maps.Keys(byModule)) {
-		args := []string{"test", "-json", "-failfast", "-vet=off", "-timeout", r.timeout.String()}
-		if only != "" {
-			args = append(args, "-run", "^"+only+"$")
-		}
-		failed, err := r.goTest(ctx, module, append(args, byModule[module]...), spent)
+		args := slices.Concat([]string{"test", "-json", "-failfast", "-vet=off", "-timeout", r.timeout.String()}, flags, byModule[module])
+		failed, err := r.goTest(ctx, module, args, spent)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,10 @@ func (r *runner) goTest(ctx context.Context, module string, args []string, spent
 func firstFailure(in io.Reader) (failed *failure, output string, err error) {
 	timedOut := map[string]bool{}
 	for decoder := json.NewDecoder(in); ; {
-		var e struct{ Action, Package, Test, Output, FailedBuild string }
+		var e struct {
+			Action, Package, Test, Output, FailedBuild string
+			Elapsed                                    float64
+		}
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
 			return nil, output, nil
 		} else if err != nil {
@@ -125,7 +128,7 @@ func firstFailure(in io.Reader) (failed *failure, output string, err error) {
 			if e.Test == "" {
 				e.Test = thePackage
 			}
-			return &failure{folder: e.Package, test: e.Test, timedOut: timedOut[e.Package]}, output, nil
+			return &failure{folder: e.Package, test: e.Test, timedOut: timedOut[e.Package] || e.Elapsed >= await.Limit.Seconds()}, output, nil
 		}
 	}
 }

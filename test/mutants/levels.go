@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,8 +50,6 @@ type runner struct {
 	tree     *tree
 	timeout  time.Duration
 	packages []goPackage
-	// broken are packages, and tests of them, that fail without a fault.
-	broken map[string]bool
 }
 
 // goPackage is a package of the tree.
@@ -211,39 +210,38 @@ func (r *runner) compile(ctx context.Context, f *fault, own []string, spent *cos
 	return nil
 }
 
-// first returns the first test that fails with a fault and passes without it, empty if there is none.
+// errWithoutFault is the error of a test that fails without any fault. No test shows anything then.
+var errWithoutFault = errors.New("a test fails without any fault, because of the tree or of a machine that is too slow: no fault can be tried")
+
+// first returns the first test that fails with a fault, each time, and passes without it; empty if all pass.
 func (r *runner) first(ctx context.Context, f *fault, revert func() error, folders []string, spent *cost) (string, error) {
-	for {
-		var left []string
-		for _, folder := range folders {
-			if !r.broken[folder] {
-				left = append(left, folder)
-			}
-		}
-		failed, err := r.test(ctx, left, "", spent)
-		if err != nil || failed == nil {
-			return "", err
-		}
-		if ctx.Err() != nil {
-			return "", ctx.Err()
-		}
-		if err := revert(); err != nil {
-			return "", err
-		}
-		top, _, _ := strings.Cut(failed.test, "/")
-		if failed.test == thePackage || failed.timedOut {
-			top = "" // all tests: the busy machine may be what was too slow
-		}
-		without, err := r.test(ctx, []string{failed.folder}, top, &cost{})
-		if err != nil {
-			return "", err
-		}
-		if _, err := f.plant(r.tree.root); err != nil {
-			return "", err
-		}
-		if without == nil {
-			return failed.String(), nil
-		}
-		r.broken[failed.folder] = true
+	failed, err := r.test(ctx, folders, spent)
+	if err != nil || failed == nil {
+		return "", err
 	}
+	var flags []string
+	if failed.timedOut { // without the fault not from the cache, which does not know how slow the machine is now
+		flags = append(flags, "-count", "1")
+	}
+	if top, _, _ := strings.Cut(failed.test, "/"); top != thePackage {
+		flags = append(flags, "-run", "^"+top+"$")
+	}
+	switch again, err := r.test(ctx, []string{failed.folder}, spent, flags...); {
+	case err != nil || ctx.Err() != nil:
+		return "", cmp.Or(err, ctx.Err())
+	case again == nil:
+		return "", fmt.Errorf("%s has failed, and passes when it runs again with the same fault", failed)
+	}
+	if err := revert(); err != nil {
+		return "", err
+	}
+	without, err := r.test(ctx, []string{failed.folder}, &cost{}, flags...)
+	if err != nil {
+		return "", err
+	}
+	if without != nil {
+		return "", fmt.Errorf("%w: %s", errWithoutFault, without)
+	}
+	_, err = f.plant(r.tree.root)
+	return failed.String(), err
 }

@@ -4,12 +4,15 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 const root = "../.."
@@ -100,6 +103,7 @@ func TestFirstFailure(t *testing.T) {
 			in:      `{"Action":"output","Package":"m/p","Output":"panic: test timed out after 1s\n"}{"Action":"fail","Package":"m/p","Test":"TestA"}`,
 			failure: "TestA of m/p (timed out)",
 		},
+		"a wait to its limit": {in: `{"Action":"fail","Package":"m/p","Test":"TestA","Elapsed":180.2}`, failure: "TestA of m/p (timed out)"},
 		"no compilation": {
 			in:  `{"Action":"build-output","ImportPath":"m/p","Output":"a.go:1: undefined: x"}{"Action":"fail","Package":"m/p","FailedBuild":"m/p"}`,
 			err: "undefined: x",
@@ -113,6 +117,67 @@ func TestFirstFailure(t *testing.T) {
 		if got != test.failure || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: %q, %v; want %q, %q", name, got, err, test.failure, test.err)
 		}
+	}
+}
+
+// TestFirst_OnlyATestThatPassesWithoutTheFaultCatchesIt runs go test in a module whose test fails with a fault, always, once, or on a slow machine.
+func TestFirst_OnlyATestThatPassesWithoutTheFaultCatchesIt(t *testing.T) {
+	// The two files are outside of the module, so that the cache of go test does not know them.
+	dir, once, slow := t.TempDir(), filepath.Join(t.TempDir(), "once"), filepath.Join(t.TempDir(), "slow")
+	write := func(path, content string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "go.mod"), "module m\n\ngo 1.21\n")
+	write(filepath.Join(dir, "caught/a_test.go"), `package caught
+
+import (
+	"os"
+	"testing"
+)
+
+const faulty = false
+
+func TestA(t *testing.T) {
+	if _, err := os.Stat("`+slow+`"); err == nil {
+		panic("test timed out after 1s")
+	}
+	if os.Remove("`+once+`") == nil || faulty {
+		t.Error("it is faulty")
+	}
+}
+`)
+	write(filepath.Join(dir, "red/a_test.go"), "package red\n\nimport \"testing\"\n\nconst faulty = false\n\nfunc TestA(t *testing.T) { t.Error(faulty) }\n")
+	r := &runner{tree: &tree{root: dir, original: dir}, timeout: await.Limit}
+	first := func(folder, faulty string) (string, error) {
+		t.Helper()
+		f := fault{Name: "f", Edits: []edit{{File: folder + "/a_test.go", Old: "faulty = false", New: "faulty = " + faulty}}}
+		revert, err := f.plant(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := revert(); err != nil {
+				t.Error(err)
+			}
+		}()
+		return r.first(t.Context(), &f, revert, []string{folder}, &cost{})
+	}
+	if test, err := first("caught", "true"); test != "TestA of caught" || err != nil {
+		t.Errorf("the fault is caught by %q: %v", test, err)
+	}
+	if test, err := first("red", "true"); test != "" || !errors.Is(err, errWithoutFault) || !strings.HasSuffix(err.Error(), "TestA of red") {
+		t.Errorf("a fault is caught by %q, which fails without it, too: %v", test, err)
+	}
+	write(once, "")
+	if test, err := first("caught", "0 > 1"); test != "" || err == nil || errors.Is(err, errWithoutFault) {
+		t.Errorf("a fault is caught by %q, which passes with it: %v", test, err)
+	}
+	write(slow, "")
+	if test, err := first("caught", "true"); test != "" || !errors.Is(err, errWithoutFault) {
+		t.Errorf("a fault is caught by %q, which fails on a slow machine: %v", test, err)
 	}
 }
 
