@@ -30,12 +30,6 @@ const (
 // wiring are the packages of the level wiring. The first two need no server.
 var wiring = []string{"hack/manifests", "test/wiring", "pkg/apiserver/options", "pkg/controllers/manager", "pkg/deploy", "pkg/localhub"}
 
-// readers are packages whose tests read files of other folders.
-var readers = map[string][]string{
-	"artifacts/": {"hack/manifests", "pkg/deploy", "hack/helm/charts"},
-	"docs/":      {"hack/docs", "hack/reference"},
-}
-
 // cost is what commands have taken.
 type cost struct{ wall, cpu time.Duration }
 
@@ -91,13 +85,12 @@ func (r *runner) readPackages(ctx context.Context) error {
 	}
 }
 
-// own returns the folders of the packages that a fault changes, and of those that read what it changes.
+// own returns the folders of the packages that a fault changes, and of the tests of charts if it changes those.
 func (r *runner) own(f *fault) (folders []string) {
 	for _, e := range f.Edits {
-		for prefix, packages := range readers {
-			if strings.HasPrefix(e.File, prefix) {
-				folders = append(folders, packages...)
-			}
+		// Of another module, so that it imports nothing. The level wiring has others that read manifests.
+		if strings.HasPrefix(e.File, "artifacts/charts/") {
+			folders = append(folders, "hack/helm/charts")
 		}
 		// A file that is no Go belongs to the next folder above that is a package, which embeds it.
 		for folder := filepath.Dir(e.File); folder != "."; folder = filepath.Dir(folder) {

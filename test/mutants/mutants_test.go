@@ -228,8 +228,7 @@ func TestOwn_AndImporters(t *testing.T) {
 	}{
 		"Go":             {fault{Edits: []edit{{File: "pkg/a/a.go"}}, Packages: []string{"pkg/c"}}, "pkg/a pkg/c"},
 		"embedded":       {fault{Edits: []edit{{File: "pkg/a/files/x.yaml"}}}, "pkg/a"},
-		"manifests":      {fault{Edits: []edit{{File: "artifacts/deploy/base/rbac.yaml"}}}, "hack/helm/charts hack/manifests pkg/deploy"},
-		"documentation":  {fault{Edits: []edit{{File: "docs/x.md"}}}, "hack/docs hack/reference"},
+		"charts":         {fault{Edits: []edit{{File: "artifacts/charts/clusterhub/templates/hub/rbac.yaml"}}}, "hack/helm/charts"},
 		"several of one": {fault{Edits: []edit{{File: "pkg/a/a.go"}, {File: "pkg/a/b.go"}}}, "pkg/a"},
 	} {
 		if got := strings.Join(r.own(&test.fault), " "); got != test.want {
