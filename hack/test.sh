@@ -208,17 +208,18 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
   # find nothing, and doubles what they cost. It is for those that run hub-operator or its watches, or serve the page.
   running='^Test(Attack_(AHub|AVersion|Events)|Available_|Detached_Makes|Follow_|Process_|Shared_|Sharing_|Sights_|UI_)'
   for package in $servers; do
+    within=
     # shellcheck disable=SC2046 # several flags
-    within= && job wait "Unit tests of ${package##*/}" "$package" -skip "$running" -timeout 20m $(times 20) "$@"
-    # The race detector needs C.
+    job wait "Unit tests of ${package##*/}" "$package" -skip "$running" -timeout 20m $(times 20) "$@"
+    within="env CGO_ENABLED=1" # the race detector needs C
     # shellcheck disable=SC2046 # several flags
-    within="env CGO_ENABLED=1" && job wait "Concurrent unit tests of ${package##*/}" "$package" -race -run "$running" -timeout 20m $(times 20) "$@"
+    job wait "Concurrent unit tests of ${package##*/}" "$package" -race -run "$running" -timeout 20m $(times 20) "$@"
   done
+  within="env CGO_ENABLED=1"
   for package in $waiting; do
     # shellcheck disable=SC2046 # several flags
     job wait "Unit tests of ${package#*/pkg/}" "$package" -race -timeout 20m $(times 20) "$@"
   done
-  within="env CGO_ENABLED=1"
   # shellcheck disable=SC2046 # several flags
   job compute "Unit tests" "$racing" -race -timeout 30m $(times 20) "$@"
   within=
