@@ -22,6 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // The part that registers has two users on real clusters: one has what is stated of the managed cluster, and the other what is stated of
@@ -86,7 +87,7 @@ func TestRegistration_OnRealClustersWithItsOwnRights(t *testing.T) {
 	if err != nil || len(onOwn.Items) > 0 {
 		t.Errorf("the managed cluster has %d secrets: %v", len(onOwn.Items), err)
 	}
-	if lease := w.Lease(); lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > worktest.Timeout {
+	if lease := w.Lease(); lease.Spec.RenewTime == nil || time.Since(lease.Spec.RenewTime.Time) > await.Limit {
 		t.Error("the lease was not renewed")
 	}
 }

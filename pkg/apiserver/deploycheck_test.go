@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 const edgePath = "/apis/edge.clusterhub.dev/v1alpha1/"
@@ -121,7 +122,7 @@ func policyOf(service, org, more string) string {
 // check asks, as often as the server says that it is too early.
 func (h *viewedHub) check(who, spec string) (c v1alpha1.DeployCheck, a answer) {
 	h.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(await.Limit)
 	for {
 		a = h.do(who, http.MethodPost, edgePath+"namespaces/shop/deploychecks", "application/json",
 			`{"apiVersion":"edge.clusterhub.dev/v1alpha1","kind":"DeployCheck","spec":`+spec+`}`)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 const inTeam = "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/team/"
@@ -56,7 +57,7 @@ func newTeam(t *testing.T, spec string) *viewedHub {
 // explain reads an explanation, as often as the server says that it is too early.
 func (h *viewedHub) explain(who, query string) (e v1beta1.PlacementExplanation, a answer) {
 	h.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(await.Limit)
 	for a = h.do(who, http.MethodGet, inTeam+"placements/p/explain"+query, "", ""); a.code == http.StatusTooManyRequests; {
 		if time.Now().After(deadline) {
 			h.t.Fatal(a.body)
@@ -199,7 +200,7 @@ func TestExplain_ScoresTellNothingOfOthers(t *testing.T) {
 // Whoever asks in a loop is told to wait.
 func TestExplain_IsPaced(t *testing.T) {
 	h := newTeam(t, `{}`)
-	for deadline := time.Now().Add(time.Minute); ; {
+	for deadline := time.Now().Add(await.Limit); ; {
 		a := h.do("all", http.MethodGet, inTeam+"placements/p/explain", "", "")
 		if a.code == http.StatusTooManyRequests {
 			if !strings.Contains(a.body, `"retryAfterSeconds":`) {

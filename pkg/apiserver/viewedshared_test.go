@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // A cluster is in memory once, for its own cache and for the view's, as it was when the view began and after a write. A server that is
@@ -48,7 +49,7 @@ func TestViewedClusters_ShareMemoryWithTheStoredOnes(t *testing.T) {
 	}
 	eventually := func(what string, f func() bool) {
 		t.Helper()
-		if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, await.Limit, true, func(context.Context) (bool, error) {
 			return f(), nil
 		}); err != nil {
 			t.Fatal(what)

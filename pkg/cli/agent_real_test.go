@@ -28,6 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // teams is a real cluster with namespaces, and users who have a role in one of them. What RBAC makes of rights only a real server says.
@@ -108,11 +109,11 @@ func (w *teams) file(config *rest.Config) string {
 // do runs kubectl hub agent. Not run, whose time limit is for fakes.
 func (w *teams) do(kubeconfig, verb string, args ...string) (stdout, stderr string, err error) {
 	w.t.Helper()
-	all := append([]string{"agent", verb, "--timeout", operatortest.Timeout.String()}, args...)
+	all := append([]string{"agent", verb, "--timeout", await.Limit.String()}, args...)
 	if verb == "install" {
 		all = append(all, w.args...)
 	}
-	return runFor(w.t.Context(), w.t, operatortest.Timeout, &global{poll: 50 * time.Millisecond}, kubeconfig, all...)
+	return runFor(w.t.Context(), w.t, await.Limit, &global{poll: 50 * time.Millisecond}, kubeconfig, all...)
 }
 
 func (w *teams) must(kubeconfig, verb string, args ...string) (stdout, stderr string) {

@@ -26,6 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 func TestMain(m *testing.M) { os.Exit(operatortest.Shared.Main(m)) }
@@ -54,10 +55,10 @@ func TestDetached_OnRealClusters(t *testing.T) {
 	at, source := file(management), file(managed)
 	args := []string{"join", "--mode", "detached", "--managed-kubeconfig", source, "--works", "admin", "--works-namespaces", "default", "--cluster-labels", "region=eu",
 		"--cluster-server-url", "https://c1.example.com", "--hub-token", bootstrapToken, "--hub-apiserver", hub.URL,
-		"--ca-data", base64.StdEncoding.EncodeToString(hub.ca()), "--cluster-name", "c1", "--wait", "--timeout", operatortest.Timeout.String()}
+		"--ca-data", base64.StdEncoding.EncodeToString(hub.ca()), "--cluster-name", "c1", "--wait", "--timeout", await.Limit.String()}
 	// Not runWith, whose time limit is for fakes.
 	do := func(kubeconfig string, args ...string) (stderr string, err error) {
-		_, stderr, err = runFor(t.Context(), t, operatortest.Timeout, &global{poll: 100 * time.Millisecond}, kubeconfig, args...)
+		_, stderr, err = runFor(t.Context(), t, await.Limit, &global{poll: 100 * time.Millisecond}, kubeconfig, args...)
 		return stderr, err
 	}
 

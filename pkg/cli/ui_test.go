@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/clusterhub/clusterhub/pkg/ui/assets"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // A browser is opened by a file that only the user can read: the arguments of processes are for all users of a machine.
@@ -46,7 +47,7 @@ func TestUI_OpensABrowserWithoutAnArgumentThatIsASecret(t *testing.T) {
 		ended <- end{stdout, stderr, err}
 	}()
 	var said []byte
-	for until := time.Now().Add(20 * time.Second); len(said) == 0; time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(await.Limit); len(said) == 0; time.Sleep(5 * time.Millisecond) {
 		select {
 		case e := <-ended:
 			t.Fatalf("it has ended: %+v", e)
@@ -76,7 +77,7 @@ func TestUI_OpensABrowserWithoutAnArgumentThatIsASecret(t *testing.T) {
 		t.Fatalf("the link is no good: %v %v", response, err)
 	}
 	_ = response.Body.Close()
-	for until := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for until := time.Now().Add(await.Limit); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(lines[1]); os.IsNotExist(err) {
 			break
 		}
@@ -128,7 +129,7 @@ func (k *keyboard) Read(p []byte) (int, error) {
 func TestUI_EnterPrintsAnotherLink(t *testing.T) {
 	t.Setenv("DISPLAY", "")
 	t.Setenv("WAYLAND_DISPLAY", "")
-	ctx, interrupt := context.WithTimeout(t.Context(), time.Minute)
+	ctx, interrupt := context.WithTimeout(t.Context(), await.Limit)
 	defer interrupt()
 	var out, errOut bytes.Buffer
 	g := &global{IOStreams: genericiooptions.IOStreams{In: &keyboard{presses: 2, interrupt: interrupt}, Out: &out, ErrOut: &errOut}}

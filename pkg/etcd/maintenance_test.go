@@ -18,6 +18,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/healthz"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // readyz asks the check the way a kubelet does.
@@ -48,7 +50,7 @@ func fill(ctx context.Context, t *testing.T, server *Server) {
 func eventually(t *testing.T, what string, ok func() error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 2*time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, await.Limit, true, func(context.Context) (bool, error) {
 		last = ok()
 		return last == nil, nil
 	})

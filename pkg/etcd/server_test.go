@@ -23,6 +23,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // childDataDir, when set, makes the test binary a process that runs an etcd on that directory until it is killed.
@@ -169,7 +171,7 @@ func handshake(address string, config *tls.Config) error {
 		return err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(await.Limit)); err != nil {
 		return err
 	}
 	// The preface of HTTP/2 with empty settings, which both kinds of server answer with their own.
@@ -321,7 +323,7 @@ func TestStart_CancelledContextFreesTheDirectory(t *testing.T) {
 		server.Stop()
 		t.Fatal("started with a cancelled context")
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(await.Limit)
 	for {
 		server, err := Start(t.Context(), testOptions(dir))
 		if err == nil {
@@ -388,7 +390,7 @@ func TestTransport_RefusesPlainText(t *testing.T) {
 	}
 	defer conn.Close()
 	conn.Connect()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 	defer cancel()
 	for state := conn.GetState(); state != connectivity.TransientFailure; state = conn.GetState() {
 		if !conn.WaitForStateChange(ctx, state) {

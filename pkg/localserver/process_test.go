@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 func awaitEnd(t *testing.T, proc Process) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, await.Limit, true, func(context.Context) (bool, error) {
 		running, err := proc.Running()
 		return !running, err
 	})
@@ -80,7 +82,7 @@ func TestProcess_SaysHowItEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	for started := time.Now(); Complaint(proc.Log()) != "hello"; time.Sleep(time.Millisecond) {
-		if time.Since(started) > time.Minute {
+		if time.Since(started) > await.Limit {
 			t.Fatal("nothing is logged")
 		}
 	}
@@ -89,7 +91,7 @@ func TestProcess_SaysHowItEnded(t *testing.T) {
 	}
 	const want = "sleep has ended (signal: killed): hello; its log is "
 	for started := time.Now(); !strings.HasPrefix(proc.Ended().Error(), want); time.Sleep(time.Millisecond) {
-		if time.Since(started) > time.Minute {
+		if time.Since(started) > await.Limit {
 			t.Fatalf("got %q, want %q", proc.Ended(), want)
 		}
 	}

@@ -29,6 +29,8 @@ import (
 	aggregatorfake "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/fake"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 const (
@@ -157,12 +159,12 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
-	timeout := time.After(30 * time.Second)
+	timeout := time.After(await.Limit)
 	for !condition() {
 		select {
 		case <-ticker.C:
 		case <-timeout:
-			t.Fatalf("did not happen in 30 s: %s", what)
+			t.Fatalf("did not happen in %s: %s", await.Limit, what)
 		}
 	}
 }

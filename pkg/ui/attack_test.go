@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 const members = "/hub/apis/view.clusterhub.dev/v1alpha1/clustersetmembers"
@@ -127,7 +129,7 @@ func (f *fixture) smuggle(all map[string]string) {
 				t.Fatal(err)
 			}
 			defer func() { _ = connection.Close() }()
-			_ = connection.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = connection.SetDeadline(time.Now().Add(await.Limit))
 			_, _ = io.WriteString(connection, sent)
 			_ = connection.(*net.TCPConn).CloseWrite()
 			line, err := bufio.NewReader(connection).ReadString('\n')

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // Nothing of a browser's request but its path, parameters, and what it accepts; all of the user's own.
@@ -293,7 +295,7 @@ func TestAttack_ASlowBody(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = connection.Close() }()
-			_ = connection.SetDeadline(time.Now().Add(20 * time.Second))
+			_ = connection.SetDeadline(time.Now().Add(await.Limit))
 			_, _ = io.WriteString(connection, sent)
 			if _, err := io.ReadAll(connection); err != nil {
 				t.Errorf("the server waits: %v", err)

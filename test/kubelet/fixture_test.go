@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,18 +102,15 @@ func tester(t *testing.T, dir string) {
 	}
 }
 
-// patience is more than anything takes that works.
-const patience = 2 * time.Minute
-
 func (f *fixture) eventually(what string, ok func(context.Context) error) {
 	f.Helper()
 	var last error
-	err := await.Until(f.Context(), patience, func(ctx context.Context) (bool, error) {
+	err := await.Until(f.Context(), await.Limit, func(ctx context.Context) (bool, error) {
 		last = ok(ctx)
 		return last == nil, nil
 	})
 	if err != nil {
-		f.Fatalf("%s: not after %s: %v", what, patience, last)
+		f.Fatalf("%s: not after %s: %v", what, await.Limit, last)
 	}
 }
 

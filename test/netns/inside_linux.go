@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // goesInside is the name by which this program is started to be the process in the namespace.
@@ -116,7 +117,7 @@ func beInside() error {
 
 // begin starts the cluster, and opens the doors to it.
 func begin(own *plain) (*localhub.Hub, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	defer cancel()
 	hub, err := localhub.Start(ctx, own.config())
 	if err != nil {

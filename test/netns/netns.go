@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // Config is what such a cluster is told.
@@ -80,9 +81,6 @@ func (a answer) err() error {
 
 // The process in the namespace has these sockets from outside.
 var doors = []string{"kube-apiserver", "etcd"}
-
-// startTimeout is how long the process in the namespace may take for one order.
-const startTimeout = 3 * time.Minute
 
 // Start starts a cluster, and ends it with the test.
 func Start(t testing.TB, config Config) *Cluster {
@@ -151,7 +149,7 @@ func (c *Cluster) run(t testing.TB, cmd *exec.Cmd) {
 		_ = stdin.Close() // it ends the cluster then, and itself
 		select {
 		case <-ended:
-		case <-time.After(startTimeout):
+		case <-time.After(await.Limit):
 			_ = cmd.Process.Kill()
 			<-ended
 		}

@@ -107,7 +107,7 @@ func (s *Session) Types(blocks []pages.Block) {
 		}
 	}
 	for _, other := range others {
-		if err := other.close(patience); err != nil {
+		if err := other.close(await.Limit); err != nil {
 			s.t.Errorf("%s: %s\n%v", other.typed.Where(), other.typed.Text, err)
 		}
 	}
@@ -132,15 +132,12 @@ func (s *Session) values(b pages.Block) (texts []string, err error) {
 // reads are commands that change nothing: what they print becomes what the page says when the hub has done what was asked before.
 var reads = regexp.MustCompile(`^kubectl (?:--\S+ \S+ )*(?:-n \S+ )?(?:get|describe|events|auth can-i|hub (?:--\S+ \S+ )*(?:get (?:clusters|placements|works|klusterlets)|members|why|tree|top|doctor|explain|work status|rollout (?:status|history)|deploycheck))\b`)
 
-// patience is for how long they are typed again.
-const patience = 2 * time.Minute
-
 // try types a command, and says what differs.
 func (s *Session) try(c pages.Command) {
 	s.t.Helper()
 	started := time.Now()
 	said, out, code := "", "", 0
-	_ = await.Until(s.t.Context(), patience, func(context.Context) (bool, error) {
+	_ = await.Until(s.t.Context(), await.Limit, func(context.Context) (bool, error) {
 		said = ""
 		if out, code = s.shell.run(s.t, c.Text, s.code); !c.NoOutput && c.Output != "" {
 			said = pages.Differs(c.Output, out)

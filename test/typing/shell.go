@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // shell is a bash in which commands are typed one after the other.
@@ -21,9 +23,6 @@ type shell struct {
 	in    io.WriteCloser
 	lines chan string
 }
-
-// most is how long one command may take, on a machine with much else to do.
-const most = 5 * time.Minute
 
 // mark begins the line that says that a command has ended, and how.
 const mark = "--- the command has ended: "
@@ -73,7 +72,7 @@ func (s *shell) run(t *testing.T, typed string, code int) (string, int) {
 		t.Fatalf("the shell has ended: %v", err)
 	}
 	var said strings.Builder
-	timeout := time.NewTimer(most)
+	timeout := time.NewTimer(await.Limit)
 	defer timeout.Stop()
 	for {
 		select {
@@ -91,7 +90,7 @@ func (s *shell) run(t *testing.T, typed string, code int) (string, int) {
 			said.WriteString(line)
 		case <-timeout.C:
 			_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // with what it has typed, which would hold its output
-			t.Fatalf("%s: has not ended after %s: %s", typed, most, said.String())
+			t.Fatalf("%s: has not ended after %s: %s", typed, await.Limit, said.String())
 		}
 	}
 }

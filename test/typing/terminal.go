@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/clusterhub/clusterhub/hack/docs/pages"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // terminal is another one than that of the page. One command runs in it while those of the next blocks are typed.
@@ -24,9 +25,6 @@ type terminal struct {
 	said  string
 	ended chan struct{}
 }
-
-// grace is for how long a command may go on after Ctrl-C.
-const grace = 20 * time.Second
 
 // openTerminal types a command in a folder, in which a file has what it prints. It ends with the test, and all that it has started.
 func openTerminal(t *testing.T, typed pages.Command, said, dir string, env ...string) *terminal {
@@ -71,7 +69,7 @@ func (term *terminal) close(patience time.Duration) error {
 	if term.hasEnded() {
 		return nil
 	}
-	for until := time.Now().Add(grace); time.Now().Before(until); {
+	for until := time.Now().Add(await.Limit); time.Now().Before(until); {
 		_ = syscall.Kill(-term.cmd.Process.Pid, syscall.SIGINT) // it may have ended meanwhile
 		select {
 		case <-term.ended:

@@ -4,6 +4,7 @@
 package typing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/clusterhub/clusterhub/hack/docs/pages"
+	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
@@ -58,12 +60,14 @@ func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
 	dir, env := t.TempDir(), "PATH="+os.Getenv("PATH")
 	for _, c := range []struct {
 		typed, output, differs string
+		// limit is for how long a command that does not end may print what the page says. 0 is await.Limit.
+		limit time.Duration
 	}{
 		{typed: "until test -e go; do sleep 0.05; done; echo done", output: "done"},
 		{typed: "echo first; until test -e go; do sleep 0.05; done; echo last; sleep 1000", output: "first last"},
 		{typed: "echo first; sleep 1000", output: "first…"},
 		{typed: "echo no; exit 3", output: "no"},
-		{typed: "echo other; sleep 1000", output: "words", differs: `want "words", got "other"`},
+		{typed: "echo other; sleep 1000", output: "words", differs: `want "words", got "other"`, limit: 2 * time.Second},
 		{typed: "echo more words", output: "more", differs: `want nothing more, got "words"`},
 		{typed: "exit 3", output: "more", differs: `want "more", got nothing more`},
 	} {
@@ -73,7 +77,7 @@ func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
 				_ = os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)
 			}()
 		}
-		err := term.close(2 * time.Second)
+		err := term.close(cmp.Or(c.limit, await.Limit))
 		if said := fmt.Sprint(err); (err == nil) != (c.differs == "") || !strings.HasPrefix(said, c.differs) && err != nil {
 			t.Errorf("%s: %v, want %q", c.typed, err, c.differs)
 		}
@@ -88,7 +92,7 @@ func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
 func TestTerminal_LeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	term := openTerminal(t, pages.Command{Text: "trap '' INT; sleep 1000 & echo started; exit 0", Output: "started"}, "said", dir, "PATH="+os.Getenv("PATH"))
-	if err := term.close(10 * time.Second); err != nil {
+	if err := term.close(await.Limit); err != nil {
 		t.Error(err)
 	}
 	harness.Eventually(t, "the process that it has left has ended", func(context.Context) (bool, error) {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -33,6 +32,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/manager"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // recorder is a manager that records what it is assembled from, and starts nothing.
@@ -213,7 +213,7 @@ func TestWiring_HubControllerManager(t *testing.T) {
 			if err := o.Validate(); err != nil {
 				t.Fatal(err)
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 			defer cancel()
 			defer r.release()
 			if _, err := o.Assemble(ctx, r.newManager); err != nil {

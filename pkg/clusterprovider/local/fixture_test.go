@@ -24,10 +24,8 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
+	"github.com/clusterhub/clusterhub/test/await"
 )
-
-// testTimeout is for anything that a machine with much else to do takes long for.
-const testTimeout = 3 * time.Minute
 
 // testOptions are those of a provider whose processes die with the test, however it ends.
 // The tests with them need real ones: that processes are started, found, kept and ended is what this provider is about, and only a
@@ -81,7 +79,7 @@ func ensure(t *testing.T, p *Provider, object *v1alpha1.Cluster) (state clusterp
 		}
 		return state.Ready, err
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, testTimeout, true, poll); err != nil {
+	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, await.Limit, true, poll); err != nil {
 		t.Fatalf("%s is not ready: %v (%s)", object.Name, err, state.Info)
 	}
 	return state
@@ -169,7 +167,7 @@ func only(t *testing.T, p *Provider, program string, uid types.UID) int {
 
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, testTimeout, true, func(context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, await.Limit, true, func(context.Context) (bool, error) {
 		return done(), nil
 	})
 	if err != nil {

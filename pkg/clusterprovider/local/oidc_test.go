@@ -21,6 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/test/await"
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
 )
 
@@ -60,7 +61,7 @@ func TestTrustOIDC(t *testing.T) {
 	}
 	trust := func(providers ...v1alpha1.OIDCProviderConfig) error {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+		ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 		defer cancel()
 		started := time.Now()
 		err := p.TrustOIDC(ctx, object, providers)

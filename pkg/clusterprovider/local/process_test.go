@@ -23,6 +23,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // providerEnv makes the test binary a provider in that directory.
@@ -95,7 +96,7 @@ func TestKill(t *testing.T) {
 		if _, err := io.ReadFull(out, make([]byte, len("begins"))); err != nil {
 			t.Errorf("the provider does not begin: %v", err)
 		}
-		err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, testTimeout, true, func(context.Context) (bool, error) { return reached(), nil })
+		err = wait.PollUntilContextTimeout(t.Context(), time.Millisecond, await.Limit, true, func(context.Context) (bool, error) { return reached(), nil })
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if err != nil || complaint.Len() > 0 {

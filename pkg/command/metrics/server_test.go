@@ -23,6 +23,8 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/client-go/rest"
 	certutil "k8s.io/client-go/util/cert"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // apiServer knows the tokens "reader" and "stranger", and lets the first read. requests counts what it was asked.
@@ -105,7 +107,7 @@ func send(t *testing.T, address string, secure bool, lines ...string) (int, http
 		connection = tls.Client(connection, &tls.Config{InsecureSkipVerify: true})
 	}
 	defer func() { _ = connection.Close() }()
-	if err := connection.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(await.Limit)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(connection, strings.Join(lines, "\r\n")+"\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {

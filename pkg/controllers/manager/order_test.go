@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // withheldMembers is a server with a set that has members, which it does not show before it is told to.
@@ -156,7 +158,7 @@ func TestRun_WritesNoStatusBeforeTheMembersAreKnown(t *testing.T) {
 	case <-s.asked:
 	case err := <-ended:
 		t.Fatalf("ended before the members were asked for: %v", err)
-	case <-time.After(wait.ForeverTestTimeout):
+	case <-time.After(await.Limit):
 		t.Fatal("the members were not asked for")
 	}
 	// A write would come within the second that it is put off by. There is no condition to wait for what must not be.
@@ -165,7 +167,7 @@ func TestRun_WritesNoStatusBeforeTheMembersAreKnown(t *testing.T) {
 		t.Errorf("written before the members were known: %v", early)
 	}
 	close(s.release)
-	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, wait.ForeverTestTimeout, true,
+	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, await.Limit, true,
 		func(context.Context) (bool, error) { return len(s.writes()) > 0, nil })
 	if err != nil || !strings.Contains(s.writes()[0], "1 ManagedClusters selected") {
 		t.Errorf("%v: written %v, want one member", err, s.writes())
@@ -176,7 +178,7 @@ func TestRun_WritesNoStatusBeforeTheMembersAreKnown(t *testing.T) {
 		if err != nil {
 			t.Errorf("stopping: %v", err)
 		}
-	case <-time.After(wait.ForeverTestTimeout):
+	case <-time.After(await.Limit):
 		t.Error("does not stop")
 	}
 }

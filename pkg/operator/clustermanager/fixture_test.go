@@ -38,9 +38,6 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// limit bounds what is waited for, on a machine that is slow.
-const limit = 3 * time.Minute
-
 func testScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(scheme.AddToScheme(s))
@@ -179,11 +176,11 @@ func (w *world) startController() {
 func eventually(t *testing.T, what string, complaint func() string) {
 	t.Helper()
 	last := ""
-	if await.Until(t.Context(), limit, func(context.Context) (bool, error) {
+	if await.Until(t.Context(), await.Limit, func(context.Context) (bool, error) {
 		last = complaint()
 		return last == "", nil
 	}) != nil {
-		t.Fatalf("%s: after %s: %s", what, limit, last)
+		t.Fatalf("%s: after %s: %s", what, await.Limit, last)
 	}
 }
 

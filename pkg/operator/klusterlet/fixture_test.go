@@ -144,7 +144,7 @@ func (w *world) once(r *Reconciler, k *operatorv1.Klusterlet) {
 func (w *world) until(r *Reconciler, k *operatorv1.Klusterlet, what string, holds func(*operatorv1.Klusterlet) bool) {
 	w.Helper()
 	var now *operatorv1.Klusterlet
-	if await.Until(w.Context(), operatortest.Timeout, func(context.Context) (bool, error) {
+	if await.Until(w.Context(), await.Limit, func(context.Context) (bool, error) {
 		if now = w.now(k); holds(now) {
 			return true, nil
 		}

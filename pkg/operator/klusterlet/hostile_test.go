@@ -26,6 +26,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/operator"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 const (
@@ -216,7 +217,7 @@ func TestAttack_AHostileClusterImpressesNoOther(t *testing.T) {
 	})
 	t.Logf("a change takes %s", time.Since(start))
 
-	until := time.Now().Add(operatortest.Timeout)
+	until := time.Now().Add(await.Limit)
 	for _, h := range all {
 		h.saysWhatIsWrong(t, c, until)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // applied makes objects, but for pods and what only a hub serves.
@@ -104,8 +105,8 @@ func TestProcess_OfAHubThatIsAManagementCluster(t *testing.T) {
 			if err != nil {
 				t.Errorf("hub-controller-manager has ended: %v", err)
 			}
-		case <-time.After(operatortest.Timeout):
-			t.Errorf("hub-controller-manager does not end within %s", operatortest.Timeout)
+		case <-time.After(await.Limit):
+			t.Errorf("hub-controller-manager does not end within %s", await.Limit)
 		}
 	})
 	objects, err = deploy.Operator{InHub: true}.Objects()

@@ -26,6 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // asOperator starts hub-operator with the rights of its ServiceAccount as they are shipped, and no others.
@@ -46,7 +47,7 @@ func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc, change ...func(
 	o := operator.NewOptions()
 	o.HealthAddress, o.Metrics.Address = "0", "0"
 	// A busy machine must not keep it from renewing in time. It releases the Lease when it ends.
-	o.LeaderElection.LeaseDuration, o.LeaderElection.RenewDeadline = 2*operatortest.Timeout, operatortest.Timeout
+	o.LeaderElection.LeaseDuration, o.LeaderElection.RenewDeadline = 2*await.Limit, await.Limit
 	for _, change := range change {
 		change(o)
 	}
@@ -60,8 +61,8 @@ func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc, change ...func(
 			if err != nil {
 				t.Errorf("hub-operator has ended: %v", err)
 			}
-		case <-time.After(operatortest.Timeout):
-			t.Errorf("hub-operator does not end within %s", operatortest.Timeout)
+		case <-time.After(await.Limit):
+			t.Errorf("hub-operator does not end within %s", await.Limit)
 		}
 	})
 	s := runtime.NewScheme()

@@ -35,9 +35,6 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// Timeout is for anything that a machine with much else to do takes long for.
-const Timeout = 3 * time.Minute
-
 // Clusters are those that the tests of a package share: to start one takes longer than most of them.
 type Clusters struct {
 	lock     sync.Mutex
@@ -94,7 +91,7 @@ func (c *Clusters) Config(t testing.TB, name string) *rest.Config {
 }
 
 func (c *Clusters) start(name string) (config *rest.Config, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	defer cancel()
 	if c.provider == nil {
 		c.provider, err = local.New(local.Options{Dir: c.dir, BinDir: os.Getenv("TEST_BIN_DIR"), EndWithProvider: true, UnsafeNoFsync: true})
@@ -137,7 +134,7 @@ var Bootstrap = []byte("{apiVersion: v1, kind: Config, current-context: c, conte
 // Eventually waits until something holds.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	err := await.Until(t.Context(), Timeout, func(context.Context) (bool, error) { return holds(), nil })
+	err := await.Until(t.Context(), await.Limit, func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("it never holds that %s", what)
 	}
@@ -196,7 +193,7 @@ func Gone(t testing.TB, c client.Client, o client.Object) {
 	t.Helper()
 	left := o.DeepCopyObject().(client.Object)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+		ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 		defer cancel()
 		err := c.Get(ctx, client.ObjectKeyFromObject(left), left)
 		if apierrors.IsNotFound(err) {

@@ -69,7 +69,7 @@ func Objects(t testing.TB, config *rest.Config) map[string]bool {
 func NothingSince(t testing.TB, config *rest.Config, before map[string]bool) {
 	t.Helper()
 	var left []string
-	if await.Until(context.WithoutCancel(t.Context()), Timeout, func(context.Context) (bool, error) {
+	if await.Until(context.WithoutCancel(t.Context()), await.Limit, func(context.Context) (bool, error) {
 		left = nil
 		for name := range Objects(t, config) {
 			if !before[name] {

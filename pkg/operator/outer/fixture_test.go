@@ -30,9 +30,6 @@ import (
 
 const adminToken = "hunter2-hunter2-hunter2-hunter2"
 
-// timeout is for what takes long on a machine with much else to do.
-const timeout = 2 * time.Minute
-
 // server is a hostile one that counts its requests.
 type server struct {
 	*httptest.Server

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 const grantedToken = "granted-granted-granted-granted"
@@ -200,7 +201,7 @@ func TestSlowServers_AreNotWaitedFor(t *testing.T) {
 		c := connect(t, s)
 		all := ways(t, c)
 		for way, ask := range all {
-			ctx, cancel := context.WithTimeout(t.Context(), timeout)
+			ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 			defer cancel()
 			err := ask(ctx)
 			if text := shown(t, c, err); ctx.Err() != nil || !strings.Contains(text, "wait") && !strings.Contains(text, "try again later") {

@@ -28,10 +28,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+	"github.com/clusterhub/clusterhub/test/await"
 )
-
-// timeout is for what takes long on a machine with much else to do.
-const timeout = 3 * time.Minute
 
 // kubeAPIServer starts a real one, with these flags more, and returns an admin's kubeconfig for it.
 func kubeAPIServer(t *testing.T, flags ...string) []byte {
@@ -117,7 +115,7 @@ func TestKeeper_WithARealCluster(t *testing.T) {
 	defer cluster.Close()
 	own, err := cluster.Client(client.Options{})
 	if err == nil {
-		err = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+		err = wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, await.Limit, true, func(ctx context.Context) (bool, error) {
 			return own.Get(ctx, client.ObjectKey{Name: "default"}, &corev1.Namespace{}) == nil, nil
 		})
 	}
@@ -211,7 +209,7 @@ func whoIs(t *testing.T, from client.Client, name types.NamespacedName) string {
 	}
 	var review *authenticationv1.SelfSubjectReview
 	// A server that has just started does not have all of its roles yet.
-	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, timeout, true, func(ctx context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, await.Limit, true, func(ctx context.Context) (bool, error) {
 		review, err = typed.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		if apierrors.IsForbidden(err) {
 			return false, nil

@@ -15,6 +15,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 func event(name, data string) string {
@@ -28,7 +30,7 @@ func events(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (
 		w.Header().Set("Content-Type", "application/json")
 		w.(http.Flusher).Flush()
 		answer(w, r)
-	})).impatient(timeout, timeout).small()
+	})).impatient(await.Limit, await.Limit).small()
 	watching, err := c.controllerClient(t).Watch(t.Context(), &corev1.SecretList{})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +97,7 @@ func TestWatch_EndsIfNothingComes(t *testing.T) {
 		_, _ = io.WriteString(w, event("first", ""))
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
-	})).impatient(timeout, 100*time.Millisecond)
+	})).impatient(await.Limit, 100*time.Millisecond)
 	watching, err := c.controllerClient(t).Watch(t.Context(), &corev1.SecretList{})
 	if err != nil {
 		t.Fatal(err)

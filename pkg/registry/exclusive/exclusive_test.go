@@ -35,6 +35,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedclusterset"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 var (
@@ -112,7 +113,7 @@ func (h *hub) replica() replica {
 	s, err := managedclusterset.Kind.NewStorage(scheme, h)
 	must(h.t, err)
 	h.t.Cleanup(s.Destroy)
-	must(h.t, wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, 20*time.Second, true,
+	must(h.t, wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, await.Limit, true,
 		func(context.Context) (bool, error) {
 			return s.Storage.Storage.Storage.ReadinessCheck() == nil, nil
 		}))

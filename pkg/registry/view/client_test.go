@@ -22,6 +22,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // client is one user at one replica.
@@ -96,7 +97,7 @@ func optionsOf(options []option) *internalversion.ListOptions {
 }
 
 func (c client) tryList(options ...option) (*view.ClusterSetMemberList, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(c.t.Context(), await.Limit)
 	defer cancel()
 	list, err := c.r.List(as(ctx, c.who), optionsOf(options))
 	if err != nil {
@@ -216,7 +217,7 @@ func changeOf(event watch.Event) change {
 // next is the next event, bookmarks included. ok is false when the watch has ended.
 func (s *stream) next() (c change, ok bool) {
 	s.t.Helper()
-	timeout := time.NewTimer(patience)
+	timeout := time.NewTimer(await.Limit)
 	defer timeout.Stop()
 	select {
 	case event, ok := <-s.w.ResultChan():

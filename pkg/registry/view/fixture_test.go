@@ -46,13 +46,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // agentPrefix is what the names of agents begin with.
 const agentPrefix = "agents:"
-
-// patience is how long a test waits for what has to happen.
-const patience = 20 * time.Second
 
 var (
 	scheme = runtime.NewScheme()
@@ -314,14 +312,14 @@ func (h *hub) eventually(what string, condition func() (done bool, state string)
 func eventually(t testing.TB, what string, condition func() (done bool, state string)) {
 	t.Helper()
 	var last string
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, patience, true, func(context.Context) (bool,
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, await.Limit, true, func(context.Context) (bool,
 		error) {
 		done, state := condition()
 		last = state
 		return done, nil
 	})
 	if err != nil {
-		t.Fatalf("%s: not within %s, but: %s", what, patience, last)
+		t.Fatalf("%s: not within %s, but: %s", what, await.Limit, last)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // FuzzList: whatever continue token and version a user makes up, no member is shown that the user may not see, what is shown is what
@@ -76,7 +77,7 @@ func FuzzList(f *testing.F) {
 			return
 		}
 		list := func(who user.Info, options internalversion.ListOptions) (names []string, next string, err error) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 			defer cancel()
 			answer, err := client{t, r, who}.r.List(as(ctx, who), &options)
 			if err != nil {

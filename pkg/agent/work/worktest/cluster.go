@@ -36,9 +36,6 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// Timeout is for anything that a machine with much else to do takes long for.
-const Timeout = 3 * time.Minute
-
 // shared is the cluster of all tests of a package: to start one takes longer than most of them.
 var shared struct {
 	once     sync.Once
@@ -86,7 +83,7 @@ func Config(t testing.TB) *rest.Config {
 }
 
 func start() (config *rest.Config, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	defer cancel()
 	shared.provider, err = local.New(local.Options{Dir: directory, BinDir: os.Getenv("TEST_BIN_DIR"), EndWithProvider: true, UnsafeNoFsync: true})
 	if err != nil {
@@ -211,7 +208,7 @@ func Parse(text string) *unstructured.Unstructured {
 // Eventually waits until something holds.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	err := await.Until(t.Context(), Timeout, func(context.Context) (bool, error) { return holds(), nil })
+	err := await.Until(t.Context(), await.Limit, func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
 		t.Fatalf("it never holds that %s", what)
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // lent is a request with access by its status and Secret, to a cluster that its provider may take back.
@@ -189,7 +190,7 @@ func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
 	}()
 	select {
 	case <-looked:
-	case <-time.After(10 * time.Second):
+	case <-time.After(await.Limit):
 		t.Error("it waits until the cluster has been taken")
 	}
 	if now := l.now(); now.ResourceVersion != l.ar.ResourceVersion {

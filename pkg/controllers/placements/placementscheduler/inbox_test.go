@@ -10,6 +10,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 // A round with CEL that takes long holds up neither what is watched, nor the results of the round before.
@@ -33,7 +35,7 @@ func TestRound_HoldsUpNeitherWatchesNorWorkers(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(await.Limit):
 		t.Error("they wait for the round")
 	}
 	if len(f.effects) == 0 {

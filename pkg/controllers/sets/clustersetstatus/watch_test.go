@@ -21,6 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterhub/clusterhub/test/await"
 )
 
 const path = "/apis/view.clusterhub.dev/v1alpha1/clustersetmembers"
@@ -179,7 +181,7 @@ func (s *server) send(kind, name string) {
 
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, wait.ForeverTestTimeout, true, func(context.Context) (bool, error) { return done(), nil })
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, await.Limit, true, func(context.Context) (bool, error) { return done(), nil })
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
