@@ -9,6 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
@@ -22,16 +25,39 @@ func worldConfig(dir string) localhub.Config {
 	return config
 }
 
-// openWorld returns the hub in the world, or nil if there is no world or a folder needs another hub.
+// openWorld returns the hub in the world, or nil if there is no world or a folder needs another hub. A hub that does not serve is an error: its
+// directory stays when the command that runs it is killed.
 func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Hub, error) {
 	has, wants := worldConfig(dir), sharedConfig(dir, changes)
 	if dir == "" || !serves(has, wants) || has.Plain != wants.Plain || has.ExternalEtcd != wants.ExternalEtcd || has.Replicas != wants.Replicas {
 		return nil, nil
 	}
-	if _, err := os.Stat(dir); err != nil {
-		return nil, fmt.Errorf("%s names a hub that does not run, start it by make world: %w", worldDir, err)
+	hub, err := openServing(has)
+	if err != nil {
+		return nil, fmt.Errorf("%s=%s names a hub that does not serve, start it by make world: %w", worldDir, dir, err)
 	}
-	return localhub.Open(has)
+	return hub, nil
+}
+
+// openServing returns the hub in a directory, if it is ready.
+func openServing(config localhub.Config) (*localhub.Hub, error) {
+	if _, err := os.Stat(config.Dir); err != nil {
+		return nil, err
+	}
+	hub, err := localhub.Open(config)
+	if err != nil {
+		return nil, err
+	}
+	admin, err := clientcmd.BuildConfigFromFlags("", hub.AdminKubeconfig())
+	if err != nil {
+		return nil, err
+	}
+	admin.Timeout = Timeout
+	c, err := discovery.NewDiscoveryClientForConfig(admin)
+	if err != nil {
+		return nil, err
+	}
+	return hub, c.RESTClient().Get().AbsPath("/readyz").Do(context.Background()).Error()
 }
 
 // RunWorld runs the hub in the world, in a folder of its own, until the context ends. It begins in the root of the repository.

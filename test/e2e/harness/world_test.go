@@ -4,9 +4,15 @@
 package harness
 
 import (
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
@@ -31,6 +37,48 @@ func TestOpenWorld_IsForFoldersWithItsFlags(t *testing.T) {
 		hub, err := openWorld(test.dir, []func(*localhub.Config){test.change})
 		if hub != nil || (err != nil) != test.asks || err != nil && !strings.Contains(err.Error(), "make world") {
 			t.Errorf("%s: got %v, %v", name, hub, err)
+		}
+	}
+}
+
+// TestOpenWorld_SaysThatAHubDoesNotServe at once, and what to do. The front is one that can be told what to answer.
+func TestOpenWorld_SaysThatAHubDoesNotServe(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		front  func(http.ResponseWriter, *http.Request)
+		killed bool
+		serves bool
+	}{
+		"ready":                    {front: func(http.ResponseWriter, *http.Request) {}, serves: true},
+		"killed":                   {front: func(http.ResponseWriter, *http.Request) {}, killed: true},
+		"not ready":                {front: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }},
+		"killed before it started": {},
+	} {
+		dir := t.TempDir()
+		hub, err := localhub.Open(worldConfig(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.front != nil {
+			mux := http.NewServeMux()
+			mux.HandleFunc("/readyz", test.front)
+			front := httptest.NewTLSServer(mux)
+			defer front.Close()
+			ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: front.Certificate().Raw})
+			if err := clientcmd.WriteToFile(clientcmdapi.Config{
+				Clusters:       map[string]*clientcmdapi.Cluster{"hub": {Server: front.URL, CertificateAuthorityData: ca}},
+				Contexts:       map[string]*clientcmdapi.Context{"hub": {Cluster: "hub"}},
+				CurrentContext: "hub",
+			}, hub.AdminKubeconfig()); err != nil {
+				t.Fatal(err)
+			}
+			if test.killed {
+				front.Close()
+			}
+		}
+		opened, err := openWorld(dir, []func(*localhub.Config){func(*localhub.Config) {}})
+		if (opened != nil) != test.serves || (err == nil) != test.serves || err != nil && !strings.Contains(err.Error(), "make world") {
+			t.Errorf("%s: got %v, %v", name, opened, err)
 		}
 	}
 }
