@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
@@ -65,7 +66,8 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 // locate finds out which object a manifest is about.
 func (a *Agent) locate(one *item, raw []byte) error {
 	object := &unstructured.Unstructured{}
-	if err := json.Unmarshal(raw, &object.Object); err != nil {
+	// Integers stay int64, as in what servers return: as float64, those above 2^53 would change, and none would equal what is there.
+	if err := utiljson.Unmarshal(raw, &object.Object); err != nil {
 		return fmt.Errorf("the manifest is no JSON object: %w", err)
 	}
 	kind := object.GroupVersionKind()

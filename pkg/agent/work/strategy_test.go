@@ -5,12 +5,15 @@ package work
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
@@ -130,4 +133,30 @@ func TestComplete(t *testing.T) {
 	w.eventually("the data", "map[k:anew]", func() string { return w.data("cm") })
 	w.delete("a")
 	w.eventuallyGone("a")
+}
+
+// TestStrategy_IntegersStayAsTheyAre applies integers that float64 cannot represent, by each strategy.
+func TestStrategy_IntegersStayAsTheyAre(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.newAgent())
+	deployments := schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+	for i, strategy := range []workv1.UpdateStrategyType{workv1.UpdateStrategyTypeUpdate, workv1.UpdateStrategyTypeCreateOnly, workv1.UpdateStrategyTypeServerSideApply} {
+		for j, want := range []int64{1<<53 + 1, math.MaxInt64} {
+			name := fmt.Sprintf("web-%d-%d", i, j)
+			spec := w.spec(fmt.Sprintf(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: %s}, spec: {replicas: 0,
+  selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {terminationGracePeriodSeconds: %d, containers: [{name: web, image: web}]}}}}`,
+				name, w.namespace, want))
+			spec.ManifestConfigs = []workv1.ManifestConfigOption{{
+				ResourceIdentifier: workv1.ResourceIdentifier{Group: "apps", Resource: "deployments", Namespace: w.namespace, Name: name},
+				UpdateStrategy:     &workv1.UpdateStrategy{Type: strategy},
+			}}
+			w.put(name, spec)
+			w.eventuallySaid(name, workv1.WorkApplied, "True: True")
+			have := w.get(apply.Target{GroupVersionResource: deployments, Namespace: w.namespace, Name: name})
+			got, _, err := unstructured.NestedInt64(have.Object, "spec", "template", "spec", "terminationGracePeriodSeconds")
+			if got != want || err != nil {
+				t.Errorf("by %s %d becomes %d: %v", strategy, want, got, err)
+			}
+		}
+	}
 }

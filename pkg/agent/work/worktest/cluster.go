@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -199,7 +200,11 @@ func Namespace(t testing.TB) string {
 // Parse reads an object.
 func Parse(text string) *unstructured.Unstructured {
 	parsed := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &parsed.Object); err != nil {
+	data, err := yaml.YAMLToJSON([]byte(text))
+	if err == nil {
+		err = json.Unmarshal(data, &parsed.Object) // integers stay int64
+	}
+	if err != nil {
 		panic(err)
 	}
 	return parsed
