@@ -194,7 +194,7 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
     case "$folder" in
       # These wait for the servers that they start.
       pkg/cli | pkg/operator/clustermanager | pkg/operator/klusterlet) servers+=" $package" ;;
-      pkg/agent | pkg/agent/work | pkg/clusterprovider/local) waiting+=" $package" ;;
+      pkg/agent | pkg/agent/work | pkg/clusterprovider/kubeconfig | pkg/clusterprovider/local) waiting+=" $package" ;;
       *)
         if ! grep -qE "$without" <<<"/$folder" && grep -qE "$concurrent" "$folder"/*.go; then
           racing+=" $package"
