@@ -4,139 +4,36 @@
 package kubeconfig
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/go-logr/logr"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/access"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/cluster"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/rights"
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
-	"github.com/clusterhub/clusterhub/pkg/remote"
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
 func TestMain(m *testing.M) { os.Exit(operatortest.Shared.Main(m)) }
-
-var errKilled = errors.New("the process was killed")
-
-// life is how long a process lives: it ends when it is about to make its next write, and does nothing from then on.
-type life struct {
-	w *world
-	// left is how many writes the process still makes.
-	left    int
-	dead    bool
-	written []string
-}
-
-// noWrite matches the paths of questions that are asked by POST. A token of a ServiceAccount is asked for so, too: no server stores it.
-var noWrite = regexp.MustCompile(`/(selfsubject|tokenreviews|serviceaccounts/[^/]+/token$)`)
-
-var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-
-func (l *life) write(what string, do func() error) error {
-	if l.dead = l.dead || l.left == 0; l.dead {
-		return errKilled
-	}
-	l.left--
-	l.written = append(l.written, uid.ReplaceAllString(what, "UID"))
-	return do()
-}
-
-// tripper is the way of a process to a server.
-type tripper struct {
-	*life
-	http.RoundTripper
-}
-
-func (t tripper) RoundTrip(r *http.Request) (response *http.Response, err error) {
-	do := func() error {
-		response, err = t.RoundTripper.RoundTrip(r) //nolint:bodyclose // the caller does
-		return err
-	}
-	switch {
-	case t.dead:
-		return nil, errKilled
-	case r.Method == http.MethodGet:
-		err = do()
-	case noWrite.MatchString(r.URL.Path):
-		if err = do(); err == nil {
-			err = t.w.issued(r.URL.Path, response)
-		}
-	default:
-		err = t.write(r.Method+" "+r.URL.Path, do)
-	}
-	return response, err
-}
-
-// mortal is the provider of a process. Its cluster can trust OIDC issuers, too.
-type mortal struct {
-	*Provider
-	*life
-}
-
-func (m *mortal) Connect(ctx context.Context, c *v1alpha1.Cluster) (*rest.Config, error) {
-	config, err := m.Provider.Connect(ctx, c)
-	if err == nil {
-		config.Wrap(func(to http.RoundTripper) http.RoundTripper { return tripper{m.life, to} })
-	}
-	return config, err
-}
-
-func (m *mortal) TrustOIDC(_ context.Context, _ *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error {
-	trusted := sets.New[string]()
-	for _, provider := range providers {
-		trusted.Insert(provider.Issuer)
-	}
-	if trusted.Equal(m.w.trusted) {
-		return nil
-	}
-	return m.write("trust", func() error {
-		m.w.trusted = trusted
-		return nil
-	})
-}
-
-// process is a provider that looks at the hub when it is asked to, and at no other time. It is notified of no change.
-type process struct {
-	*life
-	w        *world
-	clusters *cluster.Reconciler
-	access   *access.Reconciler
-}
 
 const (
 	providers = "crash-providers"
@@ -287,37 +184,6 @@ func (w *world) eventually(what string, complaint func() string) {
 	}
 }
 
-func (w *world) process(writes int) *process {
-	w.t.Helper()
-	p := &process{w: w, life: &life{w: w, left: writes}}
-	config := rest.CopyConfig(w.config)
-	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return tripper{p.life, to} })
-	c := w.connect(config)
-	provider := &mortal{&Provider{hub: c, name: own.Name, namespace: providers}, p.life}
-	p.access = access.New(own, provider, c, c, &events.FakeRecorder{})
-	p.clusters = cluster.New(own, provider, c, &events.FakeRecorder{}, p.access)
-	return p
-}
-
-// long is a life that does not end.
-const long = 1 << 20
-
-// look has it look at each object once, and reports what it says against that.
-func (p *process) look() (err error) {
-	p.w.t.Helper()
-	clusters, requests := &v1alpha1.ClusterList{}, &v1alpha1.AccessRequestList{}
-	p.w.must(p.w.client.List(p.w.t.Context(), clusters), p.w.client.List(p.w.t.Context(), requests))
-	for _, c := range clusters.Items {
-		_, failure := p.clusters.Reconcile(p.w.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&c)})
-		err = errors.Join(err, failure)
-	}
-	for _, ar := range requests.Items {
-		_, failure := p.access.Reconcile(p.w.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&ar)})
-		err = errors.Join(err, failure)
-	}
-	return err
-}
-
 // settles has a process look that is not killed, until it has nothing to complain of.
 func (w *world) settles() {
 	w.t.Helper()
@@ -420,184 +286,3 @@ func (w *world) delete(object client.Object) {
 	w.t.Helper()
 	w.must(client.IgnoreNotFound(w.client.Delete(w.t.Context(), object)))
 }
-
-// issued reads the token that a server has answered with.
-func (w *world) issued(path string, response *http.Response) error {
-	if !strings.HasSuffix(path, "/token") || strings.Contains(path, v1alpha1.TokenMinterServiceAccount) || response.StatusCode >= 300 {
-		return nil
-	}
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	_ = response.Body.Close()
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	answer, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-	if err != nil {
-		return err
-	}
-	w.tokens[answer.(*authenticationv1.TokenRequest).Status.Token] = path
-	return nil
-}
-
-// given are all objects that the provider has made for requests, on the hub and in the cluster, and the issuers that it has made it trust.
-func (w *world) given() sets.Set[string] {
-	w.t.Helper()
-	all := sets.New[string]()
-	for _, kind := range rights.Kinds {
-		list := &metav1.PartialObjectMetadataList{}
-		list.SetGroupVersionKind(kind)
-		w.must(w.target.List(w.t.Context(), list, client.HasLabels{own.NameLabel()}))
-		for _, object := range list.Items {
-			object.SetGroupVersionKind(kind)
-			all.Insert(remote.IDOf(&object).String())
-		}
-	}
-	secrets := &corev1.SecretList{}
-	w.must(w.client.List(w.t.Context(), secrets, own.OwnLabels()))
-	for _, secret := range secrets.Items {
-		all.Insert("Secret " + secret.Namespace + "/" + secret.Name)
-	}
-	for issuer := range w.trusted {
-		all.Insert("issuer " + issuer)
-	}
-	return all
-}
-
-// wanted is what there is to be for the requests of these names, which are granted.
-func (w *world) wanted(names ...string) sets.Set[string] {
-	w.t.Helper()
-	all := sets.New[string]()
-	for _, name := range names {
-		ar := named(name)
-		w.must(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(ar), ar))
-		if !ar.Status.IsGranted() || ar.Status.ObservedGeneration != ar.Generation || ar.Status.SecretRef == nil || ar.Status.SecretRef.Name != hub.SecretName(name) {
-			w.t.Errorf("%s is not granted: %+v", name, ar.Status)
-		}
-		given, err := rights.Of(ar, own.Hash(ar))
-		w.must(err)
-		for _, object := range given.Objects {
-			all.Insert(remote.IDOf(object).String())
-		}
-		all.Insert("Secret " + hub.AnswerName(ar).String())
-		if ar.Spec.OIDC != nil {
-			all.Insert("issuer " + ar.Spec.OIDC.Issuer)
-		} else {
-			all.Insert("Secret " + hub.TokenSourceName(ar).String())
-		}
-	}
-	return all
-}
-
-// granted fails unless the requests of these names have their access, and there is no other access.
-func (w *world) granted(names ...string) {
-	w.t.Helper()
-	if got, want := w.given(), w.wanted(names...); !got.Equal(want) {
-		w.t.Errorf("left are %q, and missing %q", sets.List(got.Difference(want)), sets.List(want.Difference(got)))
-	}
-	requests := &v1alpha1.AccessRequestList{}
-	w.must(w.client.List(w.t.Context(), requests))
-	for _, ar := range requests.Items {
-		if !slices.Contains(names, ar.Name) && (ar.Status.IsGranted() || ar.Status.SecretRef != nil) {
-			w.t.Errorf("%s says that it has access: %+v", ar.Name, ar.Status)
-		} else if ar.Spec.Token != nil && ar.Status.IsGranted() {
-			w.eventually("the kubeconfig of "+ar.Name+" is of use", func() string { return text(w.use(&ar)) })
-		}
-	}
-}
-
-// safe fails unless nothing gets lost while no provider runs: what has been given is held by the finalizer of its request, and is not in a cluster
-// that others may have.
-func (w *world) safe() {
-	w.t.Helper()
-	given, ar := w.given(), named("ann")
-	err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(ar), ar)
-	if client.IgnoreNotFound(err) != nil {
-		w.t.Fatal(err)
-	}
-	if len(given) > 0 && !controllerutil.ContainsFinalizer(ar, own.AccessFinalizer()) {
-		w.t.Errorf("no finalizer holds %q", sets.List(given))
-	}
-	for what := range given {
-		if strings.HasPrefix(what, "Secret ") {
-			given.Delete(what)
-		}
-	}
-	if len(given) > 0 && w.holder() == "" {
-		w.t.Errorf("others may have the cluster, with %q", sets.List(given))
-	}
-}
-
-// ended fails unless all tokens of requests are refused. The cluster remembers for ten seconds which it has accepted.
-func (w *world) ended() {
-	w.t.Helper()
-	c, err := kubernetes.NewForConfig(w.config)
-	w.must(err)
-	for token, path := range w.tokens {
-		w.eventually("a token is refused that was made by "+path, func() string {
-			review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
-			review, err := c.AuthenticationV1().TokenReviews().Create(w.t.Context(), review, metav1.CreateOptions{})
-			if err != nil || review.Status.Authenticated {
-				return fmt.Sprint(review.Status, err)
-			}
-			return ""
-		})
-	}
-}
-
-// use does with a request's kubeconfig what the request asks for.
-func (w *world) use(ar *v1alpha1.AccessRequest) error {
-	secret := &corev1.Secret{}
-	if err := w.client.Get(w.t.Context(), hub.AnswerName(ar), secret); err != nil {
-		return err
-	}
-	config, err := clientcmd.RESTConfigFromKubeConfig(secret.Data[v1alpha1.SecretKeyKubeconfig])
-	if err != nil {
-		return err
-	}
-	c, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	one := metav1.ListOptions{Limit: 1}
-	for _, permission := range ar.Spec.Token.Permissions {
-		switch permission.Rules[0].Resources[0] {
-		case "configmaps":
-			_, err = c.CoreV1().ConfigMaps(permission.Namespace).List(w.t.Context(), one)
-		case "namespaces":
-			_, err = c.CoreV1().Namespaces().List(w.t.Context(), one)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// holder is the UID of the Cluster that has the cluster.
-func (w *world) holder() string {
-	w.t.Helper()
-	secret := &corev1.Secret{}
-	w.must(w.client.Get(w.t.Context(), client.ObjectKey{Namespace: providers, Name: "berlin"}, secret))
-	return secret.Annotations[HolderAnnotation]
-}
-
-// ready fails unless the Cluster can be used.
-func (w *world) ready() {
-	w.t.Helper()
-	c := newCluster()
-	w.must(w.client.Get(w.t.Context(), client.ObjectKeyFromObject(c), c))
-	if c.Status.Phase != v1alpha1.StatusPhaseReady || w.holder() != string(c.UID) {
-		w.t.Errorf("the holder is %q, and the status %+v", w.holder(), c.Status)
-	}
-}
-
-// gone fails unless the object is.
-func (w *world) gone(object client.Object) {
-	w.t.Helper()
-	if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {
-		w.t.Errorf("%s is left with the finalizers %q: %v", object.GetName(), object.GetFinalizers(), err)
-	}
-}
-
-var _ clusterprovider.OIDCTruster = &mortal{}
