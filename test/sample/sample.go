@@ -42,8 +42,11 @@ func Third(t testing.TB, n int) (picked []int) {
 // Picks reports whether a test tries a combination that it knows by a name or a number: about every third, by the seed and the name of the
 // test. Without a seed it tries all of them.
 func Picks(t testing.TB, combination any) bool {
-	return os.Getenv(seedVariable) == "" || hash(t, combination)%3 == 0
+	return All() || hash(t, combination)%3 == 0
 }
+
+// All reports whether tests try all combinations: there is no seed.
+func All() bool { return os.Getenv(seedVariable) == "" }
 
 func hash(t testing.TB, combination any) uint64 {
 	h := fnv.New64a()
