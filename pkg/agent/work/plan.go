@@ -52,13 +52,15 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		one.config = manifestconfig.For(&one.meta, work.Spec.ManifestConfigs)
 		one.config.ConditionRules = rules.Of(one.manifest.Object.GroupVersionKind(), one.config, work.Spec.ManifestConfigs)
 		one.manifest.Orphaned = orphaned(work.Spec.DeleteOption, one.manifest.Target) || one.manifest.Immortal()
-		if one.refused = a.refuse(one.manifest.Target); one.refused == nil && seen.Has(one.manifest.Target) {
-			one.refused = fmt.Errorf("the work has %s twice", one.manifest.Target)
+		object := one.manifest.Target
+		object.Version = "" // it is one object in all versions of its kind
+		if one.refused = a.refuse(one.manifest.Target); one.refused == nil && seen.Has(object) {
+			one.refused = fmt.Errorf("the work has %s twice, which is one object in all versions of its kind: remove one of the manifests", object)
 		}
 		if one.refused == nil {
 			one.refused = one.prepare()
 		}
-		seen.Insert(one.manifest.Target)
+		seen.Insert(object)
 	}
 	return items
 }

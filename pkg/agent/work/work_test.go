@@ -4,6 +4,7 @@
 package work
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -124,6 +125,23 @@ spec:
 	w.eventuallyGone("crd")
 	w.delete("bad")
 	w.eventuallyGone("bad")
+}
+
+// TestWork_OneObjectInTwoVersions applies the first manifest of an object alone: applied by both, the object would change for ever.
+func TestWork_OneObjectInTwoVersions(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.newAgent())
+	scaler := func(version string, most int) string {
+		return fmt.Sprintf("{apiVersion: autoscaling/%s, kind: HorizontalPodAutoscaler, metadata: {name: shop, namespace: %s}, "+
+			"spec: {maxReplicas: %d, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: shop}}}", version, w.namespace, most)
+	}
+	w.put("a", w.spec(scaler("v1", 2), scaler("v2", 3)))
+	w.eventuallySaid("a", workv1.WorkApplied, "False: True False")
+	if got := w.message("a", 1, workv1.ManifestApplied); !strings.Contains(got, "the work has horizontalpodautoscalers.autoscaling "+w.namespace+"/shop twice") {
+		t.Errorf("the second manifest says %q", got)
+	}
+	w.delete("a")
+	w.eventuallyGone("a")
 }
 
 func TestWork_GenerationAndLabels(t *testing.T) {
