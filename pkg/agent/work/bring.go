@@ -279,7 +279,7 @@ func (a *Agent) apply(ctx context.Context, work *workv1.ManifestWork, s *state, 
 	if err != nil {
 		return nil, err
 	}
-	applier := &apply.Applier{Client: way.Client, Maker: way.Maker, Owner: s.record.Owner, Rival: a.Memory.Rival,
+	applier := &apply.Applier{Client: way.Client, OnlyByName: way.OnlyByName, Owner: s.record.Owner, Rival: a.Memory.Rival,
 		Making: func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) }}
 	return applier.Apply(ctx, manifest, fingerprint)
 }

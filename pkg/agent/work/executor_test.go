@@ -4,14 +4,19 @@
 package work
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/executor"
@@ -144,4 +149,62 @@ func TestExecutor_IsWhoWrites(t *testing.T) {
 	if _, err := client.Apply(t.Context(), m, ""); err == nil || !strings.Contains(err.Error(), "system:serviceaccount:"+w.namespace+":ex") {
 		t.Errorf("it was written: %v", err)
 	}
+}
+
+// TestAttack_ExecutorRefusedByAdmission has a policy of the cluster refuse, with 403, what an account with all rights of RBAC creates. The agent does
+// not create it in place of the account.
+func TestAttack_ExecutorRefusedByAdmission(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.newAgent())
+	policies, account := kubernetes.NewForConfigOrDie(worktest.Config(t)).AdmissionregistrationV1(), "system:serviceaccount:"+w.namespace+":ex"
+	forbidden, name := metav1.StatusReasonForbidden, w.namespace
+	if _, err := policies.ValidatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: fmt.Sprintf("request.userInfo.username != %q", account), Message: "no", Reason: &forbidden,
+			}},
+		},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := policies.ValidatingAdmissionPolicyBindings().Create(t.Context(), &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		_ = policies.ValidatingAdmissionPolicyBindings().Delete(ctx, name, metav1.DeleteOptions{})
+		_ = policies.ValidatingAdmissionPolicies().Delete(ctx, name, metav1.DeleteOptions{})
+	})
+	w.allow(rule("", "configmaps", "", all...), rule("", "configmaps", "by-name", all...))
+	config := rest.CopyConfig(worktest.Config(t))
+	config.Impersonate.UserName = account
+	worktest.Eventually(t, "the policy is in force", func() bool {
+		_, err := dynamic.NewForConfigOrDie(config).Resource(configMaps).Namespace(w.namespace).Create(t.Context(),
+			worktest.Parse(w.configMap("tried", "{}")), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsForbidden(err) && strings.Contains(err.Error(), name)
+	})
+	refused := func(work, object string) {
+		t.Helper()
+		w.put(work, w.by(w.spec(w.configMap(object, "{}"))))
+		w.eventuallySaid(work, workv1.WorkApplied, "False: False")
+		if got := w.message(work, 0, workv1.ManifestApplied); !strings.Contains(got, "ValidatingAdmissionPolicy '"+name) {
+			t.Errorf("it says %q, want the policy that refuses it", got)
+		}
+		if made := w.get(w.target(object)); made != nil {
+			t.Errorf("it was created by %v", made.GetManagedFields())
+		}
+	}
+	refused("a", "cm")
+	w.allow(rule("", "configmaps", "by-name", all...))
+	refused("b", "by-name")
 }

@@ -92,8 +92,8 @@ type Manifest struct {
 // Applier brings the manifests of one work to a cluster.
 type Applier struct {
 	Client dynamic.Interface
-	// Maker makes what Client is forbidden to make; it may be nil.
-	Maker dynamic.Interface
+	// OnlyByName reports whether the account of Client may create an object only by a request that has its name. If it is nil, any request does.
+	OnlyByName func(context.Context, Target) (bool, error)
 	// Owner is what the objects are to belong to.
 	Owner Owner
 	// Rival says which work an owner reference of another AppliedManifestWork stands for; empty if no work stands behind it any more.
@@ -216,13 +216,22 @@ func (w *write) wanted() *unstructured.Unstructured {
 	return object
 }
 
+// create creates the object as the account of the client, whatever that may. For RBAC a request to create has no name, so that a rule with
+// resourceNames never allows one: with such a rule an object is created by a patch, as server-side apply does it.
 func (w *write) create(ctx context.Context) (*unstructured.Unstructured, error) {
-	made, err := w.resource.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
-	if apierrors.IsForbidden(err) && w.Maker != nil {
-		maker := w.Maker.Resource(w.GroupVersionResource).Namespace(w.Namespace)
-		return maker.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
+	if w.OnlyByName != nil {
+		only, err := w.OnlyByName(ctx, w.Target)
+		if err != nil {
+			return nil, err
+		}
+		if only {
+			next := w.wanted()
+			dropNulls(next.Object)
+			next.SetResourceVersion(notYet)
+			return w.resource.Apply(ctx, w.Name, next, metav1.ApplyOptions{FieldManager: DefaultManager})
+		}
 	}
-	return made, err
+	return w.resource.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
 }
 
 func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) {

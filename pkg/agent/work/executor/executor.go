@@ -6,6 +6,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -51,9 +52,8 @@ func (e *Denied) Error() string {
 // Way is how an account does what it may.
 type Way struct {
 	Client dynamic.Interface
-	// Maker makes objects that Client may not make, though the account may: for RBAC a request that makes an object has no name, so that
-	// a right to objects of some names is none to make them. It is nil if Client is good for all.
-	Maker dynamic.Interface
+	// OnlyByName is apply.Applier's, nil where the client is the agent's own.
+	OnlyByName func(context.Context, apply.Target) (bool, error)
 }
 
 // Executors ask the cluster what an account may do, each time: what was true a minute ago may have been withdrawn.
@@ -104,13 +104,18 @@ func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubject
 	if err != nil {
 		return Way{}, err
 	}
-	if !escalates(access.Target) {
-		return Way{Client: client, Maker: e.own}, nil
-	}
-	if access.Strategy.Type != apply.ReadOnly {
+	if escalates(access.Target) && access.Strategy.Type != apply.ReadOnly {
 		err = tryOut(ctx, client, access)
 	}
-	return Way{Client: client}, err
+	return Way{Client: client, OnlyByName: func(ctx context.Context, t apply.Target) (bool, error) {
+		t.Name = "" // as in the request
+		err := e.review(ctx, info, t, "create")
+		var denied *Denied
+		if errors.As(err, &denied) {
+			return true, nil // For has asked with the name
+		}
+		return false, err
+	}}, err
 }
 
 // Self says why the agent itself may not do something with an object for a work; nil where the cluster sees to that. It checks each write, but with all that the
