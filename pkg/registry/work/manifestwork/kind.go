@@ -15,6 +15,7 @@ import (
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/table"
 	"github.com/clusterhub/clusterhub/pkg/registry/work/conditionrules"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/rulematch"
 )
 
 var spec = field.NewPath("spec")
@@ -46,6 +47,8 @@ var Kind = &hubgeneric.Kind[*work.ManifestWork]{
 	ValidateUpdate: func(w, old *work.ManifestWork) field.ErrorList {
 		return conditionrules.Validate(validation.ValidateManifestWorkUpdate(w, old), &w.Spec, &old.Spec, spec)
 	},
-	Warnings:             func(w *work.ManifestWork) []string { return conditionrules.Warnings(&w.Spec, spec) },
+	Warnings: func(w *work.ManifestWork) []string {
+		return append(conditionrules.Warnings(&w.Spec, spec), rulematch.Warnings(&w.Spec, spec)...)
+	},
 	ValidateStatusUpdate: validation.ValidateManifestWorkStatusUpdate,
 }

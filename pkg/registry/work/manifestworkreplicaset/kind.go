@@ -15,6 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/author"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/work/conditionrules"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/rulematch"
 )
 
 var template = field.NewPath("spec", "manifestWorkTemplate")
@@ -51,7 +52,7 @@ var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSet]{
 		return conditionrules.Validate(validation.ValidateManifestWorkReplicaSetUpdate(s, old), &s.Spec.ManifestWorkTemplate, &old.Spec.ManifestWorkTemplate, template)
 	},
 	Warnings: func(s *work.ManifestWorkReplicaSet) []string {
-		return conditionrules.Warnings(&s.Spec.ManifestWorkTemplate, template)
+		return append(conditionrules.Warnings(&s.Spec.ManifestWorkTemplate, template), rulematch.Warnings(&s.Spec.ManifestWorkTemplate, template)...)
 	},
 	ValidateStatusUpdate: validation.ValidateManifestWorkReplicaSetStatusUpdate,
 }

@@ -1,0 +1,116 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rulematch warns of rules of a work that match none of its manifests.
+package rulematch
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/manifestconfig"
+)
+
+// maxWarnings is the greatest number of warnings of a write.
+const maxWarnings = 8
+
+// object is the object of a manifest.
+type object struct {
+	schema.GroupVersionKind
+	namespace, name string
+}
+
+// Warnings returns a warning for each rule that matches no manifest of the work: what it says of updates, of status feedback or of deletion has no
+// effect. The hub does not know the resources of the managed cluster. A resource of a group of Kubernetes is taken for the regular plural of its
+// kind, and a resource of another group only for wrong if it looks like the kind itself.
+func Warnings(spec *work.ManifestWorkSpec, path *field.Path) (warnings []string) {
+	var orphaning []work.OrphaningRule
+	if spec.DeleteOption != nil && spec.DeleteOption.SelectivelyOrphan != nil {
+		orphaning = spec.DeleteOption.SelectivelyOrphan.OrphaningRules
+	}
+	if len(orphaning) == 0 && len(spec.ManifestConfigs) == 0 {
+		return nil
+	}
+	objects, complete := objectsOf(spec.Workload.Manifests)
+	if !complete {
+		return nil // a manifest that cannot be read may be what a rule is about
+	}
+	check := func(rule work.ResourceIdentifier, at *field.Path, exact bool) {
+		if len(warnings) == maxWarnings {
+			return
+		}
+		if why := unmatched(rule, objects, exact); why != "" {
+			warnings = append(warnings, fmt.Sprintf("%s: matches no manifest of the work, so the rule has no effect: %s", at, why))
+		}
+	}
+	for i := range orphaning {
+		check(work.ResourceIdentifier(orphaning[i]), path.Child("deleteOption", "selectivelyOrphans", "orphaningRules").Index(i), true)
+	}
+	for i := range spec.ManifestConfigs {
+		check(spec.ManifestConfigs[i].ResourceIdentifier, path.Child("manifestConfigs").Index(i).Child("resourceIdentifier"), false)
+	}
+	return warnings
+}
+
+// objectsOf returns the objects of manifests, and whether all could be read.
+func objectsOf(manifests []work.Manifest) (objects []object, complete bool) {
+	for i := range manifests {
+		var m metav1.PartialObjectMetadata
+		if err := json.Unmarshal(manifests[i].Raw, &m); err != nil {
+			return nil, false
+		}
+		objects = append(objects, object{m.GroupVersionKind(), m.Namespace, m.Name})
+	}
+	return objects, true
+}
+
+// unmatched returns why a rule matches none of the objects, or an empty string if it matches one, or may.
+func unmatched(rule work.ResourceIdentifier, objects []object, exact bool) string {
+	// The names of the objects of the rule's group that it names, by a kind that is not of its resource.
+	var named []object
+	for _, o := range objects {
+		if !names(rule, o, exact) {
+			continue
+		}
+		plural, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind)
+		switch {
+		case rule.Resource == plural.Resource:
+			return ""
+		case !ofKubernetes(rule.Group) && !looksLikeKind(rule.Resource, o.Kind):
+			return "" // the plural may be irregular
+		}
+		named = append(named, o)
+	}
+	if len(named) == 0 {
+		return fmt.Sprintf("there is no object of the group %q with the namespace %q and the name %q", rule.Group, rule.Namespace, rule.Name)
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(named[0].GroupVersionKind)
+	return fmt.Sprintf("the resource is %q, expected the plural in lower case, %q for the %s %q", rule.Resource, plural.Resource, named[0].Kind, named[0].name)
+}
+
+// names reports whether a rule has the group, the namespace and the name of an object.
+func names(rule work.ResourceIdentifier, o object, exact bool) bool {
+	if exact {
+		return rule.Group == o.Group && rule.Namespace == o.namespace && rule.Name == o.name
+	}
+	return manifestconfig.Fits(&workv1.ResourceIdentifier{Group: rule.Group, Namespace: rule.Namespace, Name: rule.Name},
+		&workv1.ManifestResourceMeta{Group: o.Group, Namespace: o.namespace, Name: o.name})
+}
+
+// ofKubernetes reports whether the kinds of a group are Kubernetes' own, with regular plurals.
+func ofKubernetes(group string) bool {
+	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
+}
+
+// looksLikeKind reports whether a resource is a kind, or its singular.
+func looksLikeKind(resource, kind string) bool {
+	return resource == kind || resource == strings.ToLower(kind) && !strings.HasSuffix(resource, "s")
+}
