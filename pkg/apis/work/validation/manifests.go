@@ -155,6 +155,8 @@ func validateType(object map[string]any, at *field.Path) field.ErrorList {
 		errs = append(errs, field.Required(at.Child("kind"), "must not be empty"))
 	} else if len(validation.IsDNS1035Label(strings.ToLower(kind))) > 0 {
 		errs = append(errs, field.Invalid(at.Child("kind"), field.OmitValueType{}, "must be letters, digits and '-', a letter first, at most 63"))
+	} else if _, list := object["items"].([]any); list && strings.HasSuffix(kind, "List") {
+		errs = append(errs, field.Invalid(at.Child("kind"), kind, "must be the kind of one object: write each of the items as a manifest of its own"))
 	}
 	return errs
 }

@@ -106,6 +106,8 @@ func TestValidateManifestWork_Manifests(t *testing.T) {
 		`{"apiVersion":"v1","kind":"A","metadata":{"name":"a/b"}}`:                                     {at + ".metadata.name: may not contain"},
 		`{"apiVersion":"v1","kind":"A","metadata":{"name":"a","labels":{"a b":"c"}}}`:                  {at + ".metadata.labels: name part must consist"},
 		`{"apiVersion":"v1","kind":"A","metadata":{"name":"a:b"},"anything":{"b":[1,null,{"c":"d"}]}}`: nil,
+		`{"apiVersion":"v1","kind":"List","metadata":{"name":"a"},"items":[]}`:                         {at + ".kind: write each of the items"},
+		`{"apiVersion":"example.com/v1","kind":"AllowList","metadata":{"name":"a"}}`:                   nil,
 	} {
 		want(t, raw, validation.ValidateManifestWork(workOf(raw)), wants...)
 	}
