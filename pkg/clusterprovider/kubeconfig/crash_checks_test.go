@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// given are all objects that the provider has made for requests, on the hub and in the cluster, and the issuers that it has made it trust.
+// given returns all objects that the provider has created for requests, on the hub and in the cluster, and the issuers that the cluster trusts.
 func (w *world) given() sets.Set[string] {
 	w.t.Helper()
 	all := sets.New[string]()
@@ -48,7 +48,7 @@ func (w *world) given() sets.Set[string] {
 	return all
 }
 
-// wanted is what there is to be for the requests of these names, which are granted.
+// wanted returns the objects and issuers that must exist for the requests of these names, and fails unless these are granted.
 func (w *world) wanted(names ...string) sets.Set[string] {
 	w.t.Helper()
 	all := sets.New[string]()

@@ -52,7 +52,7 @@ type world struct {
 	target client.Client
 	// trusted are the OIDC issuers that the cluster trusts.
 	trusted sets.Set[string]
-	// tokens are all that were made for requests, with the paths where they were asked for.
+	// tokens maps each token that was issued for a request to the path of the TokenRequest.
 	tokens map[string]string
 }
 

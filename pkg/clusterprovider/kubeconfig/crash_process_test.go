@@ -37,7 +37,7 @@ type life struct {
 	written []string
 }
 
-// noWrite matches the paths of questions that are asked by POST. A token of a ServiceAccount is asked for so, too: no server stores it.
+// noWrite matches the paths of POST requests that store nothing: reviews, and requests for tokens of ServiceAccounts.
 var noWrite = regexp.MustCompile(`/(selfsubject|tokenreviews|serviceaccounts/[^/]+/token$)`)
 
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
@@ -105,7 +105,7 @@ func (m *mortal) TrustOIDC(_ context.Context, _ *v1alpha1.Cluster, providers []v
 	})
 }
 
-// process is a provider that looks at the hub when it is asked to, and at no other time. It is notified of no change.
+// process is a provider that reconciles only when look is called. It watches nothing.
 type process struct {
 	*life
 	w        *world

@@ -19,8 +19,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/manifestconfig"
 )
 
-// maxWarnings is the greatest number of warnings of a write.
-const maxWarnings = 8
+const (
+	// maxWarnings is the greatest number of warnings of a write.
+	maxWarnings = 8
+	// maxCompared bounds the processor time of a write: it is the greatest length of all patterns that are compared with objects, each as often as
+	// it is compared. Rules beyond it get no warning.
+	maxCompared = 1 << 20
+)
 
 // object is the object of a manifest.
 type object struct {
@@ -43,8 +48,10 @@ func Warnings(spec *work.ManifestWorkSpec, path *field.Path) (warnings []string)
 	if !complete {
 		return nil // a manifest that cannot be read may be what a rule is about
 	}
+	compared := 0
 	check := func(rule work.ResourceIdentifier, at *field.Path, exact bool) {
-		if len(warnings) == maxWarnings {
+		compared += len(objects) * (1 + len(rule.Namespace) + len(rule.Name))
+		if len(warnings) == maxWarnings || compared > maxCompared {
 			return
 		}
 		if why := unmatched(rule, objects, exact); why != "" {

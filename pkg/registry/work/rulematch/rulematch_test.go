@@ -80,3 +80,18 @@ func TestWarnings_AreBounded(t *testing.T) {
 		t.Errorf("got %q, expected none: a manifest that cannot be read may be matched", got)
 	}
 }
+
+// TestAttack_PatternsThatTakeLong has as many manifests and rules as a work may have, with patterns that take long to compare.
+func TestAttack_PatternsThatTakeLong(t *testing.T) {
+	name, spec := strings.Repeat("a", 253), &work.ManifestWorkSpec{}
+	rule := work.ResourceIdentifier{Resource: "configmaps", Name: strings.Repeat("*a", 126) + "b"}
+	for range 1024 {
+		spec.Workload.Manifests = append(spec.Workload.Manifests, work.Manifest{RawExtension: runtime.RawExtension{
+			Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"` + name + `"}}`),
+		}})
+		spec.ManifestConfigs = append(spec.ManifestConfigs, work.ManifestConfigOption{ResourceIdentifier: rule})
+	}
+	if got := len(Warnings(spec, field.NewPath("spec"))); got != maxCompared/1024/254 {
+		t.Errorf("%d rules were compared, expected %d", got, maxCompared/1024/254)
+	}
+}
