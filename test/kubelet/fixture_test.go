@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/await"
+	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
 // fixture is a cluster with a node, whose images are the tester's.
@@ -61,11 +62,7 @@ func newFixture(t *testing.T) *fixture {
 			t.Fatal(err)
 		}
 		tester(t, dir)
-		binaries := os.Getenv("TEST_BIN_DIR")
-		if binaries == "" {
-			binaries = filepath.Join("..", "..", "_output", "bin")
-		}
-		cluster, err := localhub.Start(t.Context(), localhub.Config{Dir: filepath.Join(dir, "cluster"), BinDir: binaries, Plain: true, UnsafeNoFsync: true})
+		cluster, err := localhub.Start(t.Context(), localhub.Config{Dir: filepath.Join(dir, "cluster"), BinDir: binaries.Kubernetes(t, filepath.Join(dir, "bin")), Plain: true, UnsafeNoFsync: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,19 +5,16 @@ package netns
 
 import (
 	"net"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
+
+	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
 // TestCluster_ReachesNothing, and is reached.
 func TestCluster_ReachesNothing(t *testing.T) {
-	bin := os.Getenv("TEST_BIN_DIR")
-	if bin == "" {
-		bin = filepath.Join("..", "..", "_output", "bin")
-	}
+	bin := binaries.Kubernetes(t, t.TempDir())
 	outside, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

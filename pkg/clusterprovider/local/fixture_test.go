@@ -25,6 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/test/await"
+	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
 // testOptions are those of a provider whose processes die with the test, however it ends.
@@ -32,11 +33,7 @@ import (
 // real kube-apiserver says whom it trusts.
 func testOptions(t *testing.T) Options {
 	t.Helper()
-	bin := os.Getenv("TEST_BIN_DIR")
-	if bin == "" {
-		t.Skip("TEST_BIN_DIR does not say where etcd, kube-apiserver and kube-controller-manager are")
-	}
-	return Options{Dir: t.TempDir(), BinDir: bin, EndWithProvider: true, UnsafeNoFsync: true}
+	return Options{Dir: t.TempDir(), BinDir: binaries.Kubernetes(t, t.TempDir()), EndWithProvider: true, UnsafeNoFsync: true}
 }
 
 func newProvider(t *testing.T, options Options) *Provider {

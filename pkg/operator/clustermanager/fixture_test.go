@@ -36,6 +36,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/test/await"
+	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
 func testScheme() *runtime.Scheme {
@@ -86,7 +87,7 @@ func (c *testClock) step(d time.Duration) {
 func start(t *testing.T, dir string, args ...string) *cluster {
 	t.Helper()
 	h, err := localhub.Start(t.Context(), localhub.Config{
-		Dir: dir, BinDir: os.Getenv("TEST_BIN_DIR"), Plain: true, UnsafeNoFsync: true, FrontArgs: args,
+		Dir: dir, BinDir: binaries.Kubernetes(t, filepath.Join(dir, "bin")), Plain: true, UnsafeNoFsync: true, FrontArgs: args,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -101,9 +102,6 @@ func start(t *testing.T, dir string, args ...string) *cluster {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	if os.Getenv("TEST_BIN_DIR") == "" {
-		t.Skip("TEST_BIN_DIR does not say where etcd, kube-apiserver and kube-controller-manager are")
-	}
 	ctrl.SetLogger(logr.Discard())
 	dir := t.TempDir()
 	w := &world{t: t, clock: &testClock{}}

@@ -8,19 +8,13 @@ package operatortest
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"sync"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -28,90 +22,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterhub/clusterhub/artifacts"
-	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/test/await"
+	"github.com/clusterhub/clusterhub/test/clusters"
 )
 
-// Clusters are those that the tests of a package share: to start one takes longer than most of them.
-type Clusters struct {
-	lock     sync.Mutex
-	dir      string
-	provider *local.Provider
-	started  map[string]*v1alpha1.Cluster
-	configs  map[string]*rest.Config
-}
-
-// Shared are those of a package's tests.
-var Shared Clusters
-
-// Main runs the tests of a package, and ends the clusters that they have shared.
-func (c *Clusters) Main(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "operatortest-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	c.dir = dir
-	defer os.RemoveAll(dir)
-	defer func() {
-		for _, object := range c.started {
-			_, _ = c.provider.Remove(context.Background(), object, clusterprovider.Profile{})
-		}
-		if c.provider != nil {
-			_ = c.provider.Close()
-		}
-	}()
-	return m.Run()
-}
-
-// Config is the way to the cluster of that name as its admin. It is started when it is first asked for.
-func (c *Clusters) Config(t testing.TB, name string) *rest.Config {
-	t.Helper()
-	if os.Getenv("TEST_BIN_DIR") == "" {
-		t.Skip("TEST_BIN_DIR does not say where etcd, kube-apiserver and kube-controller-manager are")
-	}
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.configs[name] == nil {
-		config, err := c.start(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c.configs == nil {
-			c.configs = map[string]*rest.Config{}
-		}
-		c.configs[name] = config
-	}
-	config := rest.CopyConfig(c.configs[name])
-	config.QPS = -1
-	return config
-}
-
-func (c *Clusters) start(name string) (config *rest.Config, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
-	defer cancel()
-	if c.provider == nil {
-		c.provider, err = local.New(local.Options{Dir: c.dir, BinDir: os.Getenv("TEST_BIN_DIR"), EndWithProvider: true, UnsafeNoFsync: true})
-		if err != nil {
-			return nil, err
-		}
-		c.started = map[string]*v1alpha1.Cluster{}
-	}
-	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uuid.NewUUID()}}
-	c.started[name] = object
-	var state clusterprovider.State
-	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (_ bool, err error) {
-		state, err = c.provider.Ensure(ctx, object, clusterprovider.Profile{})
-		return state.Ready, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the cluster is not ready: %w (%s)", err, state.Info)
-	}
-	return c.provider.Connect(ctx, object)
-}
+// Shared are the clusters that the tests of a package share.
+var Shared clusters.Shared
 
 // Kubeconfig is an admin's, with all in it.
 func Kubeconfig(config *rest.Config) ([]byte, error) {

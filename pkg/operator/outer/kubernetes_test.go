@@ -29,16 +29,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/test/await"
+	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
 // kubeAPIServer starts a real one, with these flags more, and returns an admin's kubeconfig for it.
 func kubeAPIServer(t *testing.T, flags ...string) []byte {
 	t.Helper()
-	bin := os.Getenv("TEST_BIN_DIR")
-	if bin == "" {
-		t.Skip("TEST_BIN_DIR does not say where etcd and kube-apiserver are")
-	}
 	dir := t.TempDir()
+	bin := binaries.Kubernetes(t, filepath.Join(dir, "bin"))
 	certificates := localserver.Certificates{Dir: filepath.Join(dir, "pki")}
 	authorities := map[string]*localserver.Authority{}
 	for _, name := range []string{"server-ca", "client-ca", "etcd-ca", "etcd-client-ca", "etcd-peer-ca"} {

@@ -10,9 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,88 +21,45 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
-	"github.com/clusterhub/clusterhub/pkg/clusterprovider/local"
-	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/test/await"
+	"github.com/clusterhub/clusterhub/test/clusters"
 )
-
-// shared is the cluster of all tests of a package: to start one takes longer than most of them.
-var shared struct {
-	once     sync.Once
-	provider *local.Provider
-	config   *rest.Config
-	err      error
-}
-
-// Main runs the tests of a package, and ends the cluster that they have shared.
-func Main(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "worktest-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	directory = dir
-	defer func() {
-		if shared.provider != nil {
-			_, _ = shared.provider.Remove(context.Background(), object, clusterprovider.Profile{})
-			_ = shared.provider.Close()
-		}
-	}()
-	return m.Run()
-}
 
 var (
-	directory string
-	object    = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "worktest", UID: uuid.NewUUID()}}
+	shared clusters.Shared
+	once   sync.Once
+	failed error // what serveWorks returned
 )
 
-// Config is the way to the cluster as its admin.
+const name = "worktest"
+
+// Main runs the tests of a package, and then stops the cluster they have shared.
+func Main(m *testing.M) int { return shared.Main(m) }
+
+// Config returns an admin's configuration for the cluster.
 func Config(t testing.TB) *rest.Config {
 	t.Helper()
-	if os.Getenv("TEST_BIN_DIR") == "" {
-		t.Skip("TEST_BIN_DIR does not say where etcd, kube-apiserver and kube-controller-manager are")
+	config := shared.Config(t, name)
+	once.Do(func() { failed = serveWorks(config) })
+	if failed != nil {
+		t.Fatal(failed)
 	}
-	shared.once.Do(func() { shared.config, shared.err = start() })
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	config := rest.CopyConfig(shared.config)
-	config.QPS = -1
 	return config
 }
 
-func start() (config *rest.Config, err error) {
+func serveWorks(config *rest.Config) error {
 	ctx, cancel := context.WithTimeout(context.Background(), await.Limit)
 	defer cancel()
-	shared.provider, err = local.New(local.Options{Dir: directory, BinDir: os.Getenv("TEST_BIN_DIR"), EndWithProvider: true, UnsafeNoFsync: true})
-	if err != nil {
-		return nil, err
-	}
-	var state clusterprovider.State
-	err = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (_ bool, err error) {
-		state, err = shared.provider.Ensure(ctx, object, clusterprovider.Profile{})
-		return state.Ready, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("the cluster is not ready: %w (%s)", err, state.Info)
-	}
-	if config, err = shared.provider.Connect(ctx, object); err != nil {
-		return nil, err
-	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return config, errors.Join(serve(ctx, client, "AppliedManifestWork", "Cluster"), serve(ctx, client, "ManifestWork", "Namespaced"))
+	return errors.Join(serve(ctx, client, "AppliedManifestWork", "Cluster"), serve(ctx, client, "ManifestWork", "Namespaced"))
 }
 
 // Group is that of works.
@@ -140,40 +94,11 @@ spec:
 	})
 }
 
-// ClientCertificate is one by which the cluster knows a user, and its key.
+// ClientCertificate returns a certificate, and its key, by which the cluster authenticates a user.
 func ClientCertificate(t testing.TB, user pkix.Name) (certificate, key []byte) {
 	t.Helper()
-	Config(t)
-	var pki string
-	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Name() == clientCA+".key" && strings.Contains(path, string(object.UID)) {
-			pki = filepath.Dir(path)
-		}
-		return err
-	})
-	if err != nil || pki == "" {
-		t.Fatalf("there is no CA of clients in %s: %v", directory, err)
-	}
-	certs := localserver.Certificates{Dir: pki}
-	authority, err := certs.Authority(clientCA, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "test-" + string(uuid.NewUUID())
-	if err := authority.Client(name, user); err != nil {
-		t.Fatal(err)
-	}
-	if certificate, err = os.ReadFile(certs.Cert(name)); err != nil {
-		t.Fatal(err)
-	}
-	if key, err = os.ReadFile(certs.Key(name)); err != nil {
-		t.Fatal(err)
-	}
-	return certificate, key
+	return shared.ClientCertificate(t, name, user)
 }
-
-// clientCA is what the local provider calls its CA of clients.
-const clientCA = "client-ca"
 
 // Client is the way to the cluster as its admin.
 func Client(t testing.TB) dynamic.Interface {
