@@ -12,14 +12,14 @@ import (
 )
 
 // Kubernetes links Kubernetes' programs into dir, which it creates outside the module, and returns dir. A test that looked for them in
-// TEST_BIN_DIR would depend on our own programs there, too: Go does not take a test's result from its cache once a directory or a file of
-// the module that the test has looked at has changed, and ours are linked again with each commit. Kubernetes skips the test if TEST_BIN_DIR
-// is not set.
+// the directory that also has our own would depend on all of them: Go does not take a test's result from its cache once a directory or a
+// file of the module that the test has looked at has changed, and ours are linked again with each commit. The programs are those of
+// TEST_BIN_DIR, or of the checkout. If they have not been built, Kubernetes skips the test.
 func Kubernetes(t testing.TB, dir string) string {
 	t.Helper()
 	from := os.Getenv("TEST_BIN_DIR")
 	if from == "" {
-		t.Skip("TEST_BIN_DIR is not set: it is the directory of etcd, kube-apiserver, kube-controller-manager and kubectl")
+		from = built()
 	}
 	from, err := filepath.Abs(from)
 	if err == nil {
@@ -28,6 +28,9 @@ func Kubernetes(t testing.TB, dir string) string {
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"} {
 		file := filepath.Join(from, name)
 		_, missing := os.Stat(file) // Go notes that the result depends on this file
+		if os.IsNotExist(missing) && os.Getenv("TEST_BIN_DIR") == "" {
+			t.Skipf("there is no %s: make kube builds it", file)
+		}
 		err = errors.Join(err, missing)
 		if linked := os.Symlink(file, filepath.Join(dir, name)); !errors.Is(linked, os.ErrExist) {
 			err = errors.Join(err, linked)
@@ -37,4 +40,14 @@ func Kubernetes(t testing.TB, dir string) string {
 		t.Fatal(err)
 	}
 	return dir
+}
+
+// built returns the directory into which make build links programs.
+func built() string {
+	for dir := "."; len(dir) < 100; dir = filepath.Join("..", dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, "_output", "bin")
+		}
+	}
+	return ""
 }

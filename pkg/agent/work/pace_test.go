@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/work/rules"
 )
@@ -130,7 +129,7 @@ func TestRules_OfOneWorkHoldUpNoOther(t *testing.T) {
 	const many = 20
 	var manifests []string
 	for i := range many {
-		manifests = append(manifests, w.configMap(fmt.Sprint("dear", i), "{}"))
+		manifests = append(manifests, w.configMap(fmt.Sprint("dear", i), "{k: v}"))
 	}
 	spec := w.spec(manifests...)
 	for i := range many {
@@ -160,7 +159,7 @@ func TestRules_OfOneWorkHoldUpNoOther(t *testing.T) {
 	}
 	t.Log("What waits is applied and repaired")
 	w.change(w.target("dear9"), func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"k": "other"} })
-	worktest.Eventually(t, "it is repaired", func() bool { return w.get(w.target("dear9")).Object["data"] == nil })
+	w.eventually("the data", "map[k:v]", func() string { return w.data("dear9") })
 }
 
 // TestFeedback_OfLists: as the agent's options say.

@@ -9486,11 +9486,11 @@ func schema_pkg_apis_work_v1_UpdateStrategy(ref common.ReferenceCallback) common
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type is Update (the default): fields that the manifest has are set by updates. CreateOnly: the object is made and not updated. ServerSideApply: it is applied, and what other managers own is left alone. ReadOnly: it is neither made nor changed nor deleted, only read for feedbackRules and conditionRules.\n\nPossible enum values:\n - `\"CreateOnly\"` makes an object and does not update it.\n - `\"ReadOnly\"` only reads the object.\n - `\"ServerSideApply\"` applies the manifest, and leaves alone what others own.\n - `\"Update\"` sets the fields of the manifest by updates.",
+							Description: "type is how the object is created and updated. Update (the default): the fields of the manifest are set, whoever has set them before, and those that have left the manifest are removed; all other fields stay. Replace: fields that the manifest does not have are removed, but labels, annotations and the status, as Open Cluster Management's agent does it for Update. CreateOnly: the object is created and not updated. ServerSideApply: it is applied, and a field of another manager is a conflict, or taken over with force. ReadOnly: it is neither created nor changed nor deleted, only read for feedbackRules and conditionRules.\n\nPossible enum values:\n - `\"CreateOnly\"` makes an object and does not update it.\n - `\"ReadOnly\"` only reads the object.\n - `\"Replace\"` replaces the content of the object.\n - `\"ServerSideApply\"` applies the manifest, and leaves alone what others own.\n - `\"Update\"` sets the fields of the manifest, and removes those that left it.",
 							Default:     "Update",
 							Type:        []string{"string"},
 							Format:      "",
-							Enum:        []interface{}{"CreateOnly", "ReadOnly", "ServerSideApply", "Update"},
+							Enum:        []interface{}{"CreateOnly", "ReadOnly", "Replace", "ServerSideApply", "Update"},
 						},
 					},
 					"serverSideApply": {

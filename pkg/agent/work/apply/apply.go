@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,8 +30,10 @@ const tries = 5
 
 // The ways to bring a manifest to a cluster: those of spec.manifestConfigs[].updateStrategy.type of a work.
 const (
-	// Update replaces what is there; what others have added to its metadata stays.
+	// Update sets the fields of the manifest, whoever has set them, and removes those that the manifest had before. All others stay.
 	Update = "Update"
+	// Replace removes from an object what the manifest does not have; metadata and status of others stay.
+	Replace = "Replace"
 	// CreateOnly makes what is not there.
 	CreateOnly = "CreateOnly"
 	// ServerSideApply changes the given fields and no others.
@@ -180,6 +183,8 @@ func (a *Applier) bring(ctx context.Context, m Manifest, have *unstructured.Unst
 	switch m.Strategy.Type {
 	case Update, "":
 		return w.update(ctx)
+	case Replace:
+		return w.replace(ctx)
 	case CreateOnly:
 		return w.createOnly(ctx)
 	case ServerSideApply:
@@ -213,6 +218,7 @@ func (w *write) wanted() *unstructured.Unstructured {
 	}
 	object.SetNamespace(w.Namespace)
 	object.SetOwnerReferences(w.owners())
+	ownable(object)
 	return object
 }
 
@@ -234,15 +240,31 @@ func (w *write) create(ctx context.Context) (*unstructured.Unstructured, error) 
 	return w.resource.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
 }
 
+// update applies the manifest as the default manager, by force. An object that the server does not apply that way is replaced.
 func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) {
+	done, err := w.apply(ctx, DefaultManager, true, w.anyRival)
+	if isNotApplicable(err) {
+		return w.replace(ctx)
+	}
+	return done, err
+}
+
+// isNotApplicable reports whether a server refuses to apply an object that it may accept in a request to create or to update: server-side
+// apply needs a schema that has all fields, and lists without duplicate keys, and some aggregated API servers do not have it.
+func isNotApplicable(err error) bool {
+	return err != nil && (apierrors.IsUnsupportedMediaType(err) || apierrors.IsMethodNotSupported(err) ||
+		strings.Contains(err.Error(), "failed to create typed patch object"))
+}
+
+func (w *write) replace(ctx context.Context) (*unstructured.Unstructured, error) {
 	if w.have == nil {
 		return w.create(ctx)
 	}
-	next := replace(w.wanted(), w.have)
+	next := replacement(w.wanted(), w.have)
 	if same(next, w.have) {
 		return w.have, nil
 	}
-	return w.uncontested(ctx, DefaultManager, false, func(dryRun []string) (*unstructured.Unstructured, error) {
+	return w.uncontested(ctx, w.anyRival, func(dryRun []string) (*unstructured.Unstructured, error) {
 		return w.resource.Update(ctx, next, metav1.UpdateOptions{FieldManager: DefaultManager, DryRun: dryRun})
 	})
 }
@@ -268,17 +290,34 @@ func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured
 			return setOwners(ctx, w.resource, w.have, w.owners())
 		}
 		if w.Object = prepared.Whole; w.have != nil {
-			w.Object = prepared.Reduced
+			w.Object = withIgnored(prepared.Whole, prepared.Reduced, w.have, manager)
 		}
 	}
+	return w.apply(ctx, manager, w.Strategy.Force, func(ctx context.Context) (string, error) {
+		if !applies(w.have, manager) {
+			return "", nil // fields that are applied by another name are the server's to protect
+		}
+		return w.anyRival(ctx)
+	})
+}
+
+// apply applies the manifest as a manager, which owns its fields then.
+func (w *write) apply(
+	ctx context.Context, manager string, force bool, rival func(context.Context) (string, error),
+) (*unstructured.Unstructured, error) {
 	next := w.wanted()
 	dropNulls(next.Object)
-	next.SetResourceVersion(notYet)
-	if w.have != nil {
-		next.SetResourceVersion(w.have.GetResourceVersion())
-	}
-	done, err := w.uncontested(ctx, manager, true, func(dryRun []string) (*unstructured.Unstructured, error) {
-		return w.resource.Apply(ctx, w.Name, next, metav1.ApplyOptions{FieldManager: manager, Force: w.Strategy.Force, DryRun: dryRun})
+	done, err := w.uncontested(ctx, rival, func(dryRun []string) (*unstructured.Unstructured, error) {
+		next.SetResourceVersion(notYet)
+		if w.have != nil {
+			if dryRun == nil {
+				if err := w.takeOver(ctx, manager); err != nil {
+					return nil, err
+				}
+			}
+			next.SetResourceVersion(w.have.GetResourceVersion())
+		}
+		return w.resource.Apply(ctx, w.Name, next, metav1.ApplyOptions{FieldManager: manager, Force: force, DryRun: dryRun})
 	})
 	if err != nil || !w.Orphaned {
 		return done, err
@@ -290,9 +329,12 @@ func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured
 // uncontested writes what no other work that was there first wants differently. That is asked of the server: it knows what it would
 // fill in.
 func (w *write) uncontested(
-	ctx context.Context, manager string, apply bool, send func(dryRun []string) (*unstructured.Unstructured, error),
+	ctx context.Context, rivalOf func(context.Context) (string, error), send func(dryRun []string) (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
-	rival, err := w.rival(ctx, manager, apply)
+	if w.have == nil {
+		return send(nil)
+	}
+	rival, err := rivalOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -319,11 +361,10 @@ func (w *write) hold(ctx context.Context, contested *Contested) error {
 	return contested
 }
 
-// rival is the first other work that has the object, and had it before this one; empty if there is none. A work of the whole cluster goes before
-// one of a namespace, whenever it came: it does not give way, so the two would write against each other. Who applies fields under a name of its
-// own has no rivals: the server sees to that.
-func (w *write) rival(ctx context.Context, manager string, apply bool) (string, error) {
-	if w.have == nil || w.Rival == nil || apply && !applies(w.have, manager) {
+// anyRival returns the first other work that has the object, and had it before this one; empty if there is none. A work of the whole cluster
+// goes before one of a namespace, whenever it came: it does not give way, so the two would write against each other.
+func (w *write) anyRival(ctx context.Context) (string, error) {
+	if w.Rival == nil {
 		return "", nil
 	}
 	before := true // the references before this work's own
@@ -340,14 +381,4 @@ func (w *write) rival(ctx context.Context, manager string, apply bool) (string, 
 		}
 	}
 	return "", nil
-}
-
-// applies says whether somebody of that name has applied fields of an object.
-func applies(object *unstructured.Unstructured, manager string) bool {
-	for _, entry := range object.GetManagedFields() {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply {
-			return true
-		}
-	}
-	return false
 }

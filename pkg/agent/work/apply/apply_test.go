@@ -31,7 +31,7 @@ func TestUpdate(t *testing.T) {
 		t.Error("what is as wanted was written")
 	}
 
-	// What others put into the content goes, what they put into the metadata stays.
+	// What others add stays, what they change of the manifest does not.
 	w.change(m.Target, func(o *unstructured.Unstructured) {
 		o.SetAnnotations(map[string]string{"foo": "bar"})
 		o.SetFinalizers([]string{"example.com/foo"})
@@ -41,8 +41,14 @@ func TestUpdate(t *testing.T) {
 	have = w.apply(a, m)
 	w.expect(have, "map[foo:bar foo1:bar1]", "metadata", "annotations")
 	w.expect(have, "[example.com/foo]", "metadata", "finalizers")
-	w.expect(have, "map[a:1 b:2]", "data")
+	w.expect(have, "map[a:1 b:2 c:3]", "data")
 	w.change(m.Target, func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+
+	// What leaves the manifest leaves the object.
+	less := w.configMap(Strategy{}, "{a: '1'}")
+	have = w.apply(a, less)
+	w.expect(have, "map[foo:bar]", "metadata", "annotations")
+	w.expect(have, "map[a:1 c:3]", "data")
 }
 
 func TestUpdate_KeepsWhatTheServerAndItsControllersFillIn(t *testing.T) {

@@ -5,38 +5,20 @@ package apply
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kept are the fields, by kind, that others fill in after an object was made, and that cannot be taken away again, or should not be: what a
-// manifest does not say of them stays as it is. The star stands for the items of a list that have the same name.
-var kept = map[schema.GroupKind][]string{
-	{Kind: "PersistentVolumeClaim"}: {"spec"},
-	{Kind: "PersistentVolume"}:      {"spec.claimRef"},
-	{Kind: "Pod"}:                   {"spec"},
-	{Kind: "ServiceAccount"}:        {"secrets", "imagePullSecrets"},
-	{Kind: "Namespace"}:             {"spec"},
-	{Group: "batch", Kind: "Job"}:   {"spec.selector", "spec.template"},
-	{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"}:   {"webhooks.*.clientConfig.caBundle"},
-	{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}: {"webhooks.*.clientConfig.caBundle"},
-	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:               {"spec.conversion.webhook.clientConfig.caBundle"},
-	{Group: "apiregistration.k8s.io", Kind: "APIService"}:                           {"spec.caBundle"},
-}
-
-// replace is an object whose content is the wanted one, with the metadata and the status of what is there. Labels and annotations are
-// added, never taken away: others may rely on theirs.
-func replace(want, have *unstructured.Unstructured) *unstructured.Unstructured {
+// replacement returns an object with the content of want, and the metadata and status of have. Labels and annotations are added, never
+// removed: others may rely on theirs.
+func replacement(want, have *unstructured.Unstructured) *unstructured.Unstructured {
 	next := want.DeepCopy()
-	for _, path := range kept[have.GroupVersionKind().GroupKind()] {
-		keep(next.Object, have.Object, strings.Split(path, "."))
-	}
 	if _, aggregated := want.Object["aggregationRule"]; aggregated {
 		next.Object["rules"] = have.Object["rules"] // a controller fills them in
 	}
@@ -61,87 +43,33 @@ func plus(have, more map[string]string) map[string]string {
 	return sum
 }
 
-// keep copies what is at a path in one object into another one, as far as that says nothing of it.
-func keep(want, have any, path []string) {
-	if path[0] == "*" {
-		wanted, _ := want.([]any)
-		there, _ := have.([]any)
-		for _, item := range wanted {
-			if old := named(there, nameOf(item)); old != nil {
-				keep(item, old, path[1:])
-			}
-		}
-		return
-	}
-	into, ok := want.(map[string]any)
-	from, fromOK := have.(map[string]any)
-	if !ok || !fromOK || from[path[0]] == nil {
-		return
-	}
-	if len(path) == 1 {
-		into[path[0]] = merged(into[path[0]], from[path[0]])
-		return
-	}
-	keep(into[path[0]], from[path[0]], path[1:])
-}
-
-// nameOf is the name of an item of a list, or empty.
-func nameOf(item any) string {
-	object, _ := item.(map[string]any)
-	name, _ := object["name"].(string)
-	return name
-}
-
-// named is the item of a name, or nil.
-func named(list []any, name string) any {
-	for _, item := range list {
-		if name != "" && nameOf(item) == name {
-			return item
-		}
-	}
-	return nil
-}
-
-// merged is what is wanted, with what is there in the places that it says nothing of.
-func merged(want, have any) any {
-	switch have := have.(type) {
-	case map[string]any:
-		want, ok := want.(map[string]any)
+// ownable changes a manifest so that it names no field that the server or its controllers set by what it says. A Secret's stringData would stay
+// in data when it leaves the manifest, for nobody owns it there; the rules of an aggregating ClusterRole are those of others.
+func ownable(manifest *unstructured.Unstructured) {
+	switch manifest.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Kind: "Secret"}:
+		plain, ok := manifest.Object["stringData"].(map[string]any)
 		if !ok {
-			break
+			return
 		}
-		for key, value := range have {
-			want[key] = merged(want[key], value)
+		data, _ := manifest.Object["data"].(map[string]any)
+		if data == nil {
+			data = map[string]any{}
 		}
-		return want
-	case []any:
-		if want, ok := want.([]any); ok {
-			return mergedList(want, have)
+		for key, value := range plain {
+			text, ok := value.(string)
+			if !ok {
+				return // the server refuses it
+			}
+			data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 		}
-	}
-	if want == nil {
-		return have
-	}
-	return want
-}
-
-// mergedList merges the items of the same name, and keeps those that others have added. Where items have no names, the wanted list is
-// all that is wanted.
-func mergedList(want, have []any) []any {
-	for i, item := range want {
-		if nameOf(item) == "" {
-			return want
-		}
-		if old := named(have, nameOf(item)); old != nil {
-			want[i] = merged(item, old)
+		manifest.Object["data"] = data
+		delete(manifest.Object, "stringData")
+	case schema.GroupKind{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:
+		if manifest.Object["aggregationRule"] != nil {
+			delete(manifest.Object, "rules")
 		}
 	}
-	for _, old := range have {
-		if nameOf(old) != "" && named(want, nameOf(old)) == nil {
-			want = append(want, old)
-		}
-	}
-	return want
 }
 
 // dropNulls removes the null creation times that Go programs write at any depth: applied, they would be taken for a change each time.

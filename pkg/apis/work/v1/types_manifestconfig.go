@@ -130,9 +130,12 @@ const (
 
 // UpdateStrategy says how an object is updated.
 type UpdateStrategy struct {
-	// type is Update (the default): fields that the manifest has are set by updates. CreateOnly: the object is made and
-	// not updated. ServerSideApply: it is applied, and what other managers own is left alone. ReadOnly: it is neither made
-	// nor changed nor deleted, only read for feedbackRules and conditionRules.
+	// type is how the object is created and updated. Update (the default): the fields of the manifest are set, whoever has
+	// set them before, and those that have left the manifest are removed; all other fields stay. Replace: fields that the
+	// manifest does not have are removed, but labels, annotations and the status, as Open Cluster Management's agent does
+	// it for Update. CreateOnly: the object is created and not updated. ServerSideApply: it is applied, and a field of
+	// another manager is a conflict, or taken over with force. ReadOnly: it is neither created nor changed nor deleted,
+	// only read for feedbackRules and conditionRules.
 	// +optional
 	// +default="Update"
 	Type UpdateStrategyType `json:"type,omitempty"`
@@ -146,8 +149,10 @@ type UpdateStrategy struct {
 type UpdateStrategyType string
 
 const (
-	// UpdateStrategyTypeUpdate sets the fields of the manifest by updates.
+	// UpdateStrategyTypeUpdate sets the fields of the manifest, and removes those that left it.
 	UpdateStrategyTypeUpdate UpdateStrategyType = "Update"
+	// UpdateStrategyTypeReplace replaces the content of the object.
+	UpdateStrategyTypeReplace UpdateStrategyType = "Replace"
 	// UpdateStrategyTypeCreateOnly makes an object and does not update it.
 	UpdateStrategyTypeCreateOnly UpdateStrategyType = "CreateOnly"
 	// UpdateStrategyTypeServerSideApply applies the manifest, and leaves alone what others own.

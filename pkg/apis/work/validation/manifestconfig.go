@@ -17,7 +17,7 @@ var (
 	feedbackTypes    = []work.FeedBackType{work.WellKnownStatusType, work.JSONPathsType}
 	scrapeTypes      = []work.FeedbackScrapeType{work.FeedbackPollType, work.FeedbackWatchType}
 	ruleTypes        = []work.ConditionRuleType{work.WellKnownConditionsType, work.CelConditionExpressionsType}
-	updateTypes      = []work.UpdateStrategyType{work.UpdateStrategyTypeUpdate, work.UpdateStrategyTypeCreateOnly, work.UpdateStrategyTypeServerSideApply, work.UpdateStrategyTypeReadOnly}
+	updateTypes      = []work.UpdateStrategyType{work.UpdateStrategyTypeUpdate, work.UpdateStrategyTypeReplace, work.UpdateStrategyTypeCreateOnly, work.UpdateStrategyTypeServerSideApply, work.UpdateStrategyTypeReadOnly}
 	ignoreConditions = []work.IgnoreFieldsCondition{work.IgnoreFieldsConditionOnSpokePresent, work.IgnoreFieldsConditionOnSpokeChange}
 )
 

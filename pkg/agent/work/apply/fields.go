@@ -1,0 +1,58 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
+)
+
+// takeOver makes a manager own, as applied, the fields that works have set in another way: by updates, or under another name, as long as
+// no other work has the object. Then applying a manifest removes the fields that it does not have any more.
+func (w *write) takeOver(ctx context.Context, manager string) error {
+	sole := !slices.ContainsFunc(w.have.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return ref.UID != w.Owner.UID && (isAppliedWork(ref) || isRecord(ref))
+	})
+	// Of an object that was never this work's, an entry of such a name may be anybody's.
+	sole = sole && w.Owner.Owns(w.have)
+	former := sets.New[string]()
+	next := w.have.DeepCopy()
+	entries := next.GetManagedFields()
+	for i := range entries {
+		e := &entries[i]
+		updated, current := e.Operation == metav1.ManagedFieldsOperationUpdate, e.Manager == manager
+		if e.Subresource != "" || current && !updated || !current && !(sole && strings.HasPrefix(e.Manager, DefaultManager)) {
+			continue
+		}
+		e.Operation = metav1.ManagedFieldsOperationUpdate // the only one that csaupgrade takes over
+		former.Insert(e.Manager)
+	}
+	if len(former) == 0 {
+		return nil
+	}
+	next.SetManagedFields(entries)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(next, former, manager)
+	if err != nil || patch == nil {
+		return err
+	}
+	next, err = w.resource.Patch(ctx, w.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	if err == nil {
+		w.have = next
+	}
+	return err
+}
+
+// applies reports whether a manager has applied fields of an object.
+func applies(object *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
+}
