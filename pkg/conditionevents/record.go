@@ -51,7 +51,7 @@ func RecordAll(recorder events.EventRecorder, about runtime.Object, before, afte
 
 // fieldsIgnored and progressing are conditions of what operators work on. Where other conditions are not True yet, progressing is a reason, and so
 // is processing.
-const fieldsIgnored, progressing, processing = "FieldsIgnored", "Progressing", "Processing"
+const fieldsIgnored, contested, progressing, processing = "FieldsIgnored", "Contested", "Progressing", "Processing"
 
 // isWrong says that a condition tells of something that is wrong. Most are True when all is well. Upstream's that end with Degraded, and
 // FieldsIgnored, are False then, and Progressing is either.
@@ -59,7 +59,7 @@ func isWrong(condition *metav1.Condition) bool {
 	switch {
 	case condition.Type == progressing, condition.Reason == progressing, condition.Reason == processing:
 		return false
-	case strings.HasSuffix(condition.Type, "Degraded"), condition.Type == fieldsIgnored:
+	case strings.HasSuffix(condition.Type, "Degraded"), condition.Type == fieldsIgnored, condition.Type == contested:
 		return condition.Status != metav1.ConditionFalse
 	}
 	return condition.Status != metav1.ConditionTrue

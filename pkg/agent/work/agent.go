@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package work brings the ManifestWorks of a cluster's namespace on the hub to the cluster, and takes away what they no longer have.
+// Package work applies the ManifestWorks of a cluster's namespace on the hub to the cluster, and prunes objects that they no longer list.
 //
-// A work is brought by one worker at a time, and its status has one writer. What a worker does can end at any line: it begins
+// A work is synced by one worker at a time, and its status has one writer. What a worker does can end at any line: it begins
 // anew with what the hub, the cluster and the memory say, and each step can be repeated.
 package work
 
@@ -35,7 +35,7 @@ import (
 )
 
 const (
-	// workers is how many works are brought at a time.
+	// workers is how many works are synced at a time.
 	workers = 5
 	// resync is how often all of a work is looked at that is not watched.
 	resync = 5 * time.Minute
@@ -87,7 +87,7 @@ type Executors interface {
 	Self(ctx context.Context, access executor.Access) error
 }
 
-// Agent brings works to a cluster.
+// Agent applies works to a cluster.
 type Agent struct {
 	Options
 	// life is the context of Run: what is watched is watched for longer than one look at a work takes.
@@ -214,7 +214,7 @@ func (a *Agent) once(ctx context.Context, name string) (again time.Duration, err
 	if work.DeletionTimestamp != nil {
 		return a.finish(ctx, work)
 	}
-	return a.bring(ctx, work)
+	return a.sync(ctx, work)
 }
 
 // cached is a work as it was when it was last heard of, or nil. It may be changed.
@@ -233,8 +233,8 @@ type state struct {
 	record *memory.Record
 	// anew says that this process has seen the work before anything was made for it.
 	anew      bool
-	manifests map[apply.Target]*attempt
-	// generation is that which the attempts are for.
+	manifests map[apply.Target]*applyResult
+	// generation is the generation of the work that the results are for.
 	generation int64
 	random     func() float64
 	// reported is when the status was written last.
@@ -248,7 +248,7 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	defer a.mu.Unlock()
 	s := a.states[work.Name]
 	if s == nil || s.uid != string(work.UID) {
-		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*attempt{}, random: a.Random,
+		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, random: a.Random,
 			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: longestWait, Random: a.Random},
 			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestWait, Random: a.Random}}
 		a.states[work.Name] = s
@@ -256,11 +256,12 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	return s
 }
 
-// of is what became of a manifest.
-func (s *state) of(one *item) *attempt {
+// of returns the result of the last attempt to apply a manifest.
+func (s *state) of(one *item) *applyResult {
 	last := s.manifests[one.manifest.Target]
 	if last == nil {
-		last = &attempt{waits: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: s.random}}
+		last = &applyResult{waits: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: s.random},
+			repairs: repairs{delays: repeat.Backoff{Shortest: shortestRepair, Longest: longestRepair, Random: s.random}}}
 		s.manifests[one.manifest.Target] = last
 	}
 	return last
@@ -290,7 +291,7 @@ func (a *Agent) setLacking(work string, lacking bool) {
 	}
 }
 
-// lookForKinds has the works looked at that lack a kind: a definition that was brought may be what they wait for. Served is what it
+// lookForKinds requeues the works that lack a kind: a definition that was applied may be what they wait for. Served is what it
 // defines a moment after it has changed.
 func (a *Agent) lookForKinds() {
 	a.mu.Lock()

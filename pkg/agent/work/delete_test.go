@@ -82,7 +82,7 @@ func TestDelete_Refused(t *testing.T) {
 	w.delete("a")
 	worktest.Eventually(t, "the work says why it is there", func() bool {
 		got := w.deleting("a")
-		return strings.Contains(got, "ManifestWork is being deleted; waits for taking away") && strings.Contains(got, "held") && strings.Contains(got, "not by me")
+		return strings.Contains(got, "ManifestWork is being deleted; waits for deleting") && strings.Contains(got, "held") && strings.Contains(got, "not by me")
 	})
 	refusing.Store(false)
 	w.eventuallyGone("a")

@@ -156,7 +156,7 @@ func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []st
 		gone, err := a.takeAway(ctx, record.Owner, served, one.UID, false)
 		switch {
 		case err != nil:
-			err = fmt.Errorf("taking away %s: %w", one.Target, err)
+			err = fmt.Errorf("deleting %s: %w", one.Target, err)
 			failed = errors.Join(failed, err)
 			why := err.Error()
 			if apierrors.IsForbidden(err) {

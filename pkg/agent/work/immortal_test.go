@@ -126,7 +126,7 @@ func TestDelete_Forbidden(t *testing.T) {
 	w.delete("a")
 	worktest.Eventually(t, "the work says what to do", func() bool {
 		got := w.deleting("a")
-		return strings.Contains(got, "taking away configmaps "+w.namespace+"/held") && strings.Contains(got, "spec.deleteOption")
+		return strings.Contains(got, "deleting configmaps "+w.namespace+"/held") && strings.Contains(got, "spec.deleteOption")
 	})
 	if refused.Load() == 0 {
 		t.Error("the test has refused nothing")

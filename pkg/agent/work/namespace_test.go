@@ -69,7 +69,7 @@ func TestNamespace(t *testing.T) {
 	}
 
 	t.Log("What is elsewhere, or the agent's, is told before anything is written")
-	elsewhere := " is not in the namespace " + w.namespace + ", which is the only one that the agent brings objects to"
+	elsewhere := " is not in the namespace " + w.namespace + ", which is the only one in which the agent applies objects"
 	refused := map[string]string{
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: default}}": "configmaps default/x" + elsewhere,
 		"{apiVersion: v1, kind: Namespace, metadata: {name: x}}":                     "namespaces x" + elsewhere,

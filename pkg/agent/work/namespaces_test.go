@@ -124,7 +124,7 @@ func TestAgent_OfOneNamespace(t *testing.T) {
 			t.Fatal("the work has ended, and what it has made is there")
 		}
 		deleting := meta.FindStatusCondition(work.Status.Conditions, workv1.WorkDeleting)
-		return deleting != nil && strings.Contains(deleting.Message, "taking away configmaps "+w.namespace+"/lost") && strings.Contains(deleting.Message, "forbidden")
+		return deleting != nil && strings.Contains(deleting.Message, "deleting configmaps "+w.namespace+"/lost") && strings.Contains(deleting.Message, "forbidden")
 	})
 	w.delete("orphaned")
 	worktest.Eventually(t, "the other one says it, too", func() bool {

@@ -36,7 +36,7 @@ func (a *Agent) refuse(t apply.Target) error {
 		return fmt.Errorf("%s is the agent's own: no work may name it", t)
 	}
 	if a.Only != "" && t.Namespace != a.Only {
-		return fmt.Errorf("%s is not in the namespace %s, which is the only one that the agent brings objects to", t, a.Only)
+		return fmt.Errorf("%s is not in the namespace %s, which is the only one in which the agent applies objects", t, a.Only)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ type item struct {
 	target bool
 	// frozen says that the object has done what it was for: it is not applied again.
 	frozen bool
-	// refused is why the manifest cannot be brought, whatever is tried.
+	// refused is why the manifest cannot be applied, however often it is tried.
 	refused error
 }
 
@@ -93,7 +93,7 @@ func (a *Agent) locate(one *item, raw []byte) error {
 	return nil
 }
 
-// prepare says how a manifest is brought.
+// prepare sets the strategy by which a manifest is applied.
 func (i *item) prepare() (err error) {
 	i.manifest.Strategy.Type = string(i.config.UpdateStrategy.Type)
 	ssa := i.config.UpdateStrategy.ServerSideApply

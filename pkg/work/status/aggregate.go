@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,6 +63,7 @@ func aggregate(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) 
 		}
 	}
 	aggregateApplied(s, generation, now)
+	setContested(&s.Conditions, workv1.WorkContested, contestedOf(all), generation, now)
 	set(&s.Conditions, availableOf(available, len(all)), generation, now)
 	types := typesOf(byRules)
 	s.Conditions = slices.DeleteFunc(s.Conditions, func(c metav1.Condition) bool { return ByRule(&c) && !slices.Contains(types, c.Type) })
@@ -123,6 +125,25 @@ func availableOf(n *count, all int) metav1.Condition {
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonAllAvailable, "All resources are available"
 	}
 	return c
+}
+
+// contestedOf returns what contests the objects of a work: that of the first, and how many there are.
+func contestedOf(all []workv1.ManifestCondition) (message string) {
+	n := 0
+	for i := range all {
+		c := meta.FindStatusCondition(all[i].Conditions, workv1.ManifestContested)
+		if c == nil {
+			continue
+		}
+		if n++; n == 1 {
+			m := all[i].ResourceMeta
+			message = fmt.Sprintf("%s %s: %s", m.Kind, strings.TrimPrefix(m.Namespace+"/"+m.Name, "/"), c.Message)
+		}
+	}
+	if n > 1 {
+		message = fmt.Sprintf("%d objects are contested. %s", n, message)
+	}
+	return message
 }
 
 // aggregateApplied says nothing new before all manifests were tried at this generation, or one has failed.

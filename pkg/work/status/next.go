@@ -79,6 +79,7 @@ func nextManifest(former *workv1.ManifestCondition, cut bool, m *Manifest, round
 	next.Conditions = slices.Clone(former.Conditions)
 	if m.Applied != nil {
 		setApplied(&next.Conditions, appliedCondition(m.Applied, round.Generation), round.Now)
+		setContested(&next.Conditions, workv1.ManifestContested, m.Applied.Contested, round.Generation, round.Now)
 	}
 	if m.Seen != nil {
 		var fresh []metav1.Condition
@@ -131,6 +132,15 @@ func setApplied(conditions *[]metav1.Condition, c metav1.Condition, now metav1.T
 	default:
 		*former = c
 	}
+}
+
+// setContested sets the condition with the message, or removes it if that is empty: most objects are never contested.
+func setContested(conditions *[]metav1.Condition, conditionType, message string, generation int64, now metav1.Time) {
+	if message == "" {
+		meta.RemoveStatusCondition(conditions, conditionType)
+		return
+	}
+	set(conditions, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reasonContested, Message: message}, generation, now)
 }
 
 func set(conditions *[]metav1.Condition, c metav1.Condition, generation int64, now metav1.Time) {

@@ -31,6 +31,7 @@ const (
 	reasonNotAvailable       = "ResourceNotAvailable"               // it is not
 	reasonIncomplete         = "IncompleteResourceMeta"             // the manifest does not say which object it is
 	reasonFetching           = "FetchingResourceFailed"             // the agent could not read the object
+	reasonContested          = "ChangedRepeatedly"                  // another program undoes what the agent applies
 	reasonSynced             = "StatusFeedbackSynced"               // all values that the work asks for are in its status
 	reasonNoFeedback         = "NoStatusFeedbackSynced"             // the work asks for no values
 	reasonSyncFailed         = "StatusFeedbackSyncFailed"           // some values could not be read; the message says which
@@ -68,7 +69,7 @@ func cut(message string, most int) string {
 // not take would have the whole status refused.
 func Makes(condition string) bool {
 	switch condition {
-	case workv1.ManifestApplied, FeedbackSynced, workv1.WorkDeleting, conditionStatusTruncated:
+	case workv1.ManifestApplied, workv1.ManifestContested, FeedbackSynced, workv1.WorkDeleting, conditionStatusTruncated:
 		return false
 	}
 	return len(validation.IsQualifiedName(condition)) == 0
@@ -102,6 +103,8 @@ type Manifest struct {
 type Applied struct {
 	// Err is nil if it was applied. One that wraps ErrIgnoreFields has a reason of its own.
 	Err error
+	// Contested says which other program changes the object again and again; empty if none does.
+	Contested string
 }
 
 // Seen is what was seen of the object of a manifest.

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apply brings one manifest of a work to a cluster, and takes away what was brought.
+// Package apply applies one manifest of a work to a cluster, and deletes applied objects.
 //
 // Objects belong to a work by an owner reference to its AppliedManifestWork, so that either this agent or upstream's can go on where
 // the other has ended. Nothing without that reference is deleted, and an object that two works want differently is the first one's.
@@ -28,7 +28,7 @@ const DefaultManager = "work-agent"
 // tries is how often an object is looked at anew that others have changed since it was read.
 const tries = 5
 
-// The ways to bring a manifest to a cluster: those of spec.manifestConfigs[].updateStrategy.type of a work.
+// The strategies by which a manifest is applied: those of spec.manifestConfigs[].updateStrategy.type of a work.
 const (
 	// Update sets the fields of the manifest, whoever has set them, and removes those that the manifest had before. All others stay.
 	Update = "Update"
@@ -42,7 +42,7 @@ const (
 	ReadOnly = "ReadOnly"
 )
 
-// Strategy is how a manifest is brought to a cluster.
+// Strategy is how a manifest is applied to a cluster.
 type Strategy struct {
 	Type string
 	// Force takes fields over from other managers, and Manager is ours. They are for ServerSideApply.
@@ -92,7 +92,7 @@ type Manifest struct {
 	Unseen bool
 }
 
-// Applier brings the manifests of one work to a cluster.
+// Applier applies the manifests of one work to a cluster.
 type Applier struct {
 	Client dynamic.Interface
 	// OnlyByName reports whether the account of Client may create an object only by a request that has its name. If it is nil, any request does.
@@ -104,6 +104,8 @@ type Applier struct {
 	Rival func(context.Context, metav1.OwnerReference) (string, error)
 	// Making is called before an object is made, so that it is remembered before it is there.
 	Making func(context.Context, Target) error
+	// Wrote is called after a write that has changed an object. before is nil if it was not there. It may be nil.
+	Wrote func(before, after *unstructured.Unstructured)
 }
 
 // Contested is that another work wants an object, too, differently, and was there first.
@@ -137,12 +139,12 @@ func IsNotServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// Apply brings a manifest to the cluster, and returns what is there then: nil if nothing is, which is no error of ReadOnly. What is
-// there is returned with an error, too, as far as it is known. An object with the fingerprint last is as wanted: nothing is sent.
+// Apply applies a manifest to the cluster, and returns the object as it is then, or nil if there is none, which is no error of ReadOnly. The
+// object is returned with an error, too, as far as it is known. Nothing is sent for an object with the fingerprint last.
 func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *unstructured.Unstructured, err error) {
 	if m.Unseen && m.Strategy.Type != ReadOnly {
 		// Whatever comes of it, should it fail: if the object is there, there may be nothing wrong with a change of it.
-		if have, err = a.bring(ctx, m, nil); err == nil {
+		if have, err = a.applyOnce(ctx, m, nil); err == nil {
 			return have, nil
 		}
 	}
@@ -153,8 +155,11 @@ func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *uns
 		if m.Strategy.Type == ReadOnly || have != nil && last != "" && Fingerprint(have) == last {
 			return have, nil
 		}
-		done, err := a.bring(ctx, m, have)
+		done, err := a.applyOnce(ctx, m, have)
 		if err == nil {
+			if a.Wrote != nil && (have == nil || have.GetResourceVersion() != done.GetResourceVersion()) {
+				a.Wrote(have, done)
+			}
 			return done, nil
 		}
 		outdated := apierrors.IsAlreadyExists(err) || IsGone(err) && have != nil || apierrors.IsConflict(err) && !isOfFields(err)
@@ -169,8 +174,8 @@ func isOfFields(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
-// bring writes only if what is there is still have.
-func (a *Applier) bring(ctx context.Context, m Manifest, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// applyOnce writes only if the object is still have.
+func (a *Applier) applyOnce(ctx context.Context, m Manifest, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if have != nil && have.GetDeletionTimestamp() != nil {
 		return nil, fmt.Errorf("%s is being deleted: it is made again when it is gone", m.Target)
 	}
@@ -193,7 +198,7 @@ func (a *Applier) bring(ctx context.Context, m Manifest, have *unstructured.Unst
 	return nil, fmt.Errorf("the update strategy %q is not known", m.Strategy.Type)
 }
 
-// write is one attempt.
+// write is one attempt to apply a manifest.
 type write struct {
 	*Applier
 	Manifest

@@ -88,7 +88,7 @@ func isRecord(ref metav1.OwnerReference) bool {
 }
 
 // isWork says whether a reference may stand for a work that this owner's has to respect. Who may write ConfigMaps in a namespace must not
-// keep an agent of the whole cluster from what it has brought there.
+// prevent an agent of the whole cluster from changing what it has applied there.
 func (o Owner) isWork(ref metav1.OwnerReference) bool {
 	return isAppliedWork(ref) || o.Namespace != "" && isRecord(ref)
 }

@@ -196,7 +196,7 @@ func (n *Namespaced) Remember(ctx context.Context, r *Record, resources []Resour
 	all := make([]kept, 0, len(resources))
 	for _, one := range resources {
 		if one.Namespace != n.namespace {
-			return fmt.Errorf("%s is not in the namespace %s, which is the only one that the agent brings objects to", one.Target, n.namespace)
+			return fmt.Errorf("%s is not in the namespace %s, which is the only one in which the agent applies objects", one.Target, n.namespace)
 		}
 		all = append(all, kept{one.Group, one.Version, one.Resource, one.Name, one.UID})
 	}

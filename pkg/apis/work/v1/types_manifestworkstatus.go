@@ -151,12 +151,16 @@ const (
 	WorkComplete string = "Complete"
 	// WorkDeleting is True while the agent deletes the objects of a work that was deleted.
 	WorkDeleting string = "Deleting"
+	// WorkContested is True while other programs undo again and again what the agent applies.
+	WorkContested string = "Contested"
 )
 
 // Types of conditions of objects of works.
 const (
 	// ManifestApplied is True when the object was applied.
 	ManifestApplied string = "Applied"
+	// ManifestContested is True while another program undoes again and again what the agent applies.
+	ManifestContested string = "Contested"
 	// ManifestAvailable is True when the object is there.
 	ManifestAvailable string = "Available"
 	// ManifestProgressing is made by rules, as that of works.

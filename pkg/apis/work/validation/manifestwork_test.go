@@ -192,7 +192,7 @@ func TestValidateManifestWork_Fields(t *testing.T) {
 		"long CEL": {config(func(c *work.ManifestConfigOption) {
 			c.ConditionRules = []work.ConditionRule{{Condition: "A", Type: work.CelConditionExpressionsType, CelExpressions: []string{strings.Repeat("a", 4097)}}}
 		}), []string{configs + ".conditionRules[0].celExpressions[0]: may not be more than 4096"}},
-		"a strategy": {config(func(c *work.ManifestConfigOption) { c.UpdateStrategy = &work.UpdateStrategy{Type: "Replace"} }),
+		"a strategy": {config(func(c *work.ManifestConfigOption) { c.UpdateStrategy = &work.UpdateStrategy{Type: "Recreate"} }),
 			[]string{configs + ".updateStrategy.type: CreateOnly"}},
 		"an agent's manager": {applied(func(s *work.ServerSideApplyConfig) { s.FieldManager = "work-agent-x" }), nil},
 		"another's manager":  {applied(func(s *work.ServerSideApplyConfig) { s.FieldManager = "kubelet" }), []string{configs + ".updateStrategy.serverSideApply.fieldManager: must begin with work-agent"}},

@@ -52,6 +52,7 @@ func (t *teller) tell(c kit.Change[*workv1.ManifestWork]) {
 	}
 	// Available is no event: it is False with each work that is not applied, for a while with each that is new, and as long as a rule says.
 	conditionevents.RecordFault(t.recorder, c.After, before, c.After.Status.Conditions, workv1.WorkApplied, "Apply")
+	conditionevents.RecordFault(t.recorder, c.After, before, c.After.Status.Conditions, workv1.WorkContested, "Apply")
 }
 
 // bounded leaves out what is too much. The agent of a cluster writes the conditions of its works, as often as it likes: the bound of its

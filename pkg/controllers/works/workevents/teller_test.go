@@ -33,6 +33,13 @@ func applied(cluster, says string) *workv1.ManifestWork {
 	return w
 }
 
+// contested adds to a work that another program changes one of its objects again and again.
+func contested(w *workv1.ManifestWork) *workv1.ManifestWork {
+	w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{
+		Type: workv1.WorkContested, Status: metav1.ConditionTrue, Reason: "ChangedRepeatedly", Message: "The field .data.k is changed"})
+	return w
+}
+
 // tested is a teller, with the events that it has made.
 type tested struct {
 	*teller
@@ -74,10 +81,12 @@ func TestTell_FaultsAndTheirEnds(t *testing.T) {
 		change change
 		want   []string
 	}{
-		"nothing is known yet":          {change{After: applied("c1", "")}, nil},
-		"applied for the first time":    {between("", well), nil},
-		"not applied at first":          {between("", failed), []string{fault}},
-		"not applied any more":          {between(well, failed), []string{fault}},
+		"nothing is known yet":       {change{After: applied("c1", "")}, nil},
+		"applied for the first time": {between("", well), nil},
+		"not applied at first":       {between("", failed), []string{fault}},
+		"not applied any more":       {between(well, failed), []string{fault}},
+		"contested": {change{Before: applied("c1", well), After: contested(applied("c1", well))},
+			[]string{"Warning ChangedRepeatedly The field .data.k is changed"}},
 		"applied again":                 {between(failed, well), []string{over}},
 		"the same, with other words":    {between(failed, failed+" and more"), nil},
 		"another fault":                 {between(failed, "False Other o"), []string{"Warning Other o"}},

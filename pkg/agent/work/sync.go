@@ -25,8 +25,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/status"
 )
 
-// attempt is what became of a manifest when it was last tried to bring it.
-type attempt struct {
+// applyResult is the outcome of the last attempt to apply a manifest.
+type applyResult struct {
 	// hash is of what was wanted, and rules of what was to be said of it.
 	hash, rules string
 	owner       apply.Owner
@@ -41,13 +41,17 @@ type attempt struct {
 	// unjudged is when the rules are evaluated that had to wait; zero if they were.
 	unjudged time.Time
 	waits    repeat.Backoff
+	repairs  repairs
+	// differs is whether the object differs from what was applied last, and is left so until a repair is due.
+	differs bool
 }
 
-// isOutdated says that something has changed since it was read: it is looked at anew.
+// isOutdated reports whether something has changed since it was read, so that it has to be read again.
 func isOutdated(err error) bool { return apierrors.IsConflict(err) }
 
-// bring brings a work to the cluster, takes away what it does not have any more, and says so in the status.
-func (a *Agent) bring(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
+// sync applies the manifests of a work, prunes objects that are no longer listed, and writes the status. again is the time after which the
+// work is to be synced again.
+func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
 	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
 		a.state(work).anew = true
 		if err := a.setFinalizers(ctx, work, append(work.Finalizers, workv1.ManifestWorkFinalizer)); err != nil {
@@ -187,12 +191,15 @@ func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *stat
 			continue
 		}
 		last := s.of(one)
-		a.attempt(ctx, work, s, one, last)
+		a.applyOne(ctx, work, s, one, last)
 		if last.err != nil {
 			again = min(again, max(time.Until(last.next), time.Millisecond))
 		}
 		if !last.unjudged.IsZero() {
 			again = min(again, max(time.Until(last.unjudged), time.Millisecond))
+		}
+		if last.differs {
+			again = min(again, max(last.repairs.wait(time.Now()), time.Millisecond))
 		}
 	}
 	a.setLacking(work.Name, missing)
@@ -203,14 +210,17 @@ func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *stat
 	return min(again, s.kinds.Next())
 }
 
-// attempt tries to bring one manifest, unless it is known to be as wanted, or has failed just now.
-func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state, one *item, last *attempt) {
+// applyOne applies one manifest, unless its object is known to be as desired, or the last attempt has failed just now.
+func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *state, one *item, last *applyResult) {
 	hash, rules, target := one.hash(work), one.rulesHash(), one.manifest.Target
 	if before := status.Find(&work.Status, &one.meta); before != nil {
 		one.frozen = status.Frozen(before.Conditions, one.config.ConditionRules, last.hash == "" || last.hash == hash)
 	}
+	wanted := last.fingerprint
 	if hash != last.hash || last.owner != s.record.Owner {
-		last.fingerprint, last.next = "", time.Time{}
+		last.fingerprint, last.next, wanted = "", time.Time{}, ""
+		last.repairs.reset()
+	} else if last.differs && last.repairs.wait(time.Now()) == 0 {
 	} else if rules != last.rules || !last.unjudged.IsZero() && !time.Now().Before(last.unjudged) {
 	} else if last.err != nil && time.Now().Before(last.next) || last.err == nil && a.isFresh(work, target, last) {
 		return
@@ -218,7 +228,12 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 	if last.err != nil {
 		last.fingerprint = ""
 	}
-	have, err := a.apply(ctx, work, s, one, last.fingerprint)
+	// An object that was as wanted, and is not any more, is repaired.
+	repairs := &last.repairs
+	if last.err != nil || wanted == "" {
+		repairs = nil
+	}
+	have, err := a.apply(ctx, work, s, one, last.fingerprint, repairs)
 	var seen *status.Seen
 	var wait time.Duration
 	switch {
@@ -243,9 +258,13 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 	if wait > 0 {
 		last.unjudged = last.at.Add(wait)
 	}
-	last.version, last.fingerprint, last.uid = "", "", ""
+	last.version, last.fingerprint, last.uid, last.differs = "", "", "", false
 	if have != nil {
 		last.version, last.fingerprint, last.uid = have.GetResourceVersion(), apply.Fingerprint(have), have.GetUID()
+	}
+	if repairs != nil && repairs.wait(last.at) > 0 && err == nil {
+		last.differs = last.fingerprint != wanted
+		last.fingerprint = wanted
 	}
 	if err == nil {
 		last.waits.Reset()
@@ -265,14 +284,17 @@ func (a *Agent) attempt(ctx context.Context, work *workv1.ManifestWork, s *state
 }
 
 // isFresh says that an object is known to be as it was. What an account may do can change without a sign.
-func (a *Agent) isFresh(work *workv1.ManifestWork, t apply.Target, last *attempt) bool {
+func (a *Agent) isFresh(work *workv1.ManifestWork, t apply.Target, last *applyResult) bool {
 	return a.Drift.Fresh(t, last.version) && (work.Spec.Executor == nil || time.Since(last.at) < resync*3/4)
 }
 
-// apply brings one manifest with the rights of the work's executor.
-func (a *Agent) apply(ctx context.Context, work *workv1.ManifestWork, s *state, one *item, fingerprint string) (*unstructured.Unstructured, error) {
+// apply applies one manifest with the rights of the work's executor, unless the object has been repaired too often. repairs is nil if a write
+// is no repair.
+func (a *Agent) apply(
+	ctx context.Context, work *workv1.ManifestWork, s *state, one *item, fingerprint string, repairs *repairs,
+) (*unstructured.Unstructured, error) {
 	manifest := one.manifest
-	if one.frozen {
+	if one.frozen || repairs != nil && repairs.wait(time.Now()) > 0 {
 		manifest.Strategy.Type = apply.ReadOnly
 	}
 	way, err := a.wayFor(ctx, work, one)
@@ -281,6 +303,9 @@ func (a *Agent) apply(ctx context.Context, work *workv1.ManifestWork, s *state, 
 	}
 	applier := &apply.Applier{Client: way.Client, OnlyByName: way.OnlyByName, Owner: s.record.Owner, Rival: a.Memory.Rival,
 		Making: func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) }}
+	if repairs != nil {
+		applier.Wrote = func(before, after *unstructured.Unstructured) { repairs.add(time.Now(), apply.RepairOf(before, after)) }
+	}
 	return applier.Apply(ctx, manifest, fingerprint)
 }
 
@@ -293,7 +318,7 @@ func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
 	return a.Memory.Remember(ctx, s.record, append(resources, memory.Resource{Target: t}))
 }
 
-// look says whether an object is there that could not be brought. Nobody learns that by an executor who may not.
+// look reports whether an object is there that could not be applied. An executor without the right to get it does not reveal that.
 func (a *Agent) look(ctx context.Context, work *workv1.ManifestWork, one *item) *status.Seen {
 	reading := *one
 	reading.manifest.Strategy.Type = apply.ReadOnly
@@ -308,8 +333,8 @@ func (a *Agent) look(ctx context.Context, work *workv1.ManifestWork, one *item) 
 	return &status.Seen{Err: err}
 }
 
-// settle remembers the UIDs of what was brought, and takes away what the spec does not have any more. left says that some of that is
-// still there.
+// settle records the UIDs of the applied objects, and prunes those that the spec no longer lists. left is whether some of these are still
+// there.
 func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (left bool, err error) {
 	var resources, dropped []memory.Resource
 	for _, known := range s.record.Resources {
@@ -334,7 +359,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 	for _, one := range dropped {
 		gone, err := a.drop(ctx, work, s.record.Owner, one)
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("taking away %s: %w", one.Target, err))
+			failed = errors.Join(failed, fmt.Errorf("deleting %s: %w", one.Target, err))
 		}
 		if !gone {
 			resources, left = append(resources, one), true

@@ -1,0 +1,58 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+)
+
+const (
+	// freeRepairs is how many repairs of an object follow each other at once. With the next one another program contests it.
+	freeRepairs = 2
+	// shortestRepair and longestRepair bound the delay before each repair of a contested object: no more than 20 are done in an hour.
+	shortestRepair, longestRepair = 10 * time.Second, 10 * time.Minute
+	// quiet is for how long an object has to stay as it was applied until it is not contested any more.
+	quiet = 2 * longestRepair
+)
+
+// repairs are the changes of one object by others that the agent has undone since it was last at rest. An agent that undid each of them at once would
+// write as fast as the other program, for ever.
+type repairs struct {
+	count      int
+	last, next time.Time
+	repair     apply.Repair
+	delays     repeat.Backoff
+}
+
+// add counts a repair, and sets when the next one may be done.
+func (r *repairs) add(now time.Time, repair apply.Repair) {
+	if now.Sub(r.last) >= quiet {
+		r.reset()
+	}
+	r.count, r.last, r.repair = r.count+1, now, repair
+	if r.count > freeRepairs {
+		r.next = now.Add(r.delays.Next())
+	}
+}
+
+// reset forgets all repairs, after the manifest has changed.
+func (r *repairs) reset() {
+	r.count, r.last, r.next = 0, time.Time{}, time.Time{}
+	r.delays.Reset()
+}
+
+// wait returns for how long no repair may be done.
+func (r *repairs) wait(now time.Time) time.Duration { return max(r.next.Sub(now), 0) }
+
+// contested returns what is contested, or "".
+func (r *repairs) contested(now time.Time) string {
+	if r.count <= freeRepairs || now.Sub(r.last) >= quiet {
+		return ""
+	}
+	return r.repair.String() + " again and again, and applied again after longer and longer delays: " +
+		"remove it from the manifest, or stop the other program"
+}
