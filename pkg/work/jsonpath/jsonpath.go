@@ -42,6 +42,9 @@ func (m *Meter) take(steps int) error {
 // Path is one that was parsed. It can be used from several goroutines.
 type Path struct{ nodes []jsonpath.Node }
 
+// ErrSyntax is wrapped by the errors of Parse for texts that are no JSONPath. Other errors are for paths that others may evaluate.
+var ErrSyntax = errors.New("not a JSONPath")
+
 // Parse takes a path such as .status.conditions[?(@.type=="Ready")].status, without braces.
 func Parse(path string) (parsed *Path, err error) {
 	if len(path) > MaxPath {
@@ -54,7 +57,7 @@ func Parse(path string) (parsed *Path, err error) {
 	}()
 	parser, err := jsonpath.Parse("path", "{"+path+"}")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
 	}
 	if len(parser.Root.Nodes) != 1 {
 		return nil, errors.New("expected one path such as .status.phase, got several, or text beside it")

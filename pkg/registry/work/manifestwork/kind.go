@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/table"
-	"github.com/clusterhub/clusterhub/pkg/registry/work/conditionrules"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/rulecheck"
 	"github.com/clusterhub/clusterhub/pkg/registry/work/rulematch"
 )
 
@@ -42,13 +42,13 @@ var Kind = &hubgeneric.Kind[*work.ManifestWork]{
 	Refuse:     validation.BadManifestWork,
 	MostWeight: validation.MostWeight,
 	Validate: func(w *work.ManifestWork) field.ErrorList {
-		return conditionrules.Validate(validation.ValidateManifestWork(w), &w.Spec, &work.ManifestWorkSpec{}, spec)
+		return rulecheck.Validate(validation.ValidateManifestWork(w), &w.Spec, &work.ManifestWorkSpec{}, spec)
 	},
 	ValidateUpdate: func(w, old *work.ManifestWork) field.ErrorList {
-		return conditionrules.Validate(validation.ValidateManifestWorkUpdate(w, old), &w.Spec, &old.Spec, spec)
+		return rulecheck.Validate(validation.ValidateManifestWorkUpdate(w, old), &w.Spec, &old.Spec, spec)
 	},
 	Warnings: func(w *work.ManifestWork) []string {
-		return append(conditionrules.Warnings(&w.Spec, spec), rulematch.Warnings(&w.Spec, spec)...)
+		return append(rulecheck.Warnings(&w.Spec, spec), rulematch.Warnings(&w.Spec, spec)...)
 	},
 	ValidateStatusUpdate: validation.ValidateManifestWorkStatusUpdate,
 }

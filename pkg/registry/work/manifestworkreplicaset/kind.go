@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 	"github.com/clusterhub/clusterhub/pkg/registry/author"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
-	"github.com/clusterhub/clusterhub/pkg/registry/work/conditionrules"
+	"github.com/clusterhub/clusterhub/pkg/registry/work/rulecheck"
 	"github.com/clusterhub/clusterhub/pkg/registry/work/rulematch"
 )
 
@@ -46,13 +46,13 @@ var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSet]{
 	Refuse:     validation.BadManifestWorkReplicaSet,
 	MostWeight: validation.MostWeight,
 	Validate: func(s *work.ManifestWorkReplicaSet) field.ErrorList {
-		return conditionrules.Validate(validation.ValidateManifestWorkReplicaSet(s), &s.Spec.ManifestWorkTemplate, &work.ManifestWorkSpec{}, template)
+		return rulecheck.Validate(validation.ValidateManifestWorkReplicaSet(s), &s.Spec.ManifestWorkTemplate, &work.ManifestWorkSpec{}, template)
 	},
 	ValidateUpdate: func(s, old *work.ManifestWorkReplicaSet) field.ErrorList {
-		return conditionrules.Validate(validation.ValidateManifestWorkReplicaSetUpdate(s, old), &s.Spec.ManifestWorkTemplate, &old.Spec.ManifestWorkTemplate, template)
+		return rulecheck.Validate(validation.ValidateManifestWorkReplicaSetUpdate(s, old), &s.Spec.ManifestWorkTemplate, &old.Spec.ManifestWorkTemplate, template)
 	},
 	Warnings: func(s *work.ManifestWorkReplicaSet) []string {
-		return append(conditionrules.Warnings(&s.Spec.ManifestWorkTemplate, template), rulematch.Warnings(&s.Spec.ManifestWorkTemplate, template)...)
+		return append(rulecheck.Warnings(&s.Spec.ManifestWorkTemplate, template), rulematch.Warnings(&s.Spec.ManifestWorkTemplate, template)...)
 	},
 	ValidateStatusUpdate: validation.ValidateManifestWorkReplicaSetStatusUpdate,
 }

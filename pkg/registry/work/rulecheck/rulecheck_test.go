@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package conditionrules
+package rulecheck
 
 import (
 	"fmt"

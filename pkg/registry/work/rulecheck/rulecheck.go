@@ -1,13 +1,13 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conditionrules looks at the condition rules of works and of the templates of replica sets when they are written, so that a fault
-// is told to its writer, and not much later by a condition of each cluster.
+// Package rulecheck checks the condition and feedback rules of works and of the templates of replica sets when they are written, so that
+// an error is reported to the writer, and not much later by a condition of each cluster.
 //
-// What is a fault for every agent is refused. A function or a variable that agents of this version do not know is a warning only: the
-// agent decides, and it may be a newer one, or upstream's. Rules that were stored before may stay, in whatever place, so that a work can
+// What is an error for every agent is refused. A function, a variable or a path that agents of this version do not know is a warning only:
+// the agent decides, and it may be a newer one, or upstream's. Rules that were stored before may stay, in whatever place, so that a work can
 // be changed after the rules have.
-package conditionrules
+package rulecheck
 
 import (
 	"crypto/sha256"
@@ -102,7 +102,7 @@ func Validate(errs field.ErrorList, spec, old *work.ManifestWorkSpec, path *fiel
 	if refused != nil {
 		return field.ErrorList{refused}
 	}
-	return nil
+	return validatePaths(spec, old, path)
 }
 
 // Warnings are about names that agents of this version do not know. They are asked for after Validate.
@@ -126,7 +126,7 @@ func Warnings(spec *work.ManifestWorkSpec, path *field.Path) []string {
 		}
 		return nil
 	})
-	return warnings
+	return append(warnings, warnOfPaths(spec, path)...)
 }
 
 // errStop ends each.
