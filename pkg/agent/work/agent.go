@@ -15,6 +15,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -99,13 +100,16 @@ type Agent struct {
 
 	mu     sync.Mutex
 	states map[string]*state
+	// deletions are those of records that are being deleted, by the UID of their owners.
+	deletions   map[types.UID]*deletion
+	stepTimeout time.Duration
 	// lacking are the works with manifests of a kind that the cluster does not have.
 	lacking sets.Set[string]
 }
 
 // New returns an agent, which has asked nothing yet.
 func New(o Options) *Agent {
-	a := &Agent{Options: o, states: map[string]*state{}, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
+	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
 	a.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortestRetry/10, longestRetry))
 	// What happens to several objects of a work at once is looked at once.
@@ -237,6 +241,8 @@ type state struct {
 	// generation is the generation of the work that the results are for.
 	generation int64
 	random     func() float64
+	// pruning is the deletion of objects that have left the manifests.
+	pruning deletion
 	// reported is when the status was written last.
 	reported time.Time
 	// waits are for what is to be taken away, and kinds for kinds that the cluster does not have.
@@ -248,7 +254,7 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	defer a.mu.Unlock()
 	s := a.states[work.Name]
 	if s == nil || s.uid != string(work.UID) {
-		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, random: a.Random,
+		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, random: a.Random, pruning: deletion{timeout: a.stepTimeout},
 			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: longestWait, Random: a.Random},
 			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestWait, Random: a.Random}}
 		a.states[work.Name] = s

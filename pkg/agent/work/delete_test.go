@@ -127,7 +127,7 @@ func TestDelete_Orphans(t *testing.T) {
 	some = w.spec(w.configMap("stays", "{}"), w.configMap("goes", "{}"))
 	some.DeleteOption = orphaning(workv1.DeletePropagationPolicyTypeSelectivelyOrphan, w.namespace, "stays", "left")
 	w.put("some", some)
-	w.eventually("the record", "stays goes", func() string { return w.recorded("some") })
+	w.eventually("the record", "goes stays", func() string { return w.recorded("some") })
 	w.delete("all")
 	w.delete("some")
 	w.eventuallyGone("all")

@@ -145,29 +145,75 @@ func (a *Agent) isHidden(ctx context.Context, t apply.Target, uid types.UID, err
 	return apierrors.IsForbidden(err)
 }
 
-// removeAll takes away all objects of a record that is to go, and says which are left, and why. Where a resource is not served, its
-// objects have gone with it; should they be back one day, their owner is not, and the cluster's garbage collector takes them.
+// removeAll deletes the objects of a record that is to go, step by step, and returns which are left, and why. Where a resource is not served,
+// its objects have gone with it; should they be back one day, their owner is not, and the cluster's garbage collector deletes them.
 func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []string, failed error) {
-	for _, one := range record.Resources {
-		served, ok := a.served(one.Target)
-		if !ok {
-			continue
-		}
-		gone, err := a.takeAway(ctx, record.Owner, served, one.UID, false)
-		switch {
-		case err != nil:
-			err = fmt.Errorf("deleting %s: %w", one.Target, err)
+	d := a.deletionOf(record)
+	later := len(record.Resources)
+	for step, indices := range stepsOf(record.Resources) {
+		later -= len(indices)
+		before := len(left)
+		for _, i := range indices {
+			why, err := a.remove(ctx, record.Owner, record.Resources[i])
 			failed = errors.Join(failed, err)
-			why := err.Error()
-			if apierrors.IsForbidden(err) {
-				why += " (give the agent the right to that, or let the object be, by spec.deleteOption of the work)"
+			if why != "" {
+				left = append(left, why)
 			}
-			left = append(left, why)
-		case !gone:
-			left = append(left, fmt.Sprintf("the end of %s", one.Target))
+		}
+		switch {
+		case len(left) == before:
+		case d.holds(step, time.Now()):
+			if later > 0 {
+				left = append(left, fmt.Sprintf("%d objects that are deleted after that", later))
+			}
+			return left, failed
+		default:
+			left[before] += fmt.Sprintf(" for more than %s, so that others are deleted without it", d.timeout)
 		}
 	}
+	if len(left) == 0 {
+		a.deleted(record)
+	}
 	return left, failed
+}
+
+// remove deletes one object, and returns what is waited for; empty if it is gone.
+func (a *Agent) remove(ctx context.Context, owner apply.Owner, one memory.Resource) (why string, err error) {
+	served, ok := a.served(one.Target)
+	if !ok {
+		return "", nil
+	}
+	gone, err := a.takeAway(ctx, owner, served, one.UID, false)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("deleting %s: %w", one.Target, err)
+		why = err.Error()
+		if apierrors.IsForbidden(err) {
+			why += " (give the agent the right to that, or let the object be, by spec.deleteOption of the work)"
+		}
+	case !gone:
+		why = fmt.Sprintf("the end of %s", one.Target)
+	}
+	return why, err
+}
+
+// deletionOf returns since when the objects of a record have been waited for.
+func (a *Agent) deletionOf(record *memory.Record) *deletion {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	d := a.deletions[record.Owner.UID]
+	if d == nil {
+		d = &deletion{timeout: a.stepTimeout}
+		a.deletions[record.Owner.UID] = d
+	}
+	return d
+}
+
+// deleted forgets the deletion of a record, all of whose objects are gone.
+func (a *Agent) deleted(record *memory.Record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.deletions, record.Owner.UID)
 }
 
 // isCurrent fails with a conflict unless a work is on the hub as it is here. What is deleted does not come back.

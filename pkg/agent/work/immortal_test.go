@@ -72,7 +72,7 @@ func TestDelete_OfWhatNoServerLetsGo(t *testing.T) {
 	}
 	w.put("a", spec)
 	w.eventuallySaid("a", workv1.WorkApplied, "True: True True True True True")
-	w.eventually("the record", "default kube-system kube-public kube-node-lease system-node-critical", func() string { return w.recorded("a") })
+	w.eventually("the record", "default kube-node-lease kube-public kube-system system-node-critical", func() string { return w.recorded("a") })
 	record := w.record("a").GetUID()
 	for i, target := range targets {
 		have := w.get(target)

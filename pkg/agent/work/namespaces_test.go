@@ -86,7 +86,7 @@ func TestAgent_OfOneNamespace(t *testing.T) {
 	w.change(w.target("cm"), func(have *unstructured.Unstructured) { have.Object["data"] = map[string]any{"k": "drift"} })
 	w.eventually("cm", "map[k:v]", func() string { return w.data("cm") })
 	w.put("w", w.spec(w.configMap("cm", "{k: v}"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+w.namespace+", namespace: default}}"))
-	w.eventually("w's record", "cm "+w.namespace+"*", func() string { return w.recorded("w") })
+	w.eventually("w's record", w.namespace+"* cm", func() string { return w.recorded("w") })
 	w.delete("w")
 	w.eventuallyGone("w")
 	if got := w.data("cm"); got != "<none>" {

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
@@ -331,60 +330,6 @@ func (a *Agent) look(ctx context.Context, work *workv1.ManifestWork, one *item) 
 		return notThere(one.manifest.Target)
 	}
 	return &status.Seen{Err: err}
-}
-
-// settle records the UIDs of the applied objects, and prunes those that the spec no longer lists. left is whether some of these are still
-// there.
-func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (left bool, err error) {
-	var resources, dropped []memory.Resource
-	for _, known := range s.record.Resources {
-		if isWanted(known.Target, items) {
-			resources = append(resources, s.known(known))
-		} else {
-			dropped = append(dropped, known)
-		}
-	}
-	if len(dropped) > 0 {
-		if err := a.isCurrent(ctx, work); err != nil {
-			return false, err
-		}
-	}
-	keep := sets.New(s.record.Owner.Target())
-	for _, one := range items {
-		if one.target && one.refused == nil {
-			keep.Insert(one.manifest.Target)
-		}
-	}
-	var failed error
-	for _, one := range dropped {
-		gone, err := a.drop(ctx, work, s.record.Owner, one)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("deleting %s: %w", one.Target, err))
-		}
-		if !gone {
-			resources, left = append(resources, one), true
-			keep.Insert(one.Target) // its end is an event
-		} else {
-			delete(s.manifests, one.Target)
-		}
-	}
-	a.Drift.Keep(work.Name, keep)
-	if err := a.Memory.Remember(ctx, s.record, resources); err != nil {
-		s.record = nil
-		return left, err
-	}
-	a.Drift.Seen(s.record.Owner.Target(), s.record.Version())
-	return left, failed
-}
-
-// known is what is to be remembered of an object: in the version and with the UID in which it was there last.
-func (s *state) known(resource memory.Resource) memory.Resource {
-	for t, last := range s.manifests {
-		if t.Is(resource.Target) && last.uid != "" {
-			return memory.Resource{Target: t, UID: last.uid}
-		}
-	}
-	return resource
 }
 
 // wayFor is the way to the cluster with the rights of a work's executor, or of the agent if the work has none.

@@ -1,14 +1,16 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package order says in which order the manifests of a work are applied: what others need comes first.
+// Package order computes in which order the manifests of a work are applied, where what others need comes first, and its objects deleted.
 package order
 
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // steps are the kinds that are applied one after the other, those of a step in the order of the spec. Versions do not count.
@@ -95,3 +97,48 @@ func step(manifest *unstructured.Unstructured) int {
 	}
 	return len(steps)
 }
+
+// Object is an object that is to be deleted.
+type Object struct {
+	schema.GroupResource
+	Name string
+}
+
+// Delete returns the steps in which objects are deleted, as indices; a step may be empty. First come the custom resources of kinds that are among
+// the objects, for their finalizers need what runs; then what runs; then the rest, in the reverse order in which it is applied.
+func Delete(objects []Object) [][]int {
+	defined := sets.New[string]()
+	for _, o := range objects {
+		if o.Group == "apiextensions.k8s.io" && o.Resource == "customresourcedefinitions" {
+			defined.Insert(o.Name)
+		}
+	}
+	result := make([][]int, len(steps)+3)
+	for i, o := range objects {
+		step, ok := stepOfResource[o.GroupResource]
+		switch {
+		case defined.Has(o.GroupResource.String()):
+			step = 0
+		case ok && step == running:
+			step = 1
+		case ok:
+			step = len(steps) - step + 2
+		default:
+			step = 2 // kinds that are not known are applied last
+		}
+		result[step] = append(result[step], i)
+	}
+	return result
+}
+
+// running is the step of what runs.
+const running = 5
+
+var stepOfResource = func() map[schema.GroupResource]int {
+	of := map[schema.GroupResource]int{}
+	for kind, step := range stepOf {
+		plural, _ := meta.UnsafeGuessKindToResource(kind.WithVersion(""))
+		of[plural.GroupResource()] = step
+	}
+	return of
+}()

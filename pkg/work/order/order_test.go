@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // of makes manifests of apiVersions and kinds, such as apps/v1:Deployment. "" is one that could not be parsed.
@@ -55,5 +56,39 @@ func TestApply(t *testing.T) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
+	}
+}
+
+func TestDelete(t *testing.T) {
+	objects := []Object{}
+	for _, text := range []string{"namespaces x", "customresourcedefinitions.apiextensions.k8s.io widgets.example.com", "secrets x", "gadgets.example.com x", "deployments.apps x",
+		"widgets.example.com x", "services x", "clusterroles.rbac.authorization.k8s.io x", "serviceaccounts x", "networkpolicies.networking.k8s.io x",
+		"priorityclasses.scheduling.k8s.io x", "mutatingwebhookconfigurations.admissionregistration.k8s.io x", "jobs.batch x"} {
+		resource, name, _ := strings.Cut(text, " ")
+		objects = append(objects, Object{schema.ParseGroupResource(resource), name})
+	}
+	var got []string
+	seen := 0
+	for _, step := range Delete(objects) {
+		var names []string
+		for _, i := range step {
+			names = append(names, objects[i].Resource)
+			seen++
+		}
+		if len(names) > 0 {
+			got = append(got, strings.Join(names, " "))
+		}
+	}
+	want := []string{"widgets", "deployments jobs", "gadgets", "mutatingwebhookconfigurations", "services", "secrets", "serviceaccounts networkpolicies", "clusterroles",
+		"namespaces customresourcedefinitions priorityclasses"}
+	if !slices.Equal(got, want) || seen != len(objects) {
+		t.Errorf("the steps are %q, want %q", got, want)
+	}
+}
+
+// TestDelete_KnowsAllKinds: each kind that has a step in which it is applied has one in which it is deleted, by its resource.
+func TestDelete_KnowsAllKinds(t *testing.T) {
+	if len(stepOfResource) != len(stepOf) || stepOf[schema.GroupKind{Group: "apps", Kind: "Deployment"}] != running {
+		t.Errorf("%d kinds have %d resources", len(stepOf), len(stepOfResource))
 	}
 }

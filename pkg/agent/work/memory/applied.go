@@ -199,7 +199,8 @@ func (a *Applied) patch(ctx context.Context, r *Record, patch, metadata map[stri
 
 // Remember implements Memory.
 func (a *Applied) Remember(ctx context.Context, r *Record, resources []Resource) error {
-	if slices.Equal(r.Resources, resources) {
+	resources = sorted(resources)
+	if slices.Equal(sorted(r.Resources), resources) {
 		return nil
 	}
 	known := make([]workv1.AppliedManifestResourceMeta, 0, len(resources))
@@ -212,7 +213,7 @@ func (a *Applied) Remember(ctx context.Context, r *Record, resources []Resource)
 	if err := a.patch(ctx, r, map[string]any{"status": map[string]any{"appliedResources": known}}, nil, "status"); err != nil {
 		return err
 	}
-	r.Resources = slices.Clone(resources)
+	r.Resources = resources
 	return nil
 }
 

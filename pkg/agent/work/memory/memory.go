@@ -8,7 +8,9 @@
 package memory
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,14 @@ type Resource struct {
 	apply.Target
 	// UID is empty until it is known.
 	UID types.UID
+}
+
+// sorted returns resources in an order that does not depend on that of the manifests: a work with the same manifests in another order has the
+// same record.
+func sorted(resources []Resource) []Resource {
+	return slices.SortedFunc(slices.Values(resources), func(a, b Resource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 }
 
 // Record is what is remembered of one work.

@@ -190,7 +190,8 @@ func (n *Namespaced) outdated(r *Record, why string) error {
 
 // Remember implements Memory.
 func (n *Namespaced) Remember(ctx context.Context, r *Record, resources []Resource) error {
-	if slices.Equal(r.Resources, resources) {
+	resources = sorted(resources)
+	if slices.Equal(sorted(r.Resources), resources) {
 		return nil
 	}
 	all := make([]kept, 0, len(resources))
@@ -211,7 +212,7 @@ func (n *Namespaced) Remember(ctx context.Context, r *Record, resources []Resour
 	if err := n.patch(ctx, r, map[string]any{keyResources: string(data)}, nil); err != nil {
 		return err
 	}
-	r.Resources = slices.Clone(resources)
+	r.Resources = resources
 	return nil
 }
 

@@ -1,0 +1,111 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/work/order"
+)
+
+// stepTimeout is for how long a step of a deletion holds up the next ones.
+const stepTimeout = 5 * time.Minute
+
+// deletion knows since when each step of a deletion has been waited for. It is for one process: after a restart the time begins again.
+type deletion struct {
+	timeout time.Duration
+	since   map[int]time.Time
+}
+
+// holds reports whether the objects of a step that are left hold up the next steps.
+func (d *deletion) holds(step int, now time.Time) bool {
+	if d.since == nil {
+		d.since = map[int]time.Time{}
+	}
+	since, ok := d.since[step]
+	if !ok {
+		d.since[step], since = now, now
+	}
+	return now.Sub(since) < d.timeout
+}
+
+func stepsOf(resources []memory.Resource) [][]int {
+	objects := make([]order.Object, len(resources))
+	for i, r := range resources {
+		objects[i] = order.Object{GroupResource: r.GroupResource(), Name: r.Name}
+	}
+	return order.Delete(objects)
+}
+
+// settle records the UIDs of the applied objects, and prunes those that the spec no longer lists. left is whether some of these are still
+// there.
+func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (left bool, err error) {
+	var resources, dropped []memory.Resource
+	for _, known := range s.record.Resources {
+		if isWanted(known.Target, items) {
+			resources = append(resources, s.known(known))
+		} else {
+			dropped = append(dropped, known)
+		}
+	}
+	if len(dropped) > 0 {
+		if err := a.isCurrent(ctx, work); err != nil {
+			return false, err
+		}
+	}
+	keep := sets.New(s.record.Owner.Target())
+	for _, one := range items {
+		if one.target && one.refused == nil {
+			keep.Insert(one.manifest.Target)
+		}
+	}
+	var failed error
+	held := false
+	for step, indices := range stepsOf(dropped) {
+		waits := false
+		for _, i := range indices {
+			one, gone := dropped[i], false
+			if !held {
+				var err error
+				if gone, err = a.drop(ctx, work, s.record.Owner, one); err != nil {
+					failed = errors.Join(failed, fmt.Errorf("deleting %s: %w", one.Target, err))
+				}
+			}
+			if !gone {
+				resources, left, waits = append(resources, one), true, true
+				keep.Insert(one.Target) // its end is an event
+			} else {
+				delete(s.manifests, one.Target)
+			}
+		}
+		held = held || waits && s.pruning.holds(step, time.Now())
+	}
+	if !left {
+		s.pruning.since = nil
+	}
+	a.Drift.Keep(work.Name, keep)
+	if err := a.Memory.Remember(ctx, s.record, resources); err != nil {
+		s.record = nil
+		return left, err
+	}
+	a.Drift.Seen(s.record.Owner.Target(), s.record.Version())
+	return left, failed
+}
+
+// known is what is to be remembered of an object: in the version and with the UID in which it was there last.
+func (s *state) known(resource memory.Resource) memory.Resource {
+	for t, last := range s.manifests {
+		if t.Is(resource.Target) && last.uid != "" {
+			return memory.Resource{Target: t, UID: last.uid}
+		}
+	}
+	return resource
+}
