@@ -12,4 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
+func TestMain(m *testing.M) {
+	harness.LendAtMost(2)
+	os.Exit(harness.Run(m))
+}

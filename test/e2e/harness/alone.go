@@ -89,10 +89,6 @@ var owners = map[string]string{
 	// test/e2e/registration
 	"TestHandover_OneActsAndTheNextFinishesWhatItHasBegun": "kills hub-controller-manager",
 
-	// test/e2e/sets
-	"TestInformers_AgreeWithAList":          "restarts hub-apiserver",
-	"TestKill_MembersAreThereAfterARestart": "restarts hub-apiserver",
-
 	// hack/helm/e2e
 	"TestDocs_HelmPage": "installs the charts on plain clusters",
 	"TestHubAndCluster": "installs the charts on plain clusters",

@@ -43,8 +43,7 @@ var shared struct {
 }
 
 // Hub returns the hub that the tests of a folder share, and starts it for the first of them. The test runs in parallel with others from here
-// on, unless it is in alone. Tests name what they make by their own name, and leave the hub's processes alone; a test that does not starts a hub
-// of its own.
+// on, unless it is in alone. Tests name what they make by their own name, and do not stop the hub's processes: a test that does takes a hub by LendHub.
 func Hub(t *testing.T) *localhub.Hub {
 	t.Helper()
 	parallel(t)

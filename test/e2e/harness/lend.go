@@ -24,9 +24,6 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// lentOfAKind limits how many hubs and how many plain clusters are lent at the same time.
-const lentOfAKind = 2
-
 // pool lends hubs of a configuration, each to one test at a time. It starts one if none is free and the limit allows it.
 type pool struct {
 	config  func(*localhub.Config)
@@ -41,16 +38,29 @@ type lentHub struct {
 }
 
 func newPool(config func(*localhub.Config)) *pool {
-	return &pool{config: config, free: make(chan *lentHub, lentOfAKind), started: make(chan struct{}, lentOfAKind)}
+	p := &pool{config: config}
+	p.limit(1)
+	return p
 }
+
+// limit sets how many hubs the pool starts. Nothing may have been lent before.
+func (p *pool) limit(n int) { p.free, p.started = make(chan *lentHub, n), make(chan struct{}, n) }
 
 var (
 	lentHubs     = newPool(func(c *localhub.Config) { c.WithoutHubControllerManager = true })
 	lentClusters = newPool(func(c *localhub.Config) { c.Plain = true })
 )
 
+// LendAtMost sets how many hubs and how many plain clusters are lent at the same time, 1 by default. A hub costs ten processor seconds, so it is
+// for folders where many tests would wait for one. TestMain calls it before Run.
+func LendAtMost(n int) {
+	lentHubs.limit(n)
+	lentClusters.limit(n)
+}
+
 // LendHub returns a hub without hub-controller-manager that no other test uses until this one ends. A test that needs a hub-controller-manager
-// starts it itself, with the flags that it needs. What the test creates is deleted when it ends; what was there before it must not change.
+// starts it itself, with the flags that it needs, and stops it. What the test creates is deleted when it ends; what was there before it must not
+// change. The test may stop and kill servers of the hub, which serve again when it ends.
 // The test runs in parallel with others, as with Hub. A test that needs a plain cluster, too, lends the hub first.
 func LendHub(t *testing.T) *localhub.Hub {
 	t.Helper()

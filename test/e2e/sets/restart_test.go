@@ -12,13 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
 // TestKill_MembersAreThereAfterARestart checks that what is computed is computed again, and that versions go on.
 func TestKill_MembersAreThereAfterARestart(t *testing.T) {
-	h := harness.OwnHub(t, func(c *localhub.Config) { c.WithoutKubeControllerManager = true })
+	h := harness.LendHub(t)
 	client := harness.Ours(t, h.AdminConfig())
 	set := "kept"
 	harness.Must(client.ClusterV1beta2().ManagedClusterSets().Create(t.Context(), harness.LegacySet(set), metav1.CreateOptions{}))(t)
