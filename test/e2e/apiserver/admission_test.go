@@ -78,9 +78,7 @@ func TestAdmission_PoliciesOfTheFrontApplyToOurKinds(t *testing.T) {
 // TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs: hub-apiserver may not read the ConfigMaps that a policy on
 // pods takes its parameters from, and has no reason to. It neither waits for them nor refuses anything.
 func TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs(t *testing.T) {
-	h := harness.OwnHub(t, func(c *localhub.Config) {
-		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
-	})
+	h := harness.LendHub(t)
 	params := &admissionregistrationv1.ParamRef{Name: "limits", Namespace: "default", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)}
 	newPolicy(t, h, "on-pods", params, admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		ParamKind:        &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},

@@ -15,19 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
-	"github.com/clusterhub/clusterhub/pkg/localhub"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
 // TestBounds_ATenantMakesSoManyPlacementsAndNoMore floods a namespace with placements, from many connections at once.
 func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
-	const most = 5
-	h := harness.OwnHub(t, func(c *localhub.Config) {
-		c.HubAPIServerArgs = []string{fmt.Sprintf("--max-placements-per-namespace=%d", most)}
-		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
-	})
-	client := harness.Ours(t, h.AdminConfig())
-	placements := client.ClusterV1beta1().Placements("default")
+	placements := harness.Admin(t).ClusterV1beta1().Placements(harness.NewNamespace(t))
 	var made atomic.Int32
 	var group sync.WaitGroup
 	for i := range 40 {
@@ -40,14 +33,14 @@ func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
 			switch {
 			case err == nil:
 				made.Add(1)
-			case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "the namespace has 5 placements"):
+			case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), fmt.Sprintf("the namespace has %d placements", mostPlacements)):
 				t.Errorf("got %v", err)
 			}
 		})
 	}
 	group.Wait()
 	list := harness.Must(placements.List(t.Context(), metav1.ListOptions{}))(t)
-	if int(made.Load()) != most || len(list.Items) != most {
+	if int(made.Load()) != mostPlacements || len(list.Items) != mostPlacements {
 		t.Fatalf("%d were made, and %d are there", made.Load(), len(list.Items))
 	}
 	body := []byte(`{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":"applied"}}`)
@@ -56,7 +49,6 @@ func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
 	_, err = placements.Create(t.Context(), &v1beta1.Placement{ObjectMeta: harness.Named("dry")}, metav1.CreateOptions{DryRun: harness.DryRun(true)})
 	harness.WantForbidden(t, err, "--max-placements-per-namespace")
 	// What is there is changed, and other namespaces have their own.
-	list.Items[0].Labels = map[string]string{"a": "b"}
-	harness.Must(placements.Update(t.Context(), &list.Items[0], metav1.UpdateOptions{}))(t)
-	harness.Must(client.ClusterV1beta1().Placements("clusterhub-system").Create(t.Context(), &v1beta1.Placement{ObjectMeta: harness.Named("other")}, metav1.CreateOptions{}))(t)
+	harness.Must(placements.Patch(t.Context(), list.Items[0].Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}))(t)
+	harness.Must(harness.Admin(t).ClusterV1beta1().Placements(harness.NewNamespace(t)).Create(t.Context(), &v1beta1.Placement{ObjectMeta: harness.Named("other")}, metav1.CreateOptions{}))(t)
 }

@@ -89,9 +89,7 @@ func provided(t *testing.T) (ca []byte, certFile, keyFile string) {
 // TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone: the front trusts what the operator has written into the
 // APIServices, and nobody corrects them.
 func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
-	h := harness.OwnHub(t, func(c *localhub.Config) {
-		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true
-	})
+	h := harness.LendHub(t)
 	client := harness.Must(aggregatorclient.NewForConfig(h.AdminConfig()))(t).ApiregistrationV1().APIServices()
 	registered := func() (found []apiregistrationv1.APIService) {
 		for _, s := range harness.Must(client.List(t.Context(), metav1.ListOptions{}))(t).Items {
@@ -107,14 +105,9 @@ func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
 	for _, s := range registered() {
 		harness.Must(client.Patch(t.Context(), s.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "operator"}))(t)
 	}
-	config := harness.HubConfig(h.Dir())
-	config.WithoutHubControllerManager, config.WithoutKubeControllerManager = true, true
-	config.HubAPIServerArgs = []string{"--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile}
-	h, err := localhub.Start(t.Context(), config) // and waits until the front serves our groups
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.Stop)
+	h = harness.Relaunch(t, h, func(c *localhub.Config) {
+		c.HubAPIServerArgs = []string{"--tls-cert-file=" + certFile, "--tls-private-key-file=" + keyFile}
+	})
 	harness.Must(harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Create(t.Context(), harness.ManagedCluster("a", nil), metav1.CreateOptions{}))(t)
 	services := registered()
 	for _, s := range services {

@@ -17,9 +17,12 @@ import (
 // agentWrites and agentBurst are the limit on what one agent writes, per second and at once: so low that a busy machine reaches it, too.
 const agentWrites, agentBurst = 1, 60
 
+// mostPlacements is the limit on the placements of a namespace. No test makes as many, but the one that is about it.
+const mostPlacements = 5
+
 func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m, func(c *localhub.Config) {
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%d", agentWrites),
-			fmt.Sprintf("--agent-writes-burst=%d", agentBurst))
+			fmt.Sprintf("--agent-writes-burst=%d", agentBurst), fmt.Sprintf("--max-placements-per-namespace=%d", mostPlacements))
 	}))
 }

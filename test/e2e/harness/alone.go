@@ -55,13 +55,8 @@ var owners = map[string]string{
 	"TestAccessToken": "needs audit logs and logs of all requests, and ends the cluster",
 
 	// test/e2e/apiserver
-	"TestAdmission_AFrontWithoutMutatingPoliciesIsServed":      "needs flags of kube-apiserver",
-	"TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs": "restarts hub-apiserver",
-	"TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore":   "needs a flag of hub-apiserver for the clusters of the whole hub",
-	"TestBounds_ATenantMakesSoManyPlacementsAndNoMore":         "needs a flag of hub-apiserver",
-	"TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone":      "replaces the certificate of hub-apiserver",
-	"TestDoors_OfAHubThatHadOneCA":                             "needs the certificates of an earlier version",
-	"TestKill_NothingAcknowledgedIsLost":                       "kills hub-apiserver and its etcd",
+	"TestAdmission_AFrontWithoutMutatingPoliciesIsServed": "needs flags of kube-apiserver",
+	"TestDoors_OfAHubThatHadOneCA":                        "needs the certificates of an earlier version",
 
 	// test/e2e/detached
 	"TestDetached_AHubOfSeveralPodsOutlivesOne": "makes a detached hub of a plain cluster",

@@ -60,7 +60,7 @@ func LendAtMost(n int) {
 
 // LendHub returns a hub without hub-controller-manager that no other test uses until this one ends. A test that needs a hub-controller-manager
 // starts it itself, with the flags that it needs, and stops it. What the test creates is deleted when it ends; what was there before it must not
-// change. The test may stop and kill servers of the hub, which serve again when it ends.
+// change. The test may stop and kill servers of the hub, which serve again when it ends, and restart hub-apiserver with other flags by Relaunch.
 // The test runs in parallel with others, as with Hub. A test that needs a plain cluster, too, lends the hub first.
 func LendHub(t *testing.T) *localhub.Hub {
 	t.Helper()
@@ -74,6 +74,31 @@ func LendCluster(t *testing.T) *localhub.Hub {
 	t.Helper()
 	parallel(t)
 	return lentClusters.lend(t)
+}
+
+// Relaunch restarts hub-apiserver of a lent hub with another configuration, waits until the front serves its APIs, and returns the hub with that
+// configuration. hub-apiserver is restarted with the configuration of lent hubs when the test ends.
+func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *localhub.Hub {
+	t.Helper()
+	restart := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Hub, error) {
+		config := HubConfig(lent.Dir())
+		lentHubs.config(&config)
+		change(&config)
+		h, err := localhub.Open(config)
+		if err != nil {
+			return nil, err
+		}
+		return h, errors.Join(h.StartHubAPIServer(ctx, 0), h.RouteFront(ctx, 0))
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			return // the hub is not lent again
+		}
+		if _, err := restart(last.Context(), func(*localhub.Config) {}); err != nil {
+			t.Errorf("the lent hub does not serve again: %v", err)
+		}
+	})
+	return Must(restart(t.Context(), change))(t)
 }
 
 func (p *pool) lend(t *testing.T) *localhub.Hub {
