@@ -69,11 +69,7 @@ var owners = map[string]string{
 	"TestScenarios": "needs a cluster for the agents beside the shared hub",
 
 	// test/e2e/install
-	"TestDeploy_TheManifestsAreAccepted":    "applies the manifests of a hub",
-	"TestKubectlHub_AClusterJoinsAndLeaves": "prepares a hub, and needs a cluster that joins",
-	"TestKubectlHub_UnjoinWithoutTheHub":    "ends the hub",
-	"TestSecretsInLogs":                     "needs logs of all requests, from all processes of a hub",
-	"TestTopology_ServesWithoutOneOfEach":   "kills processes of a hub that has several of each",
+	"TestTopology_ServesWithoutOneOfEach": "kills processes of a hub that has several of each",
 
 	// test/e2e/monitoring
 	"TestTraces_SpanTheWholeHub": "needs flags of kube-apiserver and hub-apiserver for traces",

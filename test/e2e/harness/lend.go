@@ -47,7 +47,10 @@ func newPool(config func(*localhub.Config)) *pool {
 func (p *pool) limit(n int) { p.free, p.started = make(chan *lentHub, n), make(chan struct{}, n) }
 
 var (
-	lentHubs     = newPool(func(c *localhub.Config) { c.WithoutHubControllerManager = true })
+	lentHubs = newPool(func(c *localhub.Config) {
+		c.WithoutHubControllerManager = true
+		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
+	})
 	lentClusters = newPool(func(c *localhub.Config) { c.Plain = true })
 )
 
@@ -59,8 +62,8 @@ func LendAtMost(n int) {
 }
 
 // LendHub returns a hub without hub-controller-manager that no other test uses until this one ends. A test that needs a hub-controller-manager
-// starts it itself, with the flags that it needs, and stops it. What the test creates is deleted when it ends; what was there before it must not
-// change. The test may stop and kill servers of the hub, which serve again when it ends, and restart hub-apiserver with other flags by Relaunch.
+// starts it itself, with the flags that it needs, and stops it, or uses Relaunch. What the test creates is deleted when it ends; what was there before it must not
+// change. The test may stop and kill servers of the hub, which serve again when it ends, and run with other flags by Relaunch.
 // The test runs in parallel with others, as with Hub. A test that needs a plain cluster, too, lends the hub first.
 func LendHub(t *testing.T) *localhub.Hub {
 	t.Helper()
@@ -76,11 +79,12 @@ func LendCluster(t *testing.T) *localhub.Hub {
 	return lentClusters.lend(t)
 }
 
-// Relaunch restarts hub-apiserver of a lent hub with another configuration, waits until the front serves its APIs, and returns the hub with that
-// configuration. hub-apiserver is restarted with the configuration of lent hubs when the test ends.
+// Relaunch has a lent hub run with another configuration until the test ends, and returns the hub with that configuration, when the front serves the
+// APIs of hub-apiserver. It restarts hub-apiserver if its flags change, and starts a hub-controller-manager if the configuration is not without one.
+// Of kube-apiserver and etcd nothing changes.
 func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
-	restart := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Hub, error) {
+	start := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Hub, error) {
 		config := HubConfig(lent.Dir())
 		lentHubs.config(&config)
 		change(&config)
@@ -88,17 +92,21 @@ func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *
 		if err != nil {
 			return nil, err
 		}
-		return h, errors.Join(h.StartHubAPIServer(ctx, 0), h.RouteFront(ctx, 0))
+		if err := errors.Join(h.StartHubAPIServer(ctx, 0), h.RouteFront(ctx, 0)); err != nil || config.WithoutHubControllerManager {
+			return h, err
+		}
+		return h, h.StartHubControllerManager(ctx)
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			return // the hub is not lent again
 		}
-		if _, err := restart(last.Context(), func(*localhub.Config) {}); err != nil {
+		lent.StopHubControllerManager()
+		if _, err := start(last.Context(), func(*localhub.Config) {}); err != nil {
 			t.Errorf("the lent hub does not serve again: %v", err)
 		}
 	})
-	return Must(restart(t.Context(), change))(t)
+	return Must(start(t.Context(), change))(t)
 }
 
 func (p *pool) lend(t *testing.T) *localhub.Hub {

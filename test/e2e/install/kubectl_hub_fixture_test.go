@@ -25,11 +25,10 @@ import (
 // hubAndCluster are a hub that registers clusters, and a cluster with a node.
 func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Hub, node *kubelet.Kubelet) {
 	t.Helper()
-	h = harness.OwnHub(t, func(c *localhub.Config) {
-		c.HubControllerManagerArgs = nil
-		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
+	h = harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
+		c.WithoutHubControllerManager, c.HubControllerManagerArgs = false, nil
 	})
-	cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
+	cluster = harness.LendCluster(t)
 	node = runsPods(t, cluster, h)
 	return harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": h, "c1": cluster})}, h, cluster, node
 }

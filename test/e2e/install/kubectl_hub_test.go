@@ -209,7 +209,8 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 
 	// A hub that does not answer. What the agent has brought stays with it until unjoin may go on.
 	bringsWhatItMay(t, h, cluster)
-	h.Stop()
+	h.StopHubControllerManager() // it would end without its lease
+	h.KillFront(0)
 	_, stderr, err = p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--works=delete", "--timeout", "40s")
 	if err == nil || !strings.Contains(stderr, "connection reset") || !strings.Contains(stderr, "--force") {
 		t.Errorf("unjoin without hub: %v: %s", err, stderr)
@@ -230,4 +231,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	harness.Contains(t, stderr, "Warning: the hub was not told")
 	endsWorks(t, nil, cluster, "")
 	sameInventory(t, "the managed cluster", append(before, "Namespace "+registration.AgentNamespace), inventory(t, cluster))
+	if err := h.StartFront(t.Context(), 0); err != nil { // for the next test with the hub
+		t.Fatal(err)
+	}
 }

@@ -45,12 +45,12 @@ type logged struct {
 func TestSecretsInLogs(t *testing.T) {
 	const most = "-v=10"
 	l := &logged{Logged: harness.NewLogged()}
-	l.hub = harness.OwnHub(t, func(c *localhub.Config) {
+	l.hub = harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
+		c.WithoutHubControllerManager = false
 		c.HubAPIServerArgs = []string{most, "--vmodule=*=10"}
 		c.HubControllerManagerArgs = []string{most, "--vmodule=*=10"}
-		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
 	})
-	l.cluster = harness.OwnHub(t, func(c *localhub.Config) { c.Plain = true })
+	l.cluster = harness.LendCluster(t)
 	node := runsPods(t, l.cluster, l.hub, most, "--vmodule=*=10")
 	hub := harness.Must(client.New(l.hub.AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": l.hub, "c1": l.cluster})}

@@ -36,11 +36,7 @@ func TestInformers_AgreeWithAList(t *testing.T) {
 		churn(t, kubeconfig)
 		return
 	}
-	h := harness.LendHub(t)
-	if err := h.StartHubControllerManager(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(h.StopHubControllerManager)
+	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) { c.WithoutHubControllerManager = false })
 	for _, streamed := range []string{"true", "false"} {
 		t.Run("streamed lists "+streamed, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestInformers_AgreeWithAList$", "-test.v")
