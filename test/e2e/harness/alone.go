@@ -74,9 +74,6 @@ var owners = map[string]string{
 	// test/e2e/monitoring
 	"TestTraces_SpanTheWholeHub": "needs flags of kube-apiserver and hub-apiserver for traces",
 
-	// test/e2e/permissions
-	"TestAudit_SaysWhichPermissionAWriteUsed": "needs flags of kube-apiserver and hub-apiserver for audit logs",
-
 	// test/e2e/registration
 	"TestHandover_OneActsAndTheNextFinishesWhatItHasBegun": "kills hub-controller-manager",
 

@@ -21,23 +21,35 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAudit_SaysWhichPermissionAWriteUsed reads hub-apiserver's own audit log, so it has a hub with one.
+// audited is the cluster of which the audit logs of a worthHub tell.
+const audited = "audited"
+
+// auditLogs returns the audit logs of the API servers of a worthHub.
+func auditLogs(dir string) (ours, front string) {
+	return filepath.Join(dir, "audit", "hub-apiserver.log"), filepath.Join(dir, "audit", "front.log")
+}
+
+// withAuditLogs has both API servers of a hub write them. They are in the directory of the hub, which is all that hub-apiserver sees of this machine if
+// it runs in its image.
+func withAuditLogs(t *testing.T, c *localhub.Config) {
+	t.Helper()
+	ours, front := auditLogs(c.Dir)
+	policy := filepath.Join(filepath.Dir(ours), "policy.yaml")
+	rules := "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\n" +
+		"rules: [{level: Metadata, resources: [{group: " + harness.ClusterGroup + ", resources: [managedclusters], resourceNames: [" + audited + "]}]}]\n"
+	if err := errors.Join(os.MkdirAll(filepath.Dir(policy), 0o700), os.WriteFile(policy, []byte(rules), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	c.HubAPIServerArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + ours, "--audit-log-mode=blocking"}
+	c.FrontArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + front, "--audit-log-mode=blocking"}
+}
+
 func TestAudit_SaysWhichPermissionAWriteUsed(t *testing.T) {
-	var ours, front string
-	hub := harness.OwnHub(t, func(c *localhub.Config) {
-		// In the folder of the hub, which is all that hub-apiserver sees of this machine if it runs in its image.
-		dir := filepath.Join(c.Dir, "audit")
-		policy := filepath.Join(dir, "policy.yaml")
-		ours, front = filepath.Join(dir, "hub-apiserver.log"), filepath.Join(dir, "front.log")
-		rules := "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata}]\n"
-		if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(policy, []byte(rules), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		c.HubAPIServerArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + ours, "--audit-log-mode=blocking"}
-		c.FrontArgs = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + front, "--audit-log-mode=blocking"}
-	})
+	t.Parallel()
+	hub := newWorth(t, &ofAllAgents).hub
+	ours, front := auditLogs(hub.Dir())
 	admin := harness.Ours(t, hub.AdminConfig()).ClusterV1().ManagedClusters()
-	c := harness.Must(admin.Create(t.Context(), harness.ManagedCluster("c", nil), metav1.CreateOptions{}))(t)
+	c := harness.Must(admin.Create(t.Context(), harness.ManagedCluster(audited, nil), metav1.CreateOptions{}))(t)
 	const region = harness.InfoPrefix + "region"
 	user := harness.Unique("dana")
 	harness.Grant(t, hub, user, user, harness.Rule("patch", "managedclusters", c.Name), harness.LabelRight(region+":*"))

@@ -40,7 +40,7 @@ const (
 	bootstrap   = "a bootstrap identity"
 )
 
-// worthHub is a hub as artifacts/deploy makes it, without its processes. One test at a time has it for itself; what a test makes on it stays.
+// worthHub is a hub as artifacts/deploy makes it, without its processes but with audit logs. One test at a time has it for itself; what a test makes on it stays.
 type worthHub struct {
 	turn       sync.Mutex
 	components []string
@@ -78,6 +78,7 @@ func newWorth(t *testing.T, on *worthHub) *worth {
 	if began {
 		config := harness.HubConfig(harness.Lasting().TempDir())
 		config.WithoutHubControllerManager, config.WithoutKubeControllerManager, config.Components = true, true, on.components
+		withAuditLogs(t, &config)
 		on.hub = harness.Must(localhub.Start(t.Context(), config))(t)
 		harness.Lasting().Cleanup(on.hub.Kill)
 	}
