@@ -49,7 +49,7 @@ var alone = map[string]string{
 	"TestWays":                       "installs hubs on the shared cluster, which can have one",
 }
 
-// owners lists the tests that start hubs and plain clusters of their own, each with the reason why the shared hub would not do.
+// owners lists the tests that start hubs and plain clusters of their own, each with the reason why neither the shared hub nor a lent one would do.
 var owners = map[string]string{
 	// test/e2e/access
 	"TestAccessToken": "needs audit logs and logs of all requests, and ends the cluster",
@@ -66,7 +66,7 @@ var owners = map[string]string{
 	"TestDoctor_Hub": "breaks the hub",
 
 	// test/e2e/edgeagents
-	"TestScenarios": "needs a cluster for the agents beside the shared hub",
+	"TestScenarios": "needs a cluster for the agents beside the shared hub, and no other test of the folder does",
 
 	// test/e2e/install
 	"TestTopology_ServesWithoutOneOfEach": "kills processes of a hub that has several of each",
@@ -75,7 +75,7 @@ var owners = map[string]string{
 	"TestTraces_SpanTheWholeHub": "needs flags of kube-apiserver and hub-apiserver for traces",
 
 	// test/e2e/registration
-	"TestHandover_OneActsAndTheNextFinishesWhatItHasBegun": "kills hub-controller-manager",
+	"TestHandover_OneActsAndTheNextFinishesWhatItHasBegun": "needs audit logs of kube-apiserver",
 
 	// hack/helm/e2e
 	"TestDocs_HelmPage": "installs the charts on plain clusters",

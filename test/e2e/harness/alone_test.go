@@ -113,6 +113,9 @@ func (s sources) reaches(from, to string, subtests bool) bool {
 	return false
 }
 
+// mostOwners is how many tests may start hubs and plain clusters of their own, each of which costs four to ten processor seconds.
+const mostOwners = 12
+
 // TestAlone_ListsWhatDoesNotRunInParallel: each test with the harness runs in parallel with others, by the first call of Hub or OwnHub outside of
 // its subtests or by t.Parallel, or has a reason in alone. Each test with hubs of its own has a reason in owners. Neither list has anything else.
 func TestAlone_ListsWhatDoesNotRunInParallel(t *testing.T) {
@@ -147,6 +150,9 @@ func TestAlone_ListsWhatDoesNotRunInParallel(t *testing.T) {
 		} else if !own && owners[test] != "" {
 			t.Errorf("%s is in owners, and starts no hub of its own", name)
 		}
+	}
+	if len(owners) > mostOwners {
+		t.Errorf("%d tests start hubs of their own, and %d may: use harness.Hub, harness.LendHub or harness.LendCluster", len(owners), mostOwners)
 	}
 	for name := range stale {
 		t.Errorf("alone has %s, which is no test and no folder", name)
