@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,9 +25,11 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// pool lends hubs of a configuration, each to one test at a time. It starts one if none is free and the limit allows it.
-type pool struct {
-	config  func(*localhub.Config)
+// Pool lends hubs of a configuration, each to one test at a time. It starts one if none is free and the limit allows it.
+type Pool struct {
+	config func(*localhub.Config)
+	// taking is held by the test that takes hubs.
+	taking  sync.Mutex
 	free    chan *lentHub
 	started chan struct{}
 }
@@ -37,21 +40,24 @@ type lentHub struct {
 	own sets.Set[string]
 }
 
-func newPool(config func(*localhub.Config)) *pool {
-	p := &pool{config: config}
-	p.limit(1)
+// NewPool returns a pool that starts no more hubs than most.
+func NewPool(most int, config func(*localhub.Config)) *Pool {
+	p := &Pool{config: config}
+	p.limit(most)
 	return p
 }
 
 // limit sets how many hubs the pool starts. Nothing may have been lent before.
-func (p *pool) limit(n int) { p.free, p.started = make(chan *lentHub, n), make(chan struct{}, n) }
+func (p *Pool) limit(most int) {
+	p.free, p.started = make(chan *lentHub, most), make(chan struct{}, most)
+}
 
 var (
-	lentHubs = newPool(func(c *localhub.Config) {
+	lentHubs = NewPool(1, func(c *localhub.Config) {
 		c.WithoutHubControllerManager = true
 		c.FrontArgs = []string{"--enable-bootstrap-token-auth"}
 	})
-	lentClusters = newPool(func(c *localhub.Config) { c.Plain = true })
+	lentClusters = NewPool(1, func(c *localhub.Config) { c.Plain = true })
 )
 
 // LendAtMost sets how many hubs and how many plain clusters are lent at the same time, 1 by default. A hub costs ten processor seconds, so it is
@@ -61,34 +67,43 @@ func LendAtMost(n int) {
 	lentClusters.limit(n)
 }
 
-// LendHub returns a hub without hub-controller-manager that no other test uses until this one ends. A test that needs a hub-controller-manager
-// starts it itself, with the flags that it needs, and stops it, or uses Relaunch. What the test creates is deleted when it ends; what was there before it must not
-// change. The test may stop and kill servers of the hub, which serve again when it ends, and run with other flags by Relaunch.
-// The test runs in parallel with others, as with Hub. A test that needs a plain cluster, too, lends the hub first.
+// LendHub returns a hub without hub-controller-manager that no other test uses until this one ends. What the test creates is deleted when it ends;
+// what was there before it must not change. The test may stop and kill servers of the hub, if they serve again when it ends. A test that needs a
+// hub-controller-manager starts and ends it, or uses Relaunch. The test runs in parallel with others, as with Hub. A test that needs a plain cluster,
+// too, lends the hub first.
 func LendHub(t *testing.T) *localhub.Hub {
 	t.Helper()
 	parallel(t)
 	OnlyLocal(t, "a hub of its own, whose processes it can start and end")
-	return lentHubs.lend(t)
+	return lentHubs.Lend(t, 1)[0]
 }
 
 // LendCluster returns a plain cluster that no other test uses until this one ends, as LendHub returns a hub.
 func LendCluster(t *testing.T) *localhub.Hub {
 	t.Helper()
 	parallel(t)
-	return lentClusters.lend(t)
+	return lentClusters.Lend(t, 1)[0]
+}
+
+// Relaunch is Pool.Relaunch for hubs that LendHub returns.
+func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *localhub.Hub {
+	t.Helper()
+	return lentHubs.Relaunch(t, lent, change)
 }
 
 // Relaunch has a lent hub run with another configuration until the test ends, and returns the hub with that configuration, when the front serves the
-// APIs of hub-apiserver. It restarts hub-apiserver if its flags change, and starts a hub-controller-manager if the configuration is not without one.
-// Of kube-apiserver and etcd nothing changes.
-func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *localhub.Hub {
+// APIs of hub-apiserver. It restarts our servers whose flags change, starts a hub-controller-manager if the configuration is not without one, and
+// grants the rights of components. Of kube-apiserver and etcd nothing changes.
+func (p *Pool) Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
-	start := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Hub, error) {
+	relaunch := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Hub, error) {
 		config := HubConfig(lent.Dir())
-		lentHubs.config(&config)
+		p.config(&config)
 		change(&config)
-		h, err := localhub.Open(config)
+		if len(config.Components) > 0 {
+			return localhub.Start(ctx, config)
+		}
+		h, err := localhub.Open(config) // to apply no manifests, which have not changed
 		if err != nil {
 			return nil, err
 		}
@@ -102,46 +117,70 @@ func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *
 			return // the hub is not lent again
 		}
 		lent.StopHubControllerManager()
-		if _, err := start(last.Context(), func(*localhub.Config) {}); err != nil {
+		if _, err := relaunch(last.Context(), func(*localhub.Config) {}); err != nil {
 			t.Errorf("the lent hub does not serve again: %v", err)
 		}
 	})
-	return Must(start(t.Context(), change))(t)
+	return Must(relaunch(t.Context(), change))(t)
 }
 
-func (p *pool) lend(t *testing.T) *localhub.Hub {
+// Lend returns hubs that no other test uses until this one ends, as LendHub does, but the test calls t.Parallel. A test that needs several hubs gets all
+// of them by one call: two tests could otherwise wait for each other.
+func (p *Pool) Lend(t *testing.T, n int) (hubs []*localhub.Hub) {
 	t.Helper()
-	var h *lentHub
-	select {
-	case h = <-p.free:
-	default:
+	all, errs := make([]*lentHub, n), make([]error, n)
+	p.taking.Lock()
+	for i := range all {
 		select {
-		case h = <-p.free:
-		case p.started <- struct{}{}:
-			var err error
-			if h, err = p.start(); err != nil {
-				<-p.started
-				t.Fatal(err)
+		case all[i] = <-p.free:
+		default:
+			select {
+			case all[i] = <-p.free:
+			case p.started <- struct{}{}:
 			}
 		}
 	}
+	p.taking.Unlock()
 	t.Cleanup(func() {
-		// The state of the hub is unknown after a failure.
-		if !t.Failed() {
-			err := h.reset()
-			if err == nil {
-				p.free <- h
-				return
-			}
-			t.Errorf("the lent hub cannot be used again: %v", err)
+		var ending sync.WaitGroup
+		for _, h := range all {
+			ending.Go(func() { p.giveBack(t, h) })
 		}
-		h.Kill()
-		<-p.started
+		ending.Wait()
 	})
-	return h.Hub
+	var starting sync.WaitGroup
+	for i := range all {
+		if all[i] == nil {
+			starting.Go(func() { all[i], errs[i] = p.start() })
+		}
+	}
+	starting.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range all {
+		hubs = append(hubs, h.Hub)
+	}
+	return hubs
 }
 
-func (p *pool) start() (*lentHub, error) {
+// giveBack takes a hub back from a test, or nil if the hub has not started.
+func (p *Pool) giveBack(t *testing.T, h *lentHub) {
+	if h != nil && !t.Failed() { // the state of the hub is unknown after a failure
+		err := h.reset()
+		if err == nil {
+			p.free <- h
+			return
+		}
+		t.Errorf("the lent hub cannot be used again: %v", err)
+	}
+	if h != nil {
+		h.Kill()
+	}
+	<-p.started
+}
+
+func (p *Pool) start() (*lentHub, error) {
 	config := HubConfig(last.TempDir())
 	p.config(&config)
 	ctx, cancel := context.WithTimeout(last.Context(), Timeout)

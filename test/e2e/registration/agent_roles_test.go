@@ -42,7 +42,7 @@ func inMode(mode string) func(*localhub.Config) {
 // use restarts hub-controller-manager.
 func (r *roled) use(t *testing.T, mode string) {
 	t.Helper()
-	r.Hub = controlled.start(t, inMode(mode))
+	r.Hub = control(t, r.Hub, inMode(mode))
 }
 
 // awaits waits until the cluster has a role of its own or not, and all agents have the shared one or not.
@@ -99,8 +99,7 @@ func (r *roled) meanwhile(t *testing.T, do func()) {
 // TestAgentRoles_ChangeWithoutAGap: from a role for each cluster to one for all, and back. In between a version of the group comes that
 // hub-apiserver does not serve, for which the shared role is not safe.
 func TestAgentRoles_ChangeWithoutAGap(t *testing.T) {
-	t.Parallel()
-	r := &roled{Hub: controlled.acquire(t, nil, inMode(agentroles.PerCluster)), name: "c1"}
+	r := &roled{Hub: controlled(t, inMode(agentroles.PerCluster)), name: "c1"}
 	clusters := harness.Ours(t, r.AdminConfig()).ClusterV1().ManagedClusters()
 	harness.Must(clusters.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: r.name},
 		Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}, metav1.CreateOptions{}))(t)

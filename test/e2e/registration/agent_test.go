@@ -36,15 +36,15 @@ type managed struct {
 // newManaged borrows a plain cluster that a hub does not know, with a bootstrap identity that may do no more than join.
 func newManaged(t *testing.T, hub *localhub.Hub) *managed {
 	t.Helper()
-	return managedOn(t, hub, newPlains(t, 1)[0])
+	return managedOn(t, hub, plains.Lend(t, 1)[0])
 }
 
 // managedOn is newManaged with a plain cluster that the test has.
-func managedOn(t *testing.T, hub *localhub.Hub, p *plain) *managed {
+func managedOn(t *testing.T, hub, plain *localhub.Hub) *managed {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace}}
-	harness.Must(harness.Kube(t, p.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
-	return &managed{Hub: p.Hub, hub: hub, name: harness.Unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
+	harness.Must(harness.Kube(t, plain.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
+	return &managed{Hub: plain, hub: hub, name: harness.Unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
 }
 
 // joiners is the bootstrap identity of a hub, which all tests with the hub share.

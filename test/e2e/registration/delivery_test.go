@@ -89,7 +89,7 @@ func newDelivery(t *testing.T, hub *localhub.Hub, clusters int) *delivery {
 	t.Helper()
 	d := &delivery{T: t, hub: hub, team: harness.Unique("team"), stop: map[*managed]func(){}}
 	d.apply(bound, d.team)
-	for _, p := range newPlains(t, clusters) {
+	for _, p := range plains.Lend(t, clusters) {
 		m := managedOn(t, hub, p)
 		d.clusters = append(d.clusters, m)
 		d.stop[m] = m.agent(t, "--works", "--spoke-kubeconfig="+m.worker(t))

@@ -28,7 +28,7 @@ import (
 func TestRegistration_ByAccessEntries(t *testing.T) {
 	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{AccessEntries: true, Path: "/platform/clusterhub/", Boundary: "arn:aws:iam::111111111111:policy/platform/limits"})
-	plain := newPlains(t, 2)
+	plain := plains.Lend(t, 2)
 	a, b := e.newManaged(t, plain[0]), e.newManaged(t, plain[1])
 	for _, m := range []*eksManaged{a, b} {
 		m.start()
@@ -87,8 +87,7 @@ func (e *eks) movesToAccessEntries(t *testing.T, m *eksManaged) {
 	harness.Must(admin.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String(roleName(e.creator)), PolicyName: aws.String("creator"),
 		PolicyDocument: aws.String(irsa.CreatorPolicy(e.self, e.roles).JSON())}))(t)
 	before := *meta.FindStatusCondition(m.cluster(t).Status.Conditions, registration.ConditionAvailable)
-	e.start(t, func(c *localhub.Config) {
-		e.flags(c)
+	e.relaunch(m.whole, e.Hub, func(c *localhub.Config) {
 		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, "--eks-access=access-entry", "--drift-check-interval=3s")
 	})
 

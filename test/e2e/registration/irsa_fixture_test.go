@@ -45,8 +45,8 @@ const (
 
 // eksHub is AWS and a hub in it, whose kube-apiserver knows its users as one of EKS does.
 type eksHub struct {
-	lent
-	aws *fakeaws.Server
+	hubs *harness.Pool
+	aws  *fakeaws.Server
 	// env makes a process take that for AWS.
 	env []string
 	// account is the hub's, members that of the clusters, and other that of a stranger.
@@ -84,13 +84,14 @@ func newEKSHub() (_ *eksHub, err error) {
 	e.env = []string{"HTTPS_PROXY=" + e.aws.URL(), "AWS_CA_BUNDLE=" + ca, "AWS_EC2_METADATA_DISABLED=true", "HOME=" + dir,
 		"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null"}
 
-	e.config = harness.HubConfig(dir)
-	e.config.Issuer = "https://oidc.eks.us-west-2.amazonaws.com/id/HUB"
-	e.config.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...),
-		TokenWebhook: e.aws.TokenWebhookURL(e.self.String())}
-	e.config.FrontArgs = []string{"--authentication-token-webhook-cache-ttl=1s"}
 	e.tokenFile, e.creator = filepath.Join(dir, "hub-controller-manager.token"), irsa.CreatorRoleARN(e.self)
-	e.config.HubControllerManagerEnv = append([]string{"AWS_ROLE_ARN=" + e.creator, "AWS_WEB_IDENTITY_TOKEN_FILE=" + e.tokenFile}, e.env...)
+	e.hubs = harness.NewPool(1, func(c *localhub.Config) {
+		c.WithoutHubControllerManager, c.Issuer = true, "https://oidc.eks.us-west-2.amazonaws.com/id/HUB"
+		c.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...),
+			TokenWebhook: e.aws.TokenWebhookURL(e.self.String())}
+		c.FrontArgs = []string{"--authentication-token-webhook-cache-ttl=1s"}
+		c.HubControllerManagerEnv = append([]string{"AWS_ROLE_ARN=" + e.creator, "AWS_WEB_IDENTITY_TOKEN_FILE=" + e.tokenFile}, e.env...)
+	})
 	return e, nil
 }
 
@@ -106,19 +107,34 @@ type eks struct {
 func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config)) *eks {
 	t.Helper()
 	e := &eks{eksHub: harness.Must(sharedEKS())(t), roles: roles}
-	e.Hub = e.acquire(t, func(h *localhub.Hub) {
-		e.begin(t, h)
-	}, func(c *localhub.Config) {
+	h := e.hubs.Lend(t, 1)[0]
+	e.begin(t, h)
+	e.relaunch(t, h, change...)
+	return e
+}
+
+// relaunch starts the controllers of the hub, with the changes of their flags. When the test ends, they delete what they have made in AWS for clusters.
+func (e *eks) relaunch(t *testing.T, h *localhub.Hub, change ...func(*localhub.Config)) {
+	t.Helper()
+	e.Hub = e.hubs.Relaunch(t, h, func(c *localhub.Config) {
 		e.flags(c)
 		for _, do := range change {
 			do(c)
 		}
 	})
-	return e
+	t.Cleanup(func() {
+		if t.Failed() {
+			return
+		}
+		if out, err := h.Kubectl(context.WithoutCancel(t.Context()), "delete", "managedclusters", "--all", "--timeout="+harness.Timeout.String()).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
 }
 
 // flags are those of the controllers.
 func (e *eks) flags(c *localhub.Config) {
+	c.WithoutHubControllerManager = false
 	c.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(),
 		"--hub-role-path=" + e.roles.Path.String(), "--hub-role-permissions-boundary=" + e.roles.Boundary}
 	if !e.roles.AccessEntries {
@@ -139,7 +155,7 @@ func (e *eks) begin(t *testing.T, h *localhub.Hub) {
 	if err := e.account.SetAWSAuth(e.self.String(), harness.Must(h.Authenticator())(t)); err != nil {
 		t.Fatal(err)
 	}
-	provider := trustTokensOf(t, e.account, h, e.config.Issuer)
+	provider := trustTokensOf(t, e.account, h, issuer(t, h))
 	e.addRole(t, e.account, fakeaws.Role{
 		Name:     roleName(e.creator),
 		Trust:    irsa.WebIdentityTrustPolicy(e.self, provider, "system:serviceaccount:clusterhub-system:hub-controller-manager").JSON(),
@@ -203,13 +219,13 @@ type eksManaged struct {
 }
 
 // newManaged makes a plain cluster one in EKS, with the IAM role of its agent.
-func (e *eks) newManaged(t *testing.T, p *plain) *eksManaged {
+func (e *eks) newManaged(t *testing.T, plain *localhub.Hub) *eksManaged {
 	t.Helper()
-	m := &eksManaged{managed: managedOn(t, e.Hub, p), eks: e, whole: t}
+	m := &eksManaged{managed: managedOn(t, e.Hub, plain), eks: e, whole: t}
 	self := irsa.Cluster{Partition: "aws", Region: e.members.Region, Account: e.members.ID, Name: "eks-" + m.name}
 	m.roles = harness.Must(irsa.NewIdentity(e.self, self))(t)
 	m.roles.HubPath = e.roles.Path
-	provider := trustTokensOf(t, e.members, m.Hub, p.issuer)
+	provider := trustTokensOf(t, e.members, m.Hub, issuer(t, m.Hub))
 	subject := "system:serviceaccount:" + registration.AgentNamespace + ":" + registration.AgentServiceAccount
 	e.addRole(t, e.members, fakeaws.Role{
 		Name: m.roles.ManagedRole(), Tags: m.roles.Tags(),

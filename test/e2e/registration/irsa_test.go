@@ -33,7 +33,7 @@ import (
 func TestRegistration_ByAWSIAM(t *testing.T) {
 	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{})
-	plain := newPlains(t, 3)
+	plain := plains.Lend(t, 3)
 	a, b, other := e.newManaged(t, plain[0]), e.newManaged(t, plain[1]), managedOn(t, e.Hub, plain[2])
 	a.start()
 	b.start()

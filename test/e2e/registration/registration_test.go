@@ -207,8 +207,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 
 // TestRegistration_WithoutAnAdmin has the rights that the components of artifacts/deploy add, and no others.
 func TestRegistration_WithoutAnAdmin(t *testing.T) {
-	t.Parallel()
-	m := newManaged(t, controlled.acquire(t, nil, func(c *localhub.Config) {
+	m := newManaged(t, controlled(t, func(c *localhub.Config) {
 		c.Components = []string{"auto-approval", "leftovers"}
 		c.HubControllerManagerArgs = []string{"--feature-gates=ManagedClusterAutoApproval=true",
 			"--auto-approved-csr-identities=" + registration.BootstrapServiceAccount}

@@ -35,7 +35,7 @@ func TestSecretsInLogs_OfAWS(t *testing.T) {
 		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, most...)
 	})
 	l := harness.NewLogged()
-	m := e.newManaged(t, newPlains(t, 1)[0])
+	m := e.newManaged(t, plains.Lend(t, 1)[0])
 	m.start(most...)
 	m.awaitMade(t)
 	m.accepted(t, true)

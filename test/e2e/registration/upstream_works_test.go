@@ -34,8 +34,7 @@ spec:
 // TestDelivery_ByUpstreamsPrograms has Open Cluster Management's placement controller and its work agent do what ours do, one after the
 // other, on the same objects.
 func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
-	t.Parallel()
-	d := newDelivery(t, controlled.acquire(t, nil, nil), 1)
+	d := newDelivery(t, controlled(t), 1)
 	d.apply(placed, "one", d.team)
 	m := d.clusters[0]
 	d.placementsTakeTurns(m.name)
