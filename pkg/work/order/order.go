@@ -117,7 +117,7 @@ func Delete(objects []Object) [][]int {
 	for i, o := range objects {
 		step, ok := stepOfResource[o.GroupResource]
 		switch {
-		case defined.Has(o.GroupResource.String()):
+		case defined.Has(o.String()):
 			step = 0
 		case ok && step == running:
 			step = 1

@@ -23,23 +23,24 @@ func (w *write) takeOver(ctx context.Context, manager string) error {
 	})
 	// Of an object that was never this work's, an entry of such a name may be anybody's.
 	sole = sole && w.Owner.Owns(w.have)
-	former := sets.New[string]()
+	managers := sets.New[string]()
 	next := w.have.DeepCopy()
 	entries := next.GetManagedFields()
 	for i := range entries {
 		e := &entries[i]
 		updated, current := e.Operation == metav1.ManagedFieldsOperationUpdate, e.Manager == manager
-		if e.Subresource != "" || current && !updated || !current && !(sole && strings.HasPrefix(e.Manager, DefaultManager)) {
+		former, anothers := updated && current, !current && strings.HasPrefix(e.Manager, DefaultManager)
+		if e.Subresource != "" || !former && (!anothers || !sole) {
 			continue
 		}
 		e.Operation = metav1.ManagedFieldsOperationUpdate // the only one that csaupgrade takes over
-		former.Insert(e.Manager)
+		managers.Insert(e.Manager)
 	}
-	if len(former) == 0 {
+	if len(managers) == 0 {
 		return nil
 	}
 	next.SetManagedFields(entries)
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(next, former, manager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(next, managers, manager)
 	if err != nil || patch == nil {
 		return err
 	}
