@@ -121,10 +121,12 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		eventually(t, "all hooks have ended", func() bool { return !readyz("[-]poststarthook/") })
 		// Each has created its goroutines then, although they may not have run yet.
 		for purpose, creator := range map[string]string{
-			"follows the RBAC rules": "authorize", "renews the serving certificate": "(*Options).Assemble",
+			"follows the RBAC rules": "/options.authorize.func", "renews the serving certificate": "/options.(*Options).Assemble.func",
+			// Both are by hooks of one function, which the compiler numbers.
+			"wakes the watches of views when clusters move": ".CompletedConfig.New.func1 ", "or computes views again when rights change": ".CompletedConfig.New.func2 ",
 		} {
-			if !strings.Contains(goroutines(t), "created by "+module+"pkg/apiserver/options."+creator+".func") {
-				t.Fatalf("nothing %s: there is no goroutine that a hook of options.%s has created", purpose, creator)
+			if !strings.Contains(goroutines(t), "created by "+module+"pkg/apiserver"+creator) {
+				t.Fatalf("nothing %s: there is no goroutine that a hook of pkg/apiserver%s has created", purpose, creator)
 			}
 		}
 		for _, check := range append(ready, "informer-sync") { // admission needs the informers, which end with the context

@@ -86,6 +86,7 @@ func newEKSHub() (_ *eksHub, err error) {
 
 	e.tokenFile, e.creator = filepath.Join(dir, "hub-controller-manager.token"), irsa.CreatorRoleARN(e.self)
 	e.hubs = harness.NewPool(1, func(c *localhub.Config) {
+		c.Dir = dir // it is all that hub-controller-manager sees of this machine if it runs in its image
 		c.WithoutHubControllerManager, c.Issuer = true, "https://oidc.eks.us-west-2.amazonaws.com/id/HUB"
 		c.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...),
 			TokenWebhook: e.aws.TokenWebhookURL(e.self.String())}

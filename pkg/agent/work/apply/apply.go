@@ -258,7 +258,7 @@ func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) 
 // apply needs a schema that has all fields, and lists without duplicate keys, and some aggregated API servers do not have it.
 func isNotApplicable(err error) bool {
 	return err != nil && (apierrors.IsUnsupportedMediaType(err) || apierrors.IsMethodNotSupported(err) ||
-		strings.Contains(err.Error(), "failed to create typed patch object"))
+		strings.Contains(err.Error(), "failed to create typed "))
 }
 
 func (w *write) replace(ctx context.Context) (*unstructured.Unstructured, error) {
