@@ -123,7 +123,7 @@ func (w *world) newJoined(name string) *joined {
 	j := &joined{world: w, name: name}
 	j.namespace = j.name + "-open-cluster-management-agent"
 	j.way = w.plugin.Joining(w.T, "init", "--context", "hub") // what it makes stays on the hub
-	j.before.hub, j.before.management, j.before.managed = inventory(w.T, w.hub.AdminConfig()), inventory(w.T, w.management.AdminConfig()), inventory(w.T, w.managed.AdminConfig())
+	j.before.hub, j.before.management, j.before.managed = settled(w.T, w.hub.AdminConfig()), settled(w.T, w.management.AdminConfig()), settled(w.T, w.managed.AdminConfig())
 	return j
 }
 

@@ -100,6 +100,21 @@ func left(t *testing.T, where string, config *rest.Config, before []string) {
 	})
 }
 
+// settled returns the inventory of a cluster once no namespace of it is being deleted: a test before may not have waited for all that it deletes.
+func settled(t *testing.T, config *rest.Config) []string {
+	t.Helper()
+	eventually(t, "no namespace is being deleted", func() error {
+		all := harness.Must(harness.Kube(t, config).CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}))(t)
+		for _, namespace := range all.Items {
+			if namespace.DeletionTimestamp != nil {
+				return fmt.Errorf("%s is", namespace.Name)
+			}
+		}
+		return nil
+	})
+	return inventory(t, config)
+}
+
 // passing are the kinds whose objects come and go by themselves.
 var passing = []string{"events", "leases", "endpoints", "endpointslices", "certificatesigningrequests", "apiservices", "componentstatuses",
 	"clustertrustbundles"}
