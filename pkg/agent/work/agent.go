@@ -242,7 +242,7 @@ type state struct {
 	generation int64
 	random     func() float64
 	// pruning is the deletion of objects that have left the manifests.
-	pruning deletion
+	pruning *deletion
 	// reported is when the status was written last.
 	reported time.Time
 	// waits are for what is to be taken away, and kinds for kinds that the cluster does not have.
@@ -254,7 +254,7 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	defer a.mu.Unlock()
 	s := a.states[work.Name]
 	if s == nil || s.uid != string(work.UID) {
-		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, random: a.Random, pruning: deletion{timeout: a.stepTimeout},
+		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, random: a.Random, pruning: &deletion{timeout: a.stepTimeout},
 			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: longestWait, Random: a.Random},
 			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestWait, Random: a.Random}}
 		a.states[work.Name] = s

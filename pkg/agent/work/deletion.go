@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -22,11 +23,15 @@ const stepTimeout = 5 * time.Minute
 // deletion knows since when each step of a deletion has been waited for. It is for one process: after a restart the time begins again.
 type deletion struct {
 	timeout time.Duration
-	since   map[int]time.Time
+
+	mu    sync.Mutex // the worker of a work and the look for missing works may delete the objects of one record
+	since map[int]time.Time
 }
 
 // holds reports whether the objects of a step that are left hold up the next steps.
 func (d *deletion) holds(step int, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	if d.since == nil {
 		d.since = map[int]time.Time{}
 	}
@@ -37,6 +42,14 @@ func (d *deletion) holds(step int, now time.Time) bool {
 	return now.Sub(since) < d.timeout
 }
 
+// reset begins again, after all steps.
+func (d *deletion) reset() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.since = nil
+}
+
+// stepsOf returns the steps in which resources are deleted, as indices.
 func stepsOf(resources []memory.Resource) [][]int {
 	objects := make([]order.Object, len(resources))
 	for i, r := range resources {
@@ -89,7 +102,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 		held = held || waits && s.pruning.holds(step, time.Now())
 	}
 	if !left {
-		s.pruning.since = nil
+		s.pruning.reset()
 	}
 	a.Drift.Keep(work.Name, keep)
 	if err := a.Memory.Remember(ctx, s.record, resources); err != nil {
@@ -100,7 +113,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 	return left, failed
 }
 
-// known is what is to be remembered of an object: in the version and with the UID in which it was there last.
+// known returns what is recorded of an object: its version and UID when it was last read.
 func (s *state) known(resource memory.Resource) memory.Resource {
 	for t, last := range s.manifests {
 		if t.Is(resource.Target) && last.uid != "" {

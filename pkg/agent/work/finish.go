@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -171,9 +172,6 @@ func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []st
 			left[before] += fmt.Sprintf(" for more than %s, so that others are deleted without it", d.timeout)
 		}
 	}
-	if len(left) == 0 {
-		a.deleted(record)
-	}
 	return left, failed
 }
 
@@ -209,11 +207,13 @@ func (a *Agent) deletionOf(record *memory.Record) *deletion {
 	return d
 }
 
-// deleted forgets the deletion of a record, all of whose objects are gone.
-func (a *Agent) deleted(record *memory.Record) {
+// forgetDeletions forgets the deletions of all records but these.
+func (a *Agent) forgetDeletions(but []*memory.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.deletions, record.Owner.UID)
+	maps.DeleteFunc(a.deletions, func(uid types.UID, _ *deletion) bool {
+		return !slices.ContainsFunc(but, func(r *memory.Record) bool { return r.Owner.UID == uid })
+	})
 }
 
 // isCurrent fails with a conflict unless a work is on the hub as it is here. What is deleted does not come back.
@@ -236,6 +236,7 @@ func (a *Agent) evict(ctx context.Context) (failed error) {
 	if err != nil {
 		return err
 	}
+	a.forgetDeletions(records)
 	for _, record := range records {
 		if err := a.evictOne(ctx, record); err != nil && !isOutdated(err) {
 			failed = errors.Join(failed, fmt.Errorf("%s: %w", record.Owner.Name, err))

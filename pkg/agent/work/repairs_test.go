@@ -5,10 +5,14 @@ package work
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -49,12 +53,14 @@ func TestContested(t *testing.T) {
 	for name, c := range map[string]struct {
 		strategy workv1.UpdateStrategy
 		deletes  bool
+		fails    bool // each second write of the agent does
 	}{
-		"Update":                 {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}, false},
-		"Replace":                {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReplace}, false},
-		"ServerSideApply":        {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeServerSideApply, ServerSideApply: &workv1.ServerSideApplyConfig{Force: true}}, false},
-		"CreateOnly, is deleted": {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}, true},
-		"Update, is deleted":     {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}, true},
+		"Update":                 {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}, false, false},
+		"Update, fails":          {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}, false, true},
+		"Replace":                {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeReplace}, false, false},
+		"ServerSideApply":        {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeServerSideApply, ServerSideApply: &workv1.ServerSideApplyConfig{Force: true}}, false, false},
+		"CreateOnly, is deleted": {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeCreateOnly}, true, false},
+		"Update, is deleted":     {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -85,11 +91,18 @@ func TestContested(t *testing.T) {
 						_ = unstructured.SetNestedField(have.Object, "theirs", "data", "k")
 						_, err = of.Update(ctx, have, metav1.UpdateOptions{FieldManager: "rival"})
 					}
-					if err != nil && ctx.Err() == nil {
+					if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 						t.Error(err)
 					}
 				}
 			}()
+			var writes atomic.Int32
+			w.around = func(request *http.Request, do func() (*http.Response, error)) (*http.Response, error) {
+				if c.fails && request.Method == http.MethodPatch && strings.HasSuffix(request.URL.Path, "/configmaps/cm") && writes.Add(1)%2 == 0 {
+					return nil, errors.New("not by me")
+				}
+				return do()
+			}
 			w.start(w.newAgent())
 			w.put("a", w.withConfig(w.spec(w.configMap("cm", "{k: ours}")), "cm", workv1.ManifestConfigOption{UpdateStrategy: &c.strategy}))
 			w.eventuallySaid("a", workv1.WorkContested, "True: True")

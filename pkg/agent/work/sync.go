@@ -32,16 +32,18 @@ type applyResult struct {
 	err         error
 	// seen is what is said of the object as it was afterwards.
 	seen *status.Seen
-	// version and fingerprint are those of the object that was there.
-	version, fingerprint string
-	uid                  types.UID
+	// version and uid are those of the object that was there.
+	version string
+	uid     types.UID
+	// applied is the fingerprint of the object after the last success; empty if the manifest has not been applied as it is now.
+	applied string
 	// at is when that was, and next is when it is tried again that has failed.
 	at, next time.Time
 	// unjudged is when the rules are evaluated that had to wait; zero if they were.
 	unjudged time.Time
 	waits    repeat.Backoff
 	repairs  repairs
-	// differs is whether the object differs from what was applied last, and is left so until a repair is due.
+	// differs is whether the object differs from applied, and is left so until a repair is due.
 	differs bool
 }
 
@@ -215,24 +217,16 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 	if before := status.Find(&work.Status, &one.meta); before != nil {
 		one.frozen = status.Frozen(before.Conditions, one.config.ConditionRules, last.hash == "" || last.hash == hash)
 	}
-	wanted := last.fingerprint
 	if hash != last.hash || last.owner != s.record.Owner {
-		last.fingerprint, last.next, wanted = "", time.Time{}, ""
+		last.applied, last.next = "", time.Time{}
 		last.repairs.reset()
 	} else if last.differs && last.repairs.wait(time.Now()) == 0 {
 	} else if rules != last.rules || !last.unjudged.IsZero() && !time.Now().Before(last.unjudged) {
 	} else if last.err != nil && time.Now().Before(last.next) || last.err == nil && a.isFresh(work, target, last) {
 		return
 	}
-	if last.err != nil {
-		last.fingerprint = ""
-	}
-	// An object that was as wanted, and is not any more, is repaired.
-	repairs := &last.repairs
-	if last.err != nil || wanted == "" {
-		repairs = nil
-	}
-	have, err := a.apply(ctx, work, s, one, last.fingerprint, repairs)
+	held := last.applied != "" && last.repairs.wait(time.Now()) > 0
+	have, err := a.apply(ctx, work, s, one, last, held)
 	var seen *status.Seen
 	var wait time.Duration
 	switch {
@@ -257,13 +251,16 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 	if wait > 0 {
 		last.unjudged = last.at.Add(wait)
 	}
-	last.version, last.fingerprint, last.uid, last.differs = "", "", "", false
+	last.version, last.uid, last.differs = "", "", false
+	fingerprint := ""
 	if have != nil {
-		last.version, last.fingerprint, last.uid = have.GetResourceVersion(), apply.Fingerprint(have), have.GetUID()
+		last.version, last.uid, fingerprint = have.GetResourceVersion(), have.GetUID(), apply.Fingerprint(have)
 	}
-	if repairs != nil && repairs.wait(last.at) > 0 && err == nil {
-		last.differs = last.fingerprint != wanted
-		last.fingerprint = wanted
+	switch {
+	case held:
+		last.differs = err == nil && fingerprint != last.applied
+	case err == nil:
+		last.applied = fingerprint
 	}
 	if err == nil {
 		last.waits.Reset()
@@ -287,13 +284,12 @@ func (a *Agent) isFresh(work *workv1.ManifestWork, t apply.Target, last *applyRe
 	return a.Drift.Fresh(t, last.version) && (work.Spec.Executor == nil || time.Since(last.at) < resync*3/4)
 }
 
-// apply applies one manifest with the rights of the work's executor, unless the object has been repaired too often. repairs is nil if a write
-// is no repair.
+// apply applies one manifest with the rights of the work's executor. If the object is held, because it has been repaired too often, it is read.
 func (a *Agent) apply(
-	ctx context.Context, work *workv1.ManifestWork, s *state, one *item, fingerprint string, repairs *repairs,
+	ctx context.Context, work *workv1.ManifestWork, s *state, one *item, last *applyResult, held bool,
 ) (*unstructured.Unstructured, error) {
 	manifest := one.manifest
-	if one.frozen || repairs != nil && repairs.wait(time.Now()) > 0 {
+	if one.frozen || held {
 		manifest.Strategy.Type = apply.ReadOnly
 	}
 	way, err := a.wayFor(ctx, work, one)
@@ -302,8 +298,14 @@ func (a *Agent) apply(
 	}
 	applier := &apply.Applier{Client: way.Client, OnlyByName: way.OnlyByName, Owner: s.record.Owner, Rival: a.Memory.Rival,
 		Making: func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) }}
-	if repairs != nil {
-		applier.Wrote = func(before, after *unstructured.Unstructured) { repairs.add(time.Now(), apply.RepairOf(before, after)) }
+	fingerprint := last.applied
+	if last.applied != "" { // a write of an object that was as desired is a repair
+		applier.Changed = func(before, after *unstructured.Unstructured) {
+			last.repairs.add(time.Now(), apply.RepairOf(before, after))
+		}
+	}
+	if last.err != nil {
+		fingerprint = "" // it is applied again, whatever it looks like
 	}
 	return applier.Apply(ctx, manifest, fingerprint)
 }

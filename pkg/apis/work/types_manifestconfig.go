@@ -92,8 +92,8 @@ const (
 
 // UpdateStrategy says how an object is updated.
 type UpdateStrategy struct {
-	// type is how the object is created and updated. Update (the default): the fields of the manifest are set, whoever has
-	// set them before, and those that have left the manifest are removed; all other fields stay. Replace: fields that the
+	// type is how the object is created and updated. Update (the default): the fields of the manifest are set, also
+	// those that other managers own, and those that have left the manifest are removed; all other fields stay. Replace: fields that the
 	// manifest does not have are removed, but labels, annotations and the status, as Open Cluster Management's agent does
 	// it for Update. CreateOnly: the object is created and not updated. ServerSideApply: it is applied, and a field of
 	// another manager is a conflict, or taken over with force. ReadOnly: it is neither created nor changed nor deleted,

@@ -30,7 +30,7 @@ const tries = 5
 
 // The strategies by which a manifest is applied: those of spec.manifestConfigs[].updateStrategy.type of a work.
 const (
-	// Update sets the fields of the manifest, whoever has set them, and removes those that the manifest had before. All others stay.
+	// Update sets the fields of the manifest, also those that other managers own, and removes those that have left it. All other fields stay.
 	Update = "Update"
 	// Replace removes from an object what the manifest does not have; metadata and status of others stay.
 	Replace = "Replace"
@@ -104,8 +104,8 @@ type Applier struct {
 	Rival func(context.Context, metav1.OwnerReference) (string, error)
 	// Making is called before an object is made, so that it is remembered before it is there.
 	Making func(context.Context, Target) error
-	// Wrote is called after a write that has changed an object. before is nil if it was not there. It may be nil.
-	Wrote func(before, after *unstructured.Unstructured)
+	// Changed is called after a write that has changed the content of an object. before is nil if it was not there. It may be nil.
+	Changed func(before, after *unstructured.Unstructured)
 }
 
 // Contested is that another work wants an object, too, differently, and was there first.
@@ -139,7 +139,7 @@ func IsNotServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// Apply applies a manifest to the cluster, and returns the object as it is then, or nil if there is none, which is no error of ReadOnly. The
+// Apply applies a manifest to the cluster, and returns the object as it is then. With ReadOnly it is nil if the object does not exist. The
 // object is returned with an error, too, as far as it is known. Nothing is sent for an object with the fingerprint last.
 func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *unstructured.Unstructured, err error) {
 	if m.Unseen && m.Strategy.Type != ReadOnly {
@@ -157,8 +157,8 @@ func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *uns
 		}
 		done, err := a.applyOnce(ctx, m, have)
 		if err == nil {
-			if a.Wrote != nil && (have == nil || have.GetResourceVersion() != done.GetResourceVersion()) {
-				a.Wrote(have, done)
+			if a.Changed != nil && (have == nil || Fingerprint(have) != Fingerprint(done)) {
+				a.Changed(have, done)
 			}
 			return done, nil
 		}
@@ -366,7 +366,7 @@ func (w *write) hold(ctx context.Context, contested *Contested) error {
 	return contested
 }
 
-// anyRival returns the first other work that has the object, and had it before this one; empty if there is none. A work of the whole cluster
+// anyRival returns the first other work that has the object, and had it before this one; empty if no other work has. A work of the whole cluster
 // goes before one of a namespace, whenever it came: it does not give way, so the two would write against each other.
 func (w *write) anyRival(ctx context.Context) (string, error) {
 	if w.Rival == nil {

@@ -44,7 +44,7 @@ func plus(have, more map[string]string) map[string]string {
 }
 
 // ownable changes a manifest so that it names no field that the server or its controllers set by what it says. A Secret's stringData would stay
-// in data when it leaves the manifest, for nobody owns it there; the rules of an aggregating ClusterRole are those of others.
+// in data when it leaves the manifest, since no manager owns it there; the rules of an aggregating ClusterRole are those of others.
 func ownable(manifest *unstructured.Unstructured) {
 	switch manifest.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Secret"}:
@@ -52,9 +52,12 @@ func ownable(manifest *unstructured.Unstructured) {
 		if !ok {
 			return
 		}
-		data, _ := manifest.Object["data"].(map[string]any)
-		if data == nil {
-			data = map[string]any{}
+		data, ok := manifest.Object["data"].(map[string]any)
+		if manifest.Object["data"] == nil {
+			data, ok = map[string]any{}, true
+		}
+		if !ok {
+			return // the server refuses it
 		}
 		for key, value := range plain {
 			text, ok := value.(string)

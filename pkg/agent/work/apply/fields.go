@@ -24,8 +24,7 @@ func (w *write) takeOver(ctx context.Context, manager string) error {
 	// Of an object that was never this work's, an entry of such a name may be anybody's.
 	sole = sole && w.Owner.Owns(w.have)
 	managers := sets.New[string]()
-	next := w.have.DeepCopy()
-	entries := next.GetManagedFields()
+	entries := w.have.GetManagedFields()
 	for i := range entries {
 		e := &entries[i]
 		updated, current := e.Operation == metav1.ManagedFieldsOperationUpdate, e.Manager == manager
@@ -39,6 +38,7 @@ func (w *write) takeOver(ctx context.Context, manager string) error {
 	if len(managers) == 0 {
 		return nil
 	}
+	next := w.have.DeepCopy()
 	next.SetManagedFields(entries)
 	patch, err := csaupgrade.UpgradeManagedFieldsPatch(next, managers, manager)
 	if err != nil || patch == nil {
