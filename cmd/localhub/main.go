@@ -14,11 +14,14 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 func main() {
@@ -178,7 +181,8 @@ func reached(hub *localhub.Hub) (string, error) {
 	return b.String(), nil
 }
 
-// loadFleet applies the example once: what a user has made of it since stays.
+// loadFleet applies the example once: what a user has made of it since stays. Placements come last. They stay where they were first
+// decided, and a new cluster has a taint until the hub has seen its status: the answer would be another one each time.
 func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 	loaded := filepath.Join(hub.Dir(), "fleet-loaded")
 	if _, err := os.Stat(loaded); err == nil {
@@ -186,15 +190,38 @@ func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 	}
 	say("Loading artifacts/examples/fleet")
 	fleet := filepath.Join(root, "artifacts", "examples", "fleet")
-	for _, args := range [][]string{
-		{"apply", "--server-side", "-f", fleet},
-		{"apply", "--server-side", "--force-conflicts", "--subresource=status", "-f", filepath.Join(fleet, "status")},
-	} {
-		if err := kubectl(ctx, hub, args...); err != nil {
-			return err
-		}
+	apply := func(args ...string) error {
+		// The hub is a manager of some fields by the time that a second attempt applies them.
+		return kubectl(ctx, hub, append([]string{"apply", "--server-side", "--force-conflicts", "-f"}, args...)...)
+	}
+	if err := apply(fleet); err != nil {
+		return err
+	}
+	if err := apply(filepath.Join(fleet, "status"), "--subresource=status"); err != nil {
+		return err
+	}
+	if err := awaitReachable(ctx, hub); err != nil {
+		return err
+	}
+	if err := apply(filepath.Join(fleet, "placements")); err != nil {
+		return err
 	}
 	return os.WriteFile(loaded, nil, 0o600)
+}
+
+// awaitReachable waits until the hub has removed the taint of clusters without a status from those that are accepted.
+func awaitReachable(ctx context.Context, hub *localhub.Hub) error {
+	var out []byte
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		var err error
+		out, err = hub.Kubectl(ctx, "get", "managedclusters", "-o", "jsonpath={.items[?(@.spec.hubAcceptsClient==true)].spec.taints[*].key}").CombinedOutput()
+		return err == nil && !strings.Contains(string(out), registration.TaintUnreachable), nil
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the hub to remove the taint %s of the example's clusters: %w; their taints, or the error, are: %s",
+			registration.TaintUnreachable, err, strings.TrimSpace(string(out)))
+	}
+	return nil
 }
 
 // kubectl runs kubectl as the hub's admin.
