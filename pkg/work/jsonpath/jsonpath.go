@@ -42,8 +42,11 @@ func (m *Meter) take(steps int) error {
 // Path is one that was parsed. It can be used from several goroutines.
 type Path struct{ nodes []jsonpath.Node }
 
-// ErrSyntax is wrapped by the errors of Parse for texts that are no JSONPath. Other errors are for paths that others may evaluate.
-var ErrSyntax = errors.New("not a JSONPath")
+// SyntaxError is the error of Parse for a text that is no JSONPath. Other errors are for paths that others may evaluate. Its text is that of
+// client-go, which upstream's agent has in its conditions.
+type SyntaxError struct{ err error }
+
+func (e *SyntaxError) Error() string { return e.err.Error() }
 
 // Parse takes a path such as .status.conditions[?(@.type=="Ready")].status, without braces.
 func Parse(path string) (parsed *Path, err error) {
@@ -57,7 +60,7 @@ func Parse(path string) (parsed *Path, err error) {
 	}()
 	parser, err := jsonpath.Parse("path", "{"+path+"}")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
+		return nil, &SyntaxError{err}
 	}
 	if len(parser.Root.Nodes) != 1 {
 		return nil, errors.New("expected one path such as .status.phase, got several, or text beside it")

@@ -25,7 +25,8 @@ func validatePaths(spec, old *work.ManifestWorkSpec, path *field.Path) field.Err
 			continue
 		}
 		known.Insert(text)
-		if _, err := jsonpath.Parse(text); errors.Is(err, jsonpath.ErrSyntax) {
+		var syntax *jsonpath.SyntaxError
+		if _, err := jsonpath.Parse(text); errors.As(err, &syntax) {
 			return field.ErrorList{field.Invalid(at, text, "must be a path such as .status.phase: "+err.Error())}
 		}
 	}
