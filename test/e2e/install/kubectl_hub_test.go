@@ -16,8 +16,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -25,6 +27,10 @@ import (
 func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	p, h, cluster, node := hubAndCluster(t)
 	before := inventory(t, cluster)
+	harness.Eventually(t, "a hub that has just started has bound the role of all agents", func(ctx context.Context) (bool, error) {
+		_, err := harness.Kube(t, h.AdminConfig()).RbacV1().ClusterRoleBindings().Get(ctx, agentroles.ClusterRole, metav1.GetOptions{})
+		return err == nil, client.IgnoreNotFound(err)
+	})
 	hubBefore := inventory(t, h)
 
 	// By kubectl itself, once.
