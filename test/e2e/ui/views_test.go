@@ -30,6 +30,7 @@ func fleet(t *testing.T) *localhub.Hub {
 		files := filepath.Join(harness.Root, "artifacts", "examples", "fleet")
 		harness.MustKubectlOf(t, h, "", "apply", "--server-side", "-f", files)
 		harness.MustKubectlOf(t, h, "", "apply", "--server-side", "--force-conflicts", "--subresource=status", "-f", filepath.Join(files, "status"))
+		harness.MustKubectlOf(t, h, "", "apply", "--server-side", "-f", filepath.Join(files, "placements"))
 	})
 	return h
 }
