@@ -93,6 +93,15 @@ func (h *Hub) holder(l *coordinationv1.Lease) string {
 	return ""
 }
 
+// skewPrecision returns to what the skew is rounded where it is printed. The header Date has seconds, and an answer takes time: a text that
+// differs by a second from one run to the next would say more than was measured.
+func (h *Hub) skewPrecision() time.Duration {
+	if h.Skew.Abs() < time.Minute {
+		return time.Second
+	}
+	return 10 * time.Second
+}
+
 func (h *Hub) clocks() (found []Finding) {
 	if h.Skew.Abs() > mostSkew+h.SkewWithin {
 		direction := "ahead of"
@@ -101,7 +110,7 @@ func (h *Hub) clocks() (found []Finding) {
 		}
 		found = append(found, Finding{ID: ClockSkew, Severity: Warning, Object: "clock/local", Turn: "an admin of this machine, or of the hub",
 			Cause: fmt.Sprintf("The clock of this machine is %s %s that of the hub. Tokens and certificates are not valid in the eyes of the one that is wrong.",
-				h.Skew.Abs().Round(time.Second), direction),
+				h.Skew.Abs().Round(h.skewPrecision()), direction),
 			Fix: []string{"sudo timedatectl set-ntp true"}})
 	}
 	for i := range h.Leases.Items {
