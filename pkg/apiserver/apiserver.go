@@ -73,7 +73,7 @@ func (c *Config) Complete() CompletedConfig {
 	}
 	c.Generic.AggregatedDiscoveryGroupManager = groupDiscovery{aggregated.NewResourceManager("apis")}
 	if c.Generic.AuditPolicyRuleEvaluator != nil {
-		c.Generic.AuditPolicyRuleEvaluator = withoutTokens{c.Generic.AuditPolicyRuleEvaluator}
+		c.Generic.AuditPolicyRuleEvaluator = withoutSecrets{c.Generic.AuditPolicyRuleEvaluator}
 	}
 	return CompletedConfig{generic: c.Generic.Complete(), config: c}
 }

@@ -4,25 +4,39 @@
 package apiserver
 
 import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// withoutTokens keeps tokens out of our audit log, whatever its policy: the answers of accessrequests/token are recorded
-// without their content.
-type withoutTokens struct {
+// withoutSecrets keeps Secrets and tokens out of our audit log, whatever its policy: requests for resources that may have them are recorded
+// without their bodies.
+type withoutSecrets struct {
 	audit.PolicyRuleEvaluator
 }
 
 // EvaluatePolicyRule implements audit.PolicyRuleEvaluator.
-func (w withoutTokens) EvaluatePolicyRule(attributes authorizer.Attributes) audit.RequestAuditConfig {
+func (w withoutSecrets) EvaluatePolicyRule(attributes authorizer.Attributes) audit.RequestAuditConfig {
 	config := w.PolicyRuleEvaluator.EvaluatePolicyRule(attributes)
-	if attributes.GetAPIGroup() == openmcp.GroupName && attributes.GetResource() == "accessrequests" &&
-		attributes.GetSubresource() == "token" && auditinternal.LevelMetadata.Less(config.Level) {
+	if hasSecrets(attributes) && auditinternal.LevelMetadata.Less(config.Level) {
 		config.Level = auditinternal.LevelMetadata
 	}
 	return config
+}
+
+// hasSecrets reports whether the bodies of a request may have a Secret: works and edge services have the manifests of other objects in them.
+func hasSecrets(attributes authorizer.Attributes) bool {
+	switch resource := (schema.GroupResource{Group: attributes.GetAPIGroup(), Resource: attributes.GetResource()}); resource.Group {
+	case work.GroupName:
+		return true
+	case edge.GroupName:
+		return resource == edge.Resource("edgeservices")
+	default:
+		return resource == openmcp.Resource("accessrequests") && attributes.GetSubresource() == "token"
+	}
 }

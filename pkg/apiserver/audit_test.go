@@ -12,23 +12,30 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-func TestAudit_NoPolicyRecordsTokens(t *testing.T) {
+func TestAudit_NoPolicyRecordsSecrets(t *testing.T) {
+	const requests, openmcp, works, edge = "accessrequests", "clusters.openmcp.cloud", "work.open-cluster-management.io", "edge.clusterhub.dev"
 	for _, c := range []struct {
-		subresource string
-		rule, want  auditinternal.Level
+		group, resource, subresource string
+		rule, want                   auditinternal.Level
 	}{
-		{"token", auditinternal.LevelRequestResponse, auditinternal.LevelMetadata},
-		{"token", auditinternal.LevelRequest, auditinternal.LevelMetadata},
-		{"token", auditinternal.LevelMetadata, auditinternal.LevelMetadata},
-		{"token", auditinternal.LevelNone, auditinternal.LevelNone},
-		{"status", auditinternal.LevelRequestResponse, auditinternal.LevelRequestResponse},
-		{"", auditinternal.LevelRequestResponse, auditinternal.LevelRequestResponse},
+		{openmcp, requests, "token", auditinternal.LevelRequestResponse, auditinternal.LevelMetadata},
+		{openmcp, requests, "token", auditinternal.LevelRequest, auditinternal.LevelMetadata},
+		{openmcp, requests, "token", auditinternal.LevelMetadata, auditinternal.LevelMetadata},
+		{openmcp, requests, "token", auditinternal.LevelNone, auditinternal.LevelNone},
+		{openmcp, requests, "status", auditinternal.LevelRequestResponse, auditinternal.LevelRequestResponse},
+		{openmcp, requests, "", auditinternal.LevelRequestResponse, auditinternal.LevelRequestResponse},
+		{works, "manifestworks", "", auditinternal.LevelRequestResponse, auditinternal.LevelMetadata},
+		{works, "manifestworks", "status", auditinternal.LevelRequest, auditinternal.LevelMetadata},
+		{works, "manifestworkreplicasets", "", auditinternal.LevelRequest, auditinternal.LevelMetadata},
+		{works, "manifestworkreplicasetrevisions", "", auditinternal.LevelRequest, auditinternal.LevelMetadata},
+		{edge, "edgeservices", "", auditinternal.LevelRequestResponse, auditinternal.LevelMetadata},
+		{edge, "edgenodes", "", auditinternal.LevelRequestResponse, auditinternal.LevelRequestResponse},
 	} {
-		evaluator := withoutTokens{policy.NewPolicyRuleEvaluator(&auditinternal.Policy{Rules: []auditinternal.PolicyRule{{Level: c.rule}}})}
+		evaluator := withoutSecrets{policy.NewPolicyRuleEvaluator(&auditinternal.Policy{Rules: []auditinternal.PolicyRule{{Level: c.rule}}})}
 		got := evaluator.EvaluatePolicyRule(authorizer.AttributesRecord{User: &user.DefaultInfo{}, Verb: "create",
-			APIGroup: "clusters.openmcp.cloud", Resource: "accessrequests", Subresource: c.subresource, ResourceRequest: true})
+			APIGroup: c.group, Resource: c.resource, Subresource: c.subresource, ResourceRequest: true})
 		if got.Level != c.want {
-			t.Errorf("%q with a rule for %s: %s, want %s", c.subresource, c.rule, got.Level, c.want)
+			t.Errorf("%s %q with a rule for %s: %s, want %s", c.resource, c.subresource, c.rule, got.Level, c.want)
 		}
 	}
 }
