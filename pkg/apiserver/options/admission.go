@@ -47,6 +47,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/openmcp/clusterdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/openmcp/clusterprofile"
 	"github.com/clusterhub/clusterhub/pkg/admission/ownerreferences"
+	"github.com/clusterhub/clusterhub/pkg/admission/plaintext"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/agentworks"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/executeas"
@@ -72,6 +73,8 @@ var plugins = []plugin{
 	ours(storagespace.PluginName, func() *storagespace.Plugin { return storagespace.New(apiserver.EncodedSize) }),
 	ours(manifestsize.PluginName, manifestsize.New),
 	ours(objectsize.PluginName, func() *objectsize.Plugin { return objectsize.New(apiserver.EncodedSize) }),
+	// It replaces characters, too, after all others that mutate.
+	ours(plaintext.PluginName, plaintext.New),
 	ours(managedclusterlabel.PluginName, managedclusterlabel.New),
 	ours(managedclusteraccept.PluginName, managedclusteraccept.New),
 	ours(ownerreferences.PluginName, ownerreferences.New),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/work/jsonpath"
 	"github.com/clusterhub/clusterhub/pkg/work/readable"
@@ -180,6 +181,7 @@ func (r *reader) value(name, path string) (*workv1.FieldValue, error) {
 		if len(v) > MaxText {
 			return nil, fmt.Errorf("the length of the text for name %s is larger than the maximum length %d", name, MaxText)
 		}
+		v = bounds.Plain(v) // as the hub stores it
 		return &workv1.FieldValue{Type: workv1.String, String: &v}, nil
 	default:
 		return r.raw(name, v)

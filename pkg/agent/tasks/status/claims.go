@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/klog/v2"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -99,7 +100,8 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 		case counts:
 			taken++
 		}
-		all[name] = own[name]
+		// As the hub stores it: else the two would differ for ever.
+		all[name] = bounds.Plain(own[name])
 	}
 	text := strings.Join(skipped, " ")
 	if f.skipped.Again("skipped", text) && text != "" {

@@ -1,0 +1,79 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bounds
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// IsPlain reports whether a text may be printed to a terminal and written into YAML as it is. It has no control characters but tabs and line
+// ends, no line or paragraph separators of Unicode, nothing that changes the direction in which other text is shown, and no invalid UTF-8.
+func IsPlain(text string) bool {
+	_, found := NotPlain(text)
+	return !found
+}
+
+// NotPlain returns the first character of a text that IsPlain refuses.
+func NotPlain(text string) (r rune, found bool) {
+	for i := 0; i < len(text); {
+		if c := text[i]; c >= ' ' && c < 0x7f { // most texts have nothing else
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r == utf8.RuneError && size == 1 || isOdd(r) && (r != '\r' || !strings.HasPrefix(text[i+1:], "\n")) {
+			return r, true
+		}
+		i += size
+	}
+	return 0, false
+}
+
+// NotYAML returns the first character of JSON that no reader of YAML takes, which kubectl has read JSON for -o yaml.
+func NotYAML(json string) (r rune, found bool) {
+	for i := 0; i < len(json); {
+		if c := json[i]; c < 0x7f { // JSON escapes those below U+0020
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(json[i:])
+		if r == utf8.RuneError && size == 1 || r >= 0x7f && r <= 0x9f && r != 0x85 || r == 0xfffe || r == 0xffff {
+			return r, true
+		}
+		i += size
+	}
+	return 0, false
+}
+
+// Plain returns a text with U+FFFD in place of each character that IsPlain refuses.
+func Plain(text string) string {
+	if IsPlain(text) {
+		return text
+	}
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	return strings.Map(func(r rune) rune {
+		if isOdd(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
+}
+
+// isOdd reports whether a character is none that a plain text has; a carriage return is one at the end of a line only.
+func isOdd(r rune) bool {
+	switch {
+	case r == '\t', r == '\n':
+		return false
+	case r < ' ', r >= 0x7f && r <= 0x9f: // C0, DEL and C1
+		return true
+	case r == 0x2028, r == 0x2029: // line and paragraph separators
+		return true
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069: // embeddings, overrides and isolates
+		return true
+	case r == 0xfffe, r == 0xffff: // no characters, and refused by readers of YAML
+		return true
+	}
+	return false
+}
