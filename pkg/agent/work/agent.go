@@ -103,13 +103,15 @@ type Agent struct {
 	// deletions are those of records that are being deleted, by the UID of their owners.
 	deletions   map[types.UID]*deletion
 	stepTimeout time.Duration
+	// firstRetry is the delay before the first retry of a manifest.
+	firstRetry time.Duration
 	// lacking are the works with manifests of a kind that the cluster does not have.
 	lacking sets.Set[string]
 }
 
 // New returns an agent, which has asked nothing yet.
 func New(o Options) *Agent {
-	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
+	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, firstRetry: shortestRetry, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
 	a.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortestRetry/10, longestRetry))
 	// What happens to several objects of a work at once is looked at once.
@@ -240,6 +242,7 @@ type state struct {
 	manifests map[apply.Target]*applyResult
 	// generation is the generation of the work that the results are for.
 	generation int64
+	firstRetry time.Duration
 	random     func() float64
 	// pruning is the deletion of objects that have left the manifests.
 	pruning *deletion
@@ -254,7 +257,7 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	defer a.mu.Unlock()
 	s := a.states[work.Name]
 	if s == nil || s.uid != string(work.UID) {
-		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, random: a.Random, pruning: &deletion{timeout: a.stepTimeout},
+		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, firstRetry: a.firstRetry, random: a.Random, pruning: &deletion{timeout: a.stepTimeout},
 			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: longestWait, Random: a.Random},
 			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestWait, Random: a.Random}}
 		a.states[work.Name] = s
@@ -266,7 +269,7 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 func (s *state) of(one *item) *applyResult {
 	last := s.manifests[one.manifest.Target]
 	if last == nil {
-		last = &applyResult{waits: repeat.Backoff{Shortest: shortestRetry, Longest: longestRetry, Random: s.random},
+		last = &applyResult{waits: repeat.Backoff{Shortest: s.firstRetry, Longest: longestRetry, Random: s.random},
 			repairs: repairs{delays: repeat.Backoff{Shortest: shortestRepair, Longest: longestRepair, Random: s.random}}}
 		s.manifests[one.manifest.Target] = last
 	}

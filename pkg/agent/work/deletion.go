@@ -78,6 +78,9 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 	for _, one := range items {
 		if one.target && one.refused == nil {
 			keep.Insert(one.manifest.Target)
+			if last := s.manifests[one.manifest.Target]; last != nil && last.awaits.Name != "" {
+				keep.Insert(last.awaits)
+			}
 		}
 	}
 	var failed error

@@ -95,7 +95,7 @@ func (a *Agent) locate(one *item, raw []byte) error {
 
 // prepare sets the strategy by which a manifest is applied.
 func (i *item) prepare() (err error) {
-	i.manifest.Strategy.Type = string(i.config.UpdateStrategy.Type)
+	i.manifest.Strategy.Type, i.manifest.Adoption = string(i.config.UpdateStrategy.Type), string(i.config.Adoption)
 	ssa := i.config.UpdateStrategy.ServerSideApply
 	if ssa == nil || i.manifest.Strategy.Type != apply.ServerSideApply {
 		return nil
@@ -109,7 +109,7 @@ func (i *item) prepare() (err error) {
 
 // hash is the same as long as a work wants the same of an object.
 func (i *item) hash(work *workv1.ManifestWork) string {
-	return hashOf([]any{i.manifest.Object.Object, i.config.UpdateStrategy, i.manifest.Orphaned, work.Spec.Executor})
+	return hashOf([]any{i.manifest.Object.Object, i.config.UpdateStrategy, i.config.Adoption, i.manifest.Orphaned, work.Spec.Executor})
 }
 
 // rulesHash is the same as long as a work wants to know the same of an object.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,7 +46,16 @@ type applyResult struct {
 	repairs  repairs
 	// differs is whether the object differs from applied, and is left so until a repair is due.
 	differs bool
+	// awaits is the namespace that the object lacks, and observed its resource version at the last attempt.
+	awaits   apply.Target
+	observed string
+	// adoption says whether the object existed before the work, as far as this process knows.
+	adoption status.Adoption
 }
+
+// adoptions are what is reported of how an object became one of a work.
+var adoptions = map[apply.Acquisition]status.Adoption{
+	apply.Created: status.Created, apply.Adopted: status.Adopted, apply.AdoptedToStay: status.AdoptedToStay}
 
 // isOutdated reports whether something has changed since it was read, so that it has to be read again.
 func isOutdated(err error) bool { return apierrors.IsConflict(err) }
@@ -222,7 +232,7 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 		last.repairs.reset()
 	} else if last.differs && last.repairs.wait(time.Now()) == 0 {
 	} else if rules != last.rules || !last.unjudged.IsZero() && !time.Now().Before(last.unjudged) {
-	} else if last.err != nil && time.Now().Before(last.next) || last.err == nil && a.isFresh(work, target, last) {
+	} else if last.err != nil && time.Now().Before(last.next) && a.Drift.Observed(last.awaits) == last.observed || last.err == nil && a.isFresh(work, target, last) {
 		return
 	}
 	held := last.applied != "" && last.repairs.wait(time.Now()) > 0
@@ -254,7 +264,13 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 	last.version, last.uid, last.differs = "", "", false
 	fingerprint := ""
 	if have != nil {
-		last.version, last.uid, fingerprint = have.GetResourceVersion(), have.GetUID(), apply.Fingerprint(have)
+		last.version, fingerprint = have.GetResourceVersion(), apply.Fingerprint(have)
+		// What is not owned has no UID in the record: by it the object would be taken for one of the work at the next attempt.
+		// Of an orphaned Namespace it is recorded only if the work has created it: it may be orphaned no longer one day.
+		stays := one.manifest.Orphaned && (last.adoption == status.Created || target.GroupResource() != apply.Namespaces || target.Immortal())
+		if s.record.Owner.Owns(have) || err == nil && stays {
+			last.uid = have.GetUID()
+		}
 	}
 	switch {
 	case held:
@@ -268,6 +284,12 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 		last.next = time.Now().Add(executor.Again)
 	} else {
 		last.next = time.Now().Add(last.waits.Next())
+	}
+	last.awaits, last.observed = apply.Target{}, ""
+	if apply.LacksNamespace(err) && a.Only == "" {
+		last.awaits = apply.Target{GroupVersionResource: corev1.SchemeGroupVersion.WithResource(apply.Namespaces.Resource), Name: target.Namespace}
+		a.Drift.Watch(a.life, work.Name, last.awaits, "")
+		last.observed = a.Drift.Observed(last.awaits)
 	}
 	if apply.IsNotServed(err) {
 		a.Kinds.Changed()
@@ -297,7 +319,9 @@ func (a *Agent) apply(
 		return nil, err
 	}
 	applier := &apply.Applier{Client: way.Client, OnlyByName: way.OnlyByName, Owner: s.record.Owner, Rival: a.Memory.Rival,
-		Making: func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) }}
+		Making:   func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) },
+		Acquired: func(how apply.Acquisition) { last.adoption = adoptions[how] }}
+	manifest.Known, _ = s.record.UID(manifest.Target)
 	fingerprint := last.applied
 	if last.applied != "" { // a write of an object that was as desired is a repair
 		applier.Changed = func(before, after *unstructured.Unstructured) {

@@ -16,7 +16,24 @@ type ManifestConfigOption struct {
 	UpdateStrategy *UpdateStrategy
 	// conditionRules make conditions of the state of the objects, at most 64, one for each condition.
 	ConditionRules []ConditionRule
+	// adoption says what becomes of an object that exists when the manifest is applied first, and that no work has created. Always: it is adopted: updated
+	// as updateStrategy says, and deleted with the work. IfNoDiff: it is adopted only if the manifest changes nothing in it. Never: it is left alone,
+	// and the manifest is not applied. Without it an object is adopted, too, but a Namespace stays when the work is deleted. The
+	// condition Adopted of the manifest reports an adoption.
+	Adoption AdoptionPolicy
 }
+
+// AdoptionPolicy says what becomes of an object that existed before its work.
+type AdoptionPolicy string
+
+const (
+	// AdoptAlways adopts the object.
+	AdoptAlways AdoptionPolicy = "Always"
+	// AdoptIfNoDiff adopts the object if the manifest changes nothing in it.
+	AdoptIfNoDiff AdoptionPolicy = "IfNoDiff"
+	// AdoptNever leaves the object alone.
+	AdoptNever AdoptionPolicy = "Never"
+)
 
 // FeedbackScrapeType is when fields are read.
 type FeedbackScrapeType string

@@ -117,6 +117,8 @@ const (
 	ManifestApplied string = "Applied"
 	// ManifestContested is True while another program undoes again and again what the agent applies.
 	ManifestContested string = "Contested"
+	// ManifestAdopted is True if the object existed before the work: the message says whether it is deleted with the work.
+	ManifestAdopted string = "Adopted"
 	// ManifestAvailable is True when the object is there.
 	ManifestAvailable string = "Available"
 	// ManifestProgressing is made by rules, as that of works.

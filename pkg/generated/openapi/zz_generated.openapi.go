@@ -8806,6 +8806,14 @@ func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) 
 							},
 						},
 					},
+					"adoption": {
+						SchemaProps: spec.SchemaProps{
+							Description: "adoption says what becomes of an object that exists when the manifest is applied first, and that no work has created. Always: it is adopted: updated as updateStrategy says, and deleted with the work. IfNoDiff: it is adopted only if the manifest changes nothing in it. Never: it is left alone, and the manifest is not applied. Without it an object is adopted, too, but a Namespace stays when the work is deleted. The condition Adopted of the manifest reports an adoption.\n\nPossible enum values:\n - `\"Always\"` adopts the object.\n - `\"IfNoDiff\"` adopts the object if the manifest changes nothing in it.\n - `\"Never\"` leaves the object alone.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Always", "IfNoDiff", "Never"},
+						},
+					},
 				},
 				Required: []string{"resourceIdentifier"},
 			},

@@ -368,6 +368,7 @@ export interface ManifestCondition {
 }
 
 export interface ManifestConfigOption {
+  adoption?: string;
   conditionRules?: ConditionRule[];
   feedbackRules?: FeedbackRule[];
   feedbackScrapeType?: string;

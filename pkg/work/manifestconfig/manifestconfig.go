@@ -17,6 +17,8 @@ type Config struct {
 	// UpdateStrategy always has a type.
 	UpdateStrategy     workv1.UpdateStrategy
 	FeedbackScrapeType workv1.FeedbackScrapeType
+	// Adoption may be empty.
+	Adoption workv1.AdoptionPolicy
 }
 
 // For looks for each part apart: it is that of the first option that fits the object and sets it. Only the scrape type is that of
@@ -37,6 +39,9 @@ func For(object *workv1.ManifestResourceMeta, options []workv1.ManifestConfigOpt
 		}
 		if strategy == nil {
 			strategy = option.UpdateStrategy
+		}
+		if c.Adoption == "" {
+			c.Adoption = option.Adoption
 		}
 		c.FeedbackScrapeType = option.FeedbackScrapeType
 	}

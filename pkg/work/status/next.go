@@ -80,6 +80,7 @@ func nextManifest(former *workv1.ManifestCondition, cut bool, m *Manifest, round
 	if m.Applied != nil {
 		setApplied(&next.Conditions, appliedCondition(m.Applied, round.Generation), round.Now)
 		setContested(&next.Conditions, workv1.ManifestContested, m.Applied.Contested, round.Generation, round.Now)
+		setAdopted(&next.Conditions, m.Applied.Adoption, round.Generation, round.Now)
 	}
 	if m.Seen != nil {
 		var fresh []metav1.Condition
@@ -141,6 +142,23 @@ func setContested(conditions *[]metav1.Condition, conditionType, message string,
 		return
 	}
 	set(conditions, metav1.Condition{Type: conditionType, Status: metav1.ConditionTrue, Reason: reasonContested, Message: message}, generation, now)
+}
+
+// setAdopted sets the condition of an object that existed before the work, and removes it from one that the work has created.
+func setAdopted(conditions *[]metav1.Condition, adoption Adoption, generation int64, now metav1.Time) {
+	c := metav1.Condition{Type: workv1.ManifestAdopted, Status: metav1.ConditionTrue, Reason: reasonExisted}
+	switch adoption {
+	case Created:
+		meta.RemoveStatusCondition(conditions, c.Type)
+		return
+	case Adopted:
+		c.Message = "The object existed before it was applied. It is deleted with the work"
+	case AdoptedToStay:
+		c.Message = "The object existed before it was applied. It stays when the work is deleted"
+	default:
+		return
+	}
+	set(conditions, c, generation, now)
 }
 
 func set(conditions *[]metav1.Condition, c metav1.Condition, generation int64, now metav1.Time) {

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
@@ -31,6 +32,7 @@ const (
 	reasonNotAvailable       = "ResourceNotAvailable"               // it is not
 	reasonIncomplete         = "IncompleteResourceMeta"             // the manifest does not say which object it is
 	reasonFetching           = "FetchingResourceFailed"             // the agent could not read the object
+	reasonExisted            = "ObjectExisted"                      // the object existed before the work
 	reasonContested          = "ChangedRepeatedly"                  // another program undoes what the agent applies
 	reasonSynced             = "StatusFeedbackSynced"               // all values that the work asks for are in its status
 	reasonNoFeedback         = "NoStatusFeedbackSynced"             // the work asks for no values
@@ -51,8 +53,8 @@ const MaxMessage = 1024
 
 const cutMark = " … (cut)"
 
-// Cut is a message that is not longer than a condition's may be. One that was cut says so at its end.
-func Cut(message string) string { return cut(message, MaxMessage) }
+// Cut returns a message as the hub stores it in a condition: plain text that is not too long. One that was cut says so at its end.
+func Cut(message string) string { return cut(bounds.Plain(message), MaxMessage) }
 
 func cut(message string, most int) string {
 	if len(message) > most {
@@ -69,7 +71,7 @@ func cut(message string, most int) string {
 // not take would have the whole status refused.
 func Makes(condition string) bool {
 	switch condition {
-	case workv1.ManifestApplied, workv1.ManifestContested, FeedbackSynced, workv1.WorkDeleting, conditionStatusTruncated:
+	case workv1.ManifestApplied, workv1.ManifestContested, workv1.ManifestAdopted, FeedbackSynced, workv1.WorkDeleting, conditionStatusTruncated:
 		return false
 	}
 	return len(validation.IsQualifiedName(condition)) == 0
@@ -105,7 +107,23 @@ type Applied struct {
 	Err error
 	// Contested says which other program changes the object again and again; empty if none does.
 	Contested string
+	// Adoption says whether the object existed before the work; AdoptionUnknown if nothing new is known.
+	Adoption Adoption
 }
+
+// Adoption says whether an object existed before its work.
+type Adoption int
+
+const (
+	// AdoptionUnknown leaves what was reported before.
+	AdoptionUnknown Adoption = iota
+	// Created is of an object that the work has created.
+	Created
+	// Adopted is of an object that existed before, and that is deleted with the work.
+	Adopted
+	// AdoptedToStay is of an object that existed before, and that stays when the work is deleted.
+	AdoptedToStay
+)
 
 // Seen is what was seen of the object of a manifest.
 type Seen struct {

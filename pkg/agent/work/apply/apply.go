@@ -11,12 +11,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/clusterhub/clusterhub/pkg/work/ignorefields"
@@ -74,7 +74,7 @@ func (t Target) String() string {
 
 // immortal are the objects that no server of Kubernetes lets go, by their resource. kube-node-lease could go, and with it what is known of all nodes.
 var immortal = map[schema.GroupResource][]string{
-	{Resource: "namespaces"}:                                  {"default", "kube-system", "kube-public", "kube-node-lease"},
+	Namespaces: {"default", "kube-system", "kube-public", "kube-node-lease"},
 	{Group: "scheduling.k8s.io", Resource: "priorityclasses"}: {"system-cluster-critical", "system-node-critical"},
 }
 
@@ -90,6 +90,10 @@ type Manifest struct {
 	Orphaned bool
 	// Unseen says that nothing is known of the object: so it is made, before it is looked for.
 	Unseen bool
+	// Adoption says what becomes of an object that no work has created; empty adopts it, unless it is a Namespace, which is not owned then.
+	Adoption string
+	// Known is the recorded UID of the object; empty if none is.
+	Known types.UID
 }
 
 // Applier applies the manifests of one work to a cluster.
@@ -104,20 +108,10 @@ type Applier struct {
 	Rival func(context.Context, metav1.OwnerReference) (string, error)
 	// Making is called before an object is made, so that it is remembered before it is there.
 	Making func(context.Context, Target) error
+	// Acquired is called after the object was created, or adopted. It may be nil.
+	Acquired func(Acquisition)
 	// Changed is called after a write that has changed the content of an object. before is nil if it was not there. It may be nil.
 	Changed func(before, after *unstructured.Unstructured)
-}
-
-// Contested is that another work wants an object, too, differently, and was there first.
-type Contested struct {
-	Target Target
-	// Rival is that work.
-	Rival string
-}
-
-func (e *Contested) Error() string {
-	return fmt.Sprintf("%s also belongs to ManifestWork %s, which had it first and wants it differently: change one of the two works",
-		e.Target, e.Rival)
 }
 
 // Get is what is there, or nil.
@@ -127,16 +121,6 @@ func Get(ctx context.Context, client dynamic.Interface, t Target) (*unstructured
 		return nil, nil
 	}
 	return have, err
-}
-
-// IsGone says that there is no object of the name. It is false where the resource is not served: then it is not known.
-func IsGone(err error) bool {
-	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
-}
-
-// IsNotServed says that there is no resource of the name, or not in that version.
-func IsNotServed(err error) bool {
-	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
 // Apply applies a manifest to the cluster, and returns the object as it is then. With ReadOnly it is nil if the object does not exist. The
@@ -169,11 +153,6 @@ func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *uns
 	}
 }
 
-// isOfFields says that a conflict is one of fields with another manager: it will not go away by itself.
-func isOfFields(err error) bool {
-	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
-}
-
 // applyOnce writes only if the object is still have.
 func (a *Applier) applyOnce(ctx context.Context, m Manifest, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if have != nil && have.GetDeletionTimestamp() != nil {
@@ -185,7 +164,20 @@ func (a *Applier) applyOnce(ctx context.Context, m Manifest, have *unstructured.
 		}
 	}
 	w := &write{Applier: a, Manifest: m, have: have, resource: a.Client.Resource(m.GroupVersionResource).Namespace(m.Namespace)}
-	switch m.Strategy.Type {
+	acquired, err := w.adopt()
+	if err != nil {
+		return nil, err
+	}
+	done, err := w.send(ctx)
+	if err == nil && acquired != "" && a.Acquired != nil {
+		a.Acquired(acquired)
+	}
+	return done, err
+}
+
+// send writes the object by the strategy of the manifest.
+func (w *write) send(ctx context.Context) (*unstructured.Unstructured, error) {
+	switch w.Strategy.Type {
 	case Update, "":
 		return w.update(ctx)
 	case Replace:
@@ -195,7 +187,7 @@ func (a *Applier) applyOnce(ctx context.Context, m Manifest, have *unstructured.
 	case ServerSideApply:
 		return w.serverSideApply(ctx)
 	}
-	return nil, fmt.Errorf("the update strategy %q is not known", m.Strategy.Type)
+	return nil, fmt.Errorf("the update strategy %q is not known", w.Strategy.Type)
 }
 
 // write is one attempt to apply a manifest.
@@ -204,6 +196,8 @@ type write struct {
 	Manifest
 	have     *unstructured.Unstructured
 	resource dynamic.ResourceInterface
+	// onlyIfSame says that the object is adopted only if that changes nothing in it.
+	onlyIfSame bool
 }
 
 // owners are the owner references that the object should have.
@@ -252,13 +246,6 @@ func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) 
 		return w.replace(ctx)
 	}
 	return done, err
-}
-
-// isNotApplicable reports whether a server refuses to apply an object that it may accept in a request to create or to update: server-side
-// apply needs a schema that has all fields, and lists without duplicate keys, and some aggregated API servers do not have it.
-func isNotApplicable(err error) bool {
-	return err != nil && (apierrors.IsUnsupportedMediaType(err) || apierrors.IsMethodNotSupported(err) ||
-		strings.Contains(err.Error(), "failed to create typed "))
 }
 
 func (w *write) replace(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -343,12 +330,15 @@ func (w *write) uncontested(
 	if err != nil {
 		return nil, err
 	}
-	if rival != "" {
+	if rival != "" || w.onlyIfSame {
 		would, err := send([]string{metav1.DryRunAll})
 		if err != nil {
 			return nil, err
 		}
 		if !sameContent(would, w.have) {
+			if w.onlyIfSame {
+				return nil, &NotAdopted{Target: w.Target, Policy: AdoptIfNoDiff, Field: RepairOf(w.have, would).Field}
+			}
 			return nil, w.hold(ctx, &Contested{Target: w.Target, Rival: rival})
 		}
 	}

@@ -81,6 +81,16 @@ func (w *Watcher) Fresh(t apply.Target, version string) bool {
 	return one != nil && one.open && one.version == version
 }
 
+// Observed returns the newest resource version of an object that the watch has delivered; empty if it has delivered none.
+func (w *Watcher) Observed(t apply.Target) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one := w.watches[t]; one != nil {
+		return one.version
+	}
+	return ""
+}
+
 // Seen says that an object was read, or written by us, at a resource version: what is heard of that is no news.
 func (w *Watcher) Seen(t apply.Target, version string) {
 	w.mu.Lock()

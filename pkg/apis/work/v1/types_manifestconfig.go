@@ -27,7 +27,26 @@ type ManifestConfigOption struct {
 	// +listMapKey=condition
 	// +k8s:validation:maxItems=64
 	ConditionRules []ConditionRule `json:"conditionRules,omitempty"`
+	// adoption says what becomes of an object that exists when the manifest is applied first, and that no work has created. Always: it is adopted: updated
+	// as updateStrategy says, and deleted with the work. IfNoDiff: it is adopted only if the manifest changes nothing in it. Never: it is left alone,
+	// and the manifest is not applied. Without it an object is adopted, too, but a Namespace stays when the work is deleted. The
+	// condition Adopted of the manifest reports an adoption.
+	// +optional
+	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 }
+
+// AdoptionPolicy says what becomes of an object that existed before its work.
+// +enum
+type AdoptionPolicy string
+
+const (
+	// AdoptAlways adopts the object.
+	AdoptAlways AdoptionPolicy = "Always"
+	// AdoptIfNoDiff adopts the object if the manifest changes nothing in it.
+	AdoptIfNoDiff AdoptionPolicy = "IfNoDiff"
+	// AdoptNever leaves the object alone.
+	AdoptNever AdoptionPolicy = "Never"
+)
 
 // FeedbackScrapeType is when fields are read.
 // +enum

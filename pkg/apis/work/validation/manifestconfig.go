@@ -18,6 +18,7 @@ var (
 	scrapeTypes      = []work.FeedbackScrapeType{work.FeedbackPollType, work.FeedbackWatchType}
 	ruleTypes        = []work.ConditionRuleType{work.WellKnownConditionsType, work.CelConditionExpressionsType}
 	updateTypes      = []work.UpdateStrategyType{work.UpdateStrategyTypeUpdate, work.UpdateStrategyTypeReplace, work.UpdateStrategyTypeCreateOnly, work.UpdateStrategyTypeServerSideApply, work.UpdateStrategyTypeReadOnly}
+	adoptionPolicies = []work.AdoptionPolicy{work.AdoptAlways, work.AdoptIfNoDiff, work.AdoptNever}
 	ignoreConditions = []work.IgnoreFieldsCondition{work.IgnoreFieldsConditionOnSpokePresent, work.IgnoreFieldsConditionOnSpokeChange}
 )
 
@@ -30,6 +31,9 @@ func validateManifestConfigs(configs []work.ManifestConfigOption, path *field.Pa
 		errs = append(errs, bounds.OneOf(at.Child("feedbackScrapeType"), c.FeedbackScrapeType, scrapeTypes)...)
 		errs = append(errs, validateUpdateStrategy(c.UpdateStrategy, at.Child("updateStrategy"))...)
 		errs = append(errs, validateConditionRules(c.ConditionRules, at.Child("conditionRules"))...)
+		if c.Adoption != "" {
+			errs = append(errs, bounds.OneOf(at.Child("adoption"), c.Adoption, adoptionPolicies)...)
+		}
 		if len(errs) > enoughFaults {
 			break
 		}

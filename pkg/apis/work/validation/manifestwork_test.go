@@ -192,6 +192,8 @@ func TestValidateManifestWork_Fields(t *testing.T) {
 		"long CEL": {config(func(c *work.ManifestConfigOption) {
 			c.ConditionRules = []work.ConditionRule{{Condition: "A", Type: work.CelConditionExpressionsType, CelExpressions: []string{strings.Repeat("a", 4097)}}}
 		}), []string{configs + ".conditionRules[0].celExpressions[0]: may not be more than 4096"}},
+		"an adoption": {config(func(c *work.ManifestConfigOption) { c.Adoption = "Sometimes" }),
+			[]string{configs + ".adoption: Always"}},
 		"a strategy": {config(func(c *work.ManifestConfigOption) { c.UpdateStrategy = &work.UpdateStrategy{Type: "Recreate"} }),
 			[]string{configs + ".updateStrategy.type: CreateOnly"}},
 		"an agent's manager": {applied(func(s *work.ServerSideApplyConfig) { s.FieldManager = "work-agent-x" }), nil},

@@ -25,6 +25,11 @@ type ManifestConfigOptionApplyConfiguration struct {
 	UpdateStrategy *UpdateStrategyApplyConfiguration `json:"updateStrategy,omitempty"`
 	// conditionRules make conditions of the state of the objects, at most 64, one for each condition.
 	ConditionRules []ConditionRuleApplyConfiguration `json:"conditionRules,omitempty"`
+	// adoption says what becomes of an object that exists when the manifest is applied first, and that no work has created. Always: it is adopted: updated
+	// as updateStrategy says, and deleted with the work. IfNoDiff: it is adopted only if the manifest changes nothing in it. Never: it is left alone,
+	// and the manifest is not applied. Without it an object is adopted, too, but a Namespace stays when the work is deleted. The
+	// condition Adopted of the manifest reports an adoption.
+	Adoption *workv1.AdoptionPolicy `json:"adoption,omitempty"`
 }
 
 // ManifestConfigOptionApplyConfiguration constructs a declarative configuration of the ManifestConfigOption type for use with
@@ -80,5 +85,13 @@ func (b *ManifestConfigOptionApplyConfiguration) WithConditionRules(values ...*C
 		}
 		b.ConditionRules = append(b.ConditionRules, *values[i])
 	}
+	return b
+}
+
+// WithAdoption sets the Adoption field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Adoption field is set to the value of the last call.
+func (b *ManifestConfigOptionApplyConfiguration) WithAdoption(value workv1.AdoptionPolicy) *ManifestConfigOptionApplyConfiguration {
+	b.Adoption = &value
 	return b
 }

@@ -1,0 +1,81 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// The policies for objects that no work has created: those of spec.manifestConfigs[].adoption of a work.
+const (
+	// AdoptAlways adopts the object.
+	AdoptAlways = "Always"
+	// AdoptIfNoDiff adopts the object if the manifest changes nothing in it.
+	AdoptIfNoDiff = "IfNoDiff"
+	// AdoptNever leaves the object alone.
+	AdoptNever = "Never"
+)
+
+// Namespaces is the resource of namespaces.
+var Namespaces = schema.GroupResource{Resource: "namespaces"}
+
+// Acquisition says how an object became one of a work.
+type Acquisition string
+
+const (
+	// Created is of an object that was created for the work.
+	Created Acquisition = "Created"
+	// Adopted is of an object that existed before, and that the work owns now.
+	Adopted Acquisition = "Adopted"
+	// AdoptedToStay is of an object that existed before, and that the work does not own.
+	AdoptedToStay Acquisition = "AdoptedToStay"
+)
+
+// NotAdopted reports that an object exists that the work must not adopt.
+type NotAdopted struct {
+	Target Target
+	// Policy is that of the work for the object.
+	Policy string
+	// Field is the first field that the manifest would change, for IfNoDiff.
+	Field string
+}
+
+func (e *NotAdopted) Error() string {
+	if e.Policy == AdoptIfNoDiff {
+		return fmt.Sprintf("%s exists, and does not belong to this work, whose adoption is %s: the manifest would change the field %s. "+
+			"Write into the manifest what the object has, or set adoption to %s", e.Target, e.Policy, e.Field, AdoptAlways)
+	}
+	return fmt.Sprintf("%s exists, and does not belong to this work, whose adoption is %s: delete the object, remove the manifest, or set adoption to %s",
+		e.Target, e.Policy, AdoptAlways)
+}
+
+// adopt decides whether an object that exists may become one of the work, and returns how it does; empty if it is one already, or
+// is shared with the work that has created it.
+func (w *write) adopt() (Acquisition, error) {
+	switch {
+	case w.have == nil:
+		return Created, nil
+	case w.Owner.Owns(w.have) || w.Known != "" && w.Known == w.have.GetUID():
+		return "", nil
+	case w.Adoption == AdoptNever:
+		return "", &NotAdopted{Target: w.Target, Policy: AdoptNever}
+	}
+	w.onlyIfSame = w.Adoption == AdoptIfNoDiff
+	// An object that another work has created is shared: it goes with the last work that has it.
+	if slices.ContainsFunc(w.have.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return w.Owner.isWork(ref) }) {
+		return "", nil
+	}
+	// Deleted, a namespace takes with it what others have in it.
+	if w.Adoption == "" && w.GroupResource() == Namespaces {
+		w.Orphaned = true
+	}
+	if w.Orphaned {
+		return AdoptedToStay, nil
+	}
+	return Adopted, nil
+}
