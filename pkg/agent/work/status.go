@@ -71,7 +71,7 @@ func (a *Agent) report(ctx context.Context, work *workv1.ManifestWork, s *state,
 		if one.refused != nil {
 			said.Applied, said.Seen = &status.Applied{Err: one.refused}, &status.Seen{Err: one.refused}
 		} else if last := s.manifests[one.manifest.Target]; last != nil && last.seen != nil {
-			said.Applied, said.Seen = &status.Applied{Err: last.err, Contested: last.repairs.contested(round.Now.Time), Adoption: last.adoption}, last.seen
+			said.Applied, said.Seen = &status.Applied{Err: last.err, Contested: last.repairs.contested(round.Now.Time), Adoption: last.adoption, Replaced: last.replaced}, last.seen
 		}
 		round.Manifests = append(round.Manifests, said)
 	}

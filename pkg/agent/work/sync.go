@@ -49,6 +49,8 @@ type applyResult struct {
 	// awaits is the namespace that the object lacks, and observed its resource version at the last attempt.
 	awaits   apply.Target
 	observed string
+	// replaced is why the object is replaced and not applied; nil if it is applied.
+	replaced error
 	// adoption says whether the object existed before the work, as far as this process knows.
 	adoption status.Adoption
 }
@@ -228,7 +230,7 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 		one.frozen = status.Frozen(before.Conditions, one.config.ConditionRules, last.hash == "" || last.hash == hash)
 	}
 	if hash != last.hash || last.owner != s.record.Owner {
-		last.applied, last.next = "", time.Time{}
+		last.applied, last.next, last.replaced = "", time.Time{}, nil
 		last.repairs.reset()
 	} else if last.differs && last.repairs.wait(time.Now()) == 0 {
 	} else if rules != last.rules || !last.unjudged.IsZero() && !time.Now().Before(last.unjudged) {
@@ -320,7 +322,8 @@ func (a *Agent) apply(
 	}
 	applier := &apply.Applier{Client: way.Client, OnlyByName: way.OnlyByName, Owner: s.record.Owner, Rival: a.Memory.Rival,
 		Making:   func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) },
-		Acquired: func(how apply.Acquisition) { last.adoption = adoptions[how] }}
+		Acquired: func(how apply.Acquisition) { last.adoption = adoptions[how] },
+		Replaced: func(why error) { last.replaced = why }}
 	manifest.Known, _ = s.record.UID(manifest.Target)
 	fingerprint := last.applied
 	if last.applied != "" { // a write of an object that was as desired is a repair

@@ -107,6 +107,8 @@ type Applied struct {
 	Err error
 	// Contested says which other program changes the object again and again; empty if none does.
 	Contested string
+	// Replaced is why the object is replaced as a whole by the strategy Update; nil if it is not.
+	Replaced error
 	// Adoption says whether the object existed before the work; AdoptionUnknown if nothing new is known.
 	Adoption Adoption
 }
@@ -166,6 +168,9 @@ func appliedCondition(a *Applied, generation int64) metav1.Condition {
 	switch {
 	case a.Err == nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonApplied, "Apply manifest complete"
+		if a.Replaced != nil {
+			c.Message += ": the object is replaced as a whole, also what others set in it, since the server does not apply it: " + a.Replaced.Error()
+		}
 	case errors.Is(a.Err, ErrIgnoreFields):
 		c.Reason, c.Message = reasonIgnoreFields, "Failed to process ignoreFields: "+a.Err.Error()
 	default:

@@ -126,6 +126,24 @@ func TestNext_Applied(t *testing.T) {
 		manifest(0, "Applied", "False AppliedManifestSSAIgnoreFieldError: Failed to process ignoreFields: a jq expression: ignoreFields (generation 2, 6)")
 }
 
+func TestNext_Replaced(t *testing.T) {
+	newWork(t).round(1, Manifest{Applied: &Applied{Replaced: errors.New("no schema")}}).
+		manifest(0, "Applied", "True AppliedManifestComplete: Apply manifest complete: the object is replaced as a whole, also what others set in it, "+
+			"since the server does not apply it: no schema (generation 1, 1)").
+		is("Applied", "True AppliedManifestWorkComplete: Apply manifest work complete (generation 1, 1)")
+}
+
+// An agent that has begun again does not know whether it has created an object.
+func TestNext_Adopted(t *testing.T) {
+	const deleted = "True ObjectExisted: The object existed before it was applied. It is deleted with the work (generation 1, 1)"
+	w := newWork(t)
+	w.round(1, Manifest{Applied: &Applied{Adoption: Adopted}}).manifest(0, "Adopted", deleted)
+	w.round(1, Manifest{Applied: applied}).manifest(0, "Adopted", deleted)
+	w.round(1, Manifest{Applied: &Applied{Adoption: AdoptedToStay}}).
+		manifest(0, "Adopted", "True ObjectExisted: The object existed before it was applied. It stays when the work is deleted (generation 1, 1)")
+	w.round(1, Manifest{Applied: &Applied{Adoption: Created}}).manifest(0, "Adopted", "none")
+}
+
 func TestNext_Available(t *testing.T) {
 	w := newWork(t)
 	// W055

@@ -110,6 +110,8 @@ type Applier struct {
 	Making func(context.Context, Target) error
 	// Acquired is called after the object was created, or adopted. It may be nil.
 	Acquired func(Acquisition)
+	// Replaced is called with the reason why an object of the strategy Update is replaced, and with nil if it is applied. It may be nil.
+	Replaced func(error)
 	// Changed is called after a write that has changed the content of an object. before is nil if it was not there. It may be nil.
 	Changed func(before, after *unstructured.Unstructured)
 }
@@ -242,10 +244,18 @@ func (w *write) create(ctx context.Context) (*unstructured.Unstructured, error) 
 // update applies the manifest as the default manager, by force. An object that the server does not apply that way is replaced.
 func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) {
 	done, err := w.apply(ctx, DefaultManager, true, w.anyRival)
-	if isNotApplicable(err) {
-		return w.replace(ctx)
+	if !isNotApplicable(err) {
+		w.reportReplaced(nil)
+		return done, err
 	}
-	return done, err
+	w.reportReplaced(err)
+	return w.replace(ctx)
+}
+
+func (w *write) reportReplaced(why error) {
+	if w.Replaced != nil {
+		w.Replaced(why)
+	}
 }
 
 func (w *write) replace(ctx context.Context) (*unstructured.Unstructured, error) {

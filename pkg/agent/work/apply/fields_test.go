@@ -169,8 +169,12 @@ func TestUpdate_WhatCannotBeApplied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			a := w.work("a")
+			var why error
+			a.Replaced = func(err error) { why = err }
 			m := w.manifest(deployments, Strategy{}, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: "+spec+"}")
-			w.apply(a, m)
+			if w.apply(a, m); why == nil || !strings.Contains(why.Error(), "failed to create typed patch object") {
+				t.Errorf("it is replaced because of %v", why)
+			}
 			_ = unstructured.SetNestedField(m.Object.Object, int64(3), "spec", "replicas")
 			have := w.apply(a, m)
 			w.expect(have, 3, "spec", "replicas")
