@@ -232,7 +232,7 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 		}
 		return string(data)
 	}
-	accounts, policies, bound := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	accounts, policies, bound := map[string]bool{registration.BootstrapServiceAccount: true}, map[string]bool{}, map[string]bool{}
 	for decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(read("rbac.yaml")), 4096); ; {
 		account := &corev1.ServiceAccount{}
 		if decoder.Decode(account) != nil {
@@ -281,7 +281,7 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 			}
 		}
 	}
-	if len(policies) == 0 || agents != 2 {
+	if len(policies) == 0 || agents != 3 {
 		t.Errorf("there are %d policies, %d of them about agents", len(policies), agents)
 	}
 	for policy := range policies {
