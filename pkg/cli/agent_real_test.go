@@ -143,7 +143,7 @@ func (w *teams) refused(kubeconfig, verb string, args []string, want ...string) 
 	}
 }
 
-var ofTeam = []string{"--namespace-scoped", "--namespace"}
+var ofTeam = []string{"--namespace"}
 
 // A user who has admin in one namespace installs the agent there, upgrades it, and takes it away; and what is made has no right outside.
 func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
@@ -183,7 +183,7 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 	}
 	says(t, stderr, "There is an agent in namespace shop already, of the cluster c-shop: it is upgraded")
 	w.refused(anns, "install", append(install, "--cluster-name", "another"), "there is an agent in namespace shop already, of the cluster c-shop")
-	w.refused(anns, "install", []string{"--namespace", "shop"}, "one of this namespace alone, and that cannot be changed")
+	w.refused(w.file(w.admin), "install", []string{"--namespace", "shop", "--cluster-scoped"}, "one of this namespace alone, and that cannot be changed")
 	w.refused(anns, "uninstall", []string{"--namespace", "shop", "--cluster-name", "another"}, "is of the cluster c-shop, and not of another")
 
 	w.must(anns, "uninstall", "--namespace", "shop")
@@ -280,7 +280,8 @@ func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 	w.refused(als, "install", append(slices.Clone(ofTeam), "not-theirs"), "this user may not get the namespace not-theirs, if it is there: "+ask("al", "not-theirs"))
 	w.refused(w.file(w.admin), "install", append(slices.Clone(ofTeam), "missing"), "the cluster has no namespace missing", "kubectl create namespace missing")
 	// An agent of the whole cluster is more than they may make.
-	w.refused(als, "install", []string{"--works", "admin"}, "this user may not ", "clusterroles.rbac.authorization.k8s.io", "install an agent of one namespace by --namespace-scoped")
+	w.refused(als, "install", []string{"--works", "admin"}, "this user may not ", "clusterroles.rbac.authorization.k8s.io", "install an agent of one namespace by --namespace NAMESPACE")
+	w.refused(als, "install", []string{"--namespace", "lacking", "--cluster-scoped"}, "install an agent of one namespace by --namespace NAMESPACE without --cluster-scoped")
 
 	// One who may write roles and has no other right may not give any.
 	_, ros := w.user("ro", "edit", "lacking")
@@ -348,7 +349,7 @@ func TestAgents_OfOneCluster(t *testing.T) {
 				own[agents[i].namespace][name] = !was[name]
 			}
 		}
-		w.refused(admin, "install", []string{"--namespace", "another"}, "the namespace "+registration.AgentNamespace+" has an agent of the whole cluster already")
+		w.refused(admin, "install", []string{"--namespace", "another", "--cluster-scoped"}, "the namespace "+registration.AgentNamespace+" has an agent of the whole cluster already")
 		for _, a := range agents { // an upgrade keeps what is not said
 			_, stderr := w.must(a.kubeconfig, "install", slices.DeleteFunc(slices.Clone(a.args), func(arg string) bool { return arg == "--works" || arg == "cluster-admin" })...)
 			if strings.Contains(stderr, "Made") || strings.Contains(stderr, "Removed") {

@@ -37,7 +37,7 @@ func newTeam(t *testing.T) (cluster *fakeServer, config string, args []string) {
 	hub.allow(true)
 	cluster.allow(true)
 	config = kubeconfig(t, map[string]*fakeServer{"c1": cluster})
-	return cluster, config, []string{"agent", "install", "--namespace", "team-a", "--namespace-scoped", "--hub-token", bootstrapToken,
+	return cluster, config, []string{"agent", "install", "--namespace", "team-a", "--hub-token", bootstrapToken,
 		"--hub-apiserver", hub.URL, "--ca-data", base64.StdEncoding.EncodeToString(hub.ca())}
 }
 
@@ -50,6 +50,8 @@ func TestAgentInstall_GivesTheAgentItsFlags(t *testing.T) {
 		want   string
 	}{
 		"of a namespace": {nil, teamsDeployment,
+			"--namespace-scoped --works --edge --cluster-name=c1-team-a --registration-auth=csr --namespace=team-a --agent-id=team-a"},
+		"of a namespace, said twice": {[]string{"--namespace-scoped"}, teamsDeployment,
 			"--namespace-scoped --works --edge --cluster-name=c1-team-a --registration-auth=csr --namespace=team-a --agent-id=team-a"},
 		"of a namespace, with a name": {[]string{"--cluster-name", "shop"}, teamsDeployment,
 			"--namespace-scoped --works --edge --cluster-name=shop --registration-auth=csr --namespace=team-a --agent-id=team-a"},
@@ -73,7 +75,7 @@ func TestAgentInstall_GivesTheAgentItsFlags(t *testing.T) {
 			"--cluster-name=c2 --registration-auth=csr --edge --edge-namespace=services --works --agent-id=" + registration.AgentNamespace},
 	} {
 		cluster, config, args := newTeam(t)
-		args = slices.DeleteFunc(with(args, "--namespace", "-"), func(arg string) bool { return arg == "--namespace-scoped" })
+		args = with(args, "--namespace", "-")
 		stdout, stderr, err := run(t, config, append(args, test.change...)...)
 		if err != nil {
 			t.Fatalf("%s: %v: %s", name, err, stderr)
@@ -95,7 +97,7 @@ func TestAgentInstall_GivesFlagsThatTheAgentTakes(t *testing.T) {
 		at := teamsDeployment
 		if !scoped {
 			at = deploymentPath
-			args = slices.DeleteFunc(with(args, "--namespace", "-"), func(arg string) bool { return arg == "--namespace-scoped" })
+			args = with(args, "--namespace", "-")
 		}
 		if _, stderr, err := run(t, config, args...); err != nil {
 			t.Fatalf("%v: %s", err, stderr)
@@ -128,17 +130,19 @@ func TestAgentInstall_GivesFlagsThatTheAgentTakes(t *testing.T) {
 
 func TestAgentInstall_SaysWhatIsWrong(t *testing.T) {
 	for want, change := range map[string][]string{
-		`--namespace: "A_B" is not the name of a namespace`:                    {"--namespace", "A_B"},
-		"--namespace must not be " + registration.AgentNamespace:               {"--namespace", registration.AgentNamespace},
-		"--namespace must not be kube-system with --namespace-scoped":          {"--namespace", "kube-system"},
-		"--namespace must be set with --namespace-scoped":                      {"--namespace", "-"},
-		"--works and --works-namespaces are for agents of a whole cluster":     {"--works", "admin"},
-		"--detect-cluster-labels is for agents of a whole cluster":             {"--detect-cluster-labels=true", ""},
-		"--edge-namespace is for agents of a whole cluster":                    {"--edge-namespace", "services"},
-		"--registration-auth must be csr with --namespace-scoped, not awsirsa": {"--registration-auth", "awsirsa"},
-		"--hub-token must be set":                                              {"--hub-token", "-"},
-		`--cluster-name: "No" is not a DNS label`:                              {"--cluster-name", "No"},
-		"--timeout must be above 0":                                            {"--timeout", "0s"},
+		`--namespace: "A_B" is not the name of a namespace`:                                   {"--namespace", "A_B"},
+		"--namespace must not be " + registration.AgentNamespace:                              {"--namespace", registration.AgentNamespace},
+		"--namespace must not be kube-system for an agent of one namespace":                   {"--namespace", "kube-system"},
+		"--namespace must be set with --namespace-scoped":                                     {"--namespace", "-", "--namespace-scoped=true", ""},
+		"--cluster-scoped and --namespace-scoped exclude each other":                          {"--namespace-scoped=true", "", "--cluster-scoped=true", ""},
+		"--cluster-scoped must be set with --namespace and --namespace-scoped=false":          {"--namespace-scoped=false", ""},
+		"--works and --works-namespaces are for agents of a whole cluster (--cluster-scoped)": {"--works", "admin"},
+		"--detect-cluster-labels is for agents of a whole cluster (--cluster-scoped)":         {"--detect-cluster-labels=true", ""},
+		"--edge-namespace is for agents of a whole cluster (--cluster-scoped)":                {"--edge-namespace", "services"},
+		"--registration-auth must be csr for an agent of one namespace, not awsirsa":          {"--registration-auth", "awsirsa"},
+		"--hub-token must be set":                 {"--hub-token", "-"},
+		`--cluster-name: "No" is not a DNS label`: {"--cluster-name", "No"},
+		"--timeout must be above 0":               {"--timeout", "0s"},
 	} {
 		cluster, config, args := newTeam(t)
 		args = slices.DeleteFunc(with(args, change...), func(arg string) bool { return arg == "" })
@@ -158,7 +162,7 @@ func TestAgentInstall_SaysWhatIsWrong(t *testing.T) {
 		cluster, config, args := newTeam(t)
 		cluster.put(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: deploy.AgentRole},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "elsewhere", Name: registration.AgentServiceAccount}}})
-		args = slices.DeleteFunc(with(args, append([]string{"--namespace", "agents"}, change...)...), func(arg string) bool { return arg == "--namespace-scoped" })
+		args = with(append(args, "--cluster-scoped"), append([]string{"--namespace", "agents"}, change...)...)
 		_, _, err := run(t, config, args...)
 		if err == nil || !strings.Contains(command.ErrorLine(err), want) {
 			t.Errorf("it says %v, want %s", err, want)
@@ -289,8 +293,7 @@ func TestAgentUninstall_LeavesWhatOthersMade(t *testing.T) {
 // What is left of an agent of a whole cluster, in a namespace of its own, takes nothing of the one that another namespace has.
 func TestAgentUninstall_LeavesTheAgentOfTheClusterThatIsElsewhere(t *testing.T) {
 	cluster, config, args := newTeam(t)
-	whole := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--namespace-scoped" })
-	if _, stderr, err := run(t, config, with(whole, "--namespace", "-")...); err != nil {
+	if _, stderr, err := run(t, config, with(args, "--namespace", "-")...); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	before := cluster.paths()
@@ -306,7 +309,7 @@ func TestAgentUninstall_LeavesTheAgentOfTheClusterThatIsElsewhere(t *testing.T) 
 // A join would end the edge node without saying so.
 func TestJoin_IsNoEdgeAgent(t *testing.T) {
 	cluster, config, args := newTeam(t)
-	args = slices.DeleteFunc(with(args, "--namespace", "-"), func(arg string) bool { return arg == "--namespace-scoped" })
+	args = with(args, "--namespace", "-")
 	if _, stderr, err := run(t, config, args...); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +27,7 @@ import (
 const (
 	namespaceFlag = "namespace"
 	scopedFlag    = "namespace-scoped"
+	wholeFlag     = "cluster-scoped"
 	edgeFlag      = "edge-namespace"
 
 	// edgeNamespace is where the services of an edge agent of a whole cluster go by default.
@@ -41,6 +43,8 @@ func (g *global) newAgentCommand() *cobra.Command {
 // installOptions are those of a join whose agent makes an edge node of the cluster, or of a namespace of it.
 type installOptions struct {
 	*joinOptions
+	// whole is that the agent is one of the whole cluster, whatever its namespace.
+	whole bool
 	// edgeNamespace is where services go by default.
 	edgeNamespace string
 }
@@ -48,45 +52,65 @@ type installOptions struct {
 func (g *global) newAgentInstallCommand() *cobra.Command {
 	o := &installOptions{joinOptions: g.newJoinOptions(), edgeNamespace: edgeNamespace}
 	cmd := &cobra.Command{
-		Use:   "install --hub-token TOKEN --hub-apiserver URL [--namespace NAMESPACE --namespace-scoped]",
+		Use:   "install --hub-token TOKEN --hub-apiserver URL [--namespace NAMESPACE]",
 		Short: "Install an edge agent, or upgrade the one that is there",
 		Long: "install deploys hub-agent, which makes an edge node of the cluster: services come to it by deployment policies and patterns of the hub. " +
 			"Afterwards, the hub has to accept it, as after kubectl hub join.\n\n" +
-			"With --namespace-scoped the agent has rights in --namespace alone, which has to exist. It runs services there, with the rights of the " +
-			"ClusterRole admin. A user who has that role in the namespace can install it; nothing is made outside of it. A cluster can have many such " +
-			"agents, one in a namespace, and one of the whole cluster.\n\n" +
-			"Without the flag the agent is one of the whole cluster: what kubectl hub join deploys, with the rights that --works says.\n\n" +
+			"With --namespace the agent is namespace-scoped: it has rights in that namespace alone, which has to exist. It runs services there, with the " +
+			"rights of the ClusterRole admin. A user who has that role in the namespace can install it; nothing is made outside of it. A cluster can have " +
+			"many such agents, one in a namespace, and one of the whole cluster.\n\n" +
+			"Without --namespace the agent is one of the whole cluster: what kubectl hub join deploys, with the rights that --works says. " +
+			"--cluster-scoped with --namespace puts such an agent into another namespace. That is refused where others than admins of the cluster can read " +
+			"Secrets, mint tokens or run pods: they could act as the agent.\n\n" +
 			"Where the same agent is already, it is upgraded: flags that are left out have their defaults, but for --cluster-name and --works, which stay. " +
 			"All rights are looked at before anything is made.",
 		Example: example(`
-kubectl hub agent install --namespace team-a --namespace-scoped --hub-token … --hub-apiserver https://hub.example.com --ca-data … --wait
-kubectl hub agent install --namespace team-a --namespace-scoped --hub-token … --hub-apiserver … --output yaml
+kubectl hub agent install --namespace team-a --hub-token … --hub-apiserver https://hub.example.com --ca-data … --wait
+kubectl hub agent install --namespace team-a --hub-token … --hub-apiserver … --output yaml
 kubectl hub agent install --works cluster-admin --hub-token … --hub-apiserver … --cluster-name c1`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.works.inSome = cmd.Flags().Changed(worksNamespacesFlag)
-			if o.scoped && cmd.Flags().Changed(edgeFlag) {
-				return fmt.Errorf("--%s is for agents of a whole cluster: services of this one go to --%s", edgeFlag, namespaceFlag)
-			}
-			if o.scoped && !cmd.Flags().Changed(namespaceFlag) {
-				return fmt.Errorf("--%s must be set with --%s: the namespace that the agent is for", namespaceFlag, scopedFlag)
+			if err := o.setScope(cmd.Flags()); err != nil {
+				return err
 			}
 			return o.run(cmd.Context())
 		},
 	}
 	fs := cmd.Flags()
 	o.addTo(cmd)
-	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace of the agent. With --"+scopedFlag+" it has to exist.")
-	fs.BoolVar(&o.scoped, scopedFlag, false, "The agent has rights in --"+namespaceFlag+" alone, and runs services there and nowhere else.")
+	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace that the agent is for, which has to exist: it has rights there "+
+		"alone, and runs services there and nowhere else. With --"+wholeFlag+", the namespace in which an agent of the whole cluster runs, by default "+registration.AgentNamespace+".")
+	fs.Lookup(namespaceFlag).DefValue = "" // that of an agent of one namespace
+	fs.BoolVar(&o.scoped, scopedFlag, false, "The same as --"+namespaceFlag+" alone: the agent has rights in that namespace and in no other.")
+	fs.BoolVar(&o.whole, wholeFlag, false, "The agent is one of the whole cluster, also with --"+namespaceFlag+".")
 	fs.StringVar(&o.edgeNamespace, edgeFlag, o.edgeNamespace, "Namespace that services go to which name none, for an agent of a whole cluster. It must not be the agent's.")
 	cmd.Flag("cluster-name").Usage = "Name on the hub: a DNS label, at most 63 characters, that no other cluster and no other agent has. " +
-		"The default is that of the agent that is there, or is made of the cluster's name in the kubeconfig and, with --" + scopedFlag + ", the namespace."
+		"The default is that of the agent that is there, or is made of the cluster's name in the kubeconfig and, for an agent of one namespace, that namespace."
 	cmd.Flag(worksFlag).Usage = "The rights in the cluster with which an agent of a whole cluster brings services: " + worksAdmin + " or " + worksClusterAdmin +
 		", the ClusterRoles of these names. The default is what the agent that is there has, or " + worksAdmin + ". A service with CustomResourceDefinitions " +
 		"or ClusterRoles needs " + worksClusterAdmin + "."
 	cmd.Flag("output").Usage =
 		"Format of the result: text or json; yaml prints what would be made, the token included, and makes nothing."
 	return cmd
+}
+
+// setScope makes the agent one of --namespace, or of the whole cluster: that is what the flag has to say for an agent in a given namespace.
+func (o *installOptions) setScope(fs *pflag.FlagSet) error {
+	named := fs.Changed(namespaceFlag)
+	switch {
+	case o.whole && o.scoped:
+		return fmt.Errorf("--%s and --%s exclude each other: an agent has rights in one namespace or in the whole cluster", wholeFlag, scopedFlag)
+	case o.scoped && !named:
+		return fmt.Errorf("--%s must be set with --%s: the namespace that the agent is for", namespaceFlag, scopedFlag)
+	case named && !o.whole && !o.scoped && fs.Changed(scopedFlag):
+		return fmt.Errorf("--%s must be set with --%s and --%s=false: without it the agent is one of that namespace", wholeFlag, namespaceFlag, scopedFlag)
+	}
+	o.scoped = named && !o.whole
+	if o.scoped && fs.Changed(edgeFlag) {
+		return fmt.Errorf("--%s is for agents of a whole cluster (--%s): services of this one go to --%s", edgeFlag, wholeFlag, namespaceFlag)
+	}
+	return nil
 }
 
 func (o *installOptions) validate() error {
@@ -98,19 +122,20 @@ func (o *installOptions) validate() error {
 	}
 	switch {
 	case o.namespace == registration.AgentNamespace:
-		return fmt.Errorf("--%s must not be %s with --%s: agents of whole clusters are there", namespaceFlag, o.namespace, scopedFlag)
+		return fmt.Errorf("--%s must not be %s for an agent of one namespace: agents of whole clusters are there. Set --%s for one of them", namespaceFlag,
+			o.namespace, wholeFlag)
 	case strings.HasPrefix(o.namespace, ofSystem):
-		return fmt.Errorf("--%s must not be %s with --%s: it is Kubernetes' own, and the rights of %s there are rights to the whole cluster",
-			namespaceFlag, o.namespace, scopedFlag, worksAdmin)
+		return fmt.Errorf("--%s must not be %s for an agent of one namespace: it is Kubernetes' own, and the rights of %s there are rights to the whole cluster",
+			namespaceFlag, o.namespace, worksAdmin)
 	case o.works.role != "" || o.works.inSome:
-		return fmt.Errorf("--%s and --%s are for agents of a whole cluster: with --%s it is the ClusterRole %s in --%s", worksFlag, worksNamespacesFlag,
-			scopedFlag, worksAdmin, namespaceFlag)
+		return fmt.Errorf("--%s and --%s are for agents of a whole cluster (--%s): one of --%s has the ClusterRole %s there", worksFlag, worksNamespacesFlag,
+			wholeFlag, namespaceFlag, worksAdmin)
 	case o.detect:
-		return errors.New("--detect-cluster-labels is for agents of a whole cluster: an agent of one namespace may not look at nodes")
+		return fmt.Errorf("--detect-cluster-labels is for agents of a whole cluster (--%s): an agent of one namespace may not look at nodes", wholeFlag)
 	}
 	if auth, err := normalizeAuth(o.auth); err == nil && auth != authCSR {
-		return fmt.Errorf("--registration-auth must be %s with --%s, not %s: IAM roles are those of clusters, which all agents of a cluster would share",
-			authCSR, scopedFlag, auth)
+		return fmt.Errorf("--registration-auth must be %s for an agent of one namespace, not %s: IAM roles are those of clusters, which all agents of a cluster "+
+			"would share", authCSR, auth)
 	}
 	o.works = worksOptions{role: worksAdmin, namespaces: []string{o.namespace}}
 	return nil
@@ -158,6 +183,11 @@ func (o *installOptions) run(ctx context.Context) error {
 		if err := m.mayMake(ctx, objects); err != nil {
 			return err
 		}
+		if !o.scoped && o.namespace != registration.AgentNamespace {
+			if err := m.checkShared(ctx); err != nil {
+				return err
+			}
+		}
 		return m.tryAllRights(ctx, objects)
 	})
 }
@@ -200,8 +230,8 @@ func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
 	case err != nil:
 		return err
 	case there.found && there.scoped != o.scoped:
-		return fmt.Errorf("the agent in namespace %s is one of %s, and that cannot be changed: run kubectl hub agent uninstall --%s %[1]s first, or take "+
-			"another namespace", o.namespace, scopeOf(there.scoped), namespaceFlag)
+		return fmt.Errorf("the agent in namespace %s is one of %s, and that cannot be changed: %s, run kubectl hub agent uninstall --%s %[1]s first, or take "+
+			"another namespace", o.namespace, scopeOf(there.scoped), upgradeOf(there.scoped), namespaceFlag)
 	case there.clusterName != "" && o.clusterName != "" && there.clusterName != o.clusterName:
 		return fmt.Errorf("there is an agent in namespace %s already, of the cluster %s: run kubectl hub agent uninstall --%s %[1]s first, take another "+
 			"namespace, or install with that name", o.namespace, there.clusterName, namespaceFlag)
@@ -213,17 +243,24 @@ func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
 	if o.scoped {
 		return nil
 	}
-	if elsewhere, err := m.wholeAgentElsewhere(ctx); err != nil {
-		return err
-	} else if elsewhere != "" {
+	return o.completeWhole(ctx, m)
+}
+
+// completeWhole refuses a second agent of the whole cluster, and keeps the rights for works that the first one has.
+func (o *installOptions) completeWhole(ctx context.Context, m *managed) error {
+	elsewhere, err := m.wholeAgentElsewhere(ctx)
+	if err == nil && elsewhere != "" {
 		return fmt.Errorf("the namespace %s has an agent of the whole cluster already, and a cluster can have one: run kubectl hub agent uninstall --%s %[1]s "+
-			"first, or install with --%s", elsewhere, namespaceFlag, scopedFlag)
+			"first, or install the agent of one namespace by --%[2]s NAMESPACE without --%[3]s", elsewhere, namespaceFlag, wholeFlag)
 	}
-	if o.works.role != "" {
-		return nil
+	if err == nil && o.works.role == "" {
+		var given deploy.Works
+		given, err = m.worksGiven(ctx)
+		o.works.role, o.works.namespaces = given.Role, given.Namespaces
 	}
-	given, err := m.worksGiven(ctx)
-	o.works.role, o.works.namespaces = given.Role, given.Namespaces
+	if apierrors.IsForbidden(err) {
+		return m.askFor(ctx, "this user may not look for the agent of the whole cluster (nothing was made)")
+	}
 	return err
 }
 
@@ -232,6 +269,14 @@ func scopeOf(scoped bool) string {
 		return "this namespace alone"
 	}
 	return "the whole cluster"
+}
+
+// upgradeOf says how the agent that is there is upgraded.
+func upgradeOf(scoped bool) string {
+	if scoped {
+		return "leave --" + wholeFlag + " out to upgrade it"
+	}
+	return "set --" + wholeFlag + " to upgrade it"
 }
 
 // wholeAgentElsewhere is the namespace of an agent of the whole cluster, if it is another one than m's. Two would have one role.

@@ -165,7 +165,8 @@ func (m *managed) may(ctx context.Context, rights []authorizationv1.ResourceAttr
 // askFor says whom to ask for what is missing.
 func (m *managed) askFor(ctx context.Context, missing string) error {
 	if !m.scoped {
-		return fmt.Errorf("%s: have an admin of the cluster run this command, or install an agent of one namespace by --%s", missing, scopedFlag)
+		return fmt.Errorf("%s: have an admin of the cluster run this command, or install an agent of one namespace by --%s NAMESPACE without --%s", missing,
+			namespaceFlag, wholeFlag)
 	}
 	kube, err := kubernetes.NewForConfig(m.config)
 	if err != nil {

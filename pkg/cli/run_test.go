@@ -142,7 +142,7 @@ func (s *fakeServer) wantUnchanged() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, request := range s.asked {
-		if !strings.HasPrefix(request, "GET ") && !strings.Contains(request, "dryRun=All") && !strings.Contains(request, "selfsubject") {
+		if !strings.HasPrefix(request, "GET ") && !strings.Contains(request, "dryRun=All") && !strings.Contains(request, "subject") {
 			s.t.Errorf("it asked for %s", request)
 		}
 	}

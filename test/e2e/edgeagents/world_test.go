@@ -162,7 +162,7 @@ func (w *world) installWhole() {
 
 func (w *world) installIn(as harness.Plugin, namespace, name string, more ...string) {
 	w.Helper()
-	args := append([]string{"agent", "install", "--namespace", namespace, "--namespace-scoped", "--cluster-name", name}, more...)
+	args := append([]string{"agent", "install", "--namespace", namespace, "--cluster-name", name}, more...)
 	as.Must(w.T, append(args, w.toHub()...)...)
 }
 

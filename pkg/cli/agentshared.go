@@ -1,0 +1,161 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// maxShared is how many bindings an error names.
+const maxShared = 3
+
+// checkShared refuses an agent of the whole cluster in a namespace where others than admins of the cluster could act as it. These are the
+// subjects of RoleBindings there: whom a ClusterRoleBinding gives the same has it in every namespace, also in that of other agents.
+func (m *managed) checkShared(ctx context.Context) error {
+	bindings := &rbacv1.RoleBindingList{}
+	if err := m.List(ctx, bindings, client.InNamespace(m.namespace)); err != nil {
+		if apierrors.IsForbidden(err) {
+			return m.askFor(ctx, fmt.Sprintf("this user may not list rolebindings in the namespace %s, to see whether others could act as the agent there "+
+				"(nothing was made)", m.namespace))
+		}
+		return m.explain(err)
+	}
+	var shared []string
+	for i := range bindings.Items {
+		who, right, err := m.sharedBy(ctx, &bindings.Items[i])
+		if err != nil {
+			return err
+		}
+		if right != "" {
+			shared = append(shared, fmt.Sprintf("RoleBinding %s lets %s %s", command.Printable(bindings.Items[i].Name), command.Printable(who), right))
+		}
+	}
+	if len(shared) == 0 {
+		return nil
+	}
+	if more := len(shared) - maxShared; more > 0 {
+		shared = append(shared[:maxShared], fmt.Sprintf("%d more", more))
+	}
+	return fmt.Errorf("others could act as an agent of the whole cluster in namespace %s: %s (nothing was made). Leave --%s and --%s out, so that it comes to %s, "+
+		"take a namespace of its own, or leave --%[4]s out for an agent of this namespace alone", m.namespace, strings.Join(shared, "; "), namespaceFlag, wholeFlag,
+		registration.AgentNamespace)
+}
+
+// sharedBy is one subject of a binding that is neither the agent nor an admin of the cluster, and a right of it by which it can act as
+// the agent. The right is empty if there is none.
+func (m *managed) sharedBy(ctx context.Context, binding *rbacv1.RoleBinding) (who, right string, err error) {
+	rules, err := m.rulesOf(ctx, binding)
+	if err != nil {
+		return "", "", err
+	}
+	for i := range rules {
+		if right = takesOver(&rules[i]); right != "" {
+			break
+		}
+	}
+	if right == "" {
+		return "", "", nil
+	}
+	for _, subject := range binding.Subjects {
+		if subject.Kind == rbacv1.ServiceAccountKind && subject.Namespace == m.namespace && subject.Name == registration.AgentServiceAccount {
+			continue
+		}
+		admin, err := m.isClusterAdmin(ctx, subject)
+		if err != nil {
+			return "", "", err
+		}
+		if !admin {
+			return readable([]rbacv1.Subject{subject}), right, nil
+		}
+	}
+	return "", "", nil
+}
+
+// rulesOf are those of the binding's role. A role that is not there has none.
+func (m *managed) rulesOf(ctx context.Context, binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error) {
+	var rules *[]rbacv1.PolicyRule
+	var object client.Object
+	key := client.ObjectKey{Name: binding.RoleRef.Name}
+	if binding.RoleRef.Kind == "ClusterRole" {
+		role := &rbacv1.ClusterRole{}
+		object, rules = role, &role.Rules
+	} else {
+		role := &rbacv1.Role{}
+		object, rules, key.Namespace = role, &role.Rules, binding.Namespace
+	}
+	err := m.Get(ctx, key, object)
+	if apierrors.IsForbidden(err) {
+		return nil, m.askFor(ctx, fmt.Sprintf("this user may not get the %s %s, to see whether others could act as the agent in namespace %s (nothing was made)",
+			binding.RoleRef.Kind, command.Printable(key.Name), m.namespace))
+	}
+	return *rules, m.explain(client.IgnoreNotFound(err))
+}
+
+var (
+	// reads are the verbs that show an object.
+	reads = []string{"get", "list", "watch"}
+	// connects are subresources by which a read runs commands in a pod, or goes through it.
+	connects = []string{"*", "exec", "attach", "portforward", "proxy"}
+	// harmless are resources that may be written beside an agent: they neither run anything nor have credentials.
+	harmless = []string{"events", "leases"}
+)
+
+// takesOver is a right of the rule by which others can act as a ServiceAccount of the namespace, empty if it has none. What is not known
+// to be harmless is such a right: a custom resource may have its controller run pods, or copy Secrets.
+func takesOver(rule *rbacv1.PolicyRule) string {
+	verbs := strings.Join(rule.Verbs, ", ")
+	reading := !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains(reads, verb) })
+	for _, resource := range rule.Resources {
+		base, sub, _ := strings.Cut(resource, "/")
+		switch {
+		case slices.Contains(harmless, resource):
+		case reading && base != "*" && base != "secrets" && !slices.Contains(connects, sub):
+		default:
+			return command.Printable(verbs + " " + resource)
+		}
+	}
+	return ""
+}
+
+// isClusterAdmin asks the cluster whether a subject may do everything, whatever gives it that. Who may not ask is told no.
+func (m *managed) isClusterAdmin(ctx context.Context, subject rbacv1.Subject) (bool, error) {
+	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}}}
+	switch subject.Kind {
+	case rbacv1.UserKind:
+		review.Spec.User = subject.Name
+	case rbacv1.GroupKind:
+		review.Spec.Groups = []string{subject.Name}
+	case rbacv1.ServiceAccountKind:
+		review.Spec.User = "system:serviceaccount:" + subject.Namespace + ":" + subject.Name
+		review.Spec.Groups = []string{"system:serviceaccounts", "system:serviceaccounts:" + subject.Namespace, "system:authenticated"}
+	default:
+		return false, nil
+	}
+	kube, err := kubernetes.NewForConfig(m.config)
+	if err != nil {
+		return false, err
+	}
+	answer, err := kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("asking the cluster for its admins: %w", m.explain(err))
+	}
+	return answer.Status.Allowed, nil
+}

@@ -1,0 +1,95 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
+)
+
+// What lets others act as a ServiceAccount of their namespace, and what does not.
+func TestTakesOver(t *testing.T) {
+	for rule, want := range map[string]bool{
+		"get,list,watch pods,configmaps,pods/log": false, "* events,leases": false, "create events": false, "get services": false,
+		"get secrets": true, "list *": true, "watch pods,secrets": true, "create serviceaccounts/token": true, "impersonate serviceaccounts": true,
+		"create pods": true, "patch pods": true, "get pods/exec": true, "get pods/*": true, "get */exec": true, "create deployments": true, "update jobs": true,
+		"bind roles": true, "escalate roles": true, "create kafkas": true, "* configmaps": true, "get services/proxy": true,
+	} {
+		verbs, resources, _ := strings.Cut(rule, " ")
+		got := takesOver(&rbacv1.PolicyRule{APIGroups: []string{"*"}, Verbs: strings.Split(verbs, ","), Resources: strings.Split(strings.TrimSpace(resources), ",")})
+		if (got != "") != want {
+			t.Errorf("%s: it says %q", rule, got)
+		}
+	}
+}
+
+// TestAttack_AnAgentOfTheClusterInATeamsNamespace has a team that would become admins of the cluster: by a token of the agent, by a Secret or
+// a pod. An agent of the whole cluster comes to no namespace where others than admins of the cluster have any of these rights.
+func TestAttack_AnAgentOfTheClusterInATeamsNamespace(t *testing.T) {
+	w := newTeams(t, "theirs", "seen", "minted", "empty")
+	admin := w.file(w.admin)
+	w.user("ted", "edit", "theirs")
+	w.user("vic", "view", "seen")
+	for name, rule := range map[string]rbacv1.PolicyRule{
+		"mint": {APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, Verbs: []string{"create"}},
+		"read": {APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+	} {
+		w.make(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "minted", Name: name}, Rules: []rbacv1.PolicyRule{rule}},
+			&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "minted", Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "minters"}}})
+	}
+	w.refused(admin, "install", []string{"--cluster-scoped", "--namespace", "theirs"}, "others could act as an agent of the whole cluster in namespace theirs: "+
+		"RoleBinding ted lets serviceaccount people:ted ", "(nothing was made)", "Leave --namespace and --cluster-scoped out")
+	w.refused(admin, "install", []string{"--cluster-scoped", "--namespace", "minted"}, "RoleBinding mint lets group minters create serviceaccounts/token; "+
+		"RoleBinding read lets group minters get secrets")
+
+	// A team's admin who asks for a namespace gets an agent of that, and no more.
+	_, amys := w.user("amy", "admin", "theirs")
+	stdout, _ := w.must(amys, "install", "--namespace", "theirs")
+	says(t, stdout, "with the rights of admin in these namespaces: theirs.")
+	w.must(amys, "uninstall", "--namespace", "theirs")
+
+	// Who reads no Secrets is in nobody's way, and neither are admins of the cluster, by whatever binding they are that.
+	w.make(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "roots"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "roots"}}},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "seen", Name: "roots"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "roots"}}})
+	before := operatortest.Objects(t, w.admin)
+	for _, namespace := range []string{"seen", "empty"} {
+		for range 2 { // an upgrade finds what the agent itself has been given
+			stdout, _ = w.must(admin, "install", "--cluster-scoped", "--namespace", namespace)
+			says(t, stdout, "with the rights of admin in all namespaces.")
+		}
+		w.must(admin, "uninstall", "--namespace", namespace)
+	}
+	operatortest.NothingSince(t, w.admin, before)
+}
+
+// Who may not look at bindings and roles of the namespace is told so, and gets no agent there.
+func TestAgentInstall_LooksForOthersFirst(t *testing.T) {
+	const bindings, roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/rolebindings", "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/roles/"
+	for want, refuse := range map[string]string{
+		"this user may not list rolebindings in the namespace team-a": "GET " + bindings,
+		"this user may not get the Role ops":                          "GET " + roles + "ops",
+		"RoleBinding ops lets user ops create pods":                   "POST /apis/authorization.k8s.io/v1/subjectaccessreviews",
+	} {
+		cluster, config, args := newTeam(t)
+		cluster.put(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "ops"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create"}}}})
+		cluster.put(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "ops"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "ops"},
+			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "ops"}}})
+		cluster.refuse(refuse, forbidden("it", "get"))
+		_, _, err := run(t, config, append(args, "--cluster-scoped")...)
+		if err == nil || !strings.Contains(command.ErrorLine(err), want) {
+			t.Errorf("it says %v, want %s", err, want)
+		}
+		cluster.wantUnchanged()
+	}
+}
