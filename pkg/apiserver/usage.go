@@ -34,6 +34,8 @@ type Registries struct {
 	ManagedClusters pendingclusters.Clusters
 	// ClusterSets tells which sets a cluster is in.
 	ClusterSets nodeaccess.Sets
+	// SetBindings are the ManagedClusterSetBindings of all namespaces.
+	SetBindings rest.Lister
 	// Placements are those of all namespaces.
 	Placements rest.Lister
 	// ClusterProfiles are the profiles of clusters.openmcp.cloud.
@@ -51,6 +53,7 @@ func (s stores) registries() Registries {
 		SetUsage:        usage{s},
 		ManagedClusters: s.of(managedcluster.Kind),
 		ClusterSets:     s.visibleClusters,
+		SetBindings:     s.of(managedclustersetbinding.Kind),
 		Placements:      s.of(placement.Kind),
 		ClusterProfiles: s.of(clusterprofile.Kind),
 		AccessRequests:  s.of(accessrequest.Kind),

@@ -103,7 +103,8 @@ func (g *global) newGrantCommands() []*cobra.Command {
 	}
 	return []*cobra.Command{
 		command("grant", "Give users a role on a set and on its clusters", "grant gives users a role on a set. A viewer sees the set, its members "+
-			"and its clusters. A user also binds it to namespaces; this needs the right to make bindings there, too. An admin also changes "+
+			"and its clusters. A user also binds it to namespaces; this needs the right to make bindings there, too. A deployer also runs applications on its "+
+			"clusters, by ManifestWorkReplicaSets in such a namespace; this needs the right to write them there, too. An admin is a user who also changes "+
 			"and deletes the clusters in the set, writes the label that only this set selects by, and makes clusters with the label clusterset=SET. No role accepts "+
 			"clusters, takes them from other sets, or changes what the set selects.\n\n"+
 			"A role is the ClusterRole clusterhub:set:SET:ROLE, with a ClusterRoleBinding of the same name. Both are deleted with the set. "+

@@ -56,6 +56,7 @@ func grants(rules []rbacv1.PolicyRule) (all []string) {
 func TestGrant_TheRulesOfARole(t *testing.T) {
 	view := []string{"cluster get managedclustersets payments", "cluster get managedclustersets/clusters payments"}
 	use := append(slices.Clone(view), "cluster create managedclustersets/bind payments")
+	deploy := append(slices.Clone(use), "cluster create managedclustersets/manifestworks payments")
 	change := append(slices.Clone(use), "cluster update managedclustersets/clusters payments", "cluster patch managedclustersets/clusters payments",
 		"cluster delete managedclustersets/clusters payments")
 	legacy := v1beta1.ManagedClusterSelector{}
@@ -67,8 +68,10 @@ func TestGrant_TheRulesOfARole(t *testing.T) {
 		selects v1beta1.ManagedClusterSelector
 		want    []string
 	}{
-		"viewer": {setroles.Viewer, legacy, view},
-		"user":   {setroles.User, legacy, use},
+		"viewer":                       {setroles.Viewer, legacy, view},
+		"user":                         {setroles.User, legacy, use},
+		"deployer":                     {setroles.Deployer, legacy, deploy},
+		"deployer of an exclusive set": {setroles.Deployer, exclusive("info.open-cluster-management.io/region"), deploy},
 		"admin": {setroles.Admin, legacy, append(slices.Clone(change), "cluster create managedclusters",
 			"cluster create managedclusters/label cluster.open-cluster-management.io/clusterset:payments")},
 		"admin of an exclusive set": {setroles.Admin, exclusive("info.open-cluster-management.io/region"),

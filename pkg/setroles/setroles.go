@@ -12,20 +12,22 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// The roles of a set, each with the rights of the one before it.
+// The roles of a set. A user has the rights of a viewer, and a deployer and an admin those of a user: who deploys to the clusters of a set does
+// not change them, and the other way round.
 const (
-	Viewer = "viewer"
-	User   = "user"
-	Admin  = "admin"
+	Viewer   = "viewer"
+	User     = "user"
+	Deployer = "deployer"
+	Admin    = "admin"
 )
 
 // All are the roles of a set.
-var All = []string{Admin, User, Viewer}
+var All = []string{Admin, Deployer, User, Viewer}
 
 // Name is that of the ClusterRole and of the ClusterRoleBinding of a role.
 func Name(set, role string) string { return "clusterhub:set:" + set + ":" + role }
 
-// Rules grow from role to role. Only an exclusive set has a label that is its own: the labels that other sets select by may bring
+// Rules are those of a role. Only an exclusive set has a label that is its own: the labels that other sets select by may bring
 // clusters into any number of sets, and who may write these is decided for each label.
 func Rules(set *v1beta1.ManagedClusterSet, role string) ([]rbacv1.PolicyRule, error) {
 	rule := func(resource string, names []string, verbs ...string) rbacv1.PolicyRule {
@@ -37,8 +39,11 @@ func Rules(set *v1beta1.ManagedClusterSet, role string) ([]rbacv1.PolicyRule, er
 		return rules, nil
 	}
 	rules = append(rules, rule("managedclustersets/bind", name, "create"))
-	if role == User {
+	switch role {
+	case User:
 		return rules, nil
+	case Deployer:
+		return append(rules, rule("managedclustersets/manifestworks", name, "create")), nil
 	}
 	internal := &cluster.ManagedClusterSet{}
 	if err := v1beta1.Convert_v1beta1_ManagedClusterSet_To_cluster_ManagedClusterSet(set, internal, nil); err != nil {

@@ -52,6 +52,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/work/agentworks"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/executeas"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
+	"github.com/clusterhub/clusterhub/pkg/admission/work/replicasetauthor"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/revision"
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
@@ -83,6 +84,7 @@ var plugins = []plugin{
 	ours(clustersetdeletion.PluginName, clustersetdeletion.New),
 	ours(agentworks.PluginName, agentworks.New),
 	ours(executeas.PluginName, executeas.New),
+	ours(replicasetauthor.PluginName, replicasetauthor.New),
 	ours(revision.PluginName, revision.New),
 	ours(nodeaccess.PluginName, nodeaccess.New),
 	ours(hubstatus.PluginName, hubstatus.New),
@@ -181,6 +183,8 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.AccessRequests = r.AccessRequests })
 	case *revision.Plugin:
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.ReplicaSets = r.ReplicaSets })
+	case *replicasetauthor.Plugin:
+		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Bindings = r.SetBindings })
 	case *nodeowner.Plugin:
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Clusters = r.ManagedClusters })
 	case *nodeaccess.Plugin:

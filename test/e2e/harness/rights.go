@@ -62,11 +62,12 @@ func Grant(t *testing.T, h *localhub.Hub, name, user string, rules ...rbacv1.Pol
 		_ = client.RbacV1().ClusterRoles().Delete(ctx, name, metav1.DeleteOptions{})
 	})
 	for _, r := range rules {
-		awaitRule(t, client, user, r)
+		AwaitRule(t, client, user, r)
 	}
 }
 
-func awaitRule(t *testing.T, client kubernetes.Interface, user string, r rbacv1.PolicyRule) {
+// AwaitRule waits until the front knows that a user has a right.
+func AwaitRule(t *testing.T, client kubernetes.Interface, user string, r rbacv1.PolicyRule) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(r.Resources[0], "/")
 	attributes := &authorizationv1.ResourceAttributes{Verb: r.Verbs[0], Group: r.APIGroups[0], Resource: resource, Subresource: subresource}

@@ -23,6 +23,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/setroles"
 )
 
 const (
@@ -161,7 +162,11 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 	if _, asked := a.answers[works]; !asked {
 		return fmt.Sprintf("what user %q may do is yet to be asked", a.Username), nil
 	}
-	return fmt.Sprintf("user %q, who has written the spec, may not %s", a.Username, works), nil
+	refusal = fmt.Sprintf("user %q, who has written the spec, may not %s", a.Username, works)
+	if len(sets) > 0 && verb == create {
+		refusal += fmt.Sprintf(", and does not have the role %s of the set %s (kubectl hub grant %[2]s --role %[1]s)", setroles.Deployer, sets[0])
+	}
+	return refusal, nil
 }
 
 // ask is false, and not an error, where a round may ask no more.

@@ -67,8 +67,10 @@ func TestRights_AreThoseOfTheAuthor(t *testing.T) {
 		objects []client.Object
 		allows  []string
 		write   []string
+		says    string
 	}{
 		"none":                      {},
+		"none in the set it is in":  {objects: bound("s1", "ns", "c1"), says: "in namespace c1, and does not have the role deployer of the set s1 (kubectl hub grant s1 --role deployer)"},
 		"everywhere":                {allows: []string{everywhere}, write: []string{"create c1", "create c2"}},
 		"in the namespace of one":   {allows: []string{inC1}, write: []string{"create c1"}},
 		"in a set":                  {objects: bound("s1", "ns", "c1"), allows: []string{inSet}, write: []string{"create c1"}},
@@ -91,6 +93,8 @@ func TestRights_AreThoseOfTheAuthor(t *testing.T) {
 			f.is(conditionAuthorized, "False", "NotAllowed")
 			if c := f.condition(conditionAuthorized); !strings.Contains(c.Message, `user "ann", who has written the spec, may not create manifestworks in namespace c`) {
 				t.Error(c.Message)
+			} else if !strings.Contains(c.Message, test.says) || test.says == "" && strings.Contains(c.Message, "deployer") {
+				t.Errorf("it says %s, want %q", c.Message, test.says)
 			}
 			f.is(rolledOut, "False", "Progressing")
 		})
