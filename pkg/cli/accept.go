@@ -30,6 +30,7 @@ type acceptOptions struct {
 	requesters     []string
 	csr            string
 	skipCheck      bool
+	adoptNamespace bool
 	// manager is what is known of hub-controller-manager, or nil.
 	manager *manager
 }
@@ -41,7 +42,9 @@ func (g *global) newAcceptCommand() *cobra.Command {
 		Short: "Let clusters into the hub",
 		Long: "accept lets clusters into the hub, and says who has asked for it, and for which keys. How a cluster proves who it is, " +
 			"by certificate or by AWS IAM, it says itself. The hub approves the first certificate request of an accepted cluster if " +
-			"there was just one when it was accepted, and then every renewal; --csr approves another one.",
+			"there was just one when it was accepted, and then every renewal; --csr approves another one.\n\n" +
+			"A cluster gets a namespace of its name. One that is there already may be a team's: the hub leaves it alone, and the cluster does not join. " +
+			"--adopt-namespace gives it to the cluster if nothing is in it.",
 		Example: example(`
 kubectl hub accept --clusters c1,c2 --wait
 kubectl hub accept --clusters c1 --csr c1-294hj`),
@@ -56,6 +59,8 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 	fs.StringVar(&o.csr, "csr", "",
 		"Name of the certificate request to approve: one of several, or that of an agent with another key than before.")
 	fs.BoolVar(&o.skipCheck, "skip-approve-check", false, "Accept a cluster whoever has asked for its certificate.")
+	fs.BoolVar(&o.adoptNamespace, adoptFlag, false,
+		"Let the agents of a cluster into a namespace of its name that is there already, and is not the hub's. It has to be empty, and you may label it.")
 	o.addWait(fs, "the clusters have joined and are available, and before that until they have asked")
 	o.out.addTo(cmd)
 	return cmd
@@ -71,8 +76,10 @@ type acceptance struct {
 	ARN        string   `json:"managedClusterARN,omitempty"`
 	Requesters []string `json:"requesters,omitempty"`
 	// Requests are the certificate requests that waited.
-	Requests  []request `json:"requests,omitempty"`
-	Available *bool     `json:"available,omitempty"`
+	Requests []request `json:"requests,omitempty"`
+	// Adopted is that the namespace of the cluster's name was there, and is the cluster's now.
+	Adopted   bool  `json:"adoptedNamespace,omitempty"`
+	Available *bool `json:"available,omitempty"`
 }
 
 func (o *acceptOptions) run(ctx context.Context) error {
@@ -175,6 +182,11 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	}
 	if made := madeWith(cluster); a.Changed && a.ARN == "" && made != "" {
 		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: %s\n", name, made)
+	}
+	if o.adoptNamespace {
+		if a.Adopted, err = o.adopt(ctx, h, name); err != nil {
+			return nil, err
+		}
 	}
 	if a.Changed {
 		if cluster, err = o.patch(ctx, h, cluster, o.keyOf(cluster, a.Requests)); err != nil {

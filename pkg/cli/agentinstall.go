@@ -34,6 +34,8 @@ const (
 	edgeNamespace = "openhorizon-agent"
 	// ofSystem begins the names of Kubernetes' own namespaces.
 	ofSystem = "kube-"
+	// ofHub begins the names of the namespaces of a hub.
+	ofHub = "clusterhub-"
 )
 
 func (g *global) newAgentCommand() *cobra.Command {

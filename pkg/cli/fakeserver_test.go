@@ -205,7 +205,7 @@ func discover(w http.ResponseWriter, path string) bool {
 	list := metav1.APIResourceList{GroupVersion: strings.TrimPrefix(strings.TrimPrefix(path, "/apis/"), "/api/")}
 	for name, kind := range resources {
 		kind, namespaced := strings.CutPrefix(kind, "*")
-		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name, Kind: kind, Namespaced: namespaced})
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name, Kind: kind, Namespaced: namespaced, Verbs: []string{"get", "list", "delete"}})
 	}
 	writeJSON(w, http.StatusOK, list)
 	return true

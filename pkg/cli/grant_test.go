@@ -188,8 +188,8 @@ func TestGrant_ThatIsWrong(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	for args, want := range map[string]string{
-		"payments --user dana":                                 `--role must be admin, user, viewer, not ""`,
-		"payments --role owner --user dana":                    `--role must be admin, user, viewer, not "owner"`,
+		"payments --user dana":                                 `--role must be admin, deployer, user, viewer, not ""`,
+		"payments --role owner --user dana":                    `--role must be admin, deployer, user, viewer, not "owner"`,
 		"payments --role admin":                                "--user, --group or --serviceaccount has to name a subject",
 		"payments --role admin --user=":                        "--user, --group or --serviceaccount has to name a subject",
 		"payments --role admin --user=a,,b":                    "--user has to be a name, not empty",

@@ -28,6 +28,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/contents"
 )
 
 const (
@@ -59,11 +60,12 @@ var _ reconcile.Reconciler = &namespaces{}
 func setupNamespaces(mgr ctrl.Manager) error {
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst, config.RateLimiter = lookQPS, lookBurst, nil
-	contents, err := newContents(config)
+	inside, err := contents.New(config)
 	if err != nil {
 		return err
 	}
-	n := newNamespaces(mgr.GetClient(), mgr.GetAPIReader(), contents.first)
+	inside.Binding = registration.InspectorRoleBinding
+	n := newNamespaces(mgr.GetClient(), mgr.GetAPIReader(), inside.First)
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("clusternamespace").
 		For(&corev1.Namespace{}).

@@ -6,7 +6,6 @@ package clusteracceptance
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -14,9 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -136,63 +133,5 @@ func TestNamespace_IsLookedIntoWithARightOfItsOwn(t *testing.T) {
 	look()
 	if !apierrors.IsNotFound(n.live.Get(t.Context(), client.ObjectKey{Name: "c1"}, &corev1.Namespace{})) {
 		t.Error("the namespace stays")
-	}
-}
-
-func TestContents_AreAllButWhatEveryNamespaceHas(t *testing.T) {
-	object := func(apiVersion, kind, name string) runtime.Object {
-		return &metav1.PartialObjectMetadata{
-			TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
-			ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: name},
-		}
-	}
-	usual := []runtime.Object{
-		object("v1", "ServiceAccount", "default"), object("v1", "ConfigMap", "kube-root-ca.crt"),
-		object("v1", "Event", "started"), object("events.k8s.io/v1", "Event", "started"),
-		object("rbac.authorization.k8s.io/v1", "RoleBinding", registration.InspectorRoleBinding),
-		object("metrics.k8s.io/v1", "PodMetrics", "computed"),
-	}
-	all := []string{"list", "delete", "get"}
-	served := []*metav1.APIResourceList{
-		{GroupVersion: "v1", APIResources: []metav1.APIResource{
-			{Name: "serviceaccounts", Kind: "ServiceAccount", Verbs: all}, {Name: "configmaps", Kind: "ConfigMap", Verbs: all},
-			{Name: "events", Kind: "Event", Verbs: all}, {Name: "secrets", Kind: "Secret", Verbs: all},
-			{Name: "bindings", Kind: "Binding", Verbs: []string{"create"}},
-		}},
-		{GroupVersion: "events.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "events", Kind: "Event", Verbs: all}}},
-		{GroupVersion: "metrics.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "podmetrics", Kind: "PodMetrics", Verbs: []string{"get", "list"}}}},
-		{GroupVersion: "rbac.authorization.k8s.io/v1", APIResources: []metav1.APIResource{{Name: "rolebindings", Kind: "RoleBinding", Verbs: all}}},
-		{GroupVersion: "work.open-cluster-management.io/v1", APIResources: []metav1.APIResource{{Name: "manifestworks", Kind: "ManifestWork", Verbs: all}}},
-	}
-	scheme := metadatafake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct {
-		objects []runtime.Object
-		failed  error
-		want    string
-	}{
-		"nothing else": {},
-		"a secret":     {objects: []runtime.Object{object("v1", "Secret", "token")}, want: "secrets token"},
-		"another service account": {
-			objects: []runtime.Object{object("v1", "ServiceAccount", "agent")}, want: "serviceaccounts agent",
-		},
-		"work": {
-			objects: []runtime.Object{object("work.open-cluster-management.io/v1", "ManifestWork", "w")},
-			want:    "manifestworks.work.open-cluster-management.io w",
-		},
-		"a group that does not answer": {failed: errors.New("unavailable")},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := &contents{
-				resources: func() ([]*metav1.APIResourceList, error) { return served, test.failed },
-				objects:   metadatafake.NewSimpleMetadataClient(scheme, slices.Concat(usual, test.objects)...),
-			}
-			got, err := c.first(t.Context(), "c1")
-			if got != test.want || (err != nil) != (test.failed != nil) {
-				t.Errorf("%q, %v, want %q", got, err, test.want)
-			}
-		})
 	}
 }

@@ -76,8 +76,9 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 		return fmt.Errorf("making the cluster's namespace: %w", err)
 	}
 	if namespace.Labels[registration.ClusterNameLabel] != cluster {
-		return failure{fmt.Errorf("the namespace %[1]q exists and is not the cluster's: label it %[2]s=%[1]s to let the cluster's "+
-			"agents in, or join the cluster under another name", cluster, registration.ClusterNameLabel), kit.LongestBackoff}
+		return failure{fmt.Errorf("the namespace %[1]q exists and is not the cluster's: if nothing is in it, let the cluster's agents in by "+
+			"kubectl hub accept --clusters %[1]s --adopt-namespace, or else by the label %[2]s=%[1]s, or join the cluster under another name", cluster,
+			registration.ClusterNameLabel), kit.LongestBackoff}
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
 		return failure{fmt.Errorf("the cluster's namespace %q is terminating: waiting until it is gone", cluster), kit.LongestBackoff}

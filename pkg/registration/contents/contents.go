@@ -1,36 +1,39 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusteracceptance
+// Package contents says whether a namespace has objects besides those that every namespace has.
+package contents
 
 import (
 	"context"
 	"fmt"
 	"slices"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-
-	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // ignored are the objects that every namespace has, by resource and name.
 var ignored = map[schema.GroupResource]string{
-	{Resource: "serviceaccounts"}:                                  "default",
-	{Resource: "configmaps"}:                                       "kube-root-ca.crt",
-	{Group: "rbac.authorization.k8s.io", Resource: "rolebindings"}: registration.InspectorRoleBinding,
+	{Resource: "serviceaccounts"}: "default",
+	{Resource: "configmaps"}:      "kube-root-ca.crt",
 }
 
-// contents says what is in a namespace.
-type contents struct {
+// Contents says what is in a namespace.
+type Contents struct {
+	// Binding is the name of a RoleBinding that is not counted, if there is one. In a namespace of others it has to count: a binding of any
+	// name gives rights.
+	Binding   string
 	resources func() ([]*metav1.APIResourceList, error)
 	objects   metadata.Interface
 }
 
-func newContents(config *rest.Config) (*contents, error) {
+// New reads with the rights that the config has.
+func New(config *rest.Config) (*Contents, error) {
 	resources, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
@@ -39,12 +42,12 @@ func newContents(config *rest.Config) (*contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &contents{resources: resources.ServerPreferredNamespacedResources, objects: objects}, nil
+	return &Contents{resources: resources.ServerPreferredNamespacedResources, objects: objects}, nil
 }
 
-// first names an object in a namespace, "" when there is none but those that every namespace has. It is an error when not
+// First names an object in a namespace, "" when there is none but those that every namespace has. It is an error when not
 // all types of objects can be asked for.
-func (c *contents) first(ctx context.Context, namespace string) (string, error) {
+func (c *Contents) First(ctx context.Context, namespace string) (string, error) {
 	lists, err := c.resources()
 	if err != nil {
 		return "", fmt.Errorf("listing the types of objects of the hub: %w", err)
@@ -60,6 +63,9 @@ func (c *contents) first(ctx context.Context, namespace string) (string, error) 
 				continue
 			}
 			ignore := ignored[gvr.GroupResource()]
+			if gvr.Group == rbacv1.GroupName && gvr.Resource == "rolebindings" {
+				ignore = c.Binding
+			}
 			// One more than what is ignored.
 			found, err := c.objects.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 2})
 			if err != nil {

@@ -1,0 +1,75 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/contents"
+)
+
+const adoptFlag = "adopt-namespace"
+
+// adopt labels a namespace of the cluster's name that others have made: by the label the hub knows the namespaces of clusters, whose agents
+// get rights there. It changes none that has anything in it, such as a RoleBinding by which others would write works for the cluster.
+func (o *acceptOptions) adopt(ctx context.Context, h *hub, cluster string) (adopted bool, err error) {
+	namespace, err := h.kube.CoreV1().Namespaces().Get(ctx, cluster, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil // the hub makes it
+	}
+	if err != nil {
+		return false, fmt.Errorf("managed cluster %s: looking for the namespace of its name: %w", cluster, err)
+	}
+	if namespace.Labels[registration.ClusterNameLabel] == cluster {
+		return false, nil
+	}
+	if why := mayNotBeAdopted(namespace); why != "" {
+		return false, fmt.Errorf("managed cluster %s: the namespace of its name cannot be adopted: %s (nothing was changed)", cluster, why)
+	}
+	inside, err := contents.New(h.config)
+	if err != nil {
+		return false, err
+	}
+	what, err := inside.First(ctx, cluster)
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("managed cluster %s: the namespace of its name cannot be adopted, because it is not known what is in it (nothing was changed): %w", cluster, err)
+	case what != "":
+		return false, fmt.Errorf("managed cluster %s: the namespace of its name cannot be adopted: it has %s in it, and it has to be empty (nothing was changed). Delete what is "+
+			"in it, or let the cluster join under another name", cluster, command.Printable(what))
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": namespace.UID, "resourceVersion": namespace.ResourceVersion,
+		"labels": map[string]string{registration.ClusterNameLabel: cluster}}})
+	if err != nil {
+		return false, err
+	}
+	if _, err := h.kube.CoreV1().Namespaces().Patch(ctx, cluster, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		return false, fmt.Errorf("managed cluster %s: labelling the namespace of its name: %w", cluster, err)
+	}
+	_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: the namespace %[1]s is adopted\n", cluster)
+	return true, nil
+}
+
+// mayNotBeAdopted says why a namespace is none for a cluster, whatever is in it.
+func mayNotBeAdopted(namespace *corev1.Namespace) string {
+	switch of := namespace.Labels[registration.ClusterNameLabel]; {
+	case of != "":
+		return fmt.Sprintf("by the label %s it is that of cluster %s", registration.ClusterNameLabel, command.Printable(of))
+	case !namespace.DeletionTimestamp.IsZero():
+		return "it is being deleted. Wait until it is gone: the hub makes it again"
+	case namespace.Name == metav1.NamespaceDefault, strings.HasPrefix(namespace.Name, ofSystem), strings.HasPrefix(namespace.Name, ofHub):
+		return "it is one of Kubernetes or of the hub. Let the cluster join under another name"
+	}
+	return ""
+}
