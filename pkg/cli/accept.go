@@ -80,6 +80,8 @@ type acceptance struct {
 	// Adopted is that the namespace of the cluster's name was there, and is the cluster's now.
 	Adopted   bool  `json:"adoptedNamespace,omitempty"`
 	Available *bool `json:"available,omitempty"`
+	// told is that a warning has said that nothing registers it.
+	told bool
 }
 
 func (o *acceptOptions) run(ctx context.Context) error {
@@ -115,6 +117,9 @@ func (o *acceptOptions) run(ctx context.Context) error {
 		if err := o.out.text(o.Out, a.String()); err != nil {
 			return err
 		}
+	}
+	if !o.wait {
+		o.lookAfter(ctx, h, accepted)
 	}
 	if o.wait {
 		for i := range accepted {
@@ -169,6 +174,7 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	}
 	if why := o.manager.unhandled(cluster); why != "" {
 		o.warn("managed cluster %s: %s", name, why)
+		a.told = true
 	}
 	if a.ARN == "" {
 		if a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed); err != nil {

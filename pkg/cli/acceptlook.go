@@ -1,0 +1,57 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// looks is how often accept looks at what the hub makes of it: for two seconds, if it is not done before.
+const looks = int(2 * time.Second / pollInterval)
+
+// lookAfter warns of clusters that the hub has been told to accept and cannot register, such as for a driver that hub-controller-manager
+// does not run with. That is known where it runs, and comes as a condition of the cluster.
+func (o *acceptOptions) lookAfter(ctx context.Context, h *hub, accepted []acceptance) {
+	failures := map[string]string{}
+	pending := slices.DeleteFunc(slices.Clone(accepted), func(a acceptance) bool { return a.told || !a.Changed && !a.Adopted })
+	if len(pending) == 0 {
+		return
+	}
+	for range looks {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(cmp.Or(o.poll, pollInterval)):
+		}
+		pending = slices.DeleteFunc(pending, func(a acceptance) bool {
+			cluster, err := h.clusters.ClusterV1().ManagedClusters().Get(ctx, a.Name, metav1.GetOptions{})
+			if err != nil {
+				return false
+			}
+			delete(failures, a.Name)
+			c := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
+			if c != nil && c.Status != metav1.ConditionTrue && c.Reason == registration.ReasonError {
+				failures[a.Name] = c.Message
+			}
+			return c != nil && c.Status == metav1.ConditionTrue
+		})
+		if len(pending) == 0 {
+			break
+		}
+	}
+	for _, a := range pending {
+		if message := failures[a.Name]; message != "" {
+			o.warn("managed cluster %s is accepted, and the hub cannot register it: %s", a.Name, command.Printable(message))
+		}
+	}
+}

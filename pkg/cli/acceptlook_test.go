@@ -1,0 +1,64 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// What the hub makes of an accepted cluster is said, whatever is known of its controllers: here nothing is, as of a detached hub.
+func TestAccept_WarnsOfWhatTheHubCannotRegister(t *testing.T) {
+	const noDriver = "none of the enabled registration drivers [awsirsa] can register the cluster"
+	for name, test := range map[string]struct {
+		conditions []metav1.Condition
+		args       []string
+		want       string
+		// looks is how often the cluster is read after it was accepted.
+		looks int
+	}{
+		"no driver": {conditions: []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: registration.ReasonError, Message: noDriver}},
+			want: "Warning: managed cluster c1 is accepted, and the hub cannot register it: " + noDriver, looks: looks},
+		"it is registered":        {conditions: []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: metav1.ConditionTrue, Reason: registration.ReasonAccepted}}, looks: 1},
+		"nothing looks at it":     {looks: looks},
+		"it was denied before":    {conditions: []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: registration.ReasonDenied, Message: "x"}}, looks: looks},
+		"another condition fails": {conditions: []metav1.Condition{{Type: registration.ConditionAvailable, Status: metav1.ConditionFalse, Reason: registration.ReasonError, Message: "x"}}, looks: looks},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t, newCluster("c1", nil))
+			reads, accepted := 0, false
+			s.on["PATCH "+clustersPath+"/c1"] = func(http.ResponseWriter, []byte) bool {
+				accepted = true
+				return false
+			}
+			s.on["GET "+clustersPath+"/c1"] = func(http.ResponseWriter, []byte) bool {
+				if accepted {
+					reads++
+					o := s.get(clustersPath + "/c1")
+					conditions := []any{}
+					for i := range test.conditions {
+						c, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&test.conditions[i])
+						if err != nil {
+							return false
+						}
+						conditions = append(conditions, c)
+					}
+					o.Object["status"] = map[string]any{"conditions": conditions}
+					s.putRaw(o)
+				}
+				return false
+			}
+			_, stderr, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), "accept", "--clusters", "c1")
+			if err != nil || strings.TrimSpace(stderr) != test.want || reads != test.looks {
+				t.Errorf("%v: it says %q after %d looks, want %q after %d", err, stderr, reads, test.want, test.looks)
+			}
+		})
+	}
+}
