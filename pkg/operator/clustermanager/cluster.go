@@ -152,10 +152,18 @@ func (s *side) list(ctx context.Context, k kind) (all []*unstructured.Unstructur
 	if k == secrets {
 		return s.listMinted(ctx)
 	}
+	if all, err = s.read(ctx, k); err != nil {
+		return nil, s.failed("listing the", k.resource, err)
+	}
+	return all, nil
+}
+
+// read are those of a kind that is not kept by names. The error is the cluster's own.
+func (s *side) read(ctx context.Context, k kind) (all []*unstructured.Unstructured, err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
 	if err := s.client.List(ctx, list, client.MatchingLabels(s.applier.Owner.Labels)); err != nil {
-		return nil, s.failed("listing the", k.resource, err)
+		return nil, err
 	}
 	for i := range list.Items {
 		o := &list.Items[i]

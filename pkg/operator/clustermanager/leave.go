@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +56,9 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 	if err == nil {
 		left, err = r.removeAll(ctx, there, cm, hub, management)
 	}
+	if err != nil && nothingApplied(ctx, cm, management) {
+		left, err = "", nil
+	}
 	var theirs *ofHub
 	if errors.As(err, &theirs) {
 		wait, waitErr := r.unreachable(ctx, cm, theirs)
@@ -82,6 +87,28 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 		controllerutil.RemoveFinalizer(cm, operatorv1.ClusterManagerFinalizer)
 	})
 	return reconcile.Result{}, kit.IgnoreOutdated(err)
+}
+
+// nothingApplied says that a hub on the own cluster was never begun, although hub-operator may not see all that it could have: it could not
+// either when it would have made the first of it. What hub-operator may see without the rights of an admin has to be gone.
+func nothingApplied(ctx context.Context, cm *operatorv1.ClusterManager, own *side) bool {
+	if cm.IsDetached() || cm.Annotations[annotationHub] != "" || meta.IsStatusConditionTrue(cm.Status.Conditions, operatorv1.ConditionClusterManagerApplied) {
+		return false
+	}
+	forbidden := false
+	for _, k := range own.kinds {
+		if k == secrets {
+			continue // there are none of a hub on the own cluster
+		}
+		objects, err := own.read(ctx, k)
+		switch {
+		case apierrors.IsForbidden(err) && !k.onManagement:
+			forbidden = true
+		case err != nil || len(objects) > 0:
+			return false
+		}
+	}
+	return forbidden
 }
 
 // ofHub is an error of the hub's side: what the hub refuses or does not answer, and that there is no way to it. It is given up because of

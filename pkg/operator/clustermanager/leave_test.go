@@ -44,6 +44,14 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		remove("self")
 		w.gone("self")
 	})
+	t.Run("nothing was applied, for want of rights", func(t *testing.T) {
+		never := detached("never")
+		never.Spec.DeployOption.Mode = operatorv1.InstallModeDefault
+		w.create(never)
+		w.condition("never", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "cannot list resource \"apiservices\"")
+		remove("never")
+		w.gone("never")
+	})
 	t.Run("the hub is the cluster itself, as it was asked for", func(t *testing.T) {
 		own := detached("own")
 		own.Spec.DeployOption.Mode = operatorv1.InstallModeDefault

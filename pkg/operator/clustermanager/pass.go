@@ -80,6 +80,11 @@ func (p *pass) run(ctx context.Context) error {
 		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
 	}
 	p.hub, p.hubHas = p.management, p.has
+	if !cm.IsDetached() {
+		if err := p.begin(ctx, p.management.applier.Owner.Labels[labelManagement]); err != nil {
+			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
+		}
+	}
 	way := ""
 	if cm.IsDetached() {
 		if err := p.makeNamespace(ctx); err != nil {
@@ -187,7 +192,12 @@ func (p *pass) recognize(ctx context.Context, hub *side) error {
 	if err := checkHub(p.cm, uid, p.management.applier.Owner); err != nil {
 		return err
 	}
-	_, err = kit.Patch(ctx, p.client, p.cm, func(cm *operatorv1.ClusterManager) {
+	return p.begin(ctx, uid)
+}
+
+// begin writes down where the hub is, before anything is written there.
+func (p *pass) begin(ctx context.Context, uid string) error {
+	_, err := kit.Patch(ctx, p.client, p.cm, func(cm *operatorv1.ClusterManager) {
 		metav1.SetMetaDataAnnotation(&cm.ObjectMeta, annotationHub, uid)
 	})
 	return err
