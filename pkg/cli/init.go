@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,6 +49,9 @@ type initOptions struct {
 	// boundary is the ARN of the permissions boundary of the roles that the hub makes.
 	boundary string
 
+	// printOnly is that hub-controller-manager is left as it runs.
+	printOnly bool
+
 	// outside is for hubs whose servers run elsewhere.
 	outside outsideHub
 }
@@ -64,6 +66,8 @@ func (g *global) newInitCommand() *cobra.Command {
 		Long: "init gives bootstrap tokens their rights on a hub: with one, a cluster can make its ManagedCluster, in the default set, " +
 			"and ask for a certificate. It tests whether the hub issues client certificates, makes a token and prints the join " +
 			"command. It can be run again. hub-apiserver and hub-controller-manager have to run already.\n\n" +
+			"With --registration-auth=awsirsa, hub-controller-manager is made to register clusters by AWS IAM, if the Deployment is there and nothing else " +
+			"takes care of it; --print only prints how.\n\n" +
 			"With --mode=detached they need not: hub-operator runs them on a management cluster, and makes a hub of the cluster of --hub-kubeconfig, " +
 			"which may be one without nodes. init then waits until the hub serves its API.",
 		Example: example(`
@@ -80,7 +84,9 @@ kubectl hub init --mode=detached --name blue --management-context mgmt --hub-kub
 	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "The same as --upstream-agents.")
 	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // it is there
 	cmd.Flags().StringVar(&o.boundary, boundaryFlag, "", "ARN of the policy that is to be the permissions boundary of the roles that the hub makes for "+
-		"clusters, for "+authAWS+": init prints how the hub comes to run with it. The default is that of the Deployment "+deploy.Manager+".")
+		"clusters, for "+authAWS+". The default is that of the Deployment "+deploy.Manager+".")
+	cmd.Flags().BoolVar(&o.printOnly, printFlag, false, "Only print how "+deploy.Manager+" comes to run with the drivers of --registration-auth. Without it, init changes "+
+		"the flags of its Deployment and the annotation of its ServiceAccount for "+authAWS+".")
 	o.outside.addTo(cmd, g.version)
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
 	return cmd
@@ -126,44 +132,10 @@ func (o *initOptions) run(ctx context.Context) error {
 			o.warn("the hub issues no client certificates, so no cluster can join by %s: %v", authCSR, err)
 		}
 	}
-	o.explainDrivers(ctx, h)
+	if err := o.configureDrivers(ctx, h); err != nil {
+		return err
+	}
 	return o.print(ctx, h, "The hub is prepared for clusters to join.\n\n")
-}
-
-// explainDrivers says how to make hub-controller-manager run with the drivers, unless it does. Its default is certificates.
-func (o *initOptions) explainDrivers(ctx context.Context, h *hub) {
-	m := h.manager(ctx)
-	rolePath, boundary := o.rolePath, o.boundary
-	if m != nil {
-		rolePath, boundary = cmp.Or(rolePath, m.rolePath), cmp.Or(boundary, m.boundary)
-	}
-	if o.upstream && slices.Contains(o.auths, authAWS) && cmp.Or(rolePath, "/") != "/" {
-		o.warn("Open Cluster Management's agents look for their roles at the path /, so they cannot join by %s a hub that makes them at %s", authAWS, rolePath)
-	}
-	if m.runs(o.auths, o.hubARN, rolePath, boundary) || m == nil && slices.Equal(o.auths, []string{authCSR}) {
-		return
-	}
-	drivers, role := o.auths, ""
-	if m != nil && m.stated { // those that the hub has stay, and the first that handles a cluster has it
-		drivers = slices.Concat(slices.DeleteFunc(slices.Clone(o.auths), func(d string) bool { return slices.Contains(m.drivers, d) }), m.drivers)
-	}
-	var making []string // how roles are made
-	if hub, err := irsa.ParseClusterARN(o.hubARN); err == nil && slices.Contains(drivers, authAWS) {
-		role = irsa.CreatorRoleARN(hub)
-		if cmp.Or(rolePath, "/") != "/" {
-			making = append(making, "--"+rolePathFlag+"="+rolePath)
-		}
-		if boundary != "" {
-			making = append(making, "--"+boundaryFlag+"="+boundary)
-		}
-	}
-	how := after(" ", command.Printable(strings.Join(making, " ")))
-	_, _ = fmt.Fprintf(o.ErrOut, "%s has to run with --registration-drivers=%s%s%s. Beside the folder artifacts of Clusterhub, this "+
-		"kustomization.yaml does it:\n\n%s\n", deploy.Manager, strings.Join(drivers, ","), after(" --hub-cluster-arn=", o.hubARN),
-		how, deploy.RegistrationKustomization(drivers, o.hubARN, role, making...))
-	if role != "" {
-		_, _ = fmt.Fprintf(o.ErrOut, "kubectl hub iam-role --hub-cluster-arn %s%s --oidc-provider ISSUER prints how to make that role.\n\n", o.hubARN, how)
-	}
 }
 
 // validateBoundary is after validate, which finds the hub's ARN.
@@ -232,7 +204,10 @@ func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
 // awaitHub waits if that is wanted for the API and, because the controllers make it, for the default set.
 func (o *initOptions) awaitHub(ctx context.Context) (h *hub, err error) {
 	if !o.wait {
-		return o.hub()
+		if h, err = o.hub(); err != nil {
+			err = fmt.Errorf("%w%s", err, after(": ", o.ownHub(ctx)))
+		}
+		return h, err
 	}
 	config, err := o.restConfig()
 	if err != nil {
@@ -244,7 +219,7 @@ func (o *initOptions) awaitHub(ctx context.Context) (h *hub, err error) {
 	}
 	return h, o.await(ctx, "the hub "+config.Host, func(ctx context.Context) (bool, string, error) {
 		if err := h.check(); err != nil {
-			return false, err.Error(), nil
+			return false, cmp.Or(o.ownHub(ctx), err.Error()), nil
 		}
 		_, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, cluster.DefaultSet, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {

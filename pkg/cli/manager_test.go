@@ -21,6 +21,7 @@ const managerPath = "/apis/apps/v1/namespaces/clusterhub-system/deployments/hub-
 // runsWith is the Deployment of hub-controller-manager with these flags.
 func runsWith(flags ...string) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: deploy.ManagerNamespace, Name: deploy.Manager}}
+	d.Spec.Template.Spec.ServiceAccountName = deploy.Manager
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "sidecar", Args: []string{"--registration-drivers=x"}},
 		{Name: deploy.Manager, Args: append([]string{"--leader-elect-namespace=a", "--controllers=sets"}, flags...)}}
 	return d
@@ -96,13 +97,15 @@ func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 		drivers string
 		// roles are the flags by which roles are made that it prints, and joins is what the join command has.
 		roles, joins []string
+		// changed is that the Deployment runs like that afterwards.
+		changed bool
 	}{
 		"by certificate":                              {},
 		"by certificate, as the hub does":             {manager: runsWith()},
 		"by certificate, where the hub does not":      {manager: runsWith("--registration-drivers=awsirsa"), drivers: "csr,awsirsa"},
 		"by AWS IAM, and nothing known of the hub":    {args: aws, drivers: "awsirsa"},
-		"by AWS IAM, on a hub that was told nothing":  {args: aws, manager: runsWith(), drivers: "awsirsa"},
-		"by AWS IAM, on a hub with drivers":           {args: aws, manager: runsWith("--registration-drivers=passport,csr"), drivers: "awsirsa,passport,csr"},
+		"by AWS IAM, on a hub that was told nothing":  {args: aws, manager: runsWith(), drivers: "awsirsa", changed: true},
+		"by AWS IAM, on a hub with drivers":           {args: aws, manager: runsWith("--registration-drivers=passport,csr"), drivers: "awsirsa,passport,csr", changed: true},
 		"by AWS IAM, as the hub does":                 {args: aws, manager: runsWith("--registration-drivers=awsirsa", "--hub-cluster-arn="+hubARN)},
 		"by AWS IAM, on a hub that has another's ARN": {args: aws, manager: runsWith("--registration-drivers=awsirsa", "--hub-cluster-arn="+managedARN), drivers: "awsirsa"},
 		"by AWS IAM, as a platform team demands":      {args: append(aws, demanded...), drivers: "awsirsa", roles: demanded, joins: demanded[:1]},
@@ -113,12 +116,13 @@ func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 		"by AWS IAM, on a hub with another boundary": {args: append(aws, demanded[1]), manager: runsWith(demanded[0], "--registration-drivers=awsirsa", "--hub-cluster-arn="+hubARN,
 			"--hub-role-permissions-boundary=arn:aws:iam::aws:policy/Other"), drivers: "awsirsa", roles: demanded, joins: demanded[:1]},
 		"by either":                           {args: either, drivers: "awsirsa,csr"},
-		"by either, on a hub by certificates": {args: either, manager: runsWith("--registration-drivers=csr"), drivers: "awsirsa,csr"},
+		"by either, on a hub by certificates": {args: either, manager: runsWith("--registration-drivers=csr"), drivers: "awsirsa,csr", changed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, config := newPrepared(t)
 			if test.manager != nil {
 				s.put(test.manager)
+				s.put(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: deploy.ManagerNamespace, Name: deploy.Manager}})
 			}
 			stdout, stderr, err := run(t, config, append([]string{"init", "--hub-apiserver=https://hub.example.com"}, test.args...)...)
 			if err != nil || strings.Contains(stderr, "kustomization") != (test.drivers != "") {
@@ -134,7 +138,11 @@ func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 			if test.drivers == "" {
 				return
 			}
-			says(t, stderr, "hub-controller-manager has to run with --registration-drivers="+test.drivers, "kind: Kustomization\n",
+			verb := " has to run with "
+			if test.changed {
+				verb = " runs with "
+			}
+			says(t, stderr, "hub-controller-manager"+verb+"--registration-drivers="+test.drivers, "kind: Kustomization\n",
 				`value: "--registration-drivers=`+test.drivers+`"}`)
 			for _, flag := range test.roles {
 				says(t, stderr, `value: "`+flag+`"}`)

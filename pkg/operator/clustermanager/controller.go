@@ -295,12 +295,15 @@ func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManag
 	return s, nil
 }
 
+// adminCommand gives hub-operator, as the manifests deploy it, the rights to make a hub of its own cluster.
+const adminCommand = "kubectl create clusterrolebinding hub-operator-admin --clusterrole=cluster-admin --serviceaccount=clusterhub-operator:hub-operator"
+
 // explainOwn says what to do where hub-operator is not given the rights to make a hub of its own cluster.
 func explainOwn(err error) string {
 	text := kit.Message(err.Error())
 	if apierrors.IsForbidden(err) {
-		text += ". In mode Default, hub-operator has to be an admin of its cluster: bind the ClusterRole cluster-admin to its ServiceAccount, " +
-			"or make a ClusterManager in mode Detached"
+		text += ". In mode Default, hub-operator has to be an admin of its cluster: bind the ClusterRole cluster-admin to its ServiceAccount " +
+			"(" + adminCommand + "), or make a ClusterManager in mode Detached"
 	}
 	return text
 }

@@ -1,0 +1,224 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
+	"github.com/clusterhub/clusterhub/pkg/irsa"
+)
+
+const (
+	printFlag = "print"
+	// roleAnnotation is how EKS is told which IAM role the pods of a ServiceAccount act as.
+	roleAnnotation = "eks.amazonaws.com/role-arn"
+	// ownHubFor bounds what a look at ClusterManagers may take: it is for an error that is there already.
+	ownHubFor = 5 * time.Second
+)
+
+// registering is how hub-controller-manager is to run.
+type registering struct {
+	drivers []string
+	hubARN  string
+	// role is the ARN that it acts as, if AWS is among the drivers, and making are the flags that say how it makes roles.
+	role   string
+	making []string
+}
+
+// configureDrivers makes hub-controller-manager run with the drivers, or says how, unless it does. Its default is certificates.
+func (o *initOptions) configureDrivers(ctx context.Context, h *hub) error {
+	m := h.manager(ctx)
+	rolePath, boundary := o.rolePath, o.boundary
+	if m != nil {
+		rolePath, boundary = cmp.Or(rolePath, m.rolePath), cmp.Or(boundary, m.boundary)
+	}
+	if o.upstream && slices.Contains(o.auths, authAWS) && cmp.Or(rolePath, "/") != "/" {
+		o.warn("Open Cluster Management's agents look for their roles at the path /, so they cannot join by %s a hub that makes them at %s", authAWS, rolePath)
+	}
+	if m.runs(o.auths, o.hubARN, rolePath, boundary) || m == nil && slices.Equal(o.auths, []string{authCSR}) {
+		return nil
+	}
+	r := registering{drivers: o.auths, hubARN: o.hubARN}
+	if m != nil && m.stated { // those that the hub has stay, and the first that handles a cluster has it
+		r.drivers = slices.Concat(slices.DeleteFunc(slices.Clone(o.auths), func(d string) bool { return slices.Contains(m.drivers, d) }), m.drivers)
+	}
+	if hub, err := irsa.ParseClusterARN(o.hubARN); err == nil && slices.Contains(r.drivers, authAWS) {
+		r.role = irsa.CreatorRoleARN(hub)
+		if cmp.Or(rolePath, "/") != "/" {
+			r.making = append(r.making, "--"+rolePathFlag+"="+rolePath)
+		}
+		if boundary != "" {
+			r.making = append(r.making, "--"+boundaryFlag+"="+boundary)
+		}
+	}
+	changed, err := o.configure(ctx, h, m, &r)
+	if err != nil {
+		return err
+	}
+	o.explain(&r, changed)
+	return nil
+}
+
+// explain says how hub-controller-manager comes to run like that, or that it does and how it stays so.
+func (o *initOptions) explain(r *registering, changed bool) {
+	how := after(" ", command.Printable(strings.Join(r.making, " ")))
+	flags := "--registration-drivers=" + strings.Join(r.drivers, ",") + after(" --hub-cluster-arn=", r.hubARN) + how
+	text := fmt.Sprintf("%s has to run with %s. Beside the folder artifacts of Clusterhub, this kustomization.yaml does it", deploy.Manager, flags)
+	switch {
+	case changed:
+		text = fmt.Sprintf("%s runs with %s now. What it was deployed from has to say the same, or the next deployment takes it back: beside the folder artifacts "+
+			"of Clusterhub, this kustomization.yaml does", deploy.Manager, flags)
+	case o.printOnly:
+		text += " (with --" + printFlag + " the hub is not changed)"
+	}
+	_, _ = fmt.Fprintf(o.ErrOut, "%s:\n\n%s\n", text, deploy.RegistrationKustomization(r.drivers, r.hubARN, r.role, r.making...))
+	if r.role != "" {
+		_, _ = fmt.Fprintf(o.ErrOut, "kubectl hub iam-role --hub-cluster-arn %s%s --oidc-provider ISSUER prints how to make that role.\n\n", r.hubARN, how)
+	}
+}
+
+// configure changes the Deployment of hub-controller-manager and its ServiceAccount, where they are nobody else's to write. What would take
+// from clusters that have joined what they have is left to an admin.
+func (o *initOptions) configure(ctx context.Context, h *hub, m *manager, r *registering) (changed bool, err error) {
+	if o.printOnly || m == nil || r.role == "" || !slices.Contains(o.auths, authAWS) {
+		return false, nil
+	}
+	deployment, err := h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, deploy.Manager, metav1.GetOptions{})
+	if err != nil {
+		return false, fmt.Errorf("reading the Deployment %s: %w", deploy.Manager, err)
+	}
+	if why := notToConfigure(deployment, m, r, o.rolePath, o.boundary); why != "" {
+		o.warn("%s is not changed: %s", deploy.Manager, why)
+		return false, nil
+	}
+	// The account first: pods get the role when they start.
+	err = o.giveRole(ctx, h, deployment.Spec.Template.Spec.ServiceAccountName, r.role)
+	if err == nil {
+		err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			now, err := h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, deploy.Manager, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			setFlags(now, r)
+			_, err = h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Update(ctx, now, metav1.UpdateOptions{FieldManager: string(fieldOwner)})
+			return err
+		})
+	}
+	if apierrors.IsForbidden(err) {
+		o.warn("%s is not changed: %v", deploy.Manager, err)
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("changing %s: %w", deploy.Manager, err)
+	}
+	return true, nil
+}
+
+// notToConfigure says why others have to make the change, or nothing.
+func notToConfigure(deployment *appsv1.Deployment, m *manager, r *registering, rolePath, boundary string) string {
+	labels := deployment.Labels
+	switch by := labels[deploy.LabelManagedBy]; {
+	case labels[operatorv1.LabelClusterManager] != "":
+		return fmt.Sprintf("it is that of the ClusterManager %s: set spec.registrationConfiguration.registrationDrivers of that", command.Printable(labels[operatorv1.LabelClusterManager]))
+	case by == "Helm":
+		return "it is deployed by Helm: set the values of the chart"
+	case m.hubARN != "" && m.hubARN != r.hubARN:
+		return "it runs with --hub-cluster-arn=" + m.hubARN + ", by which clusters may have registered"
+	case rolePath != "" && m.hubARN != "" && cmp.Or(m.rolePath, "/") != rolePath, boundary != "" && m.boundary != "" && m.boundary != boundary:
+		return "clusters may have registered by roles with another path or boundary"
+	}
+	for _, c := range deployment.Spec.Template.Spec.Containers {
+		if c.Name == deploy.Manager && slices.ContainsFunc(c.Command, func(arg string) bool { return strings.HasPrefix(arg, "--registration-drivers") }) {
+			return "its command has the flags, and its args would be overridden or override them"
+		}
+	}
+	return ""
+}
+
+// giveRole has the pods of hub-controller-manager act as a role. One that the account has is somebody's choice.
+func (o *initOptions) giveRole(ctx context.Context, h *hub, name, role string) error {
+	accounts := h.kube.CoreV1().ServiceAccounts(deploy.ManagerNamespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		account, err := accounts.Get(ctx, cmp.Or(name, metav1.NamespaceDefault), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		switch have := account.Annotations[roleAnnotation]; {
+		case have == role:
+			return nil
+		case have != "":
+			o.warn("ServiceAccount %s/%s has the role %s, and keeps it", account.Namespace, account.Name, have)
+			return nil
+		case account.Name != deploy.Manager:
+			o.warn("%s runs with the ServiceAccount %s, which others may use, too: give it the role %s yourself, by the annotation %s", deploy.Manager, account.Name, role, roleAnnotation)
+			return nil
+		}
+		metav1.SetMetaDataAnnotation(&account.ObjectMeta, roleAnnotation, role)
+		_, err = accounts.Update(ctx, account, metav1.UpdateOptions{FieldManager: string(fieldOwner)})
+		return err
+	})
+}
+
+// setFlags replaces what the container says of drivers, in either spelling of a flag.
+func setFlags(deployment *appsv1.Deployment, r *registering) {
+	flags := append([]string{"--registration-drivers=" + strings.Join(r.drivers, ","), "--hub-cluster-arn=" + r.hubARN}, r.making...)
+	for i := range deployment.Spec.Template.Spec.Containers {
+		c := &deployment.Spec.Template.Spec.Containers[i]
+		if c.Name != deploy.Manager {
+			continue
+		}
+		var args []string
+		for j := 0; j < len(c.Args); j++ {
+			name, _, joined := strings.Cut(c.Args[j], "=")
+			if !slices.ContainsFunc(flags, func(flag string) bool { return strings.HasPrefix(flag, name+"=") }) {
+				args = append(args, c.Args[j])
+			} else if !joined {
+				j++ // its value is the next one
+			}
+		}
+		c.Args = append(args, flags...)
+	}
+}
+
+// ownHub is what a ClusterManager says that makes a hub of this cluster, while it does not. It is nothing where there is none, or none that
+// the user may see.
+func (o *initOptions) ownHub(ctx context.Context) string {
+	config, err := o.restConfig()
+	if err != nil {
+		return ""
+	}
+	config.Timeout = ownHubFor
+	c, err := client.New(config, client.Options{Scheme: targetScheme})
+	if err != nil {
+		return ""
+	}
+	all := &operatorv1.ClusterManagerList{}
+	if err := c.List(ctx, all); err != nil {
+		return ""
+	}
+	for i := range all.Items {
+		cm := &all.Items[i]
+		if cm.IsDetached() || !cm.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if why := whyNot(cm.Status.Conditions, cm.Generation, operatorv1.ConditionClusterManagerApplied, operatorv1.ConditionClusterManagerAvailable); why != "" {
+			return fmt.Sprintf("the ClusterManager %s, which makes the hub here, says: %s", cm.Name, why)
+		}
+	}
+	return ""
+}
