@@ -69,6 +69,10 @@ func hubEffects() map[string]effect {
 			"- Deployment hub-apiserver spec.minReadySeconds: 30", "- Deployment hub-apiserver spec.template.spec.topologySpreadConstraints*",
 			"+ PersistentVolumeClaim hub-apiserver",
 		}, external},
+		"etcd.encryption.existingSecret": {`mine`, []string{"+ " + server + "args: --encryption-provider-config=/etc/hub-apiserver/encryption/config.yaml",
+			"+ " + server + "args: --encryption-provider-config-automatic-reload", "+ " + server + "volumeMounts[encryption].*",
+			"+ Deployment hub-apiserver spec.template.spec.volumes[encryption].name: encryption",
+			"+ Deployment hub-apiserver spec.template.spec.volumes[encryption].secret.secretName: mine"}, ""},
 		"etcd.embedded.size":             {`20Gi`, []string{"- PersistentVolumeClaim * spec.resources.requests.storage: 10Gi", "+ PersistentVolumeClaim * spec.resources.requests.storage: 20Gi"}, ""},
 		"etcd.embedded.storageClassName": {`fast`, []string{"+ PersistentVolumeClaim * spec.storageClassName: fast"}, ""},
 		"etcd.embedded.quotaBytes": {`8589934592`, []string{

@@ -6,6 +6,7 @@ package apiserver
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -75,11 +76,21 @@ func collector(t *testing.T) (address string, got *harness.Buffer) {
 	return listener.Addr().String(), got
 }
 
+// encryption is of all resources, by a key of 32 bytes.
+const encryption = `
+apiVersion: apiserver.config.k8s.io/v1
+kind: EncryptionConfiguration
+resources:
+- resources: ["*.*"]
+  providers: [{aesgcm: {keys: [{name: key1, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
+`
+
 // TestFlags_OfTheGenericServerWork starts a hub-apiserver with what operators set on a kube-apiserver too.
 func TestFlags_OfTheGenericServerWork(t *testing.T) {
 	endpoint, spans := collector(t)
 	auditLog := filepath.Join(t.TempDir(), "audit.log")
-	p := readyProcess(t, t.TempDir(), "--audit-policy-file="+written(t, auditPolicy), "--audit-log-path="+auditLog,
+	dir := t.TempDir()
+	p := readyProcess(t, dir, "--encryption-provider-config="+written(t, encryption), "--audit-policy-file="+written(t, auditPolicy), "--audit-log-path="+auditLog,
 		"--tracing-config-file="+written(t, tracing+endpoint), "--goaway-chance=0.02",
 		"--max-requests-inflight=50", "--max-mutating-requests-inflight=20")
 
@@ -116,6 +127,28 @@ func TestFlags_OfTheGenericServerWork(t *testing.T) {
 		}
 		if e := found["refused"]; e.ImpersonatedUser == nil || e.ImpersonatedUser.Username != who || e.ResponseStatus.Code != http.StatusForbidden {
 			t.Errorf("a refusal is in the log as %+v", e)
+		}
+	})
+	t.Run("encryption", func(t *testing.T) {
+		const secret = "s3cret-of-a-cluster"
+		cluster := harness.ManagedCluster("encrypted", nil)
+		cluster.Annotations = map[string]string{"secret": secret}
+		clusters := harness.Ours(t, p.config()).ClusterV1().ManagedClusters()
+		harness.Must(clusters.Create(t.Context(), cluster, metav1.CreateOptions{}))(t)
+		if have := harness.Must(clusters.Get(t.Context(), "encrypted", metav1.GetOptions{}))(t); have.Annotations["secret"] != secret {
+			t.Errorf("it is read as %v", have.Annotations)
+		}
+		stored := ""
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			data, err := os.ReadFile(path)
+			stored += string(data)
+			return err
+		})
+		if err != nil || !strings.Contains(stored, "k8s:enc:aesgcm:v1:key1:") || strings.Contains(stored, secret) {
+			t.Errorf("what is stored is not encrypted, or not all of it: %v", err)
 		}
 	})
 	t.Run("tracing", func(t *testing.T) {
