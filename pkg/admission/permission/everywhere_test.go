@@ -19,6 +19,7 @@ var untold = map[string]string{
 	"admission/admissiontest/admissiontest.go":       "it is for tests",
 	"admission/edge/services/services.go":            "serviceuse tells, and publishing asks for nothing by it",
 	"admission/openmcp/clusterdeletion/admission.go": "nothing is let through or refused: it is about the names in a warning",
+	"admission/work/replicasetauthor/admission.go":   "nothing is let through or refused: it is about whether there is a warning",
 }
 
 // TestAll_WhoAskForARightTellAuditors: each file of a plugin or a storage that asks an authorizer also says what it made of the answer.

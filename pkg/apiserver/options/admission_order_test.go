@@ -77,8 +77,8 @@ func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 		rest.Lister
 		nodeaccess.Sets
 	}{}
-	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, ClusterSets: stored, Placements: stored, ReplicaSets: stored, ClusterProfiles: stored,
-		AccessRequests: stored, EdgeServices: stored})
+	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, ClusterSets: stored, SetBindings: stored, Placements: stored, ReplicaSets: stored,
+		ClusterProfiles: stored, AccessRequests: stored, EdgeServices: stored})
 	seen := 0
 	for _, plugin := range k.plugins {
 		v := reflect.ValueOf(plugin).Elem()
