@@ -25,6 +25,7 @@ spec:
         fieldManager: work-agent
         ignoreFields: [{condition: OnSpokeChange, jsonPaths: [.a], jsonPointers: [/a], jqPathExpressions: [.a]}]
     conditionRules: [{condition: A, type: CEL, celExpressions: ["true"], message: a, messageExpression: '"a"'}]
+    adoption: IfNoDiff
   executor: {subject: {type: ServiceAccount, serviceAccount: {namespace: a, name: a}}}
 status:
   conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
