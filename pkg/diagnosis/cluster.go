@@ -28,6 +28,8 @@ const (
 	ClusterNotAccepted ID = "ClusterNotAccepted"
 	// ClusterSetupFailed: the hub has not made what an accepted cluster needs.
 	ClusterSetupFailed ID = "ClusterSetupFailed"
+	// ClusterNamespaceTerminating: the namespace of an accepted cluster is being deleted.
+	ClusterNamespaceTerminating ID = "ClusterNamespaceTerminating"
 	// AgentNotJoined: its agent has an identity, and has not come with it.
 	AgentNotJoined ID = "AgentNotJoined"
 	// AgentNotHeard: its agent does not renew the lease.
@@ -82,6 +84,8 @@ func OfCluster(facts ClusterFacts) Answer {
 		a.Verdict = "Cluster " + facts.Name + " is being deleted"
 	case ClusterSetupFailed:
 		a.Verdict = "Cluster " + facts.Name + " is accepted, and the hub is not ready for it"
+	case ClusterNamespaceTerminating:
+		a.Verdict = "Cluster " + facts.Name + " is accepted, and its namespace on the hub is being deleted"
 	}
 	return a
 }
@@ -157,6 +161,12 @@ func (c *clusterChain) accepted() outcome {
 			f.Turn += ": " + some(who)
 		}
 		return broken("no", f).without(c.Accepters.Why())
+	}
+	if said != nil && said.Status == metav1.ConditionFalse && said.Reason == registration.ReasonNamespaceTerminating {
+		return broken(said.Message, Finding{ID: ClusterNamespaceTerminating, Severity: Error, Object: "namespace/" + c.Name, Since: since(said.LastTransitionTime),
+			Cause: "The lease, the bindings and the works of the cluster go with its namespace on the hub: " + said.Message,
+			Turn:  c.agent() + ", which lets go of the works; then the hub, which makes the namespace again",
+			Fix:   []string{paste("kubectl", "get", "manifestworks", "-n", c.Name), paste("kubectl", "describe", "namespace", c.Name), c.onCluster()}})
 	}
 	if said != nil && said.Status == metav1.ConditionFalse {
 		return broken(said.Message, Finding{ID: ClusterSetupFailed, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime),

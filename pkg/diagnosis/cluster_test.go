@@ -111,6 +111,9 @@ func TestOfCluster(t *testing.T) {
 		"the hub cannot make what it needs": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
 			condition(m, registration.ConditionHubAccepted, metav1.ConditionFalse, registration.ReasonError, "the namespace is another's")
 		}, ClusterSetupFailed, "accepted", []string{"the namespace is another's"}},
+		"its namespace is being deleted": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
+			condition(m, registration.ConditionHubAccepted, metav1.ConditionFalse, registration.ReasonNamespaceTerminating, "works remain")
+		}, ClusterNamespaceTerminating, "accepted", []string{"works remain", "kubectl get manifestworks -n c1", "the agent of c1"}},
 		"the hub has not acted": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) { m.Status.Conditions = nil },
 			ClusterSetupFailed, "accepted", []string{"hub-controller-manager"}},
 		"not asked": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) { notJoined(m) }, RequestMissing, "identity", nil},

@@ -153,6 +153,9 @@ const (
 	MessageDenied        = "Denied by hub cluster admin"
 	// ReasonError says that the hub could not make or remove what a cluster needs; the message says why.
 	ReasonError = "Error"
+	// ReasonNamespaceTerminating says that the namespace of an accepted cluster was deleted: it is made again once it is gone. The message says
+	// what it waits for.
+	ReasonNamespaceTerminating = "NamespaceTerminating"
 
 	ConditionJoined = "ManagedClusterJoined" // the agent of the cluster has come with the identity that the hub gave it
 	ReasonJoined    = "ManagedClusterJoined" // the agent has joined

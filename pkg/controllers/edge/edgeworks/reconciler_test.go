@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -233,6 +234,22 @@ func TestState_OfARefusal(t *testing.T) {
 	if s := f.placement().Status; s.Work != f.work().Name {
 		t.Errorf("the work that is still there is not named: %+v", s)
 	}
+}
+
+// In a namespace that is being deleted nothing is made. The hub makes it again, so that it is tried again soon.
+func TestState_OfANamespaceThatIsBeingDeleted(t *testing.T) {
+	f := newFixture(t)
+	f.Refuse = func(verb string, obj client.Object) error {
+		if _, is := obj.(*workv1.ManifestWork); !is || verb != "patch" {
+			return nil
+		}
+		refusal := apierrors.NewForbidden(schema.GroupResource{Resource: "manifestworks"}, "web", nil)
+		refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		return refusal
+	}
+	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
+	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
+	f.state("Pending NoClusterNamespace")
 }
 
 // Variables come as in Open Horizon: a ConfigMap, and its name in the containers of Deployments. An edit of them alone is delivered, too.

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -137,8 +138,8 @@ func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (told, time.Dura
 		return told{edgev1alpha1.PlacementFailed, fault.Reason, fault.Message, ""}, 0, nil
 	case errors.Is(err, errTaken):
 		return taken(w), late, nil
-	case kit.IsGone(err):
-		return told{edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster is not there yet", ""}, soon, nil
+	case kit.IsGone(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return told{edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster is not there yet, or is being deleted", ""}, soon, nil
 	case isTooLarge(err):
 		return told{edgev1alpha1.PlacementFailed, reasonTooLarge, fmt.Sprintf("its objects are larger than a work may be: deploy them as several services: %v", err), ""}, late, nil
 	case isRefusal(err):

@@ -40,7 +40,7 @@ func (o Options) Controller() kit.Controller {
 		kit.On(rbac, "clusterrolebindings", "create", "patch").By(agentroles.PerClusterComponent),
 		kit.On(rbac, "rolebindings", "get", "list", "watch", "create", "patch", "delete"),
 		// What was put into a cluster goes with it.
-		kit.On(workv1.SchemeGroupVersion, "manifestworks", "list", "delete"),
+		kit.On(workv1.SchemeGroupVersion, "manifestworks", "list", "patch", "delete"),
 		kit.On(addOns, "managedclusteraddons", "list", "delete"),
 		// Their names are known, so they need not be held.
 		kit.On(rbac, "clusterroles", "bind").Named(registration.AgentClusterRole, registration.WorkClusterRole, registration.InspectorClusterRole),

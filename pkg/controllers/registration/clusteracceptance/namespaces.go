@@ -14,18 +14,21 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/registration/contents"
@@ -42,7 +45,7 @@ const (
 )
 
 // namespaces removes the namespaces that the hub has made for clusters, once the cluster is denied or gone and nothing
-// is left in them.
+// is left in them. It also lets go of the works in them that wait for an agent which cannot come.
 type namespaces struct {
 	client client.Client
 	live   client.Reader
@@ -106,16 +109,32 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 		n.looks.Forget(request.Name)
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
-	if namespace.Annotations[registration.AnnotationMade] != namespace.Name || !namespace.DeletionTimestamp.IsZero() {
+	ended := !namespace.DeletionTimestamp.IsZero()
+	mine := namespace.Annotations[registration.AnnotationMade] == namespace.Name
+	if !mine && namespace.Labels[registration.ClusterNameLabel] != namespace.Name {
 		return reconcile.Result{}, nil
 	}
-	free, err := n.free(ctx, namespace.Name)
+	free, gone, err := n.free(ctx, namespace.Name)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	if !free {
 		n.looks.Forget(namespace.Name)
+		if ended || !mine {
+			return reconcile.Result{}, nil
+		}
 		return reconcile.Result{}, n.unbind(ctx, namespace.Name)
+	}
+	if gone || ended {
+		if err := n.release(ctx, namespace.Name); err != nil {
+			return reconcile.Result{}, fmt.Errorf("letting go of the works in the namespace %s: %w", namespace.Name, err)
+		}
+	}
+	switch {
+	case ended: // works that others are still to delete are looked at again
+		return reconcile.Result{RequeueAfter: n.looks.When(namespace.Name)}, nil
+	case !mine:
+		return reconcile.Result{}, nil
 	}
 	what, err := n.left(ctx, namespace.Name)
 	switch {
@@ -145,20 +164,59 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// free says whether no cluster needs the namespace. That one is away is not taken from a cache.
-func (n *namespaces) free(ctx context.Context, name string) (bool, error) {
+// free says whether no cluster needs the namespace, and whether that is because there is none. That one is away is not taken from a cache.
+func (n *namespaces) free(ctx context.Context, name string) (free, gone bool, err error) {
+	gone = true
 	for _, reader := range []client.Reader{n.client, n.live} {
 		cluster := &clusterv1.ManagedCluster{}
 		err := reader.Get(ctx, client.ObjectKey{Name: name}, cluster)
 		switch {
 		case kit.IsGone(err):
 		case err != nil:
-			return false, err
+			return false, false, err
 		case !denied(cluster) || !cluster.DeletionTimestamp.IsZero():
-			return false, nil
+			return false, false, nil
+		default:
+			gone = false
 		}
 	}
-	return true, nil
+	return true, gone, nil
+}
+
+// release takes the finalizer of the agent off the works that are being deleted. The hub does not let the agent in any more, so they would
+// wait for ever. What they have brought stays in the cluster, until its agent comes back and finds that they are gone.
+func (n *namespaces) release(ctx context.Context, namespace string) error {
+	list := &metav1.PartialObjectMetadataList{}
+	kind := workv1.SchemeGroupVersion.WithKind("ManifestWork")
+	for {
+		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
+		err := n.live.List(ctx, list, client.InNamespace(namespace), client.Limit(leftPage), client.Continue(list.Continue))
+		if meta.IsNoMatchError(err) || kit.IsGone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			w := &list.Items[i]
+			if w.DeletionTimestamp.IsZero() {
+				continue
+			}
+			w.SetGroupVersionKind(kind)
+			changed, err := kit.Patch(ctx, n.client, w, func(w *metav1.PartialObjectMetadata) {
+				controllerutil.RemoveFinalizer(w, workv1.ManifestWorkFinalizer)
+			})
+			if kit.IgnoreOutdated(err) != nil {
+				return err
+			}
+			if changed {
+				ctrl.LoggerFrom(ctx).Info("A work goes without the agent, which the hub does not let in", "work", namespace+"/"+w.Name)
+			}
+		}
+		if list.Continue == "" {
+			return nil
+		}
+	}
 }
 
 // bind lets this process list what is in one namespace. It has no such right anywhere else. It is false when that had been

@@ -81,9 +81,25 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 			registration.ClusterNameLabel), kit.LongestBackoff}
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
-		return failure{fmt.Errorf("the cluster's namespace %q is terminating: waiting until it is gone", cluster), kit.LongestBackoff}
+		return failure{terminating{namespace}, kit.LongestBackoff}
 	}
 	return nil
+}
+
+// terminating is the error of an accepted cluster whose namespace is being deleted. Nothing can be made in it any more.
+type terminating struct{ namespace *corev1.Namespace }
+
+// Error implements error. What is left, the namespace says itself; it comes as an event when that changes.
+func (t terminating) Error() string {
+	text := fmt.Sprintf("the namespace %[1]q of the cluster is being deleted, and is made again once it is gone. Before, the agent takes out of the "+
+		"cluster what works have brought. If the agent is gone for ever, deny the cluster (kubectl hub deny --clusters %[1]s): then the works "+
+		"go, and what they have brought stays in the cluster", t.namespace.Name)
+	for _, c := range t.namespace.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && c.Message != "" {
+			text += ". " + c.Message
+		}
+	}
+	return text
 }
 
 // ensureRights makes the bindings of the cluster's roles, and its Lease.

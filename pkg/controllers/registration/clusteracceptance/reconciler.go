@@ -224,7 +224,11 @@ func (r *Reconciler) show(ctx context.Context, cluster *clusterv1.ManagedCluster
 	if cluster == nil || ctx.Err() != nil {
 		return nil
 	}
-	return r.condition(ctx, cluster, metav1.ConditionFalse, registration.ReasonError, kit.Message(err.Error()))
+	reason := registration.ReasonError
+	if errors.As(err, &terminating{}) {
+		reason = registration.ReasonNamespaceTerminating
+	}
+	return r.condition(ctx, cluster, metav1.ConditionFalse, reason, kit.Message(err.Error()))
 }
 
 // condition writes whether the cluster is accepted, and an event when that is new.
@@ -249,8 +253,9 @@ func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCl
 		return err
 	}
 	switch {
-	case reason == registration.ReasonError:
+	case reason == registration.ReasonError, reason == registration.ReasonNamespaceTerminating && (before == nil || before.Reason != reason):
 		r.event(cluster, corev1.EventTypeWarning, "ManagedClusterRegistrationFailed", message)
+	case reason == registration.ReasonNamespaceTerminating: // what is left changes often
 	case before == nil || before.Reason != reason:
 		if reason == registration.ReasonAccepted {
 			r.event(cluster, corev1.EventTypeNormal, "ManagedClusterAccepted",

@@ -82,8 +82,8 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 		after := min(max(elapsed/4, firstLeftLook), lastLeftLook)
 		r.paces.lookIn(cluster.Name, after)
 		return later{after: after, left: fmt.Sprintf("The agent of the cluster has to take out of it what it has brought. "+
-			"If the agent is gone for ever, deny the cluster (kubectl hub deny --clusters %s): then it is deleted at once, and nothing is "+
-			"taken out of it. Left: %ss %s", cluster.Name, kind.Kind, some(names))}
+			"If the agent is gone for ever, deny the cluster (kubectl hub deny --clusters %s): then it is deleted at once, these go with it, and "+
+			"nothing is taken out of the cluster. Left: %ss %s", cluster.Name, kind.Kind, some(names))}
 	}
 	return nil
 }
