@@ -23,6 +23,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/agentroles"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -31,6 +32,7 @@ import (
 func TestRoles_OfAllAgentsHaveTheRulesOfEach(t *testing.T) {
 	want := map[string][]rbacv1.PolicyRule{
 		agentroles.ClusterRole: agentroles.Rules(""), agentroles.ListCSRsClusterRole: agentroles.ListCSRsRules(),
+		agentroles.WorksClusterRole: agentroles.WorksRules(),
 	}
 	for _, o := range built(t, "base") {
 		if role, ok := o.(*rbacv1.ClusterRole); ok && want[role.Name] != nil {
@@ -73,6 +75,9 @@ func held(t *testing.T, policy validating.Validator, who user.Info, w agentWrite
 	if w.resource == "certificatesigningrequests" {
 		kind, group = certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), certificatesv1.SchemeGroupVersion
 	}
+	if w.resource == "manifestworks" {
+		kind, group = workv1.SchemeGroupVersion.WithKind("ManifestWork"), workv1.SchemeGroupVersion
+	}
 	if w.resource == "clusterroles" {
 		kind, group = rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), rbacv1.SchemeGroupVersion
 	}
@@ -84,7 +89,7 @@ func held(t *testing.T, policy validating.Validator, who user.Info, w agentWrite
 		operation, of = admission.Delete, w.before
 	}
 	resource := schema.GroupVersionResource{Group: group.Group, Version: group.Version, Resource: w.resource}
-	attributes := admission.NewAttributesRecord(w.after, w.before, kind, "", of.(metav1.Object).GetName(), resource, w.subresource, operation, nil, false, who)
+	attributes := admission.NewAttributesRecord(w.after, w.before, kind, of.(metav1.Object).GetNamespace(), of.(metav1.Object).GetName(), resource, w.subresource, operation, nil, false, who)
 	versioned := &admission.VersionedAttributes{Attributes: attributes, VersionedKind: kind}
 	if w.after != nil {
 		versioned.VersionedObject = admission.NewLazyObject(w.after)
@@ -130,7 +135,10 @@ func agentWrites() map[string]agentWrite {
 		}
 		return r
 	}
-	const clusters, requests = "managedclusters", "certificatesigningrequests"
+	work := func(namespace string) *workv1.ManifestWork {
+		return &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	}
+	const clusters, requests, works = "managedclusters", "certificatesigningrequests", "manifestworks"
 	return map[string]agentWrite{
 		"update":           {clusters, "", cluster("c1", true), cluster("c1", true)},
 		"status":           {clusters, "status", cluster("c1", true), cluster("c1", true)},
@@ -148,12 +156,18 @@ func agentWrites() map[string]agentWrite {
 		"change":           {requests, "", request("c1"), request("c1")},
 		"approve":          {requests, "approval", request("c1"), request("c1")},
 		"delete a request": {requests, "", request("c1"), nil},
+		"let go":           {works, "", work("c1"), work("c1")},
+		"report":           {works, "status", work("c1"), work("c1")},
+		"make a work":      {works, "", nil, work("c1")},
+		"delete a work":    {works, "", work("c1"), nil},
+		"other's work":     {works, "", work("c2"), work("c2")},
+		"other's report":   {works, "status", work("c2"), work("c2")},
 	}
 }
 
 // Whatever RBAC says, agents write what is of their own cluster, and those of a denied one nothing.
 func TestPolicies_HoldAgentsToTheirOwnCluster(t *testing.T) {
-	own, none := []string{"update", "status", "leave", "ask"}, []string(nil)
+	own, none := []string{"update", "status", "leave", "ask", "let go", "report"}, []string(nil)
 	group, aws := registration.ClusterGroup, registration.AWSGroup
 	const all, allAWS = registration.ManagedClustersGroup, registration.AWSManagedClustersGroup
 	named := func(name string, groups ...string) *user.DefaultInfo {

@@ -148,7 +148,7 @@ func grantAgents(t *testing.T, cluster string) {
 		harness.Rule("*", "managedclusters/accept"), harness.Rule("*", "managedclusters/finalizers"), harness.Rule("get,update,patch", "managedclusters/label"),
 		harness.Rule("*", "managedclustersets"), harness.Rule("*", "managedclustersets/join"), harness.Rule("*", "managedclustersets/bind"),
 		harness.Rule("*", "managedclustersetbindings"), harness.RuleIn(harness.RegisterGroup, "*", "*"),
-		harness.RuleIn("view.clusterhub.dev", "*", "*"), harness.RuleIn("clusters.openmcp.cloud", "*", "*"),
+		harness.RuleIn(workGroup, "*", "*"), harness.RuleIn("view.clusterhub.dev", "*", "*"), harness.RuleIn("clusters.openmcp.cloud", "*", "*"),
 	}
 	harness.Must(client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: harness.Named(name), Rules: every}, metav1.CreateOptions{}))(t)
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: harness.Named(name), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}}
@@ -286,6 +286,17 @@ func attacks(t *testing.T, mine, other string) []request {
 		{"POST", "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/default/accessrequests",
 			map[string]any{"apiVersion": "clusters.openmcp.cloud/v1alpha1", "kind": "AccessRequest", "metadata": map[string]any{"name": "attack"}}},
 	}
+	const works = "/apis/work.open-cluster-management.io/v1/"
+	for _, path := range []string{"manifestworks", "manifestworks?watch=true", "manifestworks?fieldSelector=metadata.namespace%3D" + mine,
+		"namespaces/" + other + "/manifestworks", "namespaces/" + other + "/manifestworks?watch=true", "namespaces/" + other + "/manifestworks/web"} {
+		all = append(all, request{"GET", works + path, nil})
+	}
+	for _, of := range []string{mine, other} {
+		work := map[string]any{"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": map[string]any{"name": "attack"}}
+		all = append(all, request{"POST", works + "namespaces/" + of + "/manifestworks", work}, request{"DELETE", works + "namespaces/" + of + "/manifestworks/web", nil})
+	}
+	all = append(all, request{"PATCH", works + "namespaces/" + other + "/manifestworks/web", labels},
+		request{"PATCH", works + "namespaces/" + other + "/manifestworks/web/status", map[string]any{"status": map[string]any{}}})
 	for _, resource := range []string{"accessrequests", "clusterrequests", "clusters", "clusterprofiles"} {
 		all = append(all, request{"GET", "/apis/clusters.openmcp.cloud/v1alpha1/" + resource, nil})
 	}

@@ -7,8 +7,10 @@ import (
 	"crypto/x509/pkix"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
@@ -25,6 +27,11 @@ func TestWorth_OfAnAgent(t *testing.T) {
 	}
 	accepted := `{apiVersion: cluster.open-cluster-management.io/v1, kind: ManagedCluster, metadata: {name: other}, spec: {hubAcceptsClient: true}}`
 	w.asAdmin().create(accepted)
+	for _, name := range []string{"c2", "other"} {
+		w.asAdmin().create(clusterNamespace(name, name))
+		w.asAdmin().create(workOf(name, "web", "", registration.WorkFinalizer))
+	}
+	w.asAdmin().create(workOf("c1", "web", "", registration.WorkFinalizer))
 	w.asAdmin().create(w.request("of-c1", "c1", subject("c1")))
 	for who, own := range map[string]string{hubAgent: "c1", denied: "c2"} {
 		as := w.as(who)
@@ -43,11 +50,55 @@ func TestWorth_OfAnAgent(t *testing.T) {
 		} {
 			w.want(who, what, false, err)
 		}
+		w.tryWorksAsAgent(who, own, "other", false)
 		// Who is let in its namespace is of an accepted cluster.
 		w.want(who, "renew its certificate", who == hubAgent, as.create(w.request("new", own, subject(own))))
 		w.want(who, "see its own cluster", true, as.see(managedCluster(own)))
 		w.want(who, "see another", false, as.see(managedCluster("other")))
 	}
+	const letIn = "an agent of an accepted cluster"
+	w.add(letIn, registration.ClusterUser("other", "agent"), registration.ClusterGroup("other"), registration.ManagedClustersGroup)
+	w.tryWorksAsAgent(letIn, "other", "c1", true)
+}
+
+// tryWorksAsAgent has an agent try what the role of all agents lets through to hub-apiserver: works of all namespaces. What is an agent's to do
+// with its own works depends on whether it is let in.
+func (w *worth) tryWorksAsAgent(who, own, other string, letIn bool) {
+	w.Helper()
+	as := w.as(who)
+	const spec, letGo, status = `{"spec":{"deleteOption":{"propagationPolicy":"Orphan"}}}`, `{"metadata":{"finalizers":null}}`, `{"status":{"conditions":[]}}`
+	mine, others := workOf(own, "web", "", ""), workOf(other, "web", "", "")
+	for what, err := range map[string]error{
+		"see a work of another cluster":     as.see(others),
+		"list the works of another cluster": as.listWorks(other),
+		"list the works of all":             as.listWorks(""),
+		"change a work of another cluster":  as.patch(others, spec),
+		"let go of it":                      as.patch(others, letGo),
+		"report on it":                      as.patchStatus(others, status),
+		"delete it":                         as.delete(others),
+		"make one":                          as.create(workOf(other, "eve", "", "")),
+		"change a work of its own":          as.patch(mine, spec),
+		"label it":                          as.patch(mine, `{"metadata":{"labels":{"a":"b"}}}`),
+		"hold it for good":                  as.patch(mine, `{"metadata":{"finalizers":["example.com/eve"]}}`),
+		"delete one of its own":             as.delete(mine),
+		"make one of its own":               as.create(workOf(own, "eve", "", "")),
+	} {
+		w.want(who, what, false, err)
+	}
+	for what, err := range map[string]error{
+		"see a work of its own": as.see(mine), "list the works of its own": as.listWorks(own), "let go of a work of its own": as.patch(mine, letGo),
+		"report on a work of its own": as.patchStatus(mine, status),
+	} {
+		w.want(who, what, letIn, err)
+	}
+}
+
+// listWorks lists the works of a namespace, or of all.
+func (a actor) listWorks(namespace string) error {
+	a.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(workv1.SchemeGroupVersion.WithKind("ManifestWorkList"))
+	return a.List(a.Context(), list, client.InNamespace(namespace))
 }
 
 // see reads an object.

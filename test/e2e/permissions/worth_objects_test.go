@@ -36,7 +36,7 @@ func labelOf(name string) string {
 	if cluster, ok := strings.CutPrefix(name, clusterMap); ok {
 		return fmt.Sprintf("%s: %q", registration.ClusterNameLabel, cluster)
 	}
-	if name == agentroles.ClusterRole {
+	if name == agentroles.ClusterRole || name == agentroles.WorksClusterRole {
 		return registration.ClusterNameLabel + ": managed-clusters"
 	}
 	return ""
@@ -60,6 +60,11 @@ func bindingIn(namespace, name, role, subject string) string {
 // sharedBinding gives the role of all agents to a subject.
 func sharedBinding(subject string) string {
 	return clusterBinding(agentroles.ClusterRole, agentroles.ClusterRole, subject)
+}
+
+// worksBinding gives the role of all agents for works to a subject.
+func worksBinding(subject string) string {
+	return clusterBinding(agentroles.WorksClusterRole, agentroles.WorksClusterRole, subject)
 }
 
 func allAgents() string {

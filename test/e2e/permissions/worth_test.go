@@ -318,11 +318,13 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"patch", openmcp + "/accessrequests/", "default", "a"}:       {managerSA, providerSA},
 
 		// What policies hold to its task.
-		{"create", clusters + "/placementdecisions/", "default", ""}:                        {managerSA},
-		{"patch", clusters + "/placementdecisions/", "default", "a"}:                        {managerSA},
-		{"patch", clusters + "/placementdecisions/status", "default", "a"}:                  {managerSA},
-		{"create", works + "/manifestworks/", "default", ""}:                                {managerSA},
-		{"patch", works + "/manifestworks/", "default", "a"}:                                {managerSA},
+		{"create", clusters + "/placementdecisions/", "default", ""}:       {managerSA},
+		{"patch", clusters + "/placementdecisions/", "default", "a"}:       {managerSA},
+		{"patch", clusters + "/placementdecisions/status", "default", "a"}: {managerSA},
+		{"create", works + "/manifestworks/", "default", ""}:               {managerSA},
+		// hub-apiserver holds the agent to those of its cluster: TestWorth_OfAnAgent.
+		{"patch", works + "/manifestworks/", "default", "a"}:                                {managerSA, hubAgent},
+		{"list", works + "/manifestworks/", "default", ""}:                                  {managerSA, hubAgent},
 		{"delete", works + "/manifestworks/", "default", "a"}:                               {managerSA},
 		{"execute-as", works + "/manifestworks/", "default", "system:serviceaccount:a:b"}:   {managerSA},
 		{"patch", works + "/manifestworkreplicasets/", "default", "a"}:                      {managerSA},

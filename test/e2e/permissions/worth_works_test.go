@@ -6,6 +6,8 @@ package permissions
 import (
 	"fmt"
 	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // workOf is a ManifestWork with labels, and finalizers.
@@ -55,6 +57,16 @@ func (w *worth) tryWorks(as actor) {
 	workOfEdge := workOf("adopted", "edge", ofEdge("a"), "example.com/held")
 	admin.create(workOfEdge)
 	admin.create(replicaSet)
+	// What is being deleted, and waits for an agent.
+	agents := registration.WorkFinalizer + ", example.com/held"
+	ending, endingElsewhere := workOf("adopted", "ending", "", agents), workOf("worked", "ending", "", agents)
+	for _, work := range []string{ending, endingElsewhere} {
+		admin.create(work)
+		if err := admin.Delete(w.Context(), admin.object(work)); err != nil {
+			w.Fatal(err)
+		}
+	}
+	const release = `{"metadata":{"finalizers":["example.com/held"]%s}%s}`
 	asOther := strings.Replace(workOf("adopted", "eve", ofEdge("b"), ""), "spec: {", "spec: {executor: {subject: {type: ServiceAccount, serviceAccount: {namespace: a, name: b}}}, ", 1)
 	garbage := strings.Replace(workOf("adopted", "eve", ofReplicaSet("b"), ""), "finalizers: []", "ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: gone}]", 1)
 	for what, err := range map[string]error{
@@ -78,6 +90,11 @@ func (w *worth) tryWorks(as actor) {
 		"give an edge work to another":     as.patch(workOfEdge, `{"metadata":{"labels":{`+quoted(ofEdge("b"))+`}}}`),
 		"give an edge work to a set":       as.patch(workOfEdge, `{"metadata":{"labels":{`+quoted(ofReplicaSet("b"))+`}}}`),
 		"let what an edge work made stay":  as.patch(workOfEdge, `{"metadata":{"finalizers":[]}}`),
+		"let go of what others hold":       as.patch(ending, `{"metadata":{"finalizers":[]}}`),
+		"let go of it in no cluster":       as.patch(endingElsewhere, fmt.Sprintf(release, "", "")),
+		"change what it lets go of":        as.patch(ending, fmt.Sprintf(release, "", `,"spec":{"deleteOption":{"propagationPolicy":"Orphan"}}`)),
+		"label what it lets go of":         as.patch(ending, fmt.Sprintf(release, `,"labels":{"a":"b"}`, "")),
+		"annotate what it lets go of":      as.patch(ending, fmt.Sprintf(release, `,"annotations":{"a":"b"}`, "")),
 		"say that a work is applied":       as.patchStatus(workOfSet, `{"status":{"conditions":[]}}`),
 		"be the author of a replica set":   as.patch(replicaSet, `{"spec":{"cascadeDeletionPolicy":"Foreground"}}`),
 		"be gone back to":                  as.create(revisionOf("worked", "web")),
@@ -86,13 +103,14 @@ func (w *worth) tryWorks(as actor) {
 		w.want(managerSA, what, false, err)
 	}
 	for what, err := range map[string]error{
-		"make a work of a replica set": as.create(workOf("adopted", "web-2", ofReplicaSet("b"), "")),
-		"change one":                   as.patch(workOfSet, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
-		"hold a replica set":           as.patch(replicaSet, `{"metadata":{"finalizers":["work.open-cluster-management.io/manifest-work-cleanup"]}}`),
-		"delete one":                   as.delete(workOfSet),
-		"make a work of edge":          as.create(workOf("adopted", "edge-2", ofEdge("b"), "")),
-		"change one of edge":           as.patch(workOfEdge, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
-		"delete one of edge":           as.delete(workOfEdge),
+		"let go of a work in place of an agent": as.patch(ending, fmt.Sprintf(release, "", "")),
+		"make a work of a replica set":          as.create(workOf("adopted", "web-2", ofReplicaSet("b"), "")),
+		"change one":                            as.patch(workOfSet, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
+		"hold a replica set":                    as.patch(replicaSet, `{"metadata":{"finalizers":["work.open-cluster-management.io/manifest-work-cleanup"]}}`),
+		"delete one":                            as.delete(workOfSet),
+		"make a work of edge":                   as.create(workOf("adopted", "edge-2", ofEdge("b"), "")),
+		"change one of edge":                    as.patch(workOfEdge, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
+		"delete one of edge":                    as.delete(workOfEdge),
 		// With the clusters that it deletes, their works go.
 		"delete a work of a team": as.delete(workOfTeam),
 	} {

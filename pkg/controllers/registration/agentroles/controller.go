@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 )
@@ -63,7 +64,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"do so, hub-agent does not.")
 	fs.StringVar(&o.Service, serviceFlag, o.Service,
 		"NAMESPACE/NAME of the Service of hub-apiserver. The shared ClusterRole is bound only while all APIServices of "+clusterv1.GroupName+
-			" lead there.")
+			" lead there, and that for works only while those of "+workv1.GroupName+" do, too.")
 }
 
 // Validate says what is wrong with the flags.
@@ -85,8 +86,8 @@ func (o Options) Controller() kit.Controller {
 		kit.On(apiregistrationv1.SchemeGroupVersion, "apiservices", "list", "watch"),
 		kit.On(rbac, "clusterrolebindings", "get", "list", "watch", "delete"),
 		// To create by a name is to apply.
-		kit.On(rbac, "clusterrolebindings", "create", "patch").Named(ClusterRole, ListCSRsClusterRole),
-		kit.On(rbac, "clusterroles", "bind").Named(ClusterRole, ListCSRsClusterRole),
+		kit.On(rbac, "clusterrolebindings", "create", "patch").Named(ClusterRole, ListCSRsClusterRole, WorksClusterRole),
+		kit.On(rbac, "clusterroles", "bind").Named(ClusterRole, ListCSRsClusterRole, WorksClusterRole),
 		// Which clusters have roles of their own, and which need one.
 		kit.On(rbac, "clusterroles", "get", "list", "watch"),
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),

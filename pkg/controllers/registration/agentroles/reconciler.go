@@ -6,6 +6,7 @@ package agentroles
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +55,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		return []reconcile.Request{{}}
 	})
 	ours := builder.WithPredicates(predicate.NewPredicateFuncs(func(obj client.Object) bool {
-		return obj.GetName() == ClusterRole || obj.GetName() == ListCSRsClusterRole
+		return slices.ContainsFunc((Options{}).shared(), func(s shared) bool { return s.name == obj.GetName() })
 	}))
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
@@ -75,22 +76,28 @@ func never() builder.Predicates {
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	elsewhere, older, err := r.served(ctx)
-	if err != nil {
-		return reconcile.Result{}, err
+	services := &apiregistrationv1.APIServiceList{}
+	if err := r.client.List(ctx, services); err != nil {
+		return reconcile.Result{}, fmt.Errorf("listing APIServices: %w", err)
 	}
-	without := ""
-	if elsewhere == "" && r.Roles != Shared {
+	roles, without, older := r.shared(), "", r.older(services.Items)
+	elsewhere := map[string]string{}
+	for _, s := range roles {
+		elsewhere[s.name] = r.elsewhere(services.Items, s.groups)
+	}
+	if elsewhere[ClusterRole] == "" && r.Roles != Shared {
+		var err error
 		if without, err = r.withoutOwn(ctx); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
-	r.say(ctx, elsewhere, older, without)
-	for _, s := range r.shared() {
+	r.say(ctx, elsewhere[ClusterRole], elsewhere[WorksClusterRole], older, without)
+	for _, s := range roles {
+		var err error
 		switch {
-		case elsewhere != "" || !s.wanted || r.Roles != Shared && without == "":
+		case elsewhere[s.name] != "" || !s.wanted || r.Roles != Shared && without == "" && !s.always:
 			err = r.unbind(ctx, s.name)
-		case r.Roles == Shared:
+		case r.Roles == Shared || s.always:
 			err = r.bind(ctx, s.name, older == "")
 		}
 		if err != nil {
@@ -103,39 +110,42 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// served says why hub-apiserver is not what serves the clusters, in all versions, or "". An APIService without a Service is one that
-// kube-apiserver makes for a CustomResourceDefinition. And it says why hub-apiserver may be of before it held agents to their own
-// clusters, or "": kube-apiserver asks it for what it serves of a version, and says whether it got that.
-func (r *Reconciler) served(ctx context.Context) (elsewhere, older string, err error) {
-	list := &apiregistrationv1.APIServiceList{}
-	if err := r.client.List(ctx, list); err != nil {
-		return "", "", fmt.Errorf("listing APIServices: %w", err)
-	}
-	found := false
-	older = fmt.Sprintf("there is no APIService %s: apply the manifests of this version", sinceHeld)
-	for i := range list.Items {
-		s := &list.Items[i]
-		if s.Spec.Group != clusterv1.GroupName {
-			continue
-		}
-		found = true
-		switch service := s.Spec.Service; {
-		case service == nil:
-			return fmt.Sprintf("the APIService %s is not of hub-apiserver: it is served by a CustomResourceDefinition", s.Name), "", nil
-		case service.Namespace+"/"+service.Name != r.Service:
-			return fmt.Sprintf("the APIService %s is of the Service %s/%s, not of %s", s.Name, service.Namespace, service.Name, r.Service), "", nil
-		}
-		if s.Name == sinceHeld {
-			older = fmt.Sprintf("the APIService %s is not available: hub-apiserver does not answer, or is of an older version", s.Name)
-			if apihelper.IsAPIServiceConditionTrue(s, apiregistrationv1.Available) {
-				older = ""
+// elsewhere says why hub-apiserver is not what serves these groups, in all versions, or "". An APIService without a Service is one that
+// kube-apiserver makes for a CustomResourceDefinition.
+func (r *Reconciler) elsewhere(services []apiregistrationv1.APIService, groups []string) string {
+	for _, group := range groups {
+		found := false
+		for i := range services {
+			s := &services[i]
+			if s.Spec.Group != group {
+				continue
+			}
+			found = true
+			switch service := s.Spec.Service; {
+			case service == nil:
+				return fmt.Sprintf("the APIService %s is not of hub-apiserver: it is served by a CustomResourceDefinition", s.Name)
+			case service.Namespace+"/"+service.Name != r.Service:
+				return fmt.Sprintf("the APIService %s is of the Service %s/%s, not of %s", s.Name, service.Namespace, service.Name, r.Service)
 			}
 		}
+		if !found {
+			return "there is no APIService of " + group
+		}
 	}
-	if !found {
-		return "there is no APIService of " + clusterv1.GroupName, "", nil
+	return ""
+}
+
+// older says why hub-apiserver may be of before it held agents to their own clusters, or "": kube-apiserver asks it for what it serves of a
+// version, and says whether it got that.
+func (r *Reconciler) older(services []apiregistrationv1.APIService) string {
+	i := slices.IndexFunc(services, func(s apiregistrationv1.APIService) bool { return s.Name == sinceHeld })
+	switch {
+	case i < 0:
+		return fmt.Sprintf("there is no APIService %s: apply the manifests of this version", sinceHeld)
+	case !apihelper.IsAPIServiceConditionTrue(&services[i], apiregistrationv1.Available):
+		return fmt.Sprintf("the APIService %s is not available: hub-apiserver does not answer, or is of an older version", sinceHeld)
 	}
-	return "", older, nil
+	return ""
 }
 
 // withoutOwn names an accepted cluster that has no role of its own yet, "" if there is none. A cluster that nothing is remembered of
@@ -221,8 +231,8 @@ func (r *Reconciler) unbind(ctx context.Context, name string) error {
 	return nil
 }
 
-// say logs how agents get their rights, when that is new.
-func (r *Reconciler) say(ctx context.Context, elsewhere, older, without string) {
+// say logs how agents get their rights, when that is new. works says why they have the role for works only in their namespaces.
+func (r *Reconciler) say(ctx context.Context, elsewhere, works, older, without string) {
 	what := "Agents have a role of their own for each cluster"
 	switch {
 	case elsewhere != "":
@@ -233,6 +243,9 @@ func (r *Reconciler) say(ctx context.Context, elsewhere, older, without string) 
 		what = "Agents keep the shared role until all accepted clusters have one of their own"
 	case r.Roles == Shared:
 		what = "Agents have the shared role"
+	}
+	if elsewhere == "" && works != "" {
+		what += ". They have rights to works in the namespaces of their clusters only: " + works
 	}
 	if what != r.said {
 		ctrl.LoggerFrom(ctx).Info(what, "clusterRole", ClusterRole, "waitingFor", without)

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/record"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -47,6 +48,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 		},
 	}).Build()
 	f.add(service("v1", hubAPIServer()), service("v1beta2", hubAPIServer()), holding(apiregistrationv1.ConditionTrue))
+	f.add(ofWorks("v1", hubAPIServer()), ofWorks("v1alpha1", hubAPIServer()))
 	other := service("v1", &apiregistrationv1.ServiceReference{Namespace: "kube-system", Name: "metrics-server"})
 	other.Name, other.Spec.Group = "v1.metrics.k8s.io", "metrics.k8s.io"
 	builtIn := service("v1", nil)
@@ -68,6 +70,13 @@ func service(version string, leadsTo *apiregistrationv1.ServiceReference) *apire
 		ObjectMeta: metav1.ObjectMeta{Name: version + "." + clusterv1.GroupName},
 		Spec:       apiregistrationv1.APIServiceSpec{Group: clusterv1.GroupName, Version: version, Service: leadsTo},
 	}
+}
+
+// ofWorks is the APIService of a version of the works.
+func ofWorks(version string, leadsTo *apiregistrationv1.ServiceReference) *apiregistrationv1.APIService {
+	s := service(version, leadsTo)
+	s.Name, s.Spec.Group = version+"."+workv1.GroupName, workv1.GroupName
+	return s
 }
 
 // holding is the APIService that shows by its condition of what version hub-apiserver is.

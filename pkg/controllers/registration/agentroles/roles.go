@@ -3,7 +3,8 @@
 
 // Package agentroles gives the agents of all clusters their rights at the front by one role, and only while that is safe: the role
 // names no cluster, so it is hub-apiserver that holds each agent to its own (pkg/apiserver/agents). Where something else serves
-// the group, such as CustomResourceDefinitions, nothing would, and the role is bound to nobody.
+// the group, such as CustomResourceDefinitions, nothing would, and the role is bound to nobody. Works have a role of their own: it
+// outlives the RoleBindings in the namespaces of the clusters.
 package agentroles
 
 import (
@@ -16,6 +17,7 @@ import (
 
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
@@ -24,6 +26,7 @@ import (
 const (
 	ClusterRole         = "clusterhub:managed-cluster-agents"
 	ListCSRsClusterRole = "clusterhub:managed-cluster-agents:list-csrs"
+	WorksClusterRole    = "clusterhub:managed-cluster-agents:works"
 )
 
 // label is that of the bindings, without which they are in no cache. No cluster may have the name.
@@ -69,16 +72,36 @@ func ListCSRsRules() []rbacv1.PolicyRule {
 	}}
 }
 
+// WorksRules are what agents may do with the works of their clusters. The RoleBindings in the namespace of a cluster give the same, and are
+// the first that go when the namespace is deleted: the works in it wait for the agent, which could not let go of them any more.
+func WorksRules() []rbacv1.PolicyRule {
+	group := []string{workv1.GroupName}
+	return []rbacv1.PolicyRule{
+		{APIGroups: group, Resources: []string{"manifestworks"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+		{APIGroups: group, Resources: []string{"manifestworks/status"}, Verbs: []string{"patch", "update"}},
+	}
+}
+
 // shared is a role that all agents have.
 type shared struct {
 	name  string
 	rules []rbacv1.PolicyRule
 	// wanted says that the flags ask for it.
 	wanted bool
+	// groups are the API groups that hub-apiserver has to serve, so that no agent reaches what is not its own.
+	groups []string
+	// always says that it is bound in each mode: a role of one cluster does not have its rules.
+	always bool
 }
 
 func (o Options) shared() []shared {
-	return []shared{{ClusterRole, Rules(""), true}, {ListCSRsClusterRole, ListCSRsRules(), o.ListCSRs}}
+	clusters := []string{clusterv1.GroupName}
+	return []shared{
+		{name: ClusterRole, rules: Rules(""), wanted: true, groups: clusters},
+		{name: ListCSRsClusterRole, rules: ListCSRsRules(), wanted: o.ListCSRs, groups: clusters},
+		// Whether a cluster is accepted is in the group of the clusters.
+		{name: WorksClusterRole, rules: WorksRules(), wanted: true, groups: []string{clusterv1.GroupName, workv1.GroupName}, always: true},
+	}
 }
 
 func subjects() []rbacv1.Subject {
@@ -103,14 +126,14 @@ func (o Options) InForce(ctx context.Context, cached, live client.Reader) (bool,
 	for _, from := range []client.Reader{cached, live} {
 		for _, s := range o.shared() {
 			binding := &rbacv1.ClusterRoleBinding{}
-			if err := from.Get(ctx, client.ObjectKey{Name: s.name}, binding); s.wanted && (err != nil || !asWanted(binding)) {
+			if err := from.Get(ctx, client.ObjectKey{Name: s.name}, binding); s.wanted && !s.always && (err != nil || !asWanted(binding)) {
 				return false, kit.IgnoreGone(err)
 			}
 		}
 	}
 	for _, s := range o.shared() {
 		role := &rbacv1.ClusterRole{}
-		if err := live.Get(ctx, client.ObjectKey{Name: s.name}, role); s.wanted && (err != nil || !hasRules(role, s.rules)) {
+		if err := live.Get(ctx, client.ObjectKey{Name: s.name}, role); s.wanted && !s.always && (err != nil || !hasRules(role, s.rules)) {
 			return false, kit.IgnoreGone(err)
 		}
 	}
