@@ -118,8 +118,8 @@ func agentPolicies(t *testing.T) map[string]validating.Validator {
 			all[policy.Spec.MatchConstraints.ResourceRules[0].Resources[0]] = compiled(t, policy)
 		}
 	}
-	if len(all) != 3 {
-		t.Fatalf("there are policies of agents about %d resources, want 3", len(all))
+	if len(all) != 4 {
+		t.Fatalf("there are policies of agents about %d resources, want 4", len(all))
 	}
 	return all
 }

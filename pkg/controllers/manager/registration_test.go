@@ -281,7 +281,7 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 			}
 		}
 	}
-	if len(policies) == 0 || agents != 3 {
+	if len(policies) == 0 || agents != 4 {
 		t.Errorf("there are %d policies, %d of them about agents", len(policies), agents)
 	}
 	for policy := range policies {
