@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
@@ -210,11 +211,11 @@ func (o *accessOptions) ask(ctx context.Context, h *hub, name string, wanted *v1
 	return nil
 }
 
-func (o *accessOptions) timeToLive() *metav1.Duration {
+func (o *accessOptions) timeToLive() *duration.Duration {
 	if o.ttl == 0 {
 		return nil
 	}
-	return &metav1.Duration{Duration: o.ttl}
+	return &duration.Duration{Duration: o.ttl}
 }
 
 func (o *accessOptions) awaitGranted(ctx context.Context, h *hub, name string) error {

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
@@ -154,7 +155,7 @@ func TestOfAccessRequest(t *testing.T) {
 			said(r, "RolesFound", metav1.ConditionFalse, "RolesMissing", "not in the cluster: view2")
 		}, RequestedRolesMissing, "roles", []string{"gives access, and not to all", "view2"}},
 		"its time is over": {func(_ *AccessRequestFacts, r *request, _ *cluster) {
-			r.Spec.TTL = &metav1.Duration{Duration: time.Minute}
+			r.Spec.TTL = &duration.Duration{Duration: time.Minute}
 		}, AccessRequestUnhandled, "time", []string{"has not deleted it"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,8 +4,9 @@
 package cluster
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 )
 
 // RolloutStrategy says in which steps the clusters of a placement get what was changed.
@@ -57,7 +58,7 @@ type RolloutProgressivePerGroup struct {
 type RolloutConfig struct {
 	// minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or
 	// 1h30m. The default is 0.
-	MinSuccessTime metav1.Duration
+	MinSuccessTime duration.Duration
 	// progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as
 	// 30m or 1h30m. None (the default) is never.
 	ProgressDeadline string

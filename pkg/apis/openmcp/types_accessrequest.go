@@ -6,6 +6,8 @@ package openmcp
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -40,7 +42,7 @@ type AccessRequestSpec struct {
 	OIDC *OIDCConfig
 	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h0m0s. Without it, the
 	// request stays until it is deleted.
-	TTL *metav1.Duration
+	TTL *duration.Duration
 }
 
 // TokenConfig are the rights of a ServiceAccount.

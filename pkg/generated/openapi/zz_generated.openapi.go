@@ -13,6 +13,7 @@ import (
 	v1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
 	v1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	v1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	duration "github.com/clusterhub/clusterhub/pkg/apis/duration"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
@@ -106,6 +107,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.ManagedClusterSetSpec{}.OpenAPIModelName():                   schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref),
 		v1beta2.ManagedClusterSetStatus{}.OpenAPIModelName():                 schema_pkg_apis_cluster_v1beta2_ManagedClusterSetStatus(ref),
 		v1beta2.ManagedNamespaceConfig{}.OpenAPIModelName():                  schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref),
+		duration.Duration{}.OpenAPIModelName():                               schema_clusterhub_pkg_apis_duration_Duration(ref),
 		edgev1alpha1.CheckedNode{}.OpenAPIModelName():                        schema_pkg_apis_edge_v1alpha1_CheckedNode(ref),
 		edgev1alpha1.CheckedService{}.OpenAPIModelName():                     schema_pkg_apis_edge_v1alpha1_CheckedService(ref),
 		edgev1alpha1.ClusterDeployment{}.OpenAPIModelName():                  schema_pkg_apis_edge_v1alpha1_ClusterDeployment(ref),
@@ -1157,7 +1159,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutAll(ref common.ReferenceCallback) c
 					"minSuccessTime": {
 						SchemaProps: spec.SchemaProps{
 							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"progressDeadline": {
@@ -1180,7 +1182,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutAll(ref common.ReferenceCallback) c
 			},
 		},
 		Dependencies: []string{
-			metav1.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+			duration.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
 	}
 }
 
@@ -1194,7 +1196,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutConfig(ref common.ReferenceCallback
 					"minSuccessTime": {
 						SchemaProps: spec.SchemaProps{
 							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"progressDeadline": {
@@ -1217,7 +1219,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutConfig(ref common.ReferenceCallback
 			},
 		},
 		Dependencies: []string{
-			metav1.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+			duration.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
 	}
 }
 
@@ -1231,7 +1233,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressive(ref common.ReferenceCal
 					"minSuccessTime": {
 						SchemaProps: spec.SchemaProps{
 							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"progressDeadline": {
@@ -1279,7 +1281,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressive(ref common.ReferenceCal
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+			v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName(), duration.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
 	}
 }
 
@@ -1293,7 +1295,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressivePerGroup(ref common.Refe
 					"minSuccessTime": {
 						SchemaProps: spec.SchemaProps{
 							Description: "minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or 1h30m. The default is 0.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"progressDeadline": {
@@ -1335,7 +1337,7 @@ func schema_pkg_apis_cluster_v1alpha1_RolloutProgressivePerGroup(ref common.Refe
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
+			v1alpha1.MandatoryDecisionGroup{}.OpenAPIModelName(), duration.Duration{}.OpenAPIModelName(), intstr.IntOrString{}.OpenAPIModelName()},
 	}
 }
 
@@ -3667,6 +3669,18 @@ func schema_pkg_apis_edge_v1alpha1_CheckedNode(ref common.ReferenceCallback) com
 			SchemaProps: spec.SchemaProps{
 				Description: "CheckedNode is a node that need not be there.",
 				Type:        []string{"object"},
+func schema_clusterhub_pkg_apis_duration_Duration(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Duration is a length of time, in numbers with units, such as 90m or 1h30m. It is read back as it was written. The units are h, m, s, ms, us and ns, and the text has at most 64 characters.",
+				Type:        duration.Duration{}.OpenAPISchemaType(),
+				Format:      duration.Duration{}.OpenAPISchemaFormat(),
+			},
+		},
+	}
+}
+
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
@@ -6311,14 +6325,14 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref common.ReferenceCall
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
 							Description: "ttl is how long the request lives after its creation, such as 24h or 1h30m. Then the hub deletes it, and the access ends. It has to be above 0 in a new request. Without it, the request stays until it is deleted.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(duration.Duration{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			openmcpv1alpha1.OIDCConfig{}.OpenAPIModelName(), openmcpv1alpha1.ObjectReference{}.OpenAPIModelName(), openmcpv1alpha1.TokenConfig{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
+			duration.Duration{}.OpenAPIModelName(), openmcpv1alpha1.OIDCConfig{}.OpenAPIModelName(), openmcpv1alpha1.ObjectReference{}.OpenAPIModelName(), openmcpv1alpha1.TokenConfig{}.OpenAPIModelName()},
 	}
 }
 

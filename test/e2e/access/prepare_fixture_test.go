@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -125,7 +126,7 @@ func (p *preparation) await(what string, object client.Object, ok func() bool) t
 func (p *preparation) outlives(ttl time.Duration, labels map[string]string) {
 	p.Helper()
 	later := accessRequest("teams")
-	later.Labels, later.Spec.TTL = labels, &metav1.Duration{Duration: ttl + time.Second}
+	later.Labels, later.Spec.TTL = labels, &duration.Duration{Duration: ttl + time.Second}
 	p.create(later)
 	p.awaitGone(later)
 }

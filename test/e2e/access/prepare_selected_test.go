@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
@@ -43,7 +43,7 @@ func onlyWhatIsSelected(p *preparation) {
 	c := p.cluster()
 	other, frozen, selected := toCluster(accessRequest("teams"), c), toCluster(accessRequest("teams"), c), toCluster(accessRequest("teams"), c)
 	selected.Labels, frozen.Labels = map[string]string{"landscape": "dev"}, map[string]string{"landscape": "test", "frozen": ""}
-	frozen.Spec.TTL = &metav1.Duration{Duration: time.Second}
+	frozen.Spec.TTL = &duration.Duration{Duration: time.Second}
 	p.create(other, frozen, selected)
 	p.awaitPrepared(selected)
 	p.outlives(time.Second, map[string]string{"landscape": "dev"})

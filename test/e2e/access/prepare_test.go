@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
@@ -129,7 +129,7 @@ func TestAccessPrepare(t *testing.T) {
 	run("the end of its time", func(p *preparation) {
 		c := p.cluster()
 		waiting, granted := accessRequest("teams"), toCluster(accessRequest("teams"), c)
-		waiting.Spec.TTL = &metav1.Duration{Duration: 2 * time.Second}
+		waiting.Spec.TTL = &duration.Duration{Duration: 2 * time.Second}
 		p.create(waiting, granted)
 		p.awaitPrepared(granted)
 		p.patchStatus(granted, `{"phase":"Granted","observedGeneration":%d}`, granted.Generation)
@@ -160,7 +160,7 @@ func TestAccessPrepare(t *testing.T) {
 	run("operations", func(p *preparation) {
 		ignored, c := accessRequest("teams"), p.cluster()
 		toCluster(ignored, c).Annotations = map[string]string{"openmcp.cloud/operation": "ignore"}
-		ignored.Spec.TTL = &metav1.Duration{Duration: time.Second}
+		ignored.Spec.TTL = &duration.Duration{Duration: time.Second}
 		again := toCluster(accessRequest("teams"), c)
 		again.Annotations = map[string]string{"openmcp.cloud/operation": "reconcile"}
 		p.create(ignored, again)

@@ -18,6 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -134,7 +135,7 @@ func (a *tokenAccess) grant(t *testing.T, name string, ttl time.Duration) *v1alp
 		ClusterRef: &v1alpha1.ObjectReference{Namespace: "teams", Name: "blue"}, Token: &v1alpha1.TokenConfig{},
 	}}
 	if ttl > 0 {
-		ar.Spec.TTL = &metav1.Duration{Duration: ttl}
+		ar.Spec.TTL = &duration.Duration{Duration: ttl}
 	}
 	if err := a.client.Create(t.Context(), ar); err != nil {
 		t.Fatal(err)

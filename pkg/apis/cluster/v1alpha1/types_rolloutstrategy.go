@@ -4,8 +4,9 @@
 package v1alpha1
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 )
 
 // RolloutStrategy says in which steps the clusters of a placement get what was changed.
@@ -65,7 +66,7 @@ type RolloutConfig struct {
 	// minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or
 	// 1h30m. The default is 0.
 	// +optional
-	MinSuccessTime metav1.Duration `json:"minSuccessTime,omitempty"`
+	MinSuccessTime duration.Duration `json:"minSuccessTime,omitempty"`
 	// progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as
 	// 30m or 1h30m. None (the default) is never.
 	// +optional

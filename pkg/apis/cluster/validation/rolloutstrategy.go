@@ -50,7 +50,7 @@ func ValidateRolloutStrategy(s *cluster.RolloutStrategy, path *field.Path) field
 func validateRolloutConfig(c *cluster.RolloutConfig, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if c.MinSuccessTime.Duration < 0 {
-		errs = append(errs, field.Invalid(path.Child("minSuccessTime"), c.MinSuccessTime.Duration.String(), "must be 0 or more"))
+		errs = append(errs, field.Invalid(path.Child("minSuccessTime"), c.MinSuccessTime.String(), "must be 0 or more"))
 	}
 	errs = append(errs, validateDeadline(c.ProgressDeadline, path.Child("progressDeadline"))...)
 	return append(errs, validateNumberOrPercent(c.MaxFailures, path.Child("maxFailures"))...)

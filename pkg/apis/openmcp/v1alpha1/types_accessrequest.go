@@ -6,6 +6,8 @@ package v1alpha1
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 )
 
 // +genclient
@@ -51,7 +53,7 @@ type AccessRequestSpec struct {
 	// ttl is how long the request lives after its creation, such as 24h or 1h30m. Then the hub deletes it, and the
 	// access ends. It has to be above 0 in a new request. Without it, the request stays until it is deleted.
 	// +optional
-	TTL *metav1.Duration `json:"ttl,omitempty"`
+	TTL *duration.Duration `json:"ttl,omitempty"`
 }
 
 // TokenConfig is the rights of a ServiceAccount.

@@ -9,8 +9,9 @@
 package v1alpha1
 
 import (
-	rbacv1 "k8s.io/api/rbac/v1"
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	duration "github.com/clusterhub/clusterhub/pkg/apis/duration"
+	v1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -100,7 +101,7 @@ func (in *AccessRequestSpec) DeepCopyInto(out *AccessRequestSpec) {
 	}
 	if in.TTL != nil {
 		in, out := &in.TTL, &out.TTL
-		*out = new(v1.Duration)
+		*out = new(duration.Duration)
 		**out = **in
 	}
 	return
@@ -677,7 +678,7 @@ func (in *PermissionsRequest) DeepCopyInto(out *PermissionsRequest) {
 	*out = *in
 	if in.Rules != nil {
 		in, out := &in.Rules, &out.Rules
-		*out = make([]rbacv1.PolicyRule, len(*in))
+		*out = make([]v1.PolicyRule, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
@@ -700,7 +701,7 @@ func (in *RoleBindings) DeepCopyInto(out *RoleBindings) {
 	*out = *in
 	if in.Subjects != nil {
 		in, out := &in.Subjects, &out.Subjects
-		*out = make([]rbacv1.Subject, len(*in))
+		*out = make([]v1.Subject, len(*in))
 		copy(*out, *in)
 	}
 	if in.RoleRefs != nil {
@@ -742,7 +743,7 @@ func (in *Status) DeepCopyInto(out *Status) {
 	*out = *in
 	if in.Conditions != nil {
 		in, out := &in.Conditions, &out.Conditions
-		*out = make([]v1.Condition, len(*in))
+		*out = make([]metav1.Condition, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}

@@ -30,7 +30,7 @@ func ValidateAccessRequest(r *openmcp.AccessRequest) field.ErrorList {
 	errs := append(validateMeta(&r.ObjectMeta, true), validateAccessRequestSpec(&r.Spec, at)...)
 	errs = append(errs, boundAccessRequestSpec(&r.Spec, &openmcp.AccessRequestSpec{}, at)...)
 	if r.Spec.TTL != nil && r.Spec.TTL.Duration <= 0 {
-		errs = append(errs, field.Invalid(at.Child("ttl"), r.Spec.TTL.Duration.String(),
+		errs = append(errs, field.Invalid(at.Child("ttl"), r.Spec.TTL.String(),
 			"must be above 0, such as 24h: the request would have expired already"))
 	}
 	return errs

@@ -11,6 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
@@ -179,7 +180,7 @@ func TestAccessRequest_TTL(t *testing.T) {
 		{ttl: time.Hour, age: time.Hour, warning: "spec.ttl: 1h0m0s after the creation has already passed, so the request is deleted now"},
 	} {
 		r := validAccessRequest()
-		r.CreationTimestamp, r.Spec.TTL = metav1.NewTime(created), &metav1.Duration{Duration: c.ttl}
+		r.CreationTimestamp, r.Spec.TTL = metav1.NewTime(created), &duration.Duration{Duration: c.ttl}
 		wantErrors(t, ValidateAccessRequest(r), c.want...)
 		wantErrors(t, ValidateAccessRequestUpdate(r, validAccessRequest()))
 		got := strings.Join(AccessRequestWarnings(r, created.Add(c.age)), "\n")

@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/answer"
@@ -99,7 +100,7 @@ func (s *seen) token(created, expires time.Time) {
 }
 
 func (s *seen) ttl(left time.Duration) {
-	s.ar.Spec.TTL = &metav1.Duration{Duration: time.Hour + left}
+	s.ar.Spec.TTL = &duration.Duration{Duration: time.Hour + left}
 }
 
 func (s *seen) annotate(operation string) {

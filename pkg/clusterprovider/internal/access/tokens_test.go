@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
@@ -28,7 +29,7 @@ import (
 func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
 	ar := request("a", "1")
 	ar.CreationTimestamp = metav1.NewTime(created)
-	ar.Spec.TTL = &metav1.Duration{Duration: ttl}
+	ar.Spec.TTL = &duration.Duration{Duration: ttl}
 	return ar
 }
 

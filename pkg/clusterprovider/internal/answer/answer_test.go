@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
@@ -61,7 +62,7 @@ func TestOIDCKubeconfig_HasTheArgumentsOfThePlugin(t *testing.T) {
 func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
 	ar := request("a", "1")
 	ar.CreationTimestamp = metav1.NewTime(created)
-	ar.Spec.TTL = &metav1.Duration{Duration: ttl}
+	ar.Spec.TTL = &duration.Duration{Duration: ttl}
 	return ar
 }
 

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
@@ -162,7 +163,7 @@ func phase(phase string, observed int64) change {
 }
 
 func ttl(d time.Duration) change {
-	return func(r *v1alpha1.AccessRequest) { r.Spec.TTL = &metav1.Duration{Duration: d} }
+	return func(r *v1alpha1.AccessRequest) { r.Spec.TTL = &duration.Duration{Duration: d} }
 }
 
 func operation(value string) change {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 	"github.com/clusterhub/clusterhub/test/sample"
@@ -20,7 +21,9 @@ import (
 
 // A process may be killed after any write. The next one comes to the same end, and never are more works in progress than may be.
 func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
-	soak := func(p *clusterv1alpha1.RolloutProgressive) { p.MinSuccessTime = metav1.Duration{Duration: time.Second} }
+	soak := func(p *clusterv1alpha1.RolloutProgressive) {
+		p.MinSuccessTime = duration.Duration{Duration: time.Second}
+	}
 	for name, test := range map[string]struct {
 		set *workv1alpha1.ManifestWorkReplicaSet
 		do  func(*fixture)

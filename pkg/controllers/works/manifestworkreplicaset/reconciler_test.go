@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
@@ -136,7 +137,9 @@ func TestProgressive_Failures(t *testing.T) {
 }
 
 func TestProgressive_SoakIsOfThisGeneration(t *testing.T) {
-	f := newFixture(t, progressive(replicaSet("p"), 1, func(p *clusterv1alpha1.RolloutProgressive) { p.MinSuccessTime = metav1.Duration{Duration: time.Minute} }))
+	f := newFixture(t, progressive(replicaSet("p"), 1, func(p *clusterv1alpha1.RolloutProgressive) {
+		p.MinSuccessTime = duration.Duration{Duration: time.Minute}
+	}))
 	f.decide("p", "c1", "c2")
 	f.expect("create c1")
 	f.report("Applied Available", "c1")

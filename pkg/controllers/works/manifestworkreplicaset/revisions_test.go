@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	clusterv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
@@ -107,7 +108,7 @@ func TestRevisions_AreTheLastTwoTemplatesThatSucceeded(t *testing.T) {
 
 func TestRevisions_NeedASuccess(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p", "q"), 9, func(p *clusterv1alpha1.RolloutProgressive) {
-		p.MinSuccessTime = metav1.Duration{Duration: time.Minute}
+		p.MinSuccessTime = duration.Duration{Duration: time.Minute}
 	}))
 	f.decide("p")
 	f.decide("q")

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
@@ -27,7 +28,7 @@ func TestStorage(t *testing.T) {
 			}
 		},
 		Invalid:        []func(*openmcp.AccessRequest){func(r *openmcp.AccessRequest) { r.Spec.Token = nil }},
-		Change:         func(r *openmcp.AccessRequest) { r.Spec.TTL = &metav1.Duration{Duration: 1} },
+		Change:         func(r *openmcp.AccessRequest) { r.Spec.TTL = &duration.Duration{Duration: 1} },
 		InvalidChanges: []func(*openmcp.AccessRequest){func(r *openmcp.AccessRequest) { r.Spec.ClusterRef.Name = "other" }},
 		Matching:       []fields.Set{{"status.phase": ""}, {"spec.clusterRef.name": "c", "spec.clusterRef.namespace": "b"}},
 		Others:         []fields.Set{{"status.phase": "Granted"}, {"spec.clusterRef.name": "b"}},

@@ -26,6 +26,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/duration"
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
@@ -147,7 +148,7 @@ func (m *minting) create(t *testing.T, spec openmcp.AccessTokenSpec, dryRun ...s
 func TestToken_IsNotGivenIfTheRequestChangesMeanwhile(t *testing.T) {
 	for name, change := range map[string]func(r *openmcp.AccessRequest){
 		"a shorter ttl, seen by the provider already": func(r *openmcp.AccessRequest) {
-			r.Spec.TTL, r.Generation, r.Status.ObservedGeneration = &metav1.Duration{Duration: 20 * time.Minute}, 3, 3
+			r.Spec.TTL, r.Generation, r.Status.ObservedGeneration = &duration.Duration{Duration: 20 * time.Minute}, 3, 3
 		},
 		"made anew": func(r *openmcp.AccessRequest) { r.UID = "uid-2" },
 		"denied":    func(r *openmcp.AccessRequest) { r.Status.Phase = "Denied" },
@@ -219,7 +220,7 @@ func TestToken_Lifetime(t *testing.T) {
 			now := m.request.CreationTimestamp.Time
 			m.now = func() time.Time { return now }
 			if c.ttl > 0 {
-				m.request.Spec.TTL = &metav1.Duration{Duration: c.ttl}
+				m.request.Spec.TTL = &duration.Duration{Duration: c.ttl}
 			}
 			token, err := m.create(t, openmcp.AccessTokenSpec{ExpirationSeconds: c.asked})
 			if err != nil {
@@ -262,7 +263,7 @@ func TestToken_DryRunMintsNothing(t *testing.T) {
 
 func TestToken_IsRefused(t *testing.T) {
 	conflicts, forbids := apierrors.IsConflict, apierrors.IsForbidden
-	ttl := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	ttl := func(d time.Duration) *duration.Duration { return &duration.Duration{Duration: d} }
 	for why, c := range map[string]struct {
 		change func(*minting)
 		kind   func(error) bool

@@ -6,7 +6,7 @@
 package v1alpha1
 
 import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	duration "github.com/clusterhub/clusterhub/pkg/apis/duration"
 	intstr "k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -27,7 +27,7 @@ func RolloutAll() *RolloutAllApplyConfiguration {
 // WithMinSuccessTime sets the MinSuccessTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the MinSuccessTime field is set to the value of the last call.
-func (b *RolloutAllApplyConfiguration) WithMinSuccessTime(value v1.Duration) *RolloutAllApplyConfiguration {
+func (b *RolloutAllApplyConfiguration) WithMinSuccessTime(value duration.Duration) *RolloutAllApplyConfiguration {
 	b.RolloutConfigApplyConfiguration.MinSuccessTime = &value
 	return b
 }

@@ -6,7 +6,7 @@
 package v1alpha1
 
 import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	duration "github.com/clusterhub/clusterhub/pkg/apis/duration"
 	intstr "k8s.io/apimachinery/pkg/util/intstr"
 )
 
@@ -17,7 +17,7 @@ import (
 type RolloutConfigApplyConfiguration struct {
 	// minSuccessTime is how long a cluster has to be well before it is done: hours, minutes and seconds, such as 90m or
 	// 1h30m. The default is 0.
-	MinSuccessTime *v1.Duration `json:"minSuccessTime,omitempty"`
+	MinSuccessTime *duration.Duration `json:"minSuccessTime,omitempty"`
 	// progressDeadline is after which time a cluster that is not done counts as failed: hours, minutes and seconds, such as
 	// 30m or 1h30m. None (the default) is never.
 	ProgressDeadline *string `json:"progressDeadline,omitempty"`
@@ -35,7 +35,7 @@ func RolloutConfig() *RolloutConfigApplyConfiguration {
 // WithMinSuccessTime sets the MinSuccessTime field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the MinSuccessTime field is set to the value of the last call.
-func (b *RolloutConfigApplyConfiguration) WithMinSuccessTime(value v1.Duration) *RolloutConfigApplyConfiguration {
+func (b *RolloutConfigApplyConfiguration) WithMinSuccessTime(value duration.Duration) *RolloutConfigApplyConfiguration {
 	b.MinSuccessTime = &value
 	return b
 }

@@ -6,7 +6,7 @@
 package v1alpha1
 
 import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	duration "github.com/clusterhub/clusterhub/pkg/apis/duration"
 )
 
 // AccessRequestSpecApplyConfiguration represents a declarative configuration of the AccessRequestSpec type for use
@@ -28,7 +28,7 @@ type AccessRequestSpecApplyConfiguration struct {
 	OIDC *OIDCConfigApplyConfiguration `json:"oidc,omitempty"`
 	// ttl is how long the request lives after its creation, such as 24h or 1h30m. Then the hub deletes it, and the
 	// access ends. It has to be above 0 in a new request. Without it, the request stays until it is deleted.
-	TTL *v1.Duration `json:"ttl,omitempty"`
+	TTL *duration.Duration `json:"ttl,omitempty"`
 }
 
 // AccessRequestSpecApplyConfiguration constructs a declarative configuration of the AccessRequestSpec type for use with
@@ -72,7 +72,7 @@ func (b *AccessRequestSpecApplyConfiguration) WithOIDC(value *OIDCConfigApplyCon
 // WithTTL sets the TTL field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TTL field is set to the value of the last call.
-func (b *AccessRequestSpecApplyConfiguration) WithTTL(value v1.Duration) *AccessRequestSpecApplyConfiguration {
+func (b *AccessRequestSpecApplyConfiguration) WithTTL(value duration.Duration) *AccessRequestSpecApplyConfiguration {
 	b.TTL = &value
 	return b
 }
