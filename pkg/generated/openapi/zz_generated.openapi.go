@@ -568,11 +568,17 @@ func schema_pkg_apis_cluster_v1_ManagedClusterSpec(ref common.ReferenceCallback)
 					"taints": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
-								"x-kubernetes-list-type": "atomic",
+								"x-kubernetes-list-map-keys": []interface{}{
+									"key",
+									"effect",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "key",
+								"x-kubernetes-patch-strategy":  "merge",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "taints keep placements that do not tolerate them away from the cluster: at most 128. Admins write them; the hub adds and removes those named cluster.open-cluster-management.io/unavailable and cluster.open-cluster-management.io/unreachable.",
+							Description: "taints keep placements that do not tolerate them away from the cluster: at most 128. Admins write them; the hub adds and removes those named cluster.open-cluster-management.io/unavailable and cluster.open-cluster-management.io/unreachable. There is one for each key and effect: server-side apply leaves those of others as they are, and so does a strategic merge patch, which knows taints by the key alone.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -766,7 +772,7 @@ func schema_pkg_apis_cluster_v1_Taint(ref common.ReferenceCallback) common.OpenA
 					},
 					"timeAdded": {
 						SchemaProps: spec.SchemaProps{
-							Description: "timeAdded is when the taint was added. The server writes it. Leave it out for a new taint, and send it back unchanged for one that is there.",
+							Description: "timeAdded is when the taint was added, or got its present value or effect. The server writes it. Leave it out, or send it back unchanged for a taint that is there.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -3663,12 +3669,6 @@ func schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref common.Reference
 	}
 }
 
-func schema_pkg_apis_edge_v1alpha1_CheckedNode(ref common.ReferenceCallback) common.OpenAPIDefinition {
-	return common.OpenAPIDefinition{
-		Schema: spec.Schema{
-			SchemaProps: spec.SchemaProps{
-				Description: "CheckedNode is a node that need not be there.",
-				Type:        []string{"object"},
 func schema_clusterhub_pkg_apis_duration_Duration(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3681,6 +3681,12 @@ func schema_clusterhub_pkg_apis_duration_Duration(ref common.ReferenceCallback) 
 	}
 }
 
+func schema_pkg_apis_edge_v1alpha1_CheckedNode(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CheckedNode is a node that need not be there.",
+				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{

@@ -53,11 +53,16 @@ type ManagedClusterSpec struct {
 	LeaseDurationSeconds int32 `json:"leaseDurationSeconds,omitempty"`
 	// taints keep placements that do not tolerate them away from the cluster: at most 128. Admins write them; the hub
 	// adds and removes those named cluster.open-cluster-management.io/unavailable and
-	// cluster.open-cluster-management.io/unreachable.
+	// cluster.open-cluster-management.io/unreachable. There is one for each key and effect: server-side apply leaves those
+	// of others as they are, and so does a strategic merge patch, which knows taints by the key alone.
 	// +optional
-	// +listType=atomic
+	// +listType=map
+	// +listMapKey=key
+	// +listMapKey=effect
+	// +patchMergeKey=key
+	// +patchStrategy=merge
 	// +k8s:validation:maxItems=128
-	Taints []Taint `json:"taints,omitempty"`
+	Taints []Taint `json:"taints,omitempty" patchStrategy:"merge" patchMergeKey:"key"`
 }
 
 // ClientConfig is one address of a cluster's API server.
@@ -100,8 +105,8 @@ type Taint struct {
 	// effect says what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew.
 	// It is required.
 	Effect TaintEffect `json:"effect"`
-	// timeAdded is when the taint was added. The server writes it. Leave it out for a new taint, and send it back
-	// unchanged for one that is there.
+	// timeAdded is when the taint was added, or got its present value or effect. The server writes it. Leave it out, or
+	// send it back unchanged for a taint that is there.
 	// +optional
 	// +nullable
 	TimeAdded metav1.Time `json:"timeAdded"`

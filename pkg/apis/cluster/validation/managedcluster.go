@@ -42,18 +42,18 @@ func ValidateManagedCluster(c *cluster.ManagedCluster) field.ErrorList {
 			"is reserved for roles, groups and namespaces of the hub: choose another name, such as "+c.Name+"-1"))
 	}
 	errs = append(errs, boundClusterSpec(&c.Spec, &cluster.ManagedClusterSpec{}, field.NewPath("spec"))...)
-	return append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
+	return append(errs, validateManagedClusterSpec(&c.Spec, nil, field.NewPath("spec"))...)
 }
 
 // ValidateManagedClusterUpdate checks a change of a cluster.
 func ValidateManagedClusterUpdate(c, old *cluster.ManagedCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&c.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, boundClusterSpec(&c.Spec, &old.Spec, field.NewPath("spec"))...)
-	errs = append(errs, validateManagedClusterSpec(&c.Spec, field.NewPath("spec"))...)
+	errs = append(errs, validateManagedClusterSpec(&c.Spec, old.Spec.Taints, field.NewPath("spec"))...)
 	return append(errs, validateTaintTimes(c.Spec.Taints, field.NewPath("spec", "taints"))...)
 }
 
-func validateManagedClusterSpec(spec *cluster.ManagedClusterSpec, path *field.Path) field.ErrorList {
+func validateManagedClusterSpec(spec *cluster.ManagedClusterSpec, oldTaints []cluster.Taint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, config := range spec.ManagedClusterClientConfigs {
 		at := path.Child("managedClusterClientConfigs").Index(i).Child("url")
@@ -67,7 +67,7 @@ func validateManagedClusterSpec(spec *cluster.ManagedClusterSpec, path *field.Pa
 	for i := range spec.Taints {
 		errs = append(errs, validateTaint(&spec.Taints[i], path.Child("taints").Index(i))...)
 	}
-	return errs
+	return append(errs, validateTaintsOnce(spec.Taints, oldTaints, path.Child("taints"))...)
 }
 
 func validateTaint(t *cluster.Taint, path *field.Path) field.ErrorList {

@@ -237,14 +237,17 @@ func TestTaints_TheServerSaysWhenTheyWereAdded(t *testing.T) {
 		"new, with a time":             {old: old, sent: taint("b", "v", "NoSelect", earlier), err: true},
 		"new, with the present": {old: old, sent: taint("b", "v", "NoSelect", metav1.NewTime(now)),
 			err: true},
-		"new, on a cluster without taints":   {sent: taint("b", "v", "NoSelect", empty), want: wire},
-		"new, with a time, without taints":   {sent: taint("b", "v", "NoSelect", earlier), err: true},
-		"another value":                      {old: old, sent: taint("a", "w", "NoSelect", empty), want: wire},
-		"another value, with the old time":   {old: old, sent: taint("a", "w", "NoSelect", earlier), err: true},
-		"another effect":                     {old: old, sent: taint("a", "v", "NoSelectIfNew", empty), want: wire},
-		"another effect, with the old time":  {old: old, sent: taint("a", "v", "NoSelectIfNew", earlier), err: true},
-		"another effect, with the present":   {old: old, sent: taint("a", "v", "NoSelectIfNew", wire), err: true},
-		"added just now, changed, time kept": {old: old[1:], sent: taint("a", "w", "PreferNoSelect", wire), err: true},
+		"new, on a cluster without taints":  {sent: taint("b", "v", "NoSelect", empty), want: wire},
+		"new, with a time, without taints":  {sent: taint("b", "v", "NoSelect", earlier), err: true},
+		"another value":                     {old: old, sent: taint("a", "w", "NoSelect", empty), want: wire},
+		"another value, with another time":  {old: old, sent: taint("a", "w", "NoSelect", metav1.Unix(501, 0)), err: true},
+		"another effect":                    {old: old, sent: taint("a", "v", "NoSelectIfNew", empty), want: wire},
+		"another effect, with another time": {old: old, sent: taint("a", "v", "NoSelectIfNew", metav1.Unix(501, 0)), err: true},
+		"new, with the time of another":     {old: old, sent: taint("b", "v", "NoSelect", wire), err: true},
+		// Server-side apply and strategic merge patches change what they name, and leave the time that is there.
+		"another value, with the old time":   {old: old, sent: taint("a", "w", "NoSelect", earlier), want: wire},
+		"another effect, with the old time":  {old: old, sent: taint("a", "v", "NoSelectIfNew", earlier), want: wire},
+		"added just now, changed, time kept": {old: old[1:], sent: taint("a", "w", "PreferNoSelect", wire), want: wire},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sent := []cluster.Taint{c.sent}
@@ -278,4 +281,34 @@ func TestTaints_TheServerSaysWhenTheyWereAdded(t *testing.T) {
 			}
 		}
 	})
+}
+
+// There is one taint for each key and effect. Clusters that have more from before may keep them, and get fewer.
+func TestTaints_OncePerKeyAndEffect(t *testing.T) {
+	taint := func(value string, effect cluster.TaintEffect) cluster.Taint {
+		return cluster.Taint{Key: "a", Value: value, Effect: effect}
+	}
+	twice := []cluster.Taint{taint("v", "NoSelect"), taint("w", "NoSelect")}
+	const refused = duplicate + "spec.taints"
+	for name, c := range map[string]struct {
+		old, sent []cluster.Taint
+		want      []string
+	}{
+		"other effects":           {sent: []cluster.Taint{taint("v", "NoSelect"), taint("v", "NoSelectIfNew")}},
+		"twice":                   {sent: twice, want: []string{refused + "[1]"}},
+		"one becomes two":         {old: twice[:1], sent: twice, want: []string{refused + "[1]"}},
+		"two from before":         {old: twice, sent: twice},
+		"two, with another value": {old: twice, sent: []cluster.Taint{taint("x", "NoSelect"), taint("w", "NoSelect")}},
+		"two become one":          {old: twice, sent: twice[1:]},
+		"two become three":        {old: twice, sent: append([]cluster.Taint{taint("x", "NoSelect")}, twice...), want: []string{refused + "[2]"}},
+	} {
+		t.Run(name, func(t *testing.T) { wantErrors(t, update(c.sent, c.old, time.Unix(1, 0)), c.want...) })
+	}
+	created := validCluster()
+	created.Spec.Taints = twice
+	wantErrors(t, ValidateManagedCluster(created), refused+"[1]")
+	created.Spec.Taints = []cluster.Taint{taint("v", "NoSelect"), taint("v", "NoSelectIfNew"), taint("v", "PreferNoSelect"), {Key: "b", Effect: "NoSelect"}}
+	if got := TaintWarnings(created); len(got) != 1 || !strings.Contains(got[0], "the key a.") {
+		t.Errorf("the warnings are %q", got)
+	}
 }

@@ -5,10 +5,12 @@ package validation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -27,7 +29,8 @@ func PrepareNewTaints(taints []cluster.Taint, now metav1.Time) {
 
 // PrepareTaints sets when each taint of a changed cluster was added, where the client left it out: as before for those
 // that are unchanged, now for the others. A taint whose value or effect changes counts as new, as in upstream's
-// webhook. ValidateManagedClusterUpdate refuses the other times that the client gave.
+// webhook. Then the time of before is no time that the client gave: server-side apply and a strategic merge patch leave it
+// there. ValidateManagedClusterUpdate refuses the other times.
 func PrepareTaints(taints, old []cluster.Taint, now metav1.Time) {
 	for i := range taints {
 		t := &taints[i]
@@ -35,12 +38,51 @@ func PrepareTaints(taints, old []cluster.Taint, now metav1.Time) {
 		switch {
 		case before != nil && (t.TimeAdded.IsZero() || t.TimeAdded.Unix() == before.TimeAdded.Unix()):
 			t.TimeAdded = before.TimeAdded
-		case before == nil && t.TimeAdded.IsZero():
+		case before == nil && (t.TimeAdded.IsZero() || isTimeOfKey(old, t)):
 			t.TimeAdded = toWire(now)
 		default:
 			t.TimeAdded = forged
 		}
 	}
+}
+
+// isTimeOfKey reports whether the time of a taint is that of an old one with the key.
+func isTimeOfKey(old []cluster.Taint, t *cluster.Taint) bool {
+	return slices.ContainsFunc(old, func(o cluster.Taint) bool { return o.Key == t.Key && o.TimeAdded.Unix() == t.TimeAdded.Unix() })
+}
+
+// validateTaintsOnce refuses taints that are in the list more than once, by key and effect. What a cluster has from before this rule, it may
+// keep.
+func validateTaintsOnce(taints, old []cluster.Taint, path *field.Path) field.ErrorList {
+	type id struct {
+		key    string
+		effect cluster.TaintEffect
+	}
+	left := map[id]int{}
+	for _, t := range old {
+		left[id{t.Key, t.Effect}]++
+	}
+	var errs field.ErrorList
+	seen := sets.New[id]()
+	for i, t := range taints {
+		of := id{t.Key, t.Effect}
+		if left[of]--; seen.Has(of) && left[of] < 0 {
+			errs = append(errs, field.Duplicate(path.Index(i), t.Key+":"+string(t.Effect)))
+		}
+		seen.Insert(of)
+	}
+	return errs
+}
+
+// TaintWarnings say which taints programs cannot tell apart that send strategic merge patches.
+func TaintWarnings(c *cluster.ManagedCluster) (warnings []string) {
+	seen := map[string]int{}
+	for _, t := range c.Spec.Taints {
+		if seen[t.Key]++; seen[t.Key] == 2 {
+			warnings = append(warnings, fmt.Sprintf("spec.taints: several taints have the key %s. kubectl apply and kubectl edit take them for one: apply them with --server-side", t.Key))
+		}
+	}
+	return warnings
 }
 
 // toWire makes a time as precise as the wire format.

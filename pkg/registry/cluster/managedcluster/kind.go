@@ -55,6 +55,7 @@ var Kind = &hubgeneric.Kind[*cluster.ManagedCluster]{
 	Validate:             validation.ValidateManagedCluster,
 	ValidateUpdate:       validation.ValidateManagedClusterUpdate,
 	ValidateStatusUpdate: validation.ValidateManagedClusterStatusUpdate,
+	Warnings:             validation.TaintWarnings,
 
 	Parts: map[string]hubgeneric.Part[*cluster.ManagedCluster]{
 		"label": {

@@ -23,7 +23,8 @@ type ManagedClusterSpecApplyConfiguration struct {
 	LeaseDurationSeconds *int32 `json:"leaseDurationSeconds,omitempty"`
 	// taints keep placements that do not tolerate them away from the cluster: at most 128. Admins write them; the hub
 	// adds and removes those named cluster.open-cluster-management.io/unavailable and
-	// cluster.open-cluster-management.io/unreachable.
+	// cluster.open-cluster-management.io/unreachable. There is one for each key and effect: server-side apply leaves those
+	// of others as they are, and so does a strategic merge patch, which knows taints by the key alone.
 	Taints []TaintApplyConfiguration `json:"taints,omitempty"`
 }
 

@@ -22,8 +22,8 @@ type TaintApplyConfiguration struct {
 	// effect says what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew.
 	// It is required.
 	Effect *clusterv1.TaintEffect `json:"effect,omitempty"`
-	// timeAdded is when the taint was added. The server writes it. Leave it out for a new taint, and send it back
-	// unchanged for one that is there.
+	// timeAdded is when the taint was added, or got its present value or effect. The server writes it. Leave it out, or
+	// send it back unchanged for a taint that is there.
 	TimeAdded *metav1.Time `json:"timeAdded,omitempty"`
 }
 
