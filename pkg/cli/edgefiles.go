@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
-	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 	"github.com/clusterhub/clusterhub/pkg/edge/hzn"
 )
 
@@ -39,6 +38,8 @@ type edgeFiles struct {
 	variables     map[string]string
 	objectName    string
 	servicePolicy string
+	// archives is the folder in which archives may be that are not in the folder of their definition.
+	archives string
 	// nodesByFile says that a node without a name has that of its file, as all others have. It is for what makes no node.
 	nodesByFile bool
 	bytes       int
@@ -61,6 +62,8 @@ func (f *edgeFiles) addTo(cmd *cobra.Command, formats string) {
 	fs.StringToStringVar(&f.variables, "variable", nil, "Value of a variable of files of Open Horizon, as NAME=VALUE. Variables of the environment are not read.")
 	fs.StringVar(&f.objectName, "name", "", "Name of the object of the one file of Open Horizon, if that has none. The default is that of the file, but for nodes that are imported: "+
 		"the name of a node is that of its ManagedCluster.")
+	fs.StringVar(&f.archives, "archives", "", "Folder in which archives may be, or below, that service definitions name by a path to outside of their own folder. "+
+		"Without it, such archives are not read.")
 	fs.StringVar(&f.servicePolicy, "service-policy", "", "File of Open Horizon with the policy of the one service of the files.")
 }
 
@@ -165,6 +168,9 @@ func (f *edgeFiles) parse(path string, data []byte, namespace string) ([]edgeObj
 		return all, nil
 	}
 	kind, err := hzn.Detect(data)
+	if errors.Is(err, hzn.ErrUserInput) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("it has no manifest (apiVersion and kind are missing), and it is no file of Open Horizon: %w", err)
 	}
@@ -198,33 +204,8 @@ func (f *edgeFiles) options(path, namespace string) hzn.Options {
 			value, known := f.variables[name]
 			return value, known
 		},
-		Archive: func(name string) ([]byte, error) { return readArchive(path, name) },
+		Archive: func(name string) ([]byte, error) { return readArchive(path, name, f.archives) },
 	}
-}
-
-// readArchive reads a file that a service definition names. The definition can be of others: what is not below its own folder is not read.
-func readArchive(of, name string) ([]byte, error) {
-	if of == standardInput {
-		return nil, errors.New("the definition comes by the standard input, so it has no folder: give it as a file")
-	}
-	folder, err := os.OpenRoot(filepath.Dir(of))
-	if err != nil {
-		return nil, err
-	}
-	defer folder.Close()
-	file, err := folder.Open(filepath.Clean(name))
-	if err != nil {
-		return nil, fmt.Errorf("it has to be in the folder of the definition, or below: %w", err)
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
-	}
-	data, err := io.ReadAll(io.LimitReader(file, archive.MaxPacked+1))
-	if err == nil && len(data) > archive.MaxPacked {
-		err = fmt.Errorf("it has more than %d bytes, which is the most that an archive may have", archive.MaxPacked)
-	}
-	return data, err
 }
 
 // addServicePolicy gives the service of the files its policy, for all versions and architectures.

@@ -143,3 +143,75 @@ func TestEdgeImport_NamesAndServicePolicies(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// An archive outside of the folder of its definition is read where the user allows it, and never by what the definition says alone.
+func TestEdgeImport_ReadsArchivesOfAllowedFoldersOnly(t *testing.T) {
+	folder := t.TempDir()
+	for _, sub := range []string{"project/horizon", "other"} {
+		if err := os.MkdirAll(filepath.Join(folder, sub), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	archive := packed(t, "web", "")
+	write := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"project/operator.tar.gz", "project/horizon/own.tar.gz", "other/secret.tar.gz"} {
+		write(name, archive)
+	}
+	if err := os.Symlink(filepath.Join(folder, "other", "secret.tar.gz"), filepath.Join(folder, "project", "link.tar.gz")); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(folder, "project"))
+	for name, test := range map[string]struct {
+		archive, allowed, want string
+	}{
+		"in its folder":                        {"own.tar.gz", "", ""},
+		"beside the folder":                    {"../operator.tar.gz", "", "--archives=."},
+		"beside the folder, allowed":           {"../operator.tar.gz", ".", ""},
+		"beside it, allowed as a whole path":   {"../operator.tar.gz", folder, ""},
+		"a whole path, allowed":                {filepath.Join(folder, "project", "operator.tar.gz"), ".", ""},
+		"elsewhere":                            {"../../other/secret.tar.gz", ".", "nor below"},
+		"elsewhere, by a whole path":           {filepath.Join(folder, "other", "secret.tar.gz"), "", "--archives=FOLDER"},
+		"elsewhere, by a link":                 {"../link.tar.gz", ".", "escapes"},
+		"elsewhere, another folder allowed":    {"../operator.tar.gz", "../other", "nor below"},
+		"a folder name that a shell would run": {"../$(reboot)/operator.tar.gz", "", "--archives=FOLDER"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write("project/horizon/service.json", []byte(`{"url":"web","version":"1.0.0","arch":"amd64","clusterDeployment":{"operatorYamlArchive":"`+test.archive+`"}}`))
+			args := []string{"edge", "import", "-f", "horizon/service.json", "-n", "shop", "--dry-run=client"}
+			if test.allowed != "" {
+				args = append(args, "--archives", test.allowed)
+			}
+			stdout, _, err := run(t, "", args...)
+			switch {
+			case test.want == "" && (err != nil || !strings.Contains(stdout, "EdgeService shop/web--1.0.0--amd64 is applied")):
+				t.Errorf("it prints %s and says %v", stdout, err)
+			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || stdout != ""):
+				t.Errorf("it prints %s and says %v, want %s", stdout, err, test.want)
+			}
+		})
+	}
+}
+
+// What the files of people have and templates of hzn do not.
+func TestEdgeImport_TakesWhatPeopleWrite(t *testing.T) {
+	t.Chdir(inFolder(t, map[string][]string{
+		"policy.json": {`{"label": "Web", "service": {"name": "web", "org": "acme", "arch": "*", "serviceVersions": [
+			{"version": "1.0.0", "priority": {"priority_value": $PLACE, "retries": 1, "retry_durations": 3600}},
+			{"version": "1.0.0", "priority": {"priority_value": 3, "retries": 1, "retry_durations": 1800}}]}, "constraints": ["purpose == shop"]}`},
+		"userinput.json": {`[{"serviceOrgid": "acme", "serviceUrl": "web", "inputs": [{"name": "TILLS", "value": 3}]}]`},
+	}))
+	stdout, stderr, err := run(t, "", "edge", "import", "-f", "policy.json", "-n", "shop", "--variable", "PLACE=2", "-o", "yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	says(t, stdout, "priority_value: 2", "retry_durations: 3600")
+	says(t, stderr, "service.serviceVersions[1]: is left out: the version is in the list more than once")
+	if _, _, err = run(t, "", "edge", "import", "-f", "userinput.json", "-n", "shop", "-o", "yaml"); err == nil || !strings.Contains(err.Error(), "userinput.json") ||
+		!strings.Contains(err.Error(), "file of user input") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -39,8 +39,8 @@ var edgeScheme = func() *runtime.Scheme {
 // isManifest says whether a file has manifests: objects with apiVersion and kind, in JSON or YAML.
 func isManifest(data []byte) bool {
 	trimmed := bytes.TrimSpace(data)
-	// Files of Open Horizon are one object in JSON, and can begin with a comment.
-	if len(trimmed) == 0 || trimmed[0] != '{' && trimmed[0] != '/' {
+	// Files of Open Horizon are one object in JSON, or a list of user input, and can begin with a comment.
+	if len(trimmed) == 0 || !strings.ContainsRune("{/[", rune(trimmed[0])) {
 		return true
 	}
 	var kind metav1.TypeMeta

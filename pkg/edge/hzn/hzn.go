@@ -8,14 +8,13 @@ package hzn
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
@@ -82,6 +81,9 @@ func Detect(data []byte) (Kind, error) {
 	top, err := parse(data)
 	if err != nil {
 		return "", err
+	}
+	if isUserInput(top) {
+		return "", ErrUserInput
 	}
 	if inside, ok := listed(top); ok {
 		for _, key := range slices.Sorted(maps.Keys(inside)) {
@@ -211,18 +213,25 @@ func listed(top map[string]any) (map[string]any, bool) {
 	return top, len(top) > 0
 }
 
+// parse reads a file. Whole numbers stay whole.
 func parse(data []byte) (map[string]any, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("the file has %d bytes, and may have %d", len(data), MaxFile)
 	}
-	var top map[string]any
-	if err := json.Unmarshal(withoutComments(data), &top); err != nil {
+	var value any
+	if err := utiljson.Unmarshal(quoteVariables(withoutComments(data)), &value); err != nil {
 		return nil, fmt.Errorf("the file has to be one object in JSON: %w", err)
 	}
-	if top == nil {
-		return nil, fmt.Errorf("the file has to be one object in JSON, and is null")
+	switch typed := value.(type) {
+	case map[string]any:
+		return typed, nil
+	case []any:
+		if isServiceInputs(typed) {
+			return nil, ErrUserInput
+		}
+		return nil, fmt.Errorf("the file has to be one object in JSON, and is a list")
 	}
-	return top, nil
+	return nil, fmt.Errorf("the file has to be one object in JSON, and is %T", value)
 }
 
 // withoutComments has spaces in the place of comments, which templates of hzn have.
@@ -261,34 +270,6 @@ func withoutComments(data []byte) []byte {
 
 // maxComment is how long a comment is at most, so that many of them that do not end take no time.
 const maxComment = 16 << 10
-
-var variable = regexp.MustCompile(`\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)`)
-
-// expand puts the values of variables into all texts. What they have in them is not expanded again.
-func (r *reader) expand(value any, at string) any {
-	switch typed := value.(type) {
-	case string:
-		return variable.ReplaceAllStringFunc(typed, func(found string) string {
-			name := strings.Trim(found, "${}")
-			if r.options.Variable != nil {
-				if known, ok := r.options.Variable(name); ok {
-					return known
-				}
-			}
-			r.fail(at, "has the variable %s, which has no value: give it one", name)
-			return found
-		})
-	case []any:
-		for i := range typed {
-			typed[i] = r.expand(typed[i], fmt.Sprintf("%s[%d]", at, i))
-		}
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(typed)) {
-			typed[key] = r.expand(typed[key], join(at, key))
-		}
-	}
-	return value
-}
 
 // namespace is that of an organization.
 func (r *reader) namespace(org, at string) string {

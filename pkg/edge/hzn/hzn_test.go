@@ -200,6 +200,70 @@ func TestRead_ExpandsVariablesOnce(t *testing.T) {
 	}
 }
 
+// A variable without quotes has one value, which is no other part of the file.
+func TestRead_VariablesWhereNumbersStand(t *testing.T) {
+	const file = `{"properties":[{"name":"a$N","value":$N},{"name":"b","value":${YES},"type":"bool"},{"name":"c","value":"$N","type":"int"}]} // $COMMENT`
+	values := map[string]string{"N": "9007199254740991", "YES": "true"}
+	o := options
+	o.Variable = func(name string) (string, bool) { value, ok := values[name]; return value, ok }
+	if kind, err := Detect([]byte(file)); err != nil || kind != Node {
+		t.Errorf("it is a %s, %v", kind, err)
+	}
+	result, err := Read(Node, []byte(file), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(result.Objects[0])
+	want := `"properties":[{"name":"a9007199254740991","value":9007199254740991},{"name":"b","value":true,"type":"boolean"},{"name":"c","value":9007199254740991,"type":"int"}]`
+	if err != nil || !strings.Contains(string(data), want) {
+		t.Errorf("got %s, %v", data, err)
+	}
+	for _, value := range []string{"", "x", `1,"constraints":["a == b"]`, `{"b":1}`, "[1]", "null", "1 2", "$N", "NaN", "9007199254740993"} {
+		values["N"] = value
+		if result, err := Read(Node, []byte(`{"properties":[{"name":"a","value":$N}]}`), o); err == nil || !strings.Contains(err.Error(), "properties[0].value") {
+			t.Errorf("%s: %v, %v", value, result, err)
+		}
+	}
+	for file, says := range map[string]string{
+		`{"label":$OTHER}`: "label: has the variable OTHER, which has no value", `{"label":"l",$N:1}`: "in place of the name", `{"label":$}`: "one object in JSON",
+		`{"label":$N"l"}`: "one object in JSON", `{"properties":[{"name":"c","value":"9007199254740993","type":"int"}]}`: "would become 9007199254740992",
+	} {
+		if result, err := Read(Node, []byte(file), o); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, %v, want %s", file, result, err, says)
+		}
+	}
+}
+
+// Files of values of variables are no policies, patterns or services, and are told by their name.
+func TestDetect_UserInput(t *testing.T) {
+	for _, file := range []string{
+		`{"global":[],"services":[{"org":"a","url":"web","versionRange":"[0.0.0,INFINITY)","variables":{"A":1}}]}`,
+		`{"services":[{"org":"a","url":"web","variables":{"A":1}}]}`,
+		`[{"serviceOrgid":"a","serviceUrl":"web","serviceArch":"amd64","inputs":[{"name":"A","value":1}]}]`,
+	} {
+		if kind, err := Detect([]byte(file)); err == nil || !strings.Contains(err.Error(), "file of user input") {
+			t.Errorf("%s: %s, %v", file, kind, err)
+		}
+	}
+	if _, err := Detect([]byte(`[{"name":"a"}]`)); err == nil || strings.Contains(err.Error(), "user input") {
+		t.Errorf("another list: %v", err)
+	}
+}
+
+// One version that is tried twice, as hzn's documentation has it, is in the list once, and keeps its first place.
+func TestRead_OneVersionWithTwoPriorities(t *testing.T) {
+	result, err := Read(Policy, []byte(`{"service":{"name":"web","serviceVersions":[{"version":"2.0.0"},{"version":"1.0.0","priority":{"priority_value":3,"retries":1}},
+		{"version":"1.0.0","priority":{"priority_value":2,"retries":5}},{"version":"2.0.0","priority":{"priority_value":1}},{"version":"1.0.0"}]}}`), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := json.Marshal(result.Objects[0])
+	want := `"serviceVersions":[{"version":"2.0.0","priority":{"priority_value":1}},{"version":"1.0.0","priority":{"priority_value":2,"retries":5}}]`
+	if !strings.Contains(string(data), want) || len(result.Notes) != 3 || result.Notes[0].Field != "service.serviceVersions[2]" {
+		t.Errorf("got %s, %v", data, result.Notes)
+	}
+}
+
 func TestWithoutComments(t *testing.T) {
 	for file, want := range map[string]string{
 		`a/**/b`:         `a    b`,

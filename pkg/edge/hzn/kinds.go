@@ -6,10 +6,12 @@ package hzn
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
@@ -116,7 +118,7 @@ func (o *object) service(listed string) *v1alpha1.EdgeService {
 }
 
 func (o *object) variable() v1alpha1.Variable {
-	v := v1alpha1.Variable{Name: o.text("name"), Label: o.text("label"), Type: v1alpha1.PropertyType(o.text("type"))}
+	v := v1alpha1.Variable{Name: o.text("name"), Label: o.text("label"), Type: o.propertyType()}
 	switch value := o.take("defaultValue").(type) {
 	case nil:
 	case string:
@@ -147,7 +149,7 @@ func (o *object) stringified(name string) map[string]any {
 			return nil
 		}
 		var inner map[string]any
-		if err := json.Unmarshal([]byte(value), &inner); err != nil {
+		if err := utiljson.Unmarshal([]byte(value), &inner); err != nil {
 			o.fail(join(o.at, name), "must be an object, or JSON of one in a text")
 		} else if len(inner) > 0 {
 			return inner
@@ -262,9 +264,21 @@ func (o *object) versions() []v1alpha1.ServiceVersion {
 		v.leave("deployment_overrides", "nothing is delivered to devices")
 		v.leave("deployment_overrides_signature", noSignature)
 		v.done()
+		if i := slices.IndexFunc(versions, func(other v1alpha1.ServiceVersion) bool { return other.Version == version.Version }); i >= 0 {
+			o.note(v.at, "is left out: the version is in the list more than once, and the lowest priority_value counts")
+			if before(version.Priority, versions[i].Priority) {
+				versions[i].Priority = version.Priority
+			}
+			continue
+		}
 		versions = append(versions, version)
 	}
 	return versions
+}
+
+// before reports whether what has the one priority is tried before what has the other. What has none comes last.
+func before(a, b *v1alpha1.Priority) bool {
+	return a != nil && (b == nil || a.PriorityValue < b.PriorityValue)
 }
 
 func (o *object) inputs() []v1alpha1.ServiceInput {

@@ -6,6 +6,7 @@ package hzn
 import (
 	"fmt"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -70,13 +71,27 @@ func (o *object) text(name string) string { return taken[string](o, name, "a tex
 
 func (o *object) boolean(name string) bool { return taken[bool](o, name, "true or false") }
 
+// largeNumber bounds the numbers that are read as int32.
+const largeNumber = 1 << 30
+
 func (o *object) number(name string) int32 {
-	value := taken[float64](o, name, "a number")
-	if value != float64(int32(max(-1<<30, min(1<<30, value)))) {
-		o.fail(join(o.at, name), "must be a number without fraction, and not a large one")
+	switch value := o.take(name).(type) {
+	case nil:
+		return 0
+	case int64:
+		if -largeNumber <= value && value <= largeNumber {
+			return int32(value)
+		}
+	case float64:
+		if value == math.Trunc(value) && math.Abs(value) <= largeNumber {
+			return int32(value)
+		}
+	default:
+		o.fail(join(o.at, name), "must be a number")
 		return 0
 	}
-	return int32(value)
+	o.fail(join(o.at, name), "must be a number without fraction, and not a large one")
+	return 0
 }
 
 // list are the objects of a list.
@@ -143,7 +158,7 @@ func (o *object) properties() []v1alpha1.Property {
 	var properties []v1alpha1.Property
 	seen := map[string]bool{}
 	for _, p := range o.list("properties") {
-		property := v1alpha1.Property{Name: p.text("name"), Type: v1alpha1.PropertyType(p.text("type"))}
+		property := v1alpha1.Property{Name: p.text("name"), Type: p.propertyType()}
 		property.Value = p.propertyValue(property.Type)
 		p.done()
 		switch {
@@ -159,6 +174,16 @@ func (o *object) properties() []v1alpha1.Property {
 	return properties
 }
 
+// propertyType is a type; bool is what hzn takes for boolean in some files.
+func (o *object) propertyType() v1alpha1.PropertyType {
+	kind := o.text("type")
+	if kind == "bool" {
+		o.note(join(o.at, "type"), "is boolean now")
+		return v1alpha1.PropertyBoolean
+	}
+	return v1alpha1.PropertyType(kind)
+}
+
 // propertyValue is a value as the type says it, where the file has it as text.
 func (o *object) propertyValue(kind v1alpha1.PropertyType) v1alpha1.Value {
 	value := o.value("value")
@@ -172,10 +197,16 @@ func (o *object) propertyValue(kind v1alpha1.PropertyType) v1alpha1.Value {
 			return v1alpha1.Value{Type: v1alpha1.ValueBoolean, Boolean: value.String == "true"}
 		}
 	case v1alpha1.PropertyInt, v1alpha1.PropertyFloat:
-		if number, err := strconv.ParseFloat(value.String, 64); err == nil && number-number == 0 {
-			o.note(join(o.at, "value"), "is a number now, without quotes, as the type says")
-			return v1alpha1.Value{Type: v1alpha1.ValueNumber, Number: number}
+		number, err := strconv.ParseFloat(value.String, 64)
+		if err != nil || number-number != 0 {
+			return value
 		}
+		o.note(join(o.at, "value"), "is a number now, without quotes, as the type says")
+		if whole, err := strconv.ParseInt(value.String, 10, 64); err == nil {
+			o.values["value"] = whole
+			return o.value("value")
+		}
+		return v1alpha1.Value{Type: v1alpha1.ValueNumber, Number: number}
 	}
 	return value
 }

@@ -6,8 +6,10 @@ package v1alpha1
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 // ValueType says which of the fields of a Value counts.
@@ -73,7 +75,12 @@ func ValueOf(decoded any) (Value, error) {
 	case float64:
 		return Value{Type: ValueNumber, Number: typed}, nil
 	case int64:
-		return Value{Type: ValueNumber, Number: float64(typed)}, nil
+		number := float64(typed)
+		// Larger numbers than 1<<53 are read as they were written if they end in zeros, as this type writes them.
+		if read := strconv.FormatFloat(number, 'f', -1, 64); read != strconv.FormatInt(typed, 10) {
+			return Value{}, fmt.Errorf("the number %d would become %s, since numbers have the precision of float64: write it in quotes", typed, read)
+		}
+		return Value{Type: ValueNumber, Number: number}, nil
 	case []string:
 		return Value{Type: ValueList, List: typed}, nil
 	case []any:
@@ -98,7 +105,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads the value itself.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	var decoded any
-	if err := json.Unmarshal(data, &decoded); err != nil {
+	if err := utiljson.Unmarshal(data, &decoded); err != nil {
 		return err
 	}
 	return v.set(decoded)

@@ -14,17 +14,20 @@ import (
 
 func TestValue_IsItselfOnTheWire(t *testing.T) {
 	for wire, want := range map[string]Value{
-		`"amd64"`:         {Type: ValueString, String: "amd64"},
-		`""`:              {Type: ValueString},
-		`7`:               {Type: ValueNumber, Number: 7},
-		`-1.5`:            {Type: ValueNumber, Number: -1.5},
-		`1e+300`:          {Type: ValueNumber, Number: 1e300},
-		`true`:            {Type: ValueBoolean, Boolean: true},
-		`false`:           {Type: ValueBoolean},
-		`["a","b,c"]`:     {Type: ValueList, List: []string{"a", "b,c"}},
-		`[]`:              {Type: ValueList, List: []string{}},
-		`null`:            {},
-		`"\u003ca\u003e"`: {Type: ValueString, String: "<a>"},
+		`"amd64"`: {Type: ValueString, String: "amd64"},
+		`""`:      {Type: ValueString},
+		`7`:       {Type: ValueNumber, Number: 7},
+		`-1.5`:    {Type: ValueNumber, Number: -1.5},
+		`1e+300`:  {Type: ValueNumber, Number: 1e300},
+		// The largest number to which all smaller ones are whole, and what is written of a larger one: it stays readable.
+		`9007199254740992`:    {Type: ValueNumber, Number: 1 << 53},
+		`1152921504606847000`: {Type: ValueNumber, Number: 1 << 60},
+		`true`:                {Type: ValueBoolean, Boolean: true},
+		`false`:               {Type: ValueBoolean},
+		`["a","b,c"]`:         {Type: ValueList, List: []string{"a", "b,c"}},
+		`[]`:                  {Type: ValueList, List: []string{}},
+		`null`:                {},
+		`"\u003ca\u003e"`:     {Type: ValueString, String: "<a>"},
 	} {
 		var got Value
 		if err := json.Unmarshal([]byte(wire), &got); err != nil || !reflect.DeepEqual(got, want) {
@@ -45,7 +48,8 @@ func TestValue_IsItselfOnTheWire(t *testing.T) {
 }
 
 func TestValue_RefusesWhatItCannotHold(t *testing.T) {
-	for wire, says := range map[string]string{`{"a":1}`: "a value has to be", `["a",1]`: "entry 1", `[["a"]]`: "entry 0", `1e999`: ""} {
+	for wire, says := range map[string]string{`{"a":1}`: "a value has to be", `["a",1]`: "entry 1", `[["a"]]`: "entry 0", `1e999`: "",
+		`9007199254740993`: "would become 9007199254740992", `-9007199254740993`: "in quotes", `9223372036854775807`: "would become 9223372036854776000"} {
 		var got Value
 		if err := json.Unmarshal([]byte(wire), &got); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %+v, %v", wire, got, err)

@@ -1,0 +1,85 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/clusterhub/clusterhub/pkg/edge/archive"
+)
+
+// readArchive reads a file that a service definition names. The definition can be of others, and what is read goes to the hub: outside of the
+// folder of the definition, only what is in the folder that the user allows, or below, is read.
+func readArchive(of, name, allowed string) ([]byte, error) {
+	if of == standardInput {
+		return nil, errors.New("the definition comes by the standard input, so it has no folder: give it as a file")
+	}
+	root, path, shown := filepath.Dir(of), filepath.Clean(name), "the folder of the definition"
+	if !filepath.IsLocal(path) {
+		if allowed == "" {
+			return nil, fmt.Errorf("it is not in the folder of the definition, nor below: allow it to be read by --archives=%s", allowing(root, path))
+		}
+		inAllowed, err := within(allowed, absolute(root, path))
+		if err != nil {
+			return nil, err
+		}
+		root, path, shown = allowed, inAllowed, allowed
+	}
+	folder, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	file, err := folder.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("it has to be in %s, or below: %w", shown, err)
+	}
+	defer file.Close()
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.New("it is no regular file")
+	}
+	data, err := io.ReadAll(io.LimitReader(file, archive.MaxPacked+1))
+	if err == nil && len(data) > archive.MaxPacked {
+		err = fmt.Errorf("it has more than %d bytes, which is the most that an archive may have", archive.MaxPacked)
+	}
+	return data, err
+}
+
+// absolute is the path of a file that a definition in a folder names.
+func absolute(folder, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(folder, name)
+}
+
+// allowing is the folder that has to be allowed, to be typed by the user: so it has nothing in it that a definition of others says but "..".
+func allowing(folder, name string) string {
+	if up := filepath.Dir(name); strings.Trim(filepath.ToSlash(up), "./") == "" && !filepath.IsAbs(name) {
+		return filepath.Join(folder, up)
+	}
+	return "FOLDER, with the folder that it is in"
+}
+
+// within is the path of a file from the folder that is allowed.
+func within(allowed, path string) (string, error) {
+	from, err := filepath.Abs(allowed)
+	if err != nil {
+		return "", err
+	}
+	to, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	relative, err := filepath.Rel(from, to)
+	if err != nil || !filepath.IsLocal(relative) {
+		return "", fmt.Errorf("it is neither in the folder of the definition, nor in %s, which --archives says, nor below: name the folder that it is in", allowed)
+	}
+	return relative, nil
+}
