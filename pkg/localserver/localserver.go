@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 )
 
 // Ports are taken from these, which no system gives to clients by itself: between the choice of a port and its use, a
@@ -43,7 +44,8 @@ func Listen() (l net.Listener, port int, err error) {
 	return nil, 0, fmt.Errorf("no port from %d to %d is free on 127.0.0.1: %w", FirstPort, LastPort, err)
 }
 
-// Complaint is the line of a log that most likely says why a process has ended: the last error, or else the last line.
+// Complaint is the line of a log that most likely says why a process has ended: the last error, or else the last line. It has no characters
+// that a terminal would take for commands.
 func Complaint(log string) string {
 	data, err := os.ReadFile(log)
 	if err != nil {
@@ -69,7 +71,12 @@ func Complaint(log string) string {
 	if len(last) > 500 {
 		last = strings.ToValidUTF8(last[:500], "") + "…"
 	}
-	return last
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, last)
 }
 
 // WriteFile replaces a file at once, so that nobody ever reads half of it. Only its owner may read it.

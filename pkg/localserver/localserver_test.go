@@ -153,6 +153,7 @@ func TestComplaint(t *testing.T) {
 	for log, want := range map[string]string{
 		"":                             "it said nothing",
 		"I0101 x.go:1] begins\nlast\n": "last",
+		"red \x1b[31m\u009b\u202e.\n":  "red  [31m  .",
 		"E0101 x.go:1] bad\nI0101 x.go:2] ends\n":     "E0101 x.go:1] bad",
 		"E0101 x.go:1] bad\nF0101 x.go:1] worse\nx":   "F0101 x.go:1] worse",
 		"Error: no such flag\nUsage:\n  --help\n":     "Error: no such flag",

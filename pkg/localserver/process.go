@@ -31,9 +31,15 @@ type Process struct {
 	LogFile string
 	// Tied ends the process together with the one that has started it, on Linux.
 	Tied bool
+	// SharesSession leaves the process in the session of the one that starts it, in a process group of its own. Without it the process has its own
+	// session. Linux gives each session an equal share of the processors (sched_autogroup_enabled): the processes of one program should share one.
+	SharesSession bool
 	// OwnMounts gives the process mounts of its own, in which it can make itself a root directory; see rootdir.Enter. Linux only.
 	OwnMounts bool
 }
+
+// PreviousLog is how the name of the log ends that was written before.
+const PreviousLog = ".previous"
 
 // script writes its process id down, and becomes the process: there is no moment in which the process runs and nobody can
 // know its id.
@@ -89,17 +95,16 @@ func (p Process) Start(bin string, args []string, env ...string) error {
 		return err
 	}
 	defer lock.Close() // the process still has it
-	if taken, err := TryLock(lock, syscall.LOCK_EX); err != nil || taken {
-		return errors.Join(err, fmt.Errorf("%s runs already in %s", p.Name, p.Dir))
+	if err := p.claim(lock); err != nil {
+		return err
 	}
 	if err := os.Remove(p.file(".pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	howEnded.Delete(p.file(""))
 	if err := WriteFile(p.file(".cmdline"), cmdline(bin, args)); err != nil {
 		return err
 	}
-	_ = os.Rename(p.Log(), p.Log()+".previous")
+	_ = os.Rename(p.Log(), p.Log()+PreviousLog)
 	out, err := os.OpenFile(p.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
@@ -108,15 +113,36 @@ func (p Process) Start(bin string, args []string, env ...string) error {
 	cmd := exec.Command("/bin/sh", append([]string{"-c", script, p.Name, p.file(".pid"), bin}, args...)...)
 	cmd.Dir, cmd.Env = p.Dir, append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, []*os.File{lock}
-	if err := start(cmd, p.Tied, p.OwnMounts); err != nil {
+	if err := p.start(cmd); err != nil {
 		return fmt.Errorf("%s cannot be started: %w", p.Name, err)
 	}
+	ending := &ending{known: make(chan struct{})}
+	endings.Store(p.file(""), ending)
 	go func() {
-		if err := cmd.Wait(); err != nil {
-			howEnded.Store(p.file(""), err)
-		}
+		_ = cmd.Wait()
+		ending.how = cmd.ProcessState.String()
+		close(ending.known)
 	}()
 	return nil
+}
+
+// lookLimit is how long others may hold the lock of a process to see whether it runs.
+const lookLimit = time.Second
+
+// claim takes the lock of a process that is to be started. Those who only look whether the process runs hold it for a moment.
+func (p Process) claim(lock *os.File) error {
+	for started := time.Now(); ; time.Sleep(time.Millisecond) {
+		taken, err := TryLock(lock, syscall.LOCK_EX)
+		if err == nil && !taken {
+			return nil
+		}
+		if err == nil {
+			taken, err = TryLock(lock, syscall.LOCK_SH)
+		}
+		if err != nil || taken || time.Since(started) > lookLimit {
+			return errors.Join(err, fmt.Errorf("%s runs already in %s", p.Name, p.Dir))
+		}
+	}
 }
 
 // Restart stops the process and starts it with the same command line.
@@ -176,11 +202,36 @@ func (p Process) PID() int {
 // Ended is an error of one line that says why the process has ended, as far as that is known.
 func (p Process) Ended() error {
 	how := ""
-	if err, ok := howEnded.Load(p.file("")); ok {
-		how = fmt.Sprintf(" (%v)", err)
+	if known := p.HowEnded(); known != "" {
+		how = fmt.Sprintf(" (%s)", known)
 	}
 	return fmt.Errorf("%s has ended%s: %s; its log is %s", p.Name, how, Complaint(p.Log()), p.Log())
 }
 
-// howEnded has the errors of processes that this one has started, as the system tells them.
-var howEnded sync.Map // by their files
+// HowEnded is how a process that does not run any more has ended, as the system says it: "signal: killed". It is empty if another process has
+// started it: the system tells it to that one only.
+func (p Process) HowEnded() string {
+	of, ok := endings.Load(p.file(""))
+	if !ok {
+		return ""
+	}
+	ending := of.(*ending)
+	select {
+	case <-ending.known:
+		return ending.how
+	case <-time.After(tellLimit): // another has started it since
+		return ""
+	}
+}
+
+// tellLimit is how long the system may take to tell how a process has ended, once that holds its lock no more.
+const tellLimit = time.Second
+
+// ending is the end of a process that this one has started.
+type ending struct {
+	known chan struct{} // closed when how is known
+	how   string
+}
+
+// endings are those of the processes that this one has started last.
+var endings sync.Map // by their files

@@ -25,13 +25,13 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// start starts a process in a session of its own. With tied it is killed when this process ends, however it ends.
-func start(cmd *exec.Cmd, tied, ownMounts bool) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if ownMounts {
+// start starts the process. One that is tied is killed when this process ends, however it ends.
+func (p Process) start(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !p.SharesSession, Setpgid: p.SharesSession}
+	if p.OwnMounts {
 		rootdir.Own(cmd.SysProcAttr, rootdir.User, rootdir.User)
 	}
-	if !tied {
+	if !p.Tied {
 		return cmd.Start()
 	}
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL

@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// start starts a process in a session of its own.
-func start(cmd *exec.Cmd, _, ownMounts bool) error {
-	if ownMounts {
+// start starts the process.
+func (p Process) start(cmd *exec.Cmd) error {
+	if p.OwnMounts {
 		return errors.New("a process can have mounts of its own on Linux only")
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: !p.SharesSession, Setpgid: p.SharesSession}
 	return cmd.Start()
 }

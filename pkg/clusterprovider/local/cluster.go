@@ -60,7 +60,7 @@ func (c cluster) certificates() localserver.Certificates {
 }
 
 func (c cluster) process(name string) localserver.Process {
-	return localserver.Process{Dir: c.dir, Name: name, Tied: c.endWithProvider}
+	return localserver.Process{Dir: c.dir, Name: name, Tied: c.endWithProvider, SharesSession: c.endWithProvider}
 }
 
 func (c cluster) etcdPrefix() string { return "/clusters/" + string(c.uid) }

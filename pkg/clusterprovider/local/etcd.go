@@ -58,7 +58,7 @@ func (p *Provider) etcd(ports etcdRecord) etcd {
 }
 
 func (p *Provider) etcdProcess() localserver.Process {
-	return localserver.Process{Dir: p.path("etcd"), Name: "etcd", Tied: p.options.EndWithProvider}
+	return localserver.Process{Dir: p.path("etcd"), Name: "etcd", Tied: p.options.EndWithProvider, SharesSession: p.options.EndWithProvider}
 }
 
 // ensureEtcd starts the provider's own etcd unless it runs, and waits until it listens.

@@ -23,13 +23,6 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// A process that ends is started again at once, then after firstBackoff, and twice as long each time, until it has run for goodRun.
-const (
-	firstBackoff = time.Second
-	lastBackoff  = 30 * time.Second
-	goodRun      = time.Minute
-)
-
 // run is a pod, and the process that is it.
 type run struct {
 	pod     *corev1.Pod
@@ -42,8 +35,7 @@ type run struct {
 	port     int
 	started  time.Time // zero if it does not run
 	restarts int32
-	failures int
-	notUntil time.Time
+	backoff  localserver.Backoff
 	ready    bool
 	// waiting is why it does not run.
 	waiting corev1.ContainerStateWaiting
@@ -52,7 +44,7 @@ type run struct {
 }
 
 func processIn(dir, program, log string) localserver.Process {
-	return localserver.Process{Dir: dir, Name: program, LogFile: log, Tied: true}
+	return localserver.Process{Dir: dir, Name: program, LogFile: log, Tied: true, SharesSession: true}
 }
 
 func (n *node) newRun(pod *corev1.Pod) *run {
@@ -92,7 +84,7 @@ func (n *node) keep(ctx context.Context, r *run) error {
 	if !r.started.IsZero() {
 		r.plan()
 	}
-	if time.Now().Before(r.notUntil) {
+	if time.Now().Before(r.backoff.NotBefore) {
 		return nil
 	}
 	return n.start(r)
@@ -100,13 +92,7 @@ func (n *node) keep(ctx context.Context, r *run) error {
 
 // plan says when a process that has ended starts again.
 func (r *run) plan() {
-	if time.Since(r.started) > goodRun {
-		r.failures = 0
-	}
-	if r.failures > 0 {
-		r.notUntil = time.Now().Add(min(firstBackoff<<min(r.failures-1, 10), lastBackoff))
-	}
-	r.failures++
+	r.backoff.Ended(r.started, time.Now())
 	r.restarts++
 	r.started, r.ready = time.Time{}, false
 	r.waiting = corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: r.process.Ended().Error()}
