@@ -109,15 +109,13 @@ func (o *Options) Rights() (rights []kit.Right) {
 	for _, asked := range metrics.Asked(o.Metrics) {
 		rights = append(rights, kit.On(asked.GroupVersion(), asked.Resource, "create"))
 	}
-	if elects := o.LeaderElection; elects.Enabled {
-		leases := kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name)
-		for _, right := range []kit.Right{
-			kit.On(coordinationv1.SchemeGroupVersion, "leases", "create"), leases,
-			// Who leads is told by events of the older API.
-			kit.On(corev1.SchemeGroupVersion, "events", "create", "patch"),
-		} {
-			rights = append(rights, right.In(elects.Namespace))
-		}
+	elects := o.LeaderElection
+	if elects.Enabled || o.beats() {
+		rights = append(rights, kit.On(coordinationv1.SchemeGroupVersion, "leases", "create").In(elects.Namespace),
+			kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name).In(elects.Namespace))
+	}
+	if elects.Enabled { // who leads is told by events of the older API
+		rights = append(rights, kit.On(corev1.SchemeGroupVersion, "events", "create", "patch").In(elects.Namespace))
 	}
 	return rights
 }

@@ -96,6 +96,12 @@ func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ct
 			return nil, explain("assembling the manager", err)
 		}
 	}
+	if o.beats() {
+		acts, err := leader.Heartbeat(restConfig, o.LeaderElection)
+		if err = errors.Join(err, mgr.Add(acts)); err != nil {
+			return nil, explain("assembling the manager", err)
+		}
+	}
 	if operator := o.operator(restConfig); operator != nil {
 		if err := mgr.Add(operator); err != nil {
 			return nil, explain("assembling the manager", err)
@@ -106,6 +112,11 @@ func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ct
 		return nil, explain("assembling the manager", err)
 	}
 	return mgr, nil
+}
+
+// beats is whether the process says in the Lease that it acts, without an election.
+func (o *Options) beats() bool {
+	return !o.LeaderElection.Enabled && len(o.LeaderElection.Validate()) == 0
 }
 
 // explain makes one clear line of an error at start.

@@ -1,0 +1,77 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leader
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+// Heartbeat returns a Runnable for a manager that takes no part in an election: it writes into the Lease that the process acts, for those
+// who look at it, such as kubectl hub doctor. A write that fails has no consequence: the process goes on.
+func Heartbeat(config *rest.Config, election command.LeaderElection) (manager.Runnable, error) {
+	election.Enabled = true
+	lock, err := Lock(config, election)
+	if err != nil {
+		return nil, err
+	}
+	return &heartbeat{lock: lock.(*heldLock), election: election}, nil
+}
+
+type heartbeat struct {
+	lock     *heldLock
+	election command.LeaderElection
+	record   resourcelock.LeaderElectionRecord
+}
+
+// Start implements manager.Runnable.
+func (h *heartbeat) Start(ctx context.Context) error {
+	ticker := time.NewTicker(h.election.RetryPeriod)
+	defer ticker.Stop()
+	for {
+		if err := h.beat(ctx, h.lock.Identity(), h.election.LeaseDuration); err != nil && ctx.Err() == nil {
+			h.lock.holder = "" // to read the Lease before the next write
+			klog.FromContext(ctx).V(2).Info("The Lease does not say that this process acts", "lease", h.lock.Describe(), "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			// As an elector releases it.
+			return h.beat(context.WithoutCancel(ctx), "", time.Second)
+		case <-ticker.C:
+		}
+	}
+}
+
+// beat writes the holder into the Lease.
+func (h *heartbeat) beat(ctx context.Context, holder string, duration time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, h.election.RenewDeadline)
+	defer cancel()
+	now := metav1.Now()
+	if h.lock.holder != h.lock.Identity() {
+		before, _, err := h.lock.Get(ctx)
+		switch {
+		case apierrors.IsNotFound(err):
+			h.record = resourcelock.LeaderElectionRecord{HolderIdentity: holder, LeaseDurationSeconds: int(duration.Seconds()), AcquireTime: now, RenewTime: now}
+			return h.lock.Create(ctx, h.record)
+		case err != nil:
+			return err
+		}
+		h.record = *before
+		if before.HolderIdentity != h.lock.Identity() {
+			h.record.AcquireTime = now
+			h.record.LeaderTransitions++
+		}
+	}
+	h.record.HolderIdentity, h.record.LeaseDurationSeconds, h.record.RenewTime = holder, int(duration.Seconds()), now
+	return h.lock.Update(ctx, h.record)
+}

@@ -1,0 +1,93 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leader
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/clusterhub/clusterhub/pkg/command"
+)
+
+// TestHeartbeat_SaysThatTheProcessActs: it creates, renews and releases the Lease, takes it from a process that was killed, and goes on
+// when the API has not answered for long.
+func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, away, requests := fake.NewClientset(), false, 0
+		client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+			requests++
+			return away, nil, errors.New("away")
+		})
+		lease := func() coordinationv1.LeaseSpec {
+			lease, err := client.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return lease.Spec
+		}
+		want := func(holder string, age time.Duration) {
+			t.Helper()
+			if got := lease(); *got.HolderIdentity != holder || time.Since(got.RenewTime.Time) != age {
+				t.Errorf("%s renewed the Lease %s ago, want %s, %s ago", *got.HolderIdentity, time.Since(got.RenewTime.Time), holder, age)
+			}
+		}
+		start := func(identity string) (end func()) {
+			ctx, cancel := context.WithCancel(t.Context())
+			h := &heartbeat{election: command.NewLeaderElection("l", "n"), lock: &heldLock{Interface: &resourcelock.LeaseLock{
+				LeaseMeta: metav1.ObjectMeta{Namespace: "n", Name: "l"}, Client: client.CoordinationV1(),
+				LockConfig: resourcelock.ResourceLockConfig{Identity: identity}}}}
+			ended := make(chan error)
+			go func() { ended <- h.Start(ctx) }()
+			synctest.Wait()
+			return func() {
+				t.Helper()
+				cancel()
+				if err := <-ended; err != nil {
+					t.Errorf("%s: %v", identity, err)
+				}
+			}
+		}
+		pass := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait()
+		}
+
+		end := start("first")
+		want("first", 0)
+		end()
+		// The next one is killed, and says no more.
+		killed := lease()
+		killed.HolderIdentity = new("killed")
+		if _, err := client.CoordinationV1().Leases("n").Update(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: killed},
+			metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		end = start("last")
+		want("last", 0)
+		away = true
+		pass(time.Minute)
+		away = false
+		pass(2 * time.Second)
+		want("last", 0)
+		requests = 0
+		pass(10 * time.Second)
+		if requests != 5 {
+			t.Errorf("%d requests in 10 s, want a write each 2 s", requests)
+		}
+		end()
+		if got := lease(); *got.HolderIdentity != "" || *got.LeaseTransitions != 1 {
+			t.Errorf("the Lease is held by %q after %d transitions, want nobody after 1", *got.HolderIdentity, *got.LeaseTransitions)
+		}
+	})
+}
