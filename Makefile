@@ -42,7 +42,7 @@ tools-check:
 build: tools-check ## Build our binaries.
 	@mkdir -p $(BIN)
 	@echo "  Building our programs (about four minutes on two cores the first time) …"
-	@hack/progress.sh $(build) -v -o $(BIN)/ ./cmd/...
+	@hack/progress.sh 'our programs' $(build) -v -o $(BIN)/ ./cmd/...
 
 kube: tools-check ## Build etcd, kube-apiserver, kube-controller-manager and kubectl.
 	@hack/programs.sh $(PRESENT) $@
@@ -102,7 +102,7 @@ image-build = $(image) build --version=$(VERSION) --revision=$$(git rev-parse HE
 
 image-tool: tools-check
 	@mkdir -p $(BIN)
-	@cd hack/image && go build -trimpath $(STAMP) -o ../../$(BIN)/image .
+	@cd hack/image && ../progress.sh 'hack/image' go build -v -trimpath $(STAMP) -o ../../$(BIN)/image .
 
 images: image-tool manifests ## Build the container images for amd64 and arm64, and manifests that name them. PUSH=REGISTRY/PREFIX pushes them.
 	@for arch in $(ARCHS); do \

@@ -72,7 +72,7 @@ programs() {
     find "$cache" -mindepth 1 -maxdepth 1 -mtime +30 -exec rm -rf {} +
     dir=$(mktemp -d "$cache/.building-XXXXXX")
     mkdir "$dir/out"
-    if ! (cd "hack/$module" && "$progress" go build -v -trimpath -ldflags "$flags" -o "$dir/out/" "${packages[@]}"); then
+    if ! (cd "hack/$module" && "$progress" "${missing[*]%%=*}" go build -v -trimpath -ldflags "$flags" -o "$dir/out/" "${packages[@]}"); then
       rm -rf "$dir"
       echo "  → ${missing[*]%%=*} could not be built from hack/$module: put right what go says above" >&2
       return 1
