@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
@@ -74,9 +73,7 @@ func newNodeCommand(config *localhub.Config) *cobra.Command {
 			}
 			way.QPS = -1
 			return node.Run(cmd.Context(), node.Config{Cluster: way, BinDir: config.BinDir, ImagesDir: config.ImagesDir, Dir: filepath.Join(config.Dir, "pods"),
-				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: func(format string, args ...any) {
-					fmt.Printf("%s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
-				}})
+				LogDir: filepath.Join(config.Dir, "logs", "pods"), Log: sayWhen})
 		},
 	}
 	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "Path of the kubeconfig of the hub.")

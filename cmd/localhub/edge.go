@@ -52,39 +52,35 @@ func edgeExample(root string, name ...string) string {
 }
 
 // startEdge starts the cluster and its agents. The first time these are installed, join the hub, and get services: what a user has made of
-// all that since stays. It returns what is placed where.
-func startEdge(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) (table string, err error) {
+// all that since stays.
+func startEdge(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) error {
 	say("Starting a cluster with edge nodes, %s", edgeName)
 	its := config.Cluster(edgeName)
 	its.HubAgents = len(edgeAgents)
 	cluster, err := localhub.Start(ctx, its)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", edgeName, err)
+		return fmt.Errorf("%s: %w", edgeName, err)
 	}
 	loaded := filepath.Join(cluster.Dir(), "joined")
 	if _, err := os.Stat(loaded); err != nil {
 		if err := installEdge(ctx, hub, cluster, root); err != nil {
-			return "", err
+			return err
 		}
 	}
 	for i, agent := range edgeAgents {
 		if err := startEdgeAgent(ctx, cluster, i, agent); err != nil {
-			return "", err
+			return err
 		}
 	}
 	if _, err := os.Stat(loaded); err != nil {
 		if err := deployEdge(ctx, hub, root); err != nil {
-			return "", err
+			return err
 		}
 		if err := os.WriteFile(loaded, nil, 0o600); err != nil {
-			return "", err
+			return err
 		}
 	}
-	out, err := hub.Kubectl(ctx, "get", "edgeplacements", "-A").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("kubectl get edgeplacements: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return string(out), nil
+	return nil
 }
 
 // installEdge installs the agents, by the commands that people type, each as the user who may.

@@ -7,11 +7,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -48,17 +46,23 @@ func command() *cobra.Command {
 		Long: "Start what does not run or has changed, and load an example at the first time.\n\n" +
 			"Without flags a new hub has one process of each kind, and a hub that is there keeps what it has.",
 		Example: "  localhub up\n  localhub up --fronts=2 --hub-apiservers=2 --etcd-members=3\n  localhub up --clusters=2\n  localhub up --detached --edge",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return up(cmd.Context(), config, repository, examples) }}
-	topologyFlags(start.Flags(), &config)
-	examples.addTo(start.Flags())
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return inBackground(cmd.Context(), config, cmd.Flags())
+		}}
+	supervise := newSuperviseCommand(&config, func(ctx context.Context) error { return up(ctx, config, repository, examples) })
+	for _, cmd := range []*cobra.Command{start, supervise} {
+		topologyFlags(cmd.Flags(), &config)
+		examples.addTo(cmd.Flags())
+	}
 	root.AddCommand(
 		start,
 		&cobra.Command{Use: "down", Short: "Stop the hub and keep its data", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return down(config) }},
 		&cobra.Command{Use: "clean", Short: "Stop the hub and remove its data", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return clean(config) }},
-		&cobra.Command{Use: "status", Short: "Say what runs", Args: cobra.NoArgs,
+		&cobra.Command{Use: "status", Short: "Say what runs, and what should; the exit code is 1 if something is missing", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return status(config) }},
+		supervise,
 		newNodeCommand(&config),
 		newEnterCommand(),
 	)
@@ -91,26 +95,25 @@ func (m *more) addTo(flags *pflag.FlagSet) {
 		": one of all of it, and two of teams that have a namespace each. A hub that has it keeps it.")
 }
 
-// start starts it, and what a hub has of it already. It returns what to say, and which commands show it.
-func (m more) start(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) (said, next string, err error) {
+// start starts it, and what a hub has of it already. It returns which commands show it.
+func (m more) start(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) (next string, err error) {
 	if m.detached || hasDetached(config) {
 		if err := startDetached(ctx, hub, config); err != nil {
-			return "", "", err
+			return "", err
 		}
 		next += "  kubectl hub get klusterlets\n  kubectl get pods -A\n"
 	}
 	if m.edge || hasEdge(config) {
-		table, err := startEdge(ctx, hub, config, root)
-		if err != nil {
-			return "", "", err
+		if err := startEdge(ctx, hub, config, root); err != nil {
+			return "", err
 		}
-		said += "\n" + table
-		next += "  kubectl get edge -n stores\n  kubectl hub deploycheck --policy nowhere -n stores -o wide\n"
+		next += "  kubectl get edgeplacements -A\n  kubectl hub deploycheck --policy nowhere -n stores -o wide\n"
 	}
-	return said, next, nil
+	return next, nil
 }
 
 func up(ctx context.Context, config localhub.Config, root string, examples more) error {
+	begun := time.Now()
 	scheduler, err := filepath.Abs(accessExample(root, "scheduler.yaml"))
 	if err != nil {
 		return err
@@ -129,26 +132,24 @@ func up(ctx context.Context, config localhub.Config, root string, examples more)
 	if err := startManaged(ctx, hub, config); err != nil {
 		return err
 	}
-	said, next, err := examples.start(ctx, hub, config, root)
+	next, err := examples.start(ctx, hub, config, root)
 	if err != nil {
 		return err
 	}
 	if err := awaitAccess(ctx, hub); err != nil {
 		return err
 	}
-	table, err := membersTable(ctx, hub)
+	numbers, err := numbers(ctx, hub)
 	if err != nil {
 		return err
 	}
-	access, err := reached(hub)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("\n%s\nThe hub is up. `make status` lists its processes, `make down` stops it and keeps its data, `make clean` removes it.\n%sNext:\n\n"+
+	fmt.Printf("\nThe hub is up after %s: %s.\n\n"+
+		"`make status` lists its processes, kubeconfigs and logs, `make down` stops it and keeps its data, `make clean` removes it.\n"+
+		"`kubectl hub ui --port %d` opens its page, http://127.0.0.1:%[3]d. Next:\n\n"+
 		"  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get clustersetmembers --as dana --as-group dev-team\n  kubectl hub get clusters\n"+
 		"  kubectl get clusterprofiles,clusters,accessrequests -A\n  kubectl hub access blue -n teams --cluster-role view\n"+
 		"  kubectl --context teams--blue get namespaces\n"+next,
-		table+said, access, hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
+		time.Since(begun).Round(time.Second), numbers, pagePort, hub.AdminKubeconfig(), filepath.Dir(hub.Kubectl(ctx).Path))
 	return nil
 }
 
@@ -233,29 +234,6 @@ func kubectl(ctx context.Context, hub *localhub.Hub, args ...string) error {
 	return nil
 }
 
-func membersTable(ctx context.Context, hub *localhub.Hub) (string, error) {
-	out, err := hub.Kubectl(ctx, "get", "clustersetmembers").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("kubectl get clustersetmembers: %w: %s", err, strings.TrimSpace(string(out)))
-	}
-	return string(out), nil
-}
-
-// running are the processes of the hub and, after the name of each, of the clusters beside it.
-func running(hub *localhub.Hub) (map[string]int, error) {
-	clusters, err := hub.Clusters()
-	if err != nil {
-		return nil, err
-	}
-	pids := hub.PIDs()
-	for _, c := range clusters {
-		for name, pid := range c.PIDs() {
-			pids[filepath.Base(c.Dir())+"/"+name] = pid
-		}
-	}
-	return pids, nil
-}
-
 func down(config localhub.Config) error {
 	hub, pids, err := open(config)
 	if err != nil {
@@ -278,21 +256,4 @@ func clean(config localhub.Config) error {
 	}
 	hub.Stop()
 	return os.RemoveAll(config.Dir)
-}
-
-func status(config localhub.Config) error {
-	hub, pids, err := open(config)
-	if err != nil {
-		return err
-	}
-	if len(pids) == 0 {
-		fmt.Println("The hub does not run: start it with `make up`.")
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(pids)) {
-		fmt.Printf("%-34s runs, process %d\n", name, pids[name])
-	}
-	access, err := reached(hub)
-	fmt.Printf("\n%s`make down` stops all of it and keeps the data, `make clean` removes it.\n", access)
-	return err
 }

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
@@ -96,8 +97,8 @@ func kubectlHub(ctx context.Context, of *localhub.Hub, args ...string) ([]byte, 
 	return out, nil
 }
 
-// open returns the hub in the directory, and what runs of it. When there is none it returns nil, and makes none.
-func open(config localhub.Config) (*localhub.Hub, map[string]int, error) {
+// open returns the hub in the directory, and what runs or should run of it. When there is none it returns nil, and makes none.
+func open(config localhub.Config) (*localhub.Hub, []localhub.Status, error) {
 	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -109,6 +110,6 @@ func open(config localhub.Config) (*localhub.Hub, map[string]int, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	pids, err := running(hub)
-	return hub, pids, err
+	all, err := hub.Status(time.Now())
+	return hub, all, err
 }

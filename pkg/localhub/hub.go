@@ -165,7 +165,8 @@ func (h *Hub) approves() bool {
 
 func (h *Hub) startControllers(ctx context.Context, name string, args ...string) error {
 	health, metrics := h.ports[name+healthPort], h.ports[name+metricsPort]
-	args = append(args, "--kubeconfig="+h.kubeconfigFile(name),
+	// A single process needs no Lease, and must not end when it gets no processor time for as long as a leader has to renew one.
+	args = append(args, "--leader-elect=false", "--kubeconfig="+h.kubeconfigFile(name),
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics))
 	args = append(args, h.config.HubControllerManagerArgs...)

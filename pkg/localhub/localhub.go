@@ -32,7 +32,8 @@ type Config struct {
 	// ImagesDir has the files of images, DIR/NAME, as `make roots` unpacks them. Our servers and agents are then started in these, as the
 	// containers that they are elsewhere. Empty starts those of BinDir. Linux only.
 	ImagesDir string
-	// Detach lets the processes live on when this one ends. Without it they die with it.
+	// Detach lets the processes live on when this one ends, and has them in its session. Supervise starts those again that end. Without it they
+	// die with this process.
 	Detach bool
 
 	// Plain leaves out all that is ours: what runs is a Kubernetes cluster without nodes, to be managed by a hub, or to manage others.
@@ -96,6 +97,7 @@ const (
 	procProvider      = "cluster-provider"
 	procNode          = "node"
 	procAuthenticator = "aws-iam-authenticator"
+	procSupervisor    = "supervisor"
 )
 
 // Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. When
@@ -281,6 +283,7 @@ var stopOrder = []string{procNode, procProvider, procHubAgent, procHubApprover, 
 // Stop ends all processes, gracefully where they let it, and those of the clusters beside the hub.
 func (h *Hub) Stop() {
 	defer h.unlock()
+	h.stop(procSupervisor) // from here on nothing is started again
 	clusters, err := h.Clusters()
 	if err != nil {
 		h.config.Log("%v", err)
@@ -297,6 +300,7 @@ func all(string) bool { return true }
 // further use.
 func (h *Hub) Kill() {
 	defer h.unlock()
+	h.kill(procSupervisor)
 	clusters, err := h.Clusters()
 	if err != nil {
 		h.config.Log("%v", err)

@@ -26,7 +26,14 @@ const startTimeout = 90 * time.Second
 
 // process is one of the hub, whether it runs or not.
 func (h *Hub) process(name string) localserver.Process {
-	return localserver.Process{Dir: h.path(runDir), Name: name, LogFile: h.path("logs", name+".log"), Tied: !h.config.Detach}
+	p := processIn(h.config.Dir, name)
+	p.Tied, p.SharesSession = !h.config.Detach, h.config.Detach
+	return p
+}
+
+// processIn is a process of a hub, or of a cluster beside it, that lives on when this one ends.
+func processIn(dir, name string) localserver.Process {
+	return localserver.Process{Dir: filepath.Join(dir, runDir), Name: name, LogFile: filepath.Join(dir, "logs", name+".log"), SharesSession: true}
 }
 
 // running says whether a process of the hub runs. If that cannot be told, it does not, and cannot be started either.
@@ -107,7 +114,7 @@ func (h *Hub) launch(name, bin string, args, env []string) error {
 			if err := p.Stop(); err != nil {
 				return err
 			}
-		default: // it would end slowly under its clients, and hub-controller-manager lose its lease
+		default: // it would end slowly under its clients
 			h.config.Log("Leaving the old %s running, which `make down up` replaces", name)
 		}
 	}
@@ -119,6 +126,9 @@ func (h *Hub) launch(name, bin string, args, env []string) error {
 			return err
 		}
 		h.started[name] = true
+	}
+	if h.config.Detach {
+		return h.want(name, wanted{Program: program, Args: args, Env: env, OwnMounts: p.OwnMounts})
 	}
 	return nil
 }
@@ -145,6 +155,7 @@ func (h *Hub) await(ctx context.Context, name string, ready func(context.Context
 
 // stop ends a process, gracefully if it lets us.
 func (h *Hub) stop(name string) {
+	h.unwant(name)
 	p := h.process(name)
 	end := p.Stop
 	if name == procAuthenticator { // it does not end when it is asked to
@@ -157,6 +168,7 @@ func (h *Hub) stop(name string) {
 
 // kill ends a process with SIGKILL.
 func (h *Hub) kill(name string) {
+	h.unwant(name)
 	if err := h.process(name).Kill(); err != nil {
 		h.config.Log("%v", err)
 	}

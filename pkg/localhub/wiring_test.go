@@ -190,9 +190,11 @@ var required = map[string]map[string]string{
 		"--authentication-kubeconfig": "the front says who has a token",
 		"--authorization-kubeconfig":  "the front says who may do what",
 	},
-	procHubController: {"--controllers": "it would approve certificates, too", "--kubeconfig": "it acts on the front, as its own account"},
+	procHubController: {"--controllers": "it would approve certificates, too", "--kubeconfig": "it acts on the front, as its own account",
+		"--leader-elect=false": "it would end when it gets no processor time for ten seconds"},
 	procHubApprover: {"--controllers=certificates": "its account has rights for these alone",
-		"--leader-elect-resource-name": "with the Lease of hub-controller-manager one of the two would never act"},
+		"--leader-elect=false":         "it would end when it gets no processor time for ten seconds",
+		"--leader-elect-resource-name": "it would write into the Lease of hub-controller-manager that this acts"},
 }
 
 func checkRequired(t *testing.T, processes []recorded) {

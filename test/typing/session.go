@@ -130,7 +130,7 @@ func (s *Session) values(b pages.Block) (texts []string, err error) {
 }
 
 // reads are commands that change nothing: what they print becomes what the page says when the hub has done what was asked before.
-var reads = regexp.MustCompile(`^kubectl (?:--\S+ \S+ )*(?:-n \S+ )?(?:get|describe|events|auth can-i|hub (?:--\S+ \S+ )*(?:get (?:clusters|placements|works|klusterlets)|members|why|tree|top|doctor|explain|work status|rollout (?:status|history)|deploycheck))\b`)
+var reads = regexp.MustCompile(`^_output/bin/localhub status\b|^kubectl (?:--\S+ \S+ )*(?:-n \S+ )?(?:get|describe|events|auth can-i|hub (?:--\S+ \S+ )*(?:get (?:clusters|placements|works|klusterlets)|members|why|tree|top|doctor|explain|work status|rollout (?:status|history)|deploycheck))\b`)
 
 // try types a command, and says what differs.
 func (s *Session) try(c pages.Command) {

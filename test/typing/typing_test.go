@@ -114,6 +114,8 @@ func TestReads_AreCommandsThatChangeNothing(t *testing.T) {
 		"kubectl hub why cluster a":                            true,
 		"kubectl hub rollout status a -n b":                    true,
 		"kubectl hub work status web":                          true,
+		"_output/bin/localhub status":                          true,
+		"_output/bin/localhub up":                              false,
 		"kubectl hub rollout undo a":                           false,
 		"kubectl hub get token":                                false,
 		"kubectl hub accept --clusters a":                      false,

@@ -5,6 +5,7 @@ package install
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
@@ -83,7 +85,7 @@ func (n *newcomer) kubectl(t *testing.T, args ...string) string {
 func (n *newcomer) processes(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	for _, m := range regexp.MustCompile(`(?m)^(\S+) +runs, process (\d+)$`).FindAllStringSubmatch(n.mustLocalhub(t, "status"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(\S+) +runs, process (\d+)\b`).FindAllStringSubmatch(n.mustLocalhub(t, "status"), -1) {
 		found[m[1]] = m[2]
 	}
 	return found
@@ -129,11 +131,16 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	harness.Contains(t, n.mustLocalhub(t, "down"), "does not run")
 
 	up := n.mustLocalhub(t, "up")
-	wantRows(t, up, "payments", "frankfurt-1", "tokyo-1", "tokyo-2", "virginia-1")
-	wantRows(t, up, "apacset", "seoul-1", "sydney-1", "tokyo-1", "tokyo-2")
-	wantRows(t, up, "middlewareenabledset", "frankfurt-1", "paris-1", "seoul-1", "tokyo-1", "virginia-1", "virginia-2")
-	wantRows(t, up, "production-emea-amer", "frankfurt-1", "saopaulo-1", "virginia-1")
-	wantRows(t, up, "devset", "dublin-1", "oregon-1", "paris-1", "sydney-1")
+	if !regexp.MustCompile(`(?m)^The hub is up after \d+\S*: 15 clusters, 8 sets, \d+ memberships, 1 placement, 0 works, 1 access request\.$`).MatchString(up) ||
+		strings.Count(up, "\n") > 30 {
+		t.Errorf("it is not said in six numbers what there is:\n%s", up)
+	}
+	members := n.kubectl(t, "get", "clustersetmembers")
+	wantRows(t, members, "payments", "frankfurt-1", "tokyo-1", "tokyo-2", "virginia-1")
+	wantRows(t, members, "apacset", "seoul-1", "sydney-1", "tokyo-1", "tokyo-2")
+	wantRows(t, members, "middlewareenabledset", "frankfurt-1", "paris-1", "seoul-1", "tokyo-1", "virginia-1", "virginia-2")
+	wantRows(t, members, "production-emea-amer", "frankfurt-1", "saopaulo-1", "virginia-1")
+	wantRows(t, members, "devset", "dublin-1", "oregon-1", "paris-1", "sydney-1")
 
 	// The commands that it ends with: Dana sees the set devset.
 	_, next, found := strings.Cut(up, "Next:\n")
@@ -155,38 +162,43 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	n.wantAccess(t, out)
 
 	before := n.processes(t)
-	if len(before) != 11 {
+	if len(before) != 12 {
 		t.Errorf("these processes run: %v", before)
 	}
 	n.wantLessMemoryThan(t, 2200)
 
 	n.kubectl(t, "label", "managedcluster", "tokyo-2", "lab-1", "--overwrite", harness.SetLabel+"=devset")
 	n.kubectl(t, "delete", "managedcluster", "paris-1")
-	wantDevset := func(out string) {
+	wantDevset := func() {
 		t.Helper()
+		out := n.kubectl(t, "get", "clustersetmembers")
 		wantRows(t, out, "devset", "dublin-1", "lab-1", "oregon-1", "sydney-1", "tokyo-2")
 		wantRows(t, out, "payments", "frankfurt-1", "tokyo-1", "virginia-1")
 	}
 
 	n.rebuild(t, "hub-apiserver")
+	n.kill(t, before["supervisor"], before["hub-certificate-approver"])
+	n.wantMissing(t, "supervisor", "hub-certificate-approver")
 	again := n.mustLocalhub(t, "up")
-	wantDevset(again)
+	wantDevset()
 	after := n.processes(t)
 	if strings.Count(again, "Restarting hub-apiserver") != 1 || after["hub-apiserver"] == before["hub-apiserver"] {
 		t.Errorf("hub-apiserver has been built anew, and the old one runs, process %s:\n%s", after["hub-apiserver"], again)
 	}
 	for name, pid := range before {
-		if name != "hub-apiserver" && after[name] != pid {
-			t.Errorf("%s has not changed and was replaced:\n%s", name, again)
+		if isNew := slices.Contains([]string{"hub-apiserver", "supervisor", "hub-certificate-approver"}, name); isNew == (after[name] == pid) {
+			t.Errorf("%s is process %s after %s, and only what has changed or was killed is replaced:\n%s", name, after[name], pid, again)
 		}
 	}
+	n.wantStartedAgain(t, "hub-certificate-approver", after["hub-certificate-approver"])
 
 	n.mustLocalhub(t, "down")
 	harness.Contains(t, n.mustLocalhub(t, "status"), "does not run")
 	if left := n.running(t); len(left) > 0 {
 		t.Errorf("after make down these processes run: %v", left)
 	}
-	wantDevset(n.mustLocalhub(t, "up", "--detached"))
+	n.mustLocalhub(t, "up", "--detached")
+	wantDevset()
 	n.wantDetached(t)
 	out, err = n.run(t, "env", "PATH="+n.bin+":"+os.Getenv("PATH"), "KUBECONFIG="+filepath.Join(n.dir, "admin.kubeconfig"),
 		"kubectl", "--context", "teams--blue", "get", "namespaces")
@@ -204,6 +216,41 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	for _, left := range harness.Must(os.ReadDir(n.home))(t) {
 		t.Errorf("%s was written outside of the hub's directory", left.Name())
 	}
+}
+
+// kill ends processes as the kernel does that has no memory left.
+func (n *newcomer) kill(t *testing.T, pids ...string) {
+	t.Helper()
+	for _, pid := range pids {
+		if err := syscall.Kill(harness.Must(strconv.Atoi(pid))(t), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// wantMissing has the status name processes that do not run, and fail.
+func (n *newcomer) wantMissing(t *testing.T, names ...string) {
+	t.Helper()
+	harness.Eventually(t, fmt.Sprint("the status says that these do not run: ", names), func(context.Context) (bool, error) {
+		out, err := n.localhub(t, "status")
+		for _, name := range names {
+			if !regexp.MustCompile(`(?m)^` + name + ` +does not run`).MatchString(out) {
+				return false, nil
+			}
+		}
+		return err != nil && strings.Contains(out, fmt.Sprintf("localhub: %d of 12 processes do not run", len(names))), nil
+	})
+}
+
+// wantStartedAgain kills a process, and has the status say that it was started again, and why.
+func (n *newcomer) wantStartedAgain(t *testing.T, name, pid string) {
+	t.Helper()
+	n.kill(t, pid)
+	harness.Eventually(t, name+" is started again", func(context.Context) (bool, error) {
+		out, err := n.localhub(t, "status")
+		again := regexp.MustCompile(`(?m)^` + name + ` +runs, process (\d+); started again once, last \d+s ago: signal: killed, its log says: \S`).FindStringSubmatch(out)
+		return err == nil && again != nil && again[1] != pid, nil
+	})
 }
 
 // wantAccess looks at what was said of the example's cluster, and uses the access to it.
@@ -253,7 +300,7 @@ func (n *newcomer) running(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, file := range harness.Must(filepath.Glob("/proc/[0-9]*/cmdline"))(t) {
-		if line, err := os.ReadFile(file); err == nil && strings.Contains(string(line), n.dir+"/") {
+		if line, err := os.ReadFile(file); err == nil && regexp.MustCompile(regexp.QuoteMeta(n.dir)+`[/\x00]`).Match(line) {
 			found[filepath.Base(filepath.Dir(file))] = strings.ReplaceAll(string(line), "\x00", " ")
 		}
 	}
@@ -268,7 +315,7 @@ func (n *newcomer) wantLessMemoryThan(t *testing.T, limit int) {
 	if len(processes) == 0 && runtime.GOOS != "linux" {
 		return
 	}
-	if len(processes) != 14 { // those of the hub and of two clusters
+	if len(processes) != 15 { // those of the hub and of two clusters
 		t.Errorf("these processes run: %v", processes)
 	}
 	for pid, line := range processes {

@@ -1,0 +1,72 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/clusterhub/clusterhub/pkg/localhub"
+)
+
+func TestCount(t *testing.T) {
+	got := count(`managedcluster.cluster.open-cluster-management.io/berlin-1
+managedcluster.cluster.open-cluster-management.io/paris-1
+clustersetmember.view.clusterhub.dev/global.berlin-1
+placement.cluster.open-cluster-management.io/cache
+`)
+	if want := "2 clusters, 0 sets, 1 membership, 1 placement, 0 works, 0 access requests"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestList: what is missing is in the list, and counted.
+func TestList(t *testing.T) {
+	var out strings.Builder
+	missing := list(&out, []localhub.Status{{Name: "etcd", PID: 7}, {Name: "kube-apiserver", Says: "has ended once"}, {Name: "supervisor", PID: 8, Says: "started again once"}})
+	want := `etcd                               runs, process 7
+kube-apiserver                     has ended once
+supervisor                         runs, process 8; started again once
+`
+	if missing != 1 || out.String() != want {
+		t.Errorf("%d are missing, want 1; it is said\n%swant\n%s", missing, out.String(), want)
+	}
+}
+
+// TestSuperviseArgs: the supervisor gets the flags of `up`, with folders that are the same ones elsewhere, and takes them.
+func TestSuperviseArgs(t *testing.T) {
+	root := command()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "up" {
+			continue
+		}
+		if err := cmd.ParseFlags([]string{"--dir=here", "--fronts=2", "--detached", "--images="}); err != nil {
+			t.Fatal(err)
+		}
+		args, err := superviseArgs(cmd.Flags())
+		if err != nil {
+			t.Fatal(err)
+		}
+		here, err := filepath.Abs("here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"--dir=" + here, "--fronts=2", "--etcd-members=0", "--detached=true", "--edge=false", "--images="} {
+			if !slices.Contains(args, want) {
+				t.Errorf("%v has no %s", args, want)
+			}
+		}
+		supervise, rest, err := command().Find(args)
+		if err == nil {
+			err = supervise.ParseFlags(rest)
+		}
+		if err != nil || supervise.Name() != superviseCommand {
+			t.Errorf("%v is %s: %v", args, supervise.Name(), err)
+		}
+		return
+	}
+	t.Error("there is no command up")
+}

@@ -1,0 +1,77 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+)
+
+// Status is what is known of a process that runs or should run.
+type Status struct {
+	// Name is that of the process, after that of its cluster if it is of one beside the hub.
+	Name string
+	// PID is 0 if the process does not run.
+	PID int
+	// Says is what is to be said of a process that does not run or has been started again.
+	Says string
+}
+
+// Status is that of all processes of the hub, and of the clusters beside it, that run or should run, by their names.
+func (h *Hub) Status(now time.Time) ([]Status, error) {
+	clusters, err := h.Clusters()
+	if err != nil {
+		return nil, err
+	}
+	pids := h.PIDs()
+	for _, c := range clusters {
+		for name, pid := range c.PIDs() {
+			pids[filepath.Base(c.Dir())+"/"+name] = pid
+		}
+	}
+	says := map[string]string{}
+	for _, p := range supervised(h.config.Dir) {
+		pid := pids[p.label]
+		pids[p.label] = pid
+		says[p.label] = p.says(pid != 0, now)
+	}
+	if len(says) > 0 && pids[procSupervisor] == 0 {
+		pids[procSupervisor] = 0
+		says[procSupervisor] = "does not run, so that what ends is not started again: " + localserver.Complaint(h.process(procSupervisor).Log())
+	}
+	var all []Status
+	for _, name := range slices.Sorted(maps.Keys(pids)) {
+		all = append(all, Status{Name: name, PID: pids[name], Says: says[name]})
+	}
+	return all, nil
+}
+
+// says is what is to be said of a process that should run.
+func (p supervisedProcess) says(runs bool, now time.Time) string {
+	e := p.end()
+	ago := now.Sub(e.At).Round(time.Second)
+	switch {
+	case runs && e.Times == 0:
+		return ""
+	case runs:
+		return fmt.Sprintf("started again %s, last %s ago: %s", times(e.Times), ago, e.why())
+	case e.Times == 0:
+		return "does not run; its log says: " + localserver.Complaint(p.process.Log())
+	case e.Next.After(now):
+		return fmt.Sprintf("has ended %s, last %s ago, and starts again in %s: %s", times(e.Times), ago, e.Next.Sub(now).Round(time.Second), e.why())
+	}
+	return fmt.Sprintf("has ended %s, last %s ago: %s", times(e.Times), ago, e.why())
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}

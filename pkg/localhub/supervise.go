@@ -1,0 +1,262 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterhub/clusterhub/pkg/localserver"
+)
+
+// Files of a process that is supervised: how it is started, and how it has ended since.
+const (
+	wantedFile = ".wanted"
+	endedFile  = ".ended"
+)
+
+// wanted is how a process that should run is started.
+type wanted struct {
+	Program   string   `json:"program"`
+	Args      []string `json:"args"`
+	Env       []string `json:"env,omitempty"`
+	OwnMounts bool     `json:"ownMounts,omitempty"`
+}
+
+// want has a process supervised from now on.
+func (h *Hub) want(name string, how wanted) error {
+	data, err := json.Marshal(how)
+	if err != nil {
+		return err
+	}
+	if h.started[name] {
+		_ = os.Remove(h.path(runDir, name+endedFile))
+	}
+	return localserver.WriteFile(h.path(runDir, name+wantedFile), data)
+}
+
+// unwant is for a process that is to end.
+func (h *Hub) unwant(name string) {
+	for _, file := range []string{wantedFile, endedFile} {
+		if err := os.Remove(h.path(runDir, name+file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			h.config.Log("%v", err)
+		}
+	}
+}
+
+// ended is how a process has ended that should run.
+type ended struct {
+	// Times is how often it has ended since it was started by Start.
+	Times int `json:"times"`
+	// At is when it was last seen to have ended, and Next when it is started again.
+	At   time.Time `json:"at"`
+	Next time.Time `json:"next"`
+	// How is what the system says, if this is known, and Said the last line of its log.
+	How  string `json:"how,omitempty"`
+	Said string `json:"said"`
+}
+
+// why is how it has ended, in words.
+func (e ended) why() string {
+	if e.How == "" {
+		return "its log says: " + e.Said
+	}
+	return e.How + ", its log says: " + e.Said
+}
+
+// lookEvery is how often Supervise looks, and boundEvery how many looks later it bounds the logs.
+const (
+	lookEvery  = 500 * time.Millisecond
+	boundEvery = 120
+)
+
+// mostLog is the size of a log from which on its content is moved to that before it.
+const mostLog = 64 << 20
+
+// Supervise starts the processes of a hub, and of the clusters beside it, again when they have ended, until the context ends, or until nothing
+// should run any more. It leaves them running. A process that ends again and again is started less and less often; see localserver.Backoff.
+func Supervise(ctx context.Context, dir string, log func(format string, args ...any)) error {
+	s := &supervisor{dir: dir, log: log, watched: map[string]*watched{}}
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for looks := 0; ; looks++ {
+		all := s.look(time.Now())
+		if all == 0 {
+			return nil
+		}
+		if looks%boundEvery == 0 {
+			s.boundLogs(mostLog)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+	}
+}
+
+type supervisor struct {
+	dir     string
+	log     func(format string, args ...any)
+	watched map[string]*watched // by their names
+}
+
+// watched is what the supervisor remembers of a process.
+type watched struct {
+	// started is when it was started, or first seen; zero when it has ended.
+	started time.Time
+	backoff localserver.Backoff
+}
+
+// look starts what has ended and whose time has come. It returns how many processes should run.
+func (s *supervisor) look(now time.Time) int {
+	all := supervised(s.dir)
+	for _, p := range all {
+		if err := s.keep(p, now); err != nil {
+			s.log("%s: %v", p.label, err)
+		}
+	}
+	return len(all)
+}
+
+// keep has one process run.
+func (s *supervisor) keep(p supervisedProcess, now time.Time) error {
+	w := s.watched[p.label]
+	if w == nil {
+		w = &watched{started: now}
+		s.watched[p.label] = w
+	}
+	running, err := p.process.Running()
+	if err != nil || running {
+		return err
+	}
+	if !w.started.IsZero() {
+		w.backoff.Ended(w.started, now)
+		w.started = time.Time{}
+		e := p.noteEnd(now, w.backoff.NotBefore)
+		s.log("%s has ended: %s", p.label, e.why())
+	}
+	if now.Before(w.backoff.NotBefore) {
+		return nil
+	}
+	// From here on it counts as started, also if it cannot be: it has a backoff then, too.
+	w.started = now
+	how, err := p.wanted()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // it is to end
+	}
+	if err != nil {
+		return err
+	}
+	s.log("Starting %s again", p.label)
+	p.process.OwnMounts = how.OwnMounts
+	return p.process.Start(how.Program, how.Args, how.Env...)
+}
+
+// boundLogs moves what is in logs that are too long to those before them. All are written to at their ends.
+func (s *supervisor) boundLogs(most int64) {
+	for _, dir := range dirs(s.dir) {
+		files, _ := filepath.Glob(filepath.Join(dir, "logs", "*.log")) // the pattern is good
+		for _, file := range files {
+			if info, err := os.Stat(file); err != nil || info.Size() <= most {
+				continue
+			}
+			if err := errors.Join(copyFile(file, file+localserver.PreviousLog), os.Truncate(file, 0)); err != nil {
+				s.log("%v", err)
+			}
+		}
+	}
+}
+
+// supervisedProcess is one that should run.
+type supervisedProcess struct {
+	// label is its name, after that of its cluster if it is of one beside the hub.
+	label   string
+	process localserver.Process
+}
+
+func (p supervisedProcess) file(ending string) string {
+	return filepath.Join(p.process.Dir, p.process.Name+ending)
+}
+
+func (p supervisedProcess) wanted() (how wanted, err error) {
+	data, err := os.ReadFile(p.file(wantedFile))
+	if err != nil {
+		return how, err
+	}
+	return how, json.Unmarshal(data, &how)
+}
+
+// end is how the process has last ended, if it has.
+func (p supervisedProcess) end() (e ended) {
+	if data, err := os.ReadFile(p.file(endedFile)); err == nil {
+		_ = json.Unmarshal(data, &e) // a damaged file says nothing
+	}
+	return e
+}
+
+// noteEnd writes down that the process has ended, and why.
+func (p supervisedProcess) noteEnd(at, next time.Time) ended {
+	e := ended{Times: p.end().Times + 1, At: at, Next: next, How: p.process.HowEnded(), Said: localserver.Complaint(p.process.Log())}
+	if data, err := json.Marshal(e); err == nil {
+		_ = localserver.WriteFile(p.file(endedFile), data) // the log has it, too
+	}
+	return e
+}
+
+// dirs are the directories of a hub and of the clusters beside it.
+func dirs(dir string) []string {
+	beside, _ := filepath.Glob(filepath.Join(dir, "*", runDir)) // the pattern is good, but for a strange name of the directory
+	all := []string{dir}
+	for _, run := range beside {
+		all = append(all, filepath.Dir(run))
+	}
+	return all
+}
+
+// supervised are the processes that should run, of a hub and of the clusters beside it.
+func supervised(dir string) (all []supervisedProcess) {
+	for _, of := range dirs(dir) {
+		entries, _ := os.ReadDir(filepath.Join(of, runDir)) // one that is gone has none
+		for _, entry := range entries {
+			name, is := strings.CutSuffix(entry.Name(), wantedFile)
+			if !is {
+				continue
+			}
+			label := name
+			if of != dir {
+				label = filepath.Base(of) + "/" + name
+			}
+			all = append(all, supervisedProcess{label: label, process: processIn(of, name)})
+		}
+	}
+	slices.SortFunc(all, func(a, b supervisedProcess) int { return strings.Compare(a.label, b.label) })
+	return all
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Close()); err != nil {
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	return nil
+}

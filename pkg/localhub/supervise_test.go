@@ -1,0 +1,216 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package localhub
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/clusterhub/clusterhub/test/await"
+)
+
+// fakeHub is one whose programs are scripts of a test, in the background.
+type fakeHub struct {
+	*Hub
+	t *testing.T
+	// logged is what the supervisor has said.
+	logged bytes.Buffer
+	*supervisor
+}
+
+func newFakeHub(t *testing.T) *fakeHub {
+	t.Helper()
+	hub, err := Open(Config{Dir: t.TempDir(), BinDir: t.TempDir(), Detach: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hub.Kill)
+	h := &fakeHub{Hub: hub, t: t}
+	h.supervisor = &supervisor{dir: hub.Dir(), watched: map[string]*watched{}, log: func(format string, args ...any) {
+		fmt.Fprintf(&h.logged, format+"\n", args...)
+	}}
+	return h
+}
+
+// runs starts a program that is a script.
+func (h *fakeHub) runs(of *Hub, name, script string) {
+	h.t.Helper()
+	err := errors.Join(os.WriteFile(of.bin(name), []byte("#!/bin/sh\n"+script+"\n"), 0o700), //nolint:gosec // it is to be run
+		of.run(h.t.Context(), name, name, []string{"--of=" + name}, []string{"GREETING=hello"}, func(context.Context) bool { return true }))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// kills ends a process as the kernel does that has no memory left.
+func (h *fakeHub) kills(of *Hub, name string) {
+	h.t.Helper()
+	if err := of.process(name).Kill(); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// says is what is said of processes, with N for their ids.
+func (h *fakeHub) says(now time.Time) string {
+	h.t.Helper()
+	all, err := h.Status(now)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var said []string
+	for _, s := range all {
+		runs := "missing"
+		if s.PID != 0 {
+			runs = "runs"
+		}
+		said = append(said, strings.TrimSpace(s.Name+" "+runs+" "+s.Says))
+	}
+	return strings.Join(said, "\n")
+}
+
+const lives = `echo "$GREETING $1" && exec sleep 600`
+
+// TestSupervise_StartsAgainWhatHasEnded: with its flags and environment, in the session of the supervisor, and says why it had ended.
+func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
+	h := newFakeHub(t)
+	beside, err := Open(h.config.Cluster("berlin-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.runs(h.Hub, procHubController, lives)
+	h.runs(beside, procFront, lives)
+	for _, c := range []struct {
+		of           *Hub
+		name, called string
+	}{{h.Hub, procHubController, procHubController}, {beside, procFront, "berlin-1/" + procFront}} {
+		log := c.of.process(c.name).Log()
+		awaits(t, "the log of "+c.called, func() bool { return has(log, "hello --of="+c.name) })
+		before := c.of.PIDs()[c.name]
+		if got, want := sessionOf(t, before), sessionOf(t, os.Getpid()); got != want {
+			t.Errorf("%s is in session %s, want that of its parent, %s", c.called, got, want)
+		}
+		now := time.Now()
+		if h.look(now); c.of.PIDs()[c.name] != before {
+			t.Errorf("%s was started again although it runs", c.called)
+		}
+		h.kills(c.of, c.name)
+		h.look(now)
+		awaits(t, c.called+" runs again", func() bool { return c.of.PIDs()[c.name] != 0 && c.of.PIDs()[c.name] != before })
+		awaits(t, "the log of "+c.called, func() bool { return has(log, "hello --of="+c.name) })
+		want := c.called + " runs started again once, last 5s ago: signal: killed, its log says: hello --of=" + c.name
+		if got := h.says(now.Add(5 * time.Second)); !strings.Contains(got, want) {
+			t.Errorf("it is said\n%s\nwant\n%s", got, want)
+		}
+		if want := c.called + " has ended: signal: killed, its log says: hello"; !strings.Contains(h.logged.String(), want) {
+			t.Errorf("the supervisor logs\n%s\nwant\n%s", h.logged.String(), want)
+		}
+	}
+}
+
+// TestSupervise_BacksOff: what ends again and again is started less and less often, and the status says when the next time is.
+func TestSupervise_BacksOff(t *testing.T) {
+	h := newFakeHub(t)
+	h.runs(h.Hub, procEtcd, lives)
+	if err := os.WriteFile(h.bin(procEtcd), []byte("#!/bin/sh\necho no room; exit 3\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+		t.Fatal(err)
+	}
+	h.kills(h.Hub, procEtcd)
+	begun := time.Now()
+	ended := func() bool { return !h.running(procEtcd) }
+	end := begun.Add(time.Minute)
+	for now := begun; now.Before(end); now = now.Add(time.Second) { // a minute passes in looks
+		h.look(now)
+		awaits(t, "the process ends", ended)
+	}
+	if got := strings.Count(h.logged.String(), "Starting etcd again"); got != 6 {
+		t.Errorf("started %d times in a minute, want 6:\n%s", got, h.logged.String())
+	}
+	got := h.says(end)
+	for _, want := range []string{"etcd missing has ended 7 times, last 23s ago, and starts again in 7s: exit status 3, its log says: no room",
+		"supervisor missing does not run, so that what ends is not started again"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it is said\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+// TestSupervise_LeavesAloneWhatIsToEnd: nothing is started again that was stopped, nor anything of a hub that does not run in the background.
+func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
+	h := newFakeHub(t)
+	h.runs(h.Hub, procEtcd, lives)
+	h.runs(h.Hub, procKCM, lives)
+	if all := h.look(time.Now()); all != 2 {
+		t.Errorf("%d processes should run, want 2", all)
+	}
+	h.stop(procKCM)
+	h.look(time.Now())
+	if h.running(procKCM) || !h.running(procEtcd) {
+		t.Errorf("kube-controller-manager was stopped, and etcd was not: %v run", h.PIDs())
+	}
+	h.Hub.Stop()
+	if all := h.look(time.Now()); all != 0 || len(h.PIDs()) > 0 {
+		t.Errorf("%d processes should run after a stop, and these run: %v", all, h.PIDs())
+	}
+	if err := Supervise(t.Context(), h.Dir(), t.Logf); err != nil { // it ends, as there is nothing left to do
+		t.Error(err)
+	}
+	h.Hub.config.Detach = false
+	h.runs(h.Hub, procEtcd, lives)
+	if all := h.look(time.Now()); all != 0 {
+		t.Error("a process of a test is supervised")
+	}
+}
+
+// TestSupervise_BoundsLogs: a log that is too long is what was before, and the process goes on writing.
+func TestSupervise_BoundsLogs(t *testing.T) {
+	h := newFakeHub(t)
+	h.runs(h.Hub, procEtcd, `echo first; while [ ! -e "$0.go" ]; do sleep 0.01; done; echo second; exec sleep 600`)
+	log := h.process(procEtcd).Log()
+	awaits(t, "its log", func() bool { return has(log, "first") })
+	h.boundLogs(6)
+	if !has(log, "first") {
+		t.Error("a log of 6 bytes is longer than 6")
+	}
+	h.boundLogs(5)
+	if err := os.WriteFile(h.bin(procEtcd)+".go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	awaits(t, "its log", func() bool { return has(log, "second") })
+	if data, err := os.ReadFile(log); err != nil || string(data) != "second\n" || !has(log+".previous", "first") {
+		t.Errorf("%v: the log is %q", err, data)
+	}
+}
+
+func awaits(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, await.Limit, true, func(context.Context) (bool, error) { return is(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func has(file, text string) bool {
+	data, err := os.ReadFile(file)
+	return err == nil && strings.Contains(string(data), text)
+}
+
+// sessionOf is the session of a process, as the system names it. Systems without /proc have none.
+func sessionOf(t *testing.T, pid int) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "stat"))
+	if err != nil {
+		t.Skip(err)
+	}
+	_, after, _ := strings.Cut(string(data), ") ")
+	return strings.Fields(after)[3]
+}
