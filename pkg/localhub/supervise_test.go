@@ -159,7 +159,7 @@ func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
 	}
 	h.Hub.Stop()
 	if all := h.look(time.Now()); all != 0 || len(h.PIDs()) > 0 {
-		t.Errorf("%d processes should run after a stop, and these run: %v", all, h.PIDs())
+		t.Fatalf("%d processes should run after a stop, and these run: %v", all, h.PIDs())
 	}
 	if err := Supervise(t.Context(), h.Dir(), t.Logf); err != nil { // it ends, as there is nothing left to do
 		t.Error(err)
