@@ -150,6 +150,7 @@ var verbs = map[string][]string{
 	"export":                  nil,
 	"grep":                    nil,
 	"jq":                      nil,
+	"kill":                    nil,
 	"ln":                      nil,
 	"mkdir":                   nil,
 	"rm":                      nil,

@@ -157,14 +157,14 @@ func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
 	if h.running(procKCM) || !h.running(procEtcd) {
 		t.Errorf("kube-controller-manager was stopped, and etcd was not: %v run", h.PIDs())
 	}
-	h.Hub.Stop()
+	h.Stop()
 	if all := h.look(time.Now()); all != 0 || len(h.PIDs()) > 0 {
 		t.Fatalf("%d processes should run after a stop, and these run: %v", all, h.PIDs())
 	}
 	if err := Supervise(t.Context(), h.Dir(), t.Logf); err != nil { // it ends, as there is nothing left to do
 		t.Error(err)
 	}
-	h.Hub.config.Detach = false
+	h.config.Detach = false
 	h.runs(h.Hub, procEtcd, lives)
 	if all := h.look(time.Now()); all != 0 {
 		t.Error("a process of a test is supervised")
