@@ -40,7 +40,7 @@ type AccessRequestSpec struct {
 	Token *TokenConfig
 	// oidc asks for access of those whom an OIDC provider knows. Not every cluster provider can do this.
 	OIDC *OIDCConfig
-	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h0m0s. Without it, the
+	// ttl is how long after its creation the request is deleted, and its access with it, such as 24h. Without it, the
 	// request stays until it is deleted.
 	TTL *duration.Duration
 }

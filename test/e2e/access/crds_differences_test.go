@@ -105,8 +105,5 @@ var knownDifferences = []struct {
 	{"an entry of `endpoints` without `url`", func(d *twoAnswers) bool {
 		return d.refusedByCRDs() && d.field == "endpoints.0.url" && matches(`^(absent|null)`)(d.value)
 	}},
-	{"`ttl: 24h`", func(d *twoAnswers) bool {
-		return d.field == "spec.ttl" && strings.ReplaceAll(d.crds, `"24h"`, `"24h0m0s"`) == d.ours
-	}},
 	{"`permissions: []` and other optional", func(d *twoAnswers) bool { return d.alike() }},
 }
