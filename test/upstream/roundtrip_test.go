@@ -86,6 +86,7 @@ func funcs(serializer.CodecFactory) []any {
 		// What only ours have.
 		func(s *operatorv1.ClusterManagerSpec, c randfill.Continue) { c.FillNoCustom(s); s.Clusterhub = nil },
 		func(s *operatorv1.KlusterletSpec, c randfill.Continue) { c.FillNoCustom(s); s.Clusterhub = nil },
+		func(o *workv1.ManifestConfigOption, c randfill.Continue) { c.FillNoCustom(o); o.Adoption = "" },
 		func(s *operatorv1.KlusterletStatus, c randfill.Continue) { c.FillNoCustom(s); s.Clusterhub = nil },
 	}
 }

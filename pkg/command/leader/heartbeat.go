@@ -5,14 +5,17 @@ package leader
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
@@ -28,6 +31,22 @@ func Heartbeat(config *rest.Config, election command.LeaderElection) (manager.Ru
 	return &heartbeat{lock: lock.(*heldLock), election: election}, nil
 }
 
+// acting returns the gauge by which controller-runtime's registry says who leads. Only an elector sets it; alerts look at it.
+func acting() *prometheus.GaugeVec {
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "leader_election_master_status",
+		Help: "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to " +
+			"identify the lease. Please make sure to group by name.",
+	}, []string{"name"})
+	var registered prometheus.AlreadyRegisteredError
+	if errors.As(metrics.Registry.Register(gauge), &registered) {
+		if existing, ok := registered.ExistingCollector.(*prometheus.GaugeVec); ok {
+			return existing
+		}
+	}
+	return gauge
+}
+
 type heartbeat struct {
 	lock     *heldLock
 	election command.LeaderElection
@@ -38,6 +57,9 @@ type heartbeat struct {
 func (h *heartbeat) Start(ctx context.Context) error {
 	ticker := time.NewTicker(h.election.RetryPeriod)
 	defer ticker.Stop()
+	acts := acting().WithLabelValues(h.election.Name)
+	acts.Set(1)
+	defer acts.Set(0)
 	for {
 		if err := h.beat(ctx, h.lock.Identity(), h.election.LeaseDuration); err != nil && ctx.Err() == nil {
 			h.lock.holder = "" // to read the Lease before the next write

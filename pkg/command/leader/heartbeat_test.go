@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
@@ -63,9 +64,29 @@ func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
 			synctest.Wait()
 		}
 
+		// What alerts look at.
+		gauge := func() (value float64) {
+			families, err := metrics.Registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range families {
+				if f.GetName() == "leader_election_master_status" {
+					return f.GetMetric()[0].GetGauge().GetValue()
+				}
+			}
+			return -1
+		}
+
 		end := start("first")
 		want("first", 0)
+		if got := gauge(); got != 1 {
+			t.Errorf("the metric of who leads is %v, want 1", got)
+		}
 		end()
+		if got := gauge(); got != 0 {
+			t.Errorf("the metric of who leads is %v after the end, want 0", got)
+		}
 		// The next one is killed, and says no more.
 		killed := lease()
 		killed.HolderIdentity = new("killed")

@@ -55,7 +55,8 @@ func (p *preparation) start(args ...string) {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), harness.Binary(p.T, "hub-controller-manager"), append([]string{
 		"--kubeconfig=" + filepath.Join(p.hub.Dir(), "hub-controller-manager.kubeconfig"), "--registration-drivers=",
-		"--leader-elect=false", "--health-probe-bind-address=0", "--metrics-bind-address=0",
+		"--leader-elect=false", "--leader-elect-resource-name=", // it writes no Lease, so that it can be at rest
+		"--health-probe-bind-address=0", "--metrics-bind-address=0",
 	}, args...)...)
 	out, ended := &harness.Buffer{}, make(chan struct{})
 	p.said = out
