@@ -6,6 +6,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,10 +26,12 @@ import (
 // when the API has not answered for long.
 func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, away, requests := fake.NewClientset(), false, 0
+		client := fake.NewClientset()
+		var away atomic.Bool
+		var requests atomic.Int32
 		client.PrependReactor("*", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-			requests++
-			return away, nil, errors.New("away")
+			requests.Add(1)
+			return away.Load(), nil, errors.New("away")
 		})
 		lease := func() coordinationv1.LeaseSpec {
 			lease, err := client.CoordinationV1().Leases("n").Get(t.Context(), "l", metav1.GetOptions{})
@@ -96,15 +99,15 @@ func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
 		}
 		end = start("last")
 		want("last", 0)
-		away = true
+		away.Store(true)
 		pass(time.Minute)
-		away = false
+		away.Store(false)
 		pass(2 * time.Second)
 		want("last", 0)
-		requests = 0
+		requests.Store(0)
 		pass(10 * time.Second)
-		if requests != 5 {
-			t.Errorf("%d requests in 10 s, want a write each 2 s", requests)
+		if got := requests.Load(); got != 5 {
+			t.Errorf("%d requests in 10 s, want a write each 2 s", got)
 		}
 		end()
 		if got := lease(); *got.HolderIdentity != "" || *got.LeaseTransitions != 1 {

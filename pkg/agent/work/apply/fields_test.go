@@ -58,6 +58,11 @@ func TestUpdate_WhatOthersSetIsTheirs(t *testing.T) {
 				t.Cleanup(func() { _ = w.client.Resource(webhooks).Delete(t.Context(), m.Name, metav1.DeleteOptions{}) })
 			}
 			a := w.work("a")
+			if row.resource.Resource == "secrets" {
+				// Kubernetes deletes the token of an account that does not exist.
+				account := Target{core.WithResource("serviceaccounts"), w.namespace, "default"}
+				worktest.Eventually(t, "the namespace has its ServiceAccount", func() bool { return w.get(account) != nil })
+			}
 			w.apply(a, m)
 			if row.resource.Resource == "secrets" {
 				worktest.Eventually(t, "the Secret has a token", func() bool {
