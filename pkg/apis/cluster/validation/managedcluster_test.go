@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -302,7 +303,10 @@ func TestTaints_OncePerKeyAndEffect(t *testing.T) {
 		"two become one":          {old: twice, sent: twice[1:]},
 		"two become three":        {old: twice, sent: append([]cluster.Taint{taint("x", "NoSelect")}, twice...), want: []string{refused + "[2]"}},
 	} {
-		t.Run(name, func(t *testing.T) { wantErrors(t, update(c.sent, c.old, time.Unix(1, 0)), c.want...) })
+		// The times of taints are set in place, and the cases share some.
+		t.Run(name, func(t *testing.T) {
+			wantErrors(t, update(slices.Clone(c.sent), slices.Clone(c.old), time.Unix(1, 0)), c.want...)
+		})
 	}
 	created := validCluster()
 	created.Spec.Taints = twice
