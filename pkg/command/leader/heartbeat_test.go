@@ -74,8 +74,10 @@ func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, f := range families {
-				if f.GetName() == "leader_election_master_status" {
-					return f.GetMetric()[0].GetGauge().GetValue()
+				for _, m := range f.GetMetric() {
+					if f.GetName() == "leader_election_master_status" && m.GetLabel()[0].GetValue() == "l" {
+						return m.GetGauge().GetValue()
+					}
 				}
 			}
 			return -1

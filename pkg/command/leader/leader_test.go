@@ -76,6 +76,7 @@ func TestHeldLock_ReleasesTheLeaseOfNoOther(t *testing.T) {
 		first := &cutOff{Interface: newLock("first")}
 		leads, ended := run(t.Context(), first)
 		<-leads
+		synctest.Wait() // the first renewal follows at once, and must not overwrite the other's Lease
 		first.from.Store(true)
 		// The other one leads, as if the first had been suspended for long.
 		ctx, cancel := context.WithCancel(t.Context())
