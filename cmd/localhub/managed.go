@@ -97,7 +97,7 @@ func kubectlHub(ctx context.Context, of *localhub.Hub, args ...string) ([]byte, 
 	return out, nil
 }
 
-// open returns the hub in the directory, and what runs or should run of it. When there is none it returns nil, and makes none.
+// open returns the hub in the directory and the status of its processes. It returns nil if the directory does not exist, and does not create it.
 func open(config localhub.Config) (*localhub.Hub, []localhub.Status, error) {
 	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil

@@ -77,10 +77,10 @@ type acceptance struct {
 	Requesters []string `json:"requesters,omitempty"`
 	// Requests are the certificate requests that waited.
 	Requests []request `json:"requests,omitempty"`
-	// Adopted is that the namespace of the cluster's name was there, and is the cluster's now.
+	// Adopted reports whether an existing namespace was given to the cluster.
 	Adopted   bool  `json:"adoptedNamespace,omitempty"`
 	Available *bool `json:"available,omitempty"`
-	// told is that a warning has said that nothing registers it.
+	// told reports whether a warning was printed that no driver registers the cluster.
 	told bool
 }
 

@@ -61,7 +61,7 @@ func (o *acceptOptions) adopt(ctx context.Context, h *hub, cluster string) (adop
 	return true, nil
 }
 
-// mayNotBeAdopted says why a namespace is none for a cluster, whatever is in it.
+// mayNotBeAdopted returns why a namespace cannot be given to a cluster, even if it is empty; "" if it can.
 func mayNotBeAdopted(namespace *corev1.Namespace) string {
 	switch of := namespace.Labels[registration.ClusterNameLabel]; {
 	case of != "":

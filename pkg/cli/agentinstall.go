@@ -97,7 +97,7 @@ kubectl hub agent install --works cluster-admin --hub-token … --hub-apiserver 
 	return cmd
 }
 
-// setScope makes the agent one of --namespace, or of the whole cluster: that is what the flag has to say for an agent in a given namespace.
+// setScope decides whether the agent is namespace-scoped. With --namespace it is, unless --cluster-scoped is set.
 func (o *installOptions) setScope(fs *pflag.FlagSet) error {
 	named := fs.Changed(namespaceFlag)
 	switch {
@@ -273,7 +273,7 @@ func scopeOf(scoped bool) string {
 	return "the whole cluster"
 }
 
-// upgradeOf says how the agent that is there is upgraded.
+// upgradeOf returns how to upgrade the installed agent.
 func upgradeOf(scoped bool) string {
 	if scoped {
 		return "leave --" + wholeFlag + " out to upgrade it"

@@ -85,7 +85,7 @@ func (m *managed) sharedBy(ctx context.Context, binding *rbacv1.RoleBinding) (wh
 	return "", "", nil
 }
 
-// rulesOf are those of the binding's role. A role that is not there has none.
+// rulesOf returns the rules of the binding's role; none if the role does not exist.
 func (m *managed) rulesOf(ctx context.Context, binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error) {
 	var rules *[]rbacv1.PolicyRule
 	var object client.Object
@@ -114,8 +114,8 @@ var (
 	harmless = []string{"events", "leases"}
 )
 
-// takesOver is a right of the rule by which others can act as a ServiceAccount of the namespace, empty if it has none. What is not known
-// to be harmless is such a right: a custom resource may have its controller run pods, or copy Secrets.
+// takesOver returns a permission of the rule that lets its holder act as a ServiceAccount of the namespace; "" if there is none. Every permission that
+// is not known to be harmless counts: a custom resource may have its controller run pods, or copy Secrets.
 func takesOver(rule *rbacv1.PolicyRule) string {
 	verbs := strings.Join(rule.Verbs, ", ")
 	reading := !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains(reads, verb) })
@@ -131,7 +131,7 @@ func takesOver(rule *rbacv1.PolicyRule) string {
 	return ""
 }
 
-// isClusterAdmin asks the cluster whether a subject may do everything, whatever gives it that. Who may not ask is told no.
+// isClusterAdmin reports whether the cluster's authorizers allow a subject everything. If the user may not ask, it reports false.
 func (m *managed) isClusterAdmin(ctx context.Context, subject rbacv1.Subject) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}}}

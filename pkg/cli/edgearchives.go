@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// readArchive reads a file that a service definition names. The definition can be of others, and what is read goes to the hub: outside of the
-// folder of the definition, only what is in the folder that the user allows, or below, is read.
+// readArchive reads a file that a service definition names. Others may have written the definition, and the file is sent to the hub: outside of
+// the folder of the definition, it reads only from the folder that the user allows, and below it.
 func readArchive(of, name, allowed string) ([]byte, error) {
 	if of == standardInput {
 		return nil, errors.New("the definition comes by the standard input, so it has no folder: give it as a file")
@@ -59,7 +59,7 @@ func absolute(folder, name string) string {
 	return filepath.Join(folder, name)
 }
 
-// allowing is the folder that has to be allowed, to be typed by the user: so it has nothing in it that a definition of others says but "..".
+// allowing returns the folder to allow, as the user types it. It takes nothing but ".." from the definition, which others may have written.
 func allowing(folder, name string) string {
 	if up := filepath.Dir(name); strings.Trim(filepath.ToSlash(up), "./") == "" && !filepath.IsAbs(name) {
 		return filepath.Join(folder, up)

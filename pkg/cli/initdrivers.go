@@ -25,13 +25,13 @@ import (
 
 const (
 	printFlag = "print"
-	// roleAnnotation is how EKS is told which IAM role the pods of a ServiceAccount act as.
+	// roleAnnotation names the IAM role of the pods of a ServiceAccount for EKS.
 	roleAnnotation = "eks.amazonaws.com/role-arn"
-	// ownHubFor bounds what a look at ClusterManagers may take: it is for an error that is there already.
+	// ownHubFor bounds the time to read ClusterManagers, which only explains another error.
 	ownHubFor = 5 * time.Second
 )
 
-// registering is how hub-controller-manager is to run.
+// registering is the desired configuration of hub-controller-manager.
 type registering struct {
 	drivers []string
 	hubARN  string

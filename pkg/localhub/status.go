@@ -13,17 +13,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// Status is what is known of a process that runs or should run.
+// Status is the status of a process that runs or should run.
 type Status struct {
 	// Name is that of the process, after that of its cluster if it is of one beside the hub.
 	Name string
 	// PID is 0 if the process does not run.
 	PID int
-	// Says is what is to be said of a process that does not run or has been started again.
+	// Says is why the process does not run, or was started again.
 	Says string
 }
 
-// Status is that of all processes of the hub, and of the clusters beside it, that run or should run, by their names.
+// Status returns the status of all processes of the hub and of the clusters beside it, sorted by name.
 func (h *Hub) Status(now time.Time) ([]Status, error) {
 	clusters, err := h.Clusters()
 	if err != nil {

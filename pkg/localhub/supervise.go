@@ -33,7 +33,7 @@ type wanted struct {
 	OwnMounts bool     `json:"ownMounts,omitempty"`
 }
 
-// want has a process supervised from now on.
+// want records that a process should run.
 func (h *Hub) want(name string, how wanted) error {
 	data, err := json.Marshal(how)
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *Hub) want(name string, how wanted) error {
 	return localserver.WriteFile(h.path(runDir, name+wantedFile), data)
 }
 
-// unwant is for a process that is to end.
+// unwant records that a process should not run.
 func (h *Hub) unwant(name string) {
 	for _, file := range []string{wantedFile, endedFile} {
 		if err := os.Remove(h.path(runDir, name+file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func (h *Hub) unwant(name string) {
 	}
 }
 
-// ended is how a process has ended that should run.
+// ended records how a process ended that should run.
 type ended struct {
 	// Times is how often it has ended since it was started by Start.
 	Times int `json:"times"`
@@ -66,7 +66,7 @@ type ended struct {
 	Said string `json:"said"`
 }
 
-// why is how it has ended, in words.
+// why returns how the process ended, as text.
 func (e ended) why() string {
 	if e.How == "" {
 		return "its log says: " + e.Said
@@ -118,7 +118,7 @@ type watched struct {
 	backoff localserver.Backoff
 }
 
-// look starts what has ended and whose time has come. It returns how many processes should run.
+// look starts the processes that have ended and whose backoff has passed. It returns how many should run.
 func (s *supervisor) look(now time.Time) int {
 	all := supervised(s.dir)
 	for _, p := range all {
@@ -129,7 +129,7 @@ func (s *supervisor) look(now time.Time) int {
 	return len(all)
 }
 
-// keep has one process run.
+// keep starts a process that has ended, after its backoff.
 func (s *supervisor) keep(p supervisedProcess, now time.Time) error {
 	w := s.watched[p.label]
 	if w == nil {
@@ -163,7 +163,7 @@ func (s *supervisor) keep(p supervisedProcess, now time.Time) error {
 	return p.process.Start(how.Program, how.Args, how.Env...)
 }
 
-// boundLogs moves what is in logs that are too long to those before them. All are written to at their ends.
+// boundLogs moves the content of logs that are too long to their previous files. The processes append, so that they may go on writing.
 func (s *supervisor) boundLogs(most int64) {
 	for _, dir := range dirs(s.dir) {
 		files, _ := filepath.Glob(filepath.Join(dir, "logs", "*.log")) // the pattern is good
@@ -205,7 +205,7 @@ func (p supervisedProcess) end() (e ended) {
 	return e
 }
 
-// noteEnd writes down that the process has ended, and why.
+// noteEnd records that the process has ended, and why.
 func (p supervisedProcess) noteEnd(at, next time.Time) ended {
 	e := ended{Times: p.end().Times + 1, At: at, Next: next, How: p.process.HowEnded(), Said: localserver.Complaint(p.process.Log())}
 	if data, err := json.Marshal(e); err == nil {
@@ -214,7 +214,7 @@ func (p supervisedProcess) noteEnd(at, next time.Time) ended {
 	return e
 }
 
-// dirs are the directories of a hub and of the clusters beside it.
+// dirs returns the directories of a hub and of the clusters beside it.
 func dirs(dir string) []string {
 	beside, _ := filepath.Glob(filepath.Join(dir, "*", runDir)) // the pattern is good, but for a strange name of the directory
 	all := []string{dir}
@@ -224,7 +224,7 @@ func dirs(dir string) []string {
 	return all
 }
 
-// supervised are the processes that should run, of a hub and of the clusters beside it.
+// supervised returns the processes that should run, of a hub and of the clusters beside it.
 func supervised(dir string) (all []supervisedProcess) {
 	for _, of := range dirs(dir) {
 		entries, _ := os.ReadDir(filepath.Join(of, runDir)) // one that is gone has none

@@ -135,13 +135,13 @@ func cleanMap(v reflect.Value) {
 	}
 }
 
-// search collects strings that are not plain: as errors, but for those that are stored, or as texts.
+// search collects the strings of an object that are not plain: as errors, except those that are stored already, or as texts.
 type search struct {
 	stored, texts sets.Set[string]
 	errs          field.ErrorList
 }
 
-// in searches a value. Paths are made for strings that are found only.
+// in searches a value. Paths are built only for the strings that are found.
 func (s *search) in(v reflect.Value, at *place) {
 	if len(s.errs) >= enough {
 		return
@@ -199,7 +199,7 @@ func (s *search) inStruct(v reflect.Value, at *place) {
 	}
 }
 
-// found notes a string if it has a character that is refused.
+// found records a string that has a refused character.
 func (s *search) found(text string, at *place, refused func(string) (rune, bool)) {
 	r, odd := refused(text)
 	if !odd || s.stored.Has(text) {
@@ -219,12 +219,12 @@ func escaped(text string) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// place is where a value is in an object.
+// place is the location of a value in an object.
 type place struct {
 	above *place
 	name  string
 	key   reflect.Value
-	index int // -1 if it is none of a list
+	index int // -1 if the value is not an item of a list
 }
 
 func (p *place) path() *field.Path {

@@ -34,7 +34,7 @@ func TestAdmission_RefusesControlCharacters(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		now, before runtime.Object
-		want        string // in the error; empty if there is none
+		want        string // part of the error; empty if the request is admitted
 	}{
 		"plain":            {now: annotated("Größe\n\tя"), before: at.Cluster("c1")},
 		"an escape":        {now: annotated("\x1b[2J"), before: at.Cluster("c1"), want: `metadata.annotations[a]: Invalid value: "\\x1b[2J": must not have the control character U+001B: remove it`},

@@ -92,3 +92,31 @@ func TestWork_NamespaceThatIsNotThere(t *testing.T) {
 	}
 	w.eventuallySaid("a", workv1.WorkApplied, "True: True")
 }
+
+// TestAdopted_ByTwoWorks: of two works that want a Namespace differently which neither of them owns, the older one has it.
+func TestAdopted_ByTwoWorks(t *testing.T) {
+	w := newWorld(t)
+	w.start(w.newAgent())
+	manifest := func(team string) string {
+		return "{apiVersion: v1, kind: Namespace, metadata: {name: " + w.namespace + ", labels: {team: " + team + "}}}"
+	}
+	space := apply.Target{GroupVersionResource: corev1.SchemeGroupVersion.WithResource("namespaces"), Name: w.namespace}
+	team := func() string { return w.get(space).GetLabels()["team"] }
+	w.put("a", w.spec(manifest("a")))
+	w.eventuallySaid("a", workv1.WorkApplied, "True: True")
+	w.put("b", w.spec(manifest("b")))
+	w.eventuallySaid("b", workv1.WorkApplied, "False: False")
+	if got := w.message("b", 0, workv1.ManifestApplied); !strings.Contains(got, "ManifestWork a, which had it first") || team() != "a" {
+		t.Errorf("it says %q, and the label is %s", got, team())
+	}
+	w.put("b", w.spec(manifest("a")))
+	w.eventuallySaid("b", workv1.WorkApplied, "True: True")
+	w.put("b", w.spec(manifest("b")))
+	w.eventuallySaid("b", workv1.WorkApplied, "False: False")
+	w.delete("a")
+	w.eventuallyGone("a")
+	w.eventually("the label", "b", team)
+	if refs := w.get(space).GetOwnerReferences(); len(refs) > 0 {
+		t.Errorf("it is owned: %v", refs)
+	}
+}

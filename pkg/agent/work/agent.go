@@ -97,6 +97,7 @@ type Agent struct {
 	paces    *paces
 	queue    workqueue.TypedRateLimitingInterface[string]
 	informer cache.SharedIndexInformer
+	claims   claims
 
 	mu     sync.Mutex
 	states map[string]*state
@@ -284,6 +285,7 @@ func (a *Agent) knows(name string) bool {
 
 func (a *Agent) forget(name string) {
 	a.Drift.Keep(name, nil)
+	a.claims.forget(name)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.states, name)

@@ -55,7 +55,7 @@ type applyResult struct {
 	adoption status.Adoption
 }
 
-// adoptions are what is reported of how an object became one of a work.
+// adoptions maps how the work got an object to what its status reports.
 var adoptions = map[apply.Acquisition]status.Adoption{
 	apply.Created: status.Created, apply.Adopted: status.Adopted, apply.AdoptedToStay: status.AdoptedToStay}
 
@@ -73,6 +73,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 	}
 	s := a.state(work)
 	items := a.plan(work)
+	a.claims.set(work, items)
 	if status.Done(work.Status.Conditions, work.Generation) {
 		s.leave(work, items)
 		return 0, nil
@@ -267,8 +268,8 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 	fingerprint := ""
 	if have != nil {
 		last.version, fingerprint = have.GetResourceVersion(), apply.Fingerprint(have)
-		// What is not owned has no UID in the record: by it the object would be taken for one of the work at the next attempt.
-		// Of an orphaned Namespace it is recorded only if the work has created it: it may be orphaned no longer one day.
+		// An object that is not owned is recorded without its UID: with it, the next attempt would take the object for the work's own.
+		// The UID of an orphaned Namespace is recorded only if the work created it: the deletion policy may change later.
 		stays := one.manifest.Orphaned && (last.adoption == status.Created || target.GroupResource() != apply.Namespaces || target.Immortal())
 		if s.record.Owner.Owns(have) || err == nil && stays {
 			last.uid = have.GetUID()
@@ -323,7 +324,8 @@ func (a *Agent) apply(
 	applier := &apply.Applier{Client: way.Client, OnlyByName: way.OnlyByName, Owner: s.record.Owner, Rival: a.Memory.Rival,
 		Making:   func(ctx context.Context, t apply.Target) error { return a.making(ctx, s, t) },
 		Acquired: func(how apply.Acquisition) { last.adoption = adoptions[how] },
-		Replaced: func(why error) { last.replaced = why }}
+		Replaced: func(why error) { last.replaced = why },
+		Claimed:  func(t apply.Target) string { return a.claims.before(work.Name, t) }}
 	manifest.Known, _ = s.record.UID(manifest.Target)
 	fingerprint := last.applied
 	if last.applied != "" { // a write of an object that was as desired is a repair

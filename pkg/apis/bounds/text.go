@@ -61,7 +61,7 @@ func Plain(text string) string {
 	}, text)
 }
 
-// isOdd reports whether a character is none that a plain text has; a carriage return is one at the end of a line only.
+// isOdd reports whether IsPlain refuses a character. A carriage return is odd unless a line feed follows, which the caller checks.
 func isOdd(r rune) bool {
 	switch {
 	case r == '\t', r == '\n':

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// Heartbeat returns a Runnable for a manager that takes no part in an election: it writes into the Lease that the process acts, for those
-// who look at it, such as kubectl hub doctor. A write that fails has no consequence: the process goes on.
+// Heartbeat returns a Runnable for a manager without leader election. It renews the Lease as an elector does, for readers such as kubectl hub
+// doctor, and ignores errors. It sets the metric leader_election_master_status, by which alerts find the leader.
 func Heartbeat(config *rest.Config, election command.LeaderElection) (manager.Runnable, error) {
 	election.Enabled = true
 	lock, err := Lock(config, election)
@@ -31,7 +31,7 @@ func Heartbeat(config *rest.Config, election command.LeaderElection) (manager.Ru
 	return &heartbeat{lock: lock.(*heldLock), election: election}, nil
 }
 
-// acting returns the gauge by which controller-runtime's registry says who leads. Only an elector sets it; alerts look at it.
+// acting returns the metric leader_election_master_status of controller-runtime's registry, which has no function to set it.
 func acting() *prometheus.GaugeVec {
 	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "leader_election_master_status",

@@ -114,7 +114,7 @@ func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ct
 	return mgr, nil
 }
 
-// beats is whether the process says in the Lease that it acts, without an election.
+// beats reports whether the process renews the Lease without an election.
 func (o *Options) beats() bool {
 	return !o.LeaderElection.Enabled && len(o.LeaderElection.Validate()) == 0
 }

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contents says whether a namespace has objects besides those that every namespace has.
+// Package contents finds objects in a namespace besides those that every namespace has.
 package contents
 
 import (

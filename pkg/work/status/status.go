@@ -117,13 +117,13 @@ type Applied struct {
 type Adoption int
 
 const (
-	// AdoptionUnknown leaves what was reported before.
+	// AdoptionUnknown keeps the former condition.
 	AdoptionUnknown Adoption = iota
-	// Created is of an object that the work has created.
+	// Created means that the work created the object.
 	Created
-	// Adopted is of an object that existed before, and that is deleted with the work.
+	// Adopted means that the object existed before, and is deleted with the work.
 	Adopted
-	// AdoptedToStay is of an object that existed before, and that stays when the work is deleted.
+	// AdoptedToStay means that the object existed before, and stays when the work is deleted.
 	AdoptedToStay
 )
 

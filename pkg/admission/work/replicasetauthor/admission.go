@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replicasetauthor tells the author of a ManifestWorkReplicaSet at the write which right is missing. The controller refuses the
-// works only later, in a condition.
+// Package replicasetauthor warns the author of a ManifestWorkReplicaSet about a missing permission when the set is written. Without it, only a
+// condition reports later that the controller creates no works.
 package replicasetauthor
 
 import (
@@ -31,11 +31,11 @@ const (
 	mostAsked = 4
 )
 
-// Plugin warns an author who may write works neither to all clusters nor to those of any set that is bound to the namespace. It refuses
-// nothing: there may be rights in the namespaces of clusters, and the hub asks again before it writes.
+// Plugin warns an author who may create works neither for all clusters nor for those of a set that is bound to the namespace. It refuses
+// nothing: the author may have permissions in the namespaces of clusters, and the controller checks them before each write.
 type Plugin struct {
 	permission.Guard
-	// Bindings are the ManagedClusterSetBindings of the hub. Without them nobody is warned.
+	// Bindings are the ManagedClusterSetBindings of the hub. If it is nil, the plugin warns no one.
 	Bindings rest.Lister
 }
 
@@ -46,7 +46,7 @@ func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
 
-// Validate implements admission.ValidationInterface. It looks at a spec that is new: whoever writes labels or a status is no author.
+// Validate implements admission.ValidationInterface. Only a changed spec is checked: writing labels or the status does not make a user the author.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	set, old, err := permission.Objects[work.ManifestWorkReplicaSet](a, work.Resource("manifestworkreplicasets"))
 	if set == nil || a.GetSubresource() != "" || p.Bindings == nil || equality.Semantic.DeepEqual(set.Spec, old.Spec) {
@@ -60,7 +60,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// lacking are sets of the namespace, if the user may write works to the clusters of none of them. Where that cannot be said, there are none.
+// lacking returns the sets that are bound to the namespace if the user may create works for the clusters of none of them. It returns nil if that
+// cannot be decided.
 func (p *Plugin) lacking(ctx context.Context, a admission.Attributes) []string {
 	// Permission (namespace: none): a ManifestWorkReplicaSet is written without a warning, for all clusters.
 	everywhere := permission.Rule{Verb: "create", Group: work.GroupName, Resource: "manifestworks"}
@@ -81,7 +82,7 @@ func (p *Plugin) lacking(ctx context.Context, a admission.Attributes) []string {
 	return names
 }
 
-// bound are the sets that are bound to a namespace, as the cache has them.
+// bound returns the sets that are bound to a namespace, from the watch cache.
 func (p *Plugin) bound(ctx context.Context, namespace string) (names []string) {
 	found, err := p.Bindings.List(request.WithNamespace(ctx, namespace), &internalversion.ListOptions{ResourceVersion: "0"})
 	list, ok := found.(*cluster.ManagedClusterSetBindingList)

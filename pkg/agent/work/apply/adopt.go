@@ -28,18 +28,18 @@ var Namespaces = schema.GroupResource{Resource: "namespaces"}
 type Acquisition string
 
 const (
-	// Created is of an object that was created for the work.
+	// Created means that the object was created for the work.
 	Created Acquisition = "Created"
-	// Adopted is of an object that existed before, and that the work owns now.
+	// Adopted means that the object existed before, and that the work owns it now.
 	Adopted Acquisition = "Adopted"
-	// AdoptedToStay is of an object that existed before, and that the work does not own.
+	// AdoptedToStay means that the object existed before, and that the work does not own it.
 	AdoptedToStay Acquisition = "AdoptedToStay"
 )
 
 // NotAdopted reports that an object exists that the work must not adopt.
 type NotAdopted struct {
 	Target Target
-	// Policy is that of the work for the object.
+	// Policy is the adoption policy of the manifest.
 	Policy string
 	// Field is the first field that the manifest would change, for IfNoDiff.
 	Field string
@@ -54,8 +54,8 @@ func (e *NotAdopted) Error() string {
 		e.Target, e.Policy, AdoptAlways)
 }
 
-// adopt decides whether an object that exists may become one of the work, and returns how it does; empty if it is one already, or
-// is shared with the work that has created it.
+// adopt decides whether the work may take an existing object, and returns how. It returns an empty Acquisition if the object belongs to the work
+// already, or is shared with the work that created it.
 func (w *write) adopt() (Acquisition, error) {
 	switch {
 	case w.have == nil:

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// TestAdopt tries each policy with each strategy on an object that exists, is as the manifest says or not, and was created by nobody, by another
-// work, or by this one. It costs some hundred requests.
+// TestAdopt applies a manifest with each policy and strategy to an existing object that equals the manifest or differs from it. It costs some
+// hundred requests.
 func TestAdopt(t *testing.T) {
 	for _, strategy := range []string{Update, Replace, CreateOnly, ServerSideApply} {
 		for _, policy := range []string{"", AdoptAlways, AdoptIfNoDiff, AdoptNever} {

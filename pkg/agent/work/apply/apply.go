@@ -106,6 +106,8 @@ type Applier struct {
 	// Rival says which work an owner reference of another AppliedManifestWork stands for; empty if no work stands behind it any more.
 	// It is asked only about objects that this work would change, and another one has, too.
 	Rival func(context.Context, metav1.OwnerReference) (string, error)
+	// Claimed returns the work that had an object first which works do not own; "" if it is this one. It may be nil.
+	Claimed func(Target) string
 	// Making is called before an object is made, so that it is remembered before it is there.
 	Making func(context.Context, Target) error
 	// Acquired is called after the object was created, or adopted. It may be nil.
@@ -384,6 +386,9 @@ func (w *write) anyRival(ctx context.Context) (string, error) {
 		if rival, err := w.Rival(ctx, ref); err != nil || rival != "" {
 			return rival, err
 		}
+	}
+	if w.Orphaned && w.Claimed != nil {
+		return w.Claimed(w.Target), nil
 	}
 	return "", nil
 }

@@ -51,8 +51,7 @@ func isTimeOfKey(old []cluster.Taint, t *cluster.Taint) bool {
 	return slices.ContainsFunc(old, func(o cluster.Taint) bool { return o.Key == t.Key && o.TimeAdded.Unix() == t.TimeAdded.Unix() })
 }
 
-// validateTaintsOnce refuses taints that are in the list more than once, by key and effect. What a cluster has from before this rule, it may
-// keep.
+// validateTaintsOnce refuses duplicate taints, by key and effect. Duplicates that were stored before this rule may stay.
 func validateTaintsOnce(taints, old []cluster.Taint, path *field.Path) field.ErrorList {
 	type id struct {
 		key    string
@@ -74,7 +73,7 @@ func validateTaintsOnce(taints, old []cluster.Taint, path *field.Path) field.Err
 	return errs
 }
 
-// TaintWarnings say which taints programs cannot tell apart that send strategic merge patches.
+// TaintWarnings returns a warning for each key with several taints: clients that send strategic merge patches cannot tell them apart.
 func TaintWarnings(c *cluster.ManagedCluster) (warnings []string) {
 	seen := map[string]int{}
 	for _, t := range c.Spec.Taints {

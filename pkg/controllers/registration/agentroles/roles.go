@@ -73,7 +73,7 @@ func ListCSRsRules() []rbacv1.PolicyRule {
 }
 
 // WorksRules are what agents may do with the works of their clusters. The RoleBindings in the namespace of a cluster give the same, and are
-// the first that go when the namespace is deleted: the works in it wait for the agent, which could not let go of them any more.
+// deleted first when the namespace is: the works in it wait for the agent, which could not remove their finalizers any more.
 func WorksRules() []rbacv1.PolicyRule {
 	group := []string{workv1.GroupName}
 	return []rbacv1.PolicyRule{
@@ -90,7 +90,7 @@ type shared struct {
 	wanted bool
 	// groups are the API groups that hub-apiserver has to serve, so that no agent reaches what is not its own.
 	groups []string
-	// always says that it is bound in each mode: a role of one cluster does not have its rules.
+	// always means that it is bound in each mode: the role of a single cluster does not have its rules.
 	always bool
 }
 

@@ -45,7 +45,7 @@ const (
 )
 
 // namespaces removes the namespaces that the hub has made for clusters, once the cluster is denied or gone and nothing
-// is left in them. It also lets go of the works in them that wait for an agent which cannot come.
+// is left in them. It also removes the agent's finalizer from works whose agent has no access any more.
 type namespaces struct {
 	client client.Client
 	live   client.Reader
@@ -164,7 +164,7 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// free says whether no cluster needs the namespace, and whether that is because there is none. That one is away is not taken from a cache.
+// free reports whether no cluster needs the namespace, and whether the cluster does not exist. It does not rely on a cache alone for that.
 func (n *namespaces) free(ctx context.Context, name string) (free, gone bool, err error) {
 	gone = true
 	for _, reader := range []client.Reader{n.client, n.live} {
@@ -183,8 +183,8 @@ func (n *namespaces) free(ctx context.Context, name string) (free, gone bool, er
 	return true, gone, nil
 }
 
-// release takes the finalizer of the agent off the works that are being deleted. The hub does not let the agent in any more, so they would
-// wait for ever. What they have brought stays in the cluster, until its agent comes back and finds that they are gone.
+// release removes the agent's finalizer from works that are being deleted. The agent has no access any more and would never remove it. The
+// objects of these works stay in the cluster until its agent has access again and finds the works missing.
 func (n *namespaces) release(ctx context.Context, namespace string) error {
 	list := &metav1.PartialObjectMetadataList{}
 	kind := workv1.SchemeGroupVersion.WithKind("ManifestWork")
@@ -210,7 +210,7 @@ func (n *namespaces) release(ctx context.Context, namespace string) error {
 				return err
 			}
 			if changed {
-				ctrl.LoggerFrom(ctx).Info("A work goes without the agent, which the hub does not let in", "work", namespace+"/"+w.Name)
+				ctrl.LoggerFrom(ctx).Info("Removed the finalizer of an agent without access from a work", "work", namespace+"/"+w.Name)
 			}
 		}
 		if list.Continue == "" {

@@ -86,10 +86,10 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 	return nil
 }
 
-// terminating is the error of an accepted cluster whose namespace is being deleted. Nothing can be made in it any more.
+// terminating reports that the namespace of an accepted cluster is being deleted, so that nothing can be created in it.
 type terminating struct{ namespace *corev1.Namespace }
 
-// Error implements error. What is left, the namespace says itself; it comes as an event when that changes.
+// Error implements error. It has the conditions of the namespace, which say what is left.
 func (t terminating) Error() string {
 	text := fmt.Sprintf("the namespace %[1]q of the cluster is being deleted, and is made again once it is gone. Before, the agent takes out of the "+
 		"cluster what works have brought. If the agent is gone for ever, deny the cluster (kubectl hub deny --clusters %[1]s): then the works "+
