@@ -17,7 +17,7 @@ import (
 type metric struct{ kind, labels string }
 
 var (
-	toldMetric = regexp.MustCompile("(?m)^\\| `((?:clusterhub|scheduling|hub_agent|hub_apiserver)_[a-z_]+)` \\| ([a-z]+) \\|(.*?)\\|.*\\|$")
+	toldMetric = regexp.MustCompile("(?m)^\\| `((?:clusterhub|scheduling|hub_agent|hub_apiserver|leader)_[a-z_]+)` \\| ([a-z]+) \\|(.*?)\\|.*\\|$")
 	oneLabel   = regexp.MustCompile("`([a-z_]+)`")
 )
 

@@ -121,7 +121,9 @@ func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 func TestSupervise_BacksOff(t *testing.T) {
 	h := newFakeHub(t)
 	h.runs(h.Hub, procEtcd, lives)
-	if err := os.WriteFile(h.bin(procEtcd), []byte("#!/bin/sh\necho no room; exit 3\n"), 0o700); err != nil { //nolint:gosec // it is to be run
+	// A new file: the one before is being executed.
+	err := errors.Join(os.Remove(h.bin(procEtcd)), os.WriteFile(h.bin(procEtcd), []byte("#!/bin/sh\necho no room; exit 3\n"), 0o700)) //nolint:gosec // it is to be run
+	if err != nil {
 		t.Fatal(err)
 	}
 	h.kills(h.Hub, procEtcd)
