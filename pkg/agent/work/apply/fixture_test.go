@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
@@ -96,12 +97,16 @@ func (w *world) get(t Target) *unstructured.Unstructured {
 	return have
 }
 
-// change is somebody who changes what is there.
+// change updates what is there as another client. It retries on conflict: the garbage collector writes to objects whose owners do not exist.
 func (w *world) change(t Target, how func(*unstructured.Unstructured)) {
 	w.Helper()
-	have := w.get(t)
-	how(have)
-	if _, err := w.client.Resource(t.GroupVersionResource).Namespace(t.Namespace).Update(w.Context(), have, metav1.UpdateOptions{FieldManager: "somebody"}); err != nil {
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		have := w.get(t)
+		how(have)
+		_, err := w.client.Resource(t.GroupVersionResource).Namespace(t.Namespace).Update(w.Context(), have, metav1.UpdateOptions{FieldManager: "somebody"})
+		return err
+	})
+	if err != nil {
 		w.Fatal(err)
 	}
 }
