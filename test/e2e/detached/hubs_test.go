@@ -71,6 +71,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	harness.MustKubectlOf(t, blue.Hub, set, "apply", "-f", "-")
 	j := newWorldOf(t, blue.Hub).joinByHand()
 	j.brings()
+	j.losesNamespace()
 	blue.wants("managedclustersets", "default", "global", "of-blue")
 	blue.wants("managedclusters", j.name)
 	green.wants("managedclustersets", "default", "global")

@@ -75,3 +75,26 @@ spec: {clusterName: %[1]s, deployOption: {mode: Detached}}
 	harness.MustKubectlOf(j.T, j.management.Hub, "", "delete", "klusterlet", two.name, three, "--timeout="+harness.Timeout.String())
 	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", two.name, "--timeout="+harness.Timeout.String())
 }
+
+// losesNamespace deletes the namespace of the cluster on the hub. The cluster is available and gets works again: the role by which its agent has
+// its works outlives the namespace. It costs one deletion of a namespace.
+func (j *joined) losesNamespace() {
+	j.Helper()
+	uid := func() string {
+		got, err := kubectl(j.T, j.hub, "get", "namespace", j.name, "--ignore-not-found", "-o", "jsonpath={.metadata.uid}")
+		if err != nil {
+			j.Fatal(err)
+		}
+		return got
+	}
+	before := uid()
+	harness.MustKubectlOf(j.T, j.hub, "", "delete", "namespace", j.name, "--timeout="+harness.Timeout.String())
+	eventually(j.T, "the hub makes the namespace again", func() error {
+		if now := uid(); now == "" || now == before {
+			return fmt.Errorf("its UID is %q, and was %q", now, before)
+		}
+		return nil
+	})
+	j.isAvailable()
+	j.brings()
+}
