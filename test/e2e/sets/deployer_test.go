@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -88,10 +89,19 @@ func TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse(t *testing.T) {
 		}
 	}
 	replicaSets := team.client.WorkV1alpha1().ManifestWorkReplicaSets(team.namespace)
-	replicaSet := harness.Must(replicaSets.Get(t.Context(), "web", metav1.GetOptions{}))(t)
-	replicaSet.Spec.ManifestWorkTemplate.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
+	root := &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
 		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "kube-system", Name: "root"}}}
-	harness.Must(replicaSets.Update(t.Context(), replicaSet, metav1.UpdateOptions{}))(t)
+	if err := retry.RetryOnConflict(retry.DefaultRetry, func() error { // the hub updates its status
+		replicaSet, err := replicaSets.Get(t.Context(), "web", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		replicaSet.Spec.ManifestWorkTemplate.Executor = root
+		_, err = replicaSets.Update(t.Context(), replicaSet, metav1.UpdateOptions{})
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
 	harness.Contains(t, team.awaitSet("Authorized", "False NotAllowed"), "may not execute-as")
 	for _, w := range harness.Must(team.works(t.Context()))(t) {
 		if w.Spec.Executor != nil {
