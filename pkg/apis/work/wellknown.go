@@ -34,6 +34,14 @@ const (
 // to. Only hub-apiserver writes it.
 const AuthorAnnotation = "work.clusterhub.dev/author"
 
+const (
+	// NilExecutorValidating is the feature gate, of hub-apiserver and hub-controller-manager, that takes a work without an executor for one that
+	// is executed as AgentExecutor. Users need the permission for that then.
+	NilExecutorValidating = "NilExecutorValidating"
+	// AgentExecutor stands for the agent of a cluster, as Open Cluster Management names it. No executor has this name: its namespace is empty.
+	AgentExecutor = "system:serviceaccount::klusterlet-work-sa"
+)
+
 // RevisionName is the name of the revision that keeps a template of a ManifestWorkReplicaSet: of that set, and of none of the same name
 // before or after it.
 func RevisionName(set string, uid types.UID, revision int64) string {

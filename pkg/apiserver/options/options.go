@@ -25,6 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/namespaceplacements"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
+	"github.com/clusterhub/clusterhub/pkg/admission/work/executeas"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
@@ -40,6 +41,7 @@ const DefaultEtcdPrefix = "/registry/clusterhub.dev"
 func init() {
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.Add(map[featuregate.Feature]featuregate.FeatureSpec{
 		defaultclusterset.Feature: {Default: true, PreRelease: featuregate.Alpha},
+		executeas.Feature:         {Default: false, PreRelease: featuregate.Alpha},
 	}))
 	utilruntime.Must(logsapi.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 }

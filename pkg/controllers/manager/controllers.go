@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	metrics "github.com/clusterhub/clusterhub/pkg/command/metrics/manager"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accessrequest"
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
@@ -43,17 +44,17 @@ type entry struct {
 // all are the controllers that there are, in the order in which they are set up. A new one is a line here.
 func (c *controllers) all() []entry {
 	r, a := &c.Registration, &c.Access
-	registers, scheduling := len(r.enabled()) > 0, c.scheduling
+	registers, scheduling, asAgent := len(r.enabled()) > 0, c.scheduling, c.FeatureGate.Enabled(work.NilExecutorValidating)
 	return []entry{
 		{setsControllers, c.FeatureGate.Enabled(DefaultClusterSet), defaultclusterset.Controller()},
 		{setsControllers, true, clustersetbinding.Controller()},
 		{setsControllers, true, clustersetstatus.Controller()},
 		{placementsControllers, true, placementscheduler.Controller()},
-		{worksControllers, true, manifestworkreplicaset.Controller()},
+		{worksControllers, true, manifestworkreplicaset.Options{ChecksAgentExecutor: asAgent}.Controller()},
 		{worksControllers, true, finishedworks.Controller()},
 		{worksControllers, true, workevents.Controller()},
 		{edgeControllers, true, edgeplacements.Controller()},
-		{edgeControllers, true, edgeworks.Controller()},
+		{edgeControllers, true, edgeworks.Options{ChecksAgentExecutor: asAgent}.Controller()},
 		// The index of clusterprotection is there for those that follow.
 		{accessControllers, true, clusterprotection.Controller()},
 		{accessControllers, true, unattendedclusters.Controller()},

@@ -22,6 +22,7 @@ import (
 	"k8s.io/component-base/featuregate"
 	logsapi "k8s.io/component-base/logs/api/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 	"github.com/clusterhub/clusterhub/pkg/operator"
@@ -85,6 +86,7 @@ func NewOptions() *Options {
 	utilruntime.Must(gate.Add(map[featuregate.Feature]featuregate.FeatureSpec{
 		DefaultClusterSet:          {Default: true, PreRelease: featuregate.Alpha},
 		ManagedClusterAutoApproval: {Default: false, PreRelease: featuregate.Alpha},
+		work.NilExecutorValidating: {Default: false, PreRelease: featuregate.Alpha},
 	}))
 	utilruntime.Must(logsapi.AddFeatureGates(gate))
 	return &Options{

@@ -251,7 +251,7 @@ func argsOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerCluste
 		}
 		flag := fmt.Sprintf("--feature-gates=%s=%t", name, on)
 		add(flag, deploy.Manager, deploy.Approver)
-		if name == gateDefaultSet {
+		if name != gateAutoApproval {
 			add(flag, deploy.APIServer)
 		}
 	}

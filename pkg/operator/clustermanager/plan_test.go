@@ -188,13 +188,14 @@ func TestPlan_HasWhatTheSpecSays(t *testing.T) {
 			{AuthType: operatorv1.GRPCAuthType},
 		},
 	}
+	cm.Spec.WorkConfiguration = &operatorv1.WorkConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: "NilExecutorValidating", Mode: operatorv1.FeatureGateModeTypeEnable}}}
 	p := mustPlan(t, cm)
 	for deployment, flags := range map[string][]string{
-		deploy.APIServer: {"--feature-gates=DefaultClusterSet=false", "--embedded-etcd-quota-backend-bytes=8589934592"},
+		deploy.APIServer: {"--feature-gates=DefaultClusterSet=false", "--feature-gates=NilExecutorValidating=true", "--embedded-etcd-quota-backend-bytes=8589934592"},
 		deploy.Manager: {
 			"--registration-drivers=awsirsa,csr", `--auto-approved-csr-identities="user,with comma",robot`, "--hub-cluster-arn=arn:aws:eks:us-west-2:123456789012:cluster/hub",
 			"--aws-resource-tags=a=b", "--eks-access=aws-auth", "--agent-roles=per-cluster", "--leftover-ttl=24h", "--agents-list-csrs",
-			"--feature-gates=ManagedClusterAutoApproval=true",
+			"--feature-gates=ManagedClusterAutoApproval=true", "--feature-gates=NilExecutorValidating=true",
 		},
 		deploy.Approver: {`--auto-approved-csr-identities="user,with comma",robot`, "--feature-gates=ManagedClusterAutoApproval=true", "--registration-drivers=awsirsa,csr"},
 	} {

@@ -10,15 +10,17 @@ import (
 	"strings"
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
 // Feature gates of our servers. They have the names of Open Cluster Management's.
 const (
 	gateDefaultSet   = "DefaultClusterSet"
 	gateAutoApproval = "ManagedClusterAutoApproval"
+	gateNilExecutor  = work.NilExecutorValidating
 )
 
-var knownGates = []string{gateDefaultSet, gateAutoApproval}
+var knownGates = []string{gateDefaultSet, gateAutoApproval, gateNilExecutor}
 
 func allGates(cm *operatorv1.ClusterManager) (all []operatorv1.FeatureGate) {
 	if c := cm.Spec.RegistrationConfiguration; c != nil {

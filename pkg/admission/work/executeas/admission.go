@@ -7,30 +7,48 @@ package executeas
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// PluginName is the name of the plugin in flags and metrics.
-const PluginName = "ManifestWorkExecuteAs"
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "ManifestWorkExecuteAs"
+	// Feature is the gate that has works without an executor checked, too.
+	Feature featuregate.Feature = work.NilExecutorValidating
+)
 
-// Plugin refuses another executor of a work to users who may not execute as this one in the cluster. A work without an executor has
-// the rights of the agent, and whoever may write works may write one: so an executor may go, as it does with upstream.
+// Plugin refuses another executor of a work to users who may not execute as this one in the cluster. A work without an executor has the rights of
+// the agent. As with upstream, whoever may write works may write one, unless the feature gate is on: then it needs the permission to execute as
+// work.AgentExecutor.
 type Plugin struct {
 	permission.Guard
+	// withoutExecutor says that the feature gate is on.
+	withoutExecutor bool
 }
 
-var _ admission.ValidationInterface = &Plugin{}
+var (
+	_ admission.ValidationInterface = &Plugin{}
+	_ initializer.WantsFeatures     = &Plugin{}
+)
 
 // New returns the plugin, to be given an authorizer.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
+}
+
+// InspectFeatureGates implements initializer.WantsFeatures.
+func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
+	p.withoutExecutor = gates.Enabled(Feature)
 }
 
 // Validate implements admission.ValidationInterface. It looks at every subresource. The answer is upstream's, a 400, on which its
@@ -41,14 +59,20 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return err
 	}
 	executor := w.Spec.Executor
-	if executor == nil || equality.Semantic.DeepEqual(executor, old.Spec.Executor) {
+	switch {
+	case executor == nil && !p.withoutExecutor:
+		return nil
+	case a.GetOperation() == admission.Update && equality.Semantic.DeepEqual(executor, old.Spec.Executor):
 		return nil
 	}
-	account := executor.Subject.ServiceAccount
-	if executor.Subject.Type != work.ExecutorSubjectTypeServiceAccount || account == nil {
-		return apierrors.NewBadRequest("spec.executor.subject: executor service account can not be nil")
+	account, hint := &work.ManifestWorkSubjectServiceAccount{Name: strings.TrimPrefix(work.AgentExecutor, serviceaccount.MakeUsername("", ""))}, ", or an executor that the user may execute as"
+	if executor != nil {
+		account, hint = executor.Subject.ServiceAccount, ""
+		if executor.Subject.Type != work.ExecutorSubjectTypeServiceAccount || account == nil {
+			return apierrors.NewBadRequest("spec.executor.subject: executor service account can not be nil")
+		}
 	}
-	// Permission (name: `system:serviceaccount:NAMESPACE:NAME`; namespace: of the work): `spec.executor` of a ManifestWork becomes this service account.
+	// Permission (name: `system:serviceaccount:NAMESPACE:NAME`; namespace: of the work): `spec.executor` of a ManifestWork becomes this service account. With the feature gate NilExecutorValidating, a work without an executor is one of `system:serviceaccount::klusterlet-work-sa`.
 	rule := permission.Rule{
 		Verb: "execute-as", Group: work.GroupName, Resource: "manifestworks", Namespace: w.Namespace,
 		Name: serviceaccount.MakeUsername(account.Namespace, account.Name),
@@ -62,7 +86,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	d.Lacks(what, rule, err)
 	_ = d.End(ctx) // Auditors hear of it; the answer is another one.
-	message := fmt.Sprintf("user %s cannot %s: this needs the RBAC rule %s", a.GetUserInfo().GetName(), what, rule)
+	message := fmt.Sprintf("user %s cannot %s: this needs the RBAC rule %s%s", a.GetUserInfo().GetName(), what, rule, hint)
 	if err != nil {
 		message += fmt.Sprintf(" (%v)", err)
 	}

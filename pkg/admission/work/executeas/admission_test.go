@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/component-base/featuregate"
 
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
@@ -84,6 +85,57 @@ func TestValidate_WhoMayExecuteAs(t *testing.T) {
 				if !slices.Equal(a.Asked, []permission.Rule{deployer}) || len(a.Odd) > 0 {
 					t.Errorf("%s, %s: asked %v, odd %v", who, how, a.Asked, a.Odd)
 				}
+			}
+		}
+	}
+}
+
+// With the feature gate, a work without an executor is one of the agent, whose right a user needs to make it, and to take an executor away.
+func TestValidate_WithoutAnExecutor(t *testing.T) {
+	asAgent := executeAs("c1", "system:serviceaccount::klusterlet-work-sa")
+	changed := workOf("")
+	changed.Spec.DeleteOption = &work.DeleteOption{PropagationPolicy: work.DeletePropagationPolicyTypeOrphan}
+	create, update := []permission.Rule{{Verb: "create", Group: work.GroupName, Resource: "manifestworks", Namespace: "c1"}},
+		[]permission.Rule{{Verb: "update", Group: work.GroupName, Resource: "manifestworks", Name: "web", Namespace: "c1"}}
+	for name, c := range map[string]struct {
+		old     runtime.Object
+		grants  []permission.Rule
+		off     bool
+		asks    bool
+		allowed bool
+	}{
+		"create, may not":                     {nil, create, false, true, false},
+		"create, as another":                  {nil, []permission.Rule{deployer, executeAs("c1", "system:serviceaccount:open-cluster-management-agent:klusterlet-work-sa")}, false, true, false},
+		"create, in another cluster":          {nil, []permission.Rule{executeAs("c2", asAgent.Name)}, false, true, false},
+		"create, may":                         {nil, []permission.Rule{asAgent}, false, true, true},
+		"create, gate off":                    {nil, nil, true, false, true},
+		"the executor goes, may not":          {workOf("ops/deployer"), update, false, true, false},
+		"the executor goes, may be that one":  {workOf("ops/deployer"), []permission.Rule{deployer}, false, true, false},
+		"the executor goes, may":              {workOf("ops/deployer"), []permission.Rule{asAgent}, false, true, true},
+		"the executor goes, gate off":         {workOf("ops/deployer"), nil, true, false, true},
+		"had none before, and something else": {changed, nil, false, false, true},
+	} {
+		for how, change := range map[string]func(*at.Request){
+			"": func(*at.Request) {}, ", dry run": func(r *at.Request) { r.DryRun = true }, ", subresource": func(r *at.Request) { r.Subresource = "status" },
+		} {
+			a := &at.Authorizer{Grants: c.grants}
+			p := New()
+			p.SetAuthorizer(a)
+			gates := featuregate.NewFeatureGate()
+			if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{Feature: {Default: !c.off}}); err != nil {
+				t.Fatal(err)
+			}
+			p.InspectFeatureGates(gates)
+			request := at.Request{Object: workOf(""), Old: c.old, Group: work.GroupName, Resource: "manifestworks"}
+			change(&request)
+			_, err := at.Validate(t, p, request.Attributes())
+			const says = "user ann cannot manipulate the Manifestwork with executor /klusterlet-work-sa in namespace c1: this needs the RBAC rule "
+			if c.allowed != (err == nil) || err != nil && (!apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), says) ||
+				!strings.HasSuffix(err.Error(), "or an executor that the user may execute as")) {
+				t.Errorf("%s%s: %v", name, how, err)
+			}
+			if asked := slices.Contains(a.Asked, asAgent); asked != c.asks || len(a.Odd) > 0 {
+				t.Errorf("%s%s: asked %v, odd %v", name, how, a.Asked, a.Odd)
 			}
 		}
 	}

@@ -4,6 +4,8 @@
 package edgeworks
 
 import (
+	authorizationv1 "k8s.io/api/authorization/v1"
+
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
@@ -14,10 +16,17 @@ import (
 // name is that of the controller.
 const name = "edgeworks"
 
+// Options are what flags say about the controller.
+type Options struct {
+	// ChecksAgentExecutor is the feature gate NilExecutorValidating: what a policy or pattern delivers has no executor, so its author needs the permission
+	// to execute as work.AgentExecutor.
+	ChecksAgentExecutor bool
+}
+
 // Controller is what the manager knows of it.
-func Controller() kit.Controller {
+func (o Options) Controller() kit.Controller {
 	edge := edgev1alpha1.SchemeGroupVersion
-	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
+	return kit.Controller{Name: name, Setup: o.SetupWithManager, Rights: []kit.Right{
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),
 		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersets", "list", "watch"),
 		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersetbindings", "list", "watch"),
@@ -30,6 +39,8 @@ func Controller() kit.Controller {
 		kit.On(edge, "edgeplacements", "get", "list", "watch", "patch"),
 		kit.On(edge, "edgeplacements/status", "patch"),
 		kit.On(edge, "edgeplacements/finalizers", "update"),
+		// Whether an author may have objects made by the agent.
+		kit.On(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "create"),
 		kit.On(workv1.SchemeGroupVersion, "manifestworks", "get", "list", "watch", "create", "patch", "delete"),
 	}}
 }

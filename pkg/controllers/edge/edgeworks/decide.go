@@ -25,7 +25,11 @@ import (
 
 // decided is what a placement was decided from.
 type decided struct {
-	node   *edgev1alpha1.EdgeNode
+	node *edgev1alpha1.EdgeNode
+	// sets are those bound to the namespace that have the cluster.
+	sets []string
+	// author is the record of who has written the policy or pattern.
+	author string
 	inputs []edgev1alpha1.ServiceInput
 	// services are those of the placement, in its order, without their archives.
 	services []*edgev1alpha1.EdgeService
@@ -39,6 +43,7 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	if gone || err != nil {
 		return nil, "its policy or pattern is gone", err
 	}
+	d.author = obj.GetAnnotations()[edgev1alpha1.AuthorAnnotation]
 	c := &clusterv1.ManagedCluster{}
 	for _, get := range []client.Object{d.node, c} {
 		switch err := r.client.Get(ctx, types.NamespacedName{Name: pair.Node}, get); {
@@ -51,7 +56,7 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	if !c.Spec.HubAcceptsClient || !c.DeletionTimestamp.IsZero() || !edgeplacements.IsOf(d.node, c.UID) {
 		return nil, "its node is not that of a cluster that is accepted", nil
 	}
-	if reached, err := r.reaches(ctx, pair.Namespace, c); !reached || err != nil {
+	if d.sets, err = r.setsOf(ctx, pair.Namespace, c); len(d.sets) == 0 || err != nil {
 		return nil, fmt.Sprintf("no set that is bound to namespace %s has its cluster", pair.Namespace), err
 	}
 	n, err := edge.NewNode(model.Node(d.node.Name, &d.node.Spec, &d.node.Status))
@@ -132,11 +137,11 @@ func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, pair engine.Pa
 	return []edge.Decision{edge.Decide(n, compiled[0])}, specs, nil
 }
 
-// reaches says whether a set that is bound to the namespace has the cluster.
-func (r *Reconciler) reaches(ctx context.Context, namespace string, c *clusterv1.ManagedCluster) (bool, error) {
+// setsOf are the sets bound to the namespace that have the cluster.
+func (r *Reconciler) setsOf(ctx context.Context, namespace string, c *clusterv1.ManagedCluster) (names []string, err error) {
 	bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
 	if err := r.client.List(ctx, bindings, client.InNamespace(namespace)); err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, b := range bindings.Items {
 		if !b.DeletionTimestamp.IsZero() || b.Spec.ClusterSet != b.Name {
@@ -147,11 +152,11 @@ func (r *Reconciler) reaches(ctx context.Context, namespace string, c *clusterv1
 		case kit.IsGone(err):
 			continue
 		case err != nil:
-			return false, err
+			return nil, err
 		}
 		if s, err := selector.ForV1beta2(set); err == nil && s.Matches(labels.Set(c.Labels)) {
-			return true, nil
+			names = append(names, b.Name)
 		}
 	}
-	return false, nil
+	return names, nil
 }

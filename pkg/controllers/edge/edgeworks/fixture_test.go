@@ -51,6 +51,8 @@ type fixture struct {
 	*testing.T
 	process *edgetest.Process
 	reads   int
+	// gate is the feature gate of the next process.
+	gate bool
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -89,6 +91,7 @@ func (f *fixture) restart() {
 		},
 	})
 	r := newReconciler(cached, live, clocktesting.NewFakePassiveClock(time.Unix(1_900_000_000, 0)))
+	r.ChecksAgentExecutor = f.gate
 	var watches []edgetest.Watch
 	for _, w := range r.watches() {
 		watches = append(watches, edgetest.Watch{Kind: w.kind, Handler: handler.EnqueueRequestsFromMapFunc(w.concerns)})

@@ -32,6 +32,8 @@ const (
 	workers = 8
 	// soon is after how long a placement is looked at again that the rules would not make now: it is taken away or changed by then.
 	soon = 30 * time.Second
+	// askAgain is after how long a right is asked for again that an author lacked.
+	askAgain = 2 * time.Minute
 	// late is after how long it is tried again what was refused.
 	late = 5 * time.Minute
 )
@@ -47,6 +49,7 @@ const (
 
 // Reconciler keeps the works of placements.
 type Reconciler struct {
+	Options
 	client client.Client
 	// live reads from the API server: archives, and whether something is gone.
 	live     client.Reader
@@ -57,7 +60,7 @@ type Reconciler struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
+func (o Options) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	for _, i := range indexes {
 		if err := mgr.GetFieldIndexer().IndexField(ctx, i.Kind, i.Field, i.Of); err != nil {
 			return err
@@ -67,6 +70,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 		return err
 	}
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), clock.RealClock{})
+	r.Options = o
 	b := ctrl.NewControllerManagedBy(mgr).Named(name).WithOptions(kit.Options(workers))
 	for _, w := range r.watches() {
 		b = b.Watches(w.kind, handler.EnqueueRequestsFromMapFunc(w.concerns))

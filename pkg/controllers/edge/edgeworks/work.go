@@ -45,6 +45,7 @@ const (
 // Reasons of placements, besides those of delivery and of conditions of works.
 const (
 	reasonNotDecided  = "NotDecided"               // the placement is not what the hub decides itself, so nothing is written for it
+	reasonNotAllowed  = "NotAllowed"               // the author of its policy or pattern may not have the agent make objects; the message names the right
 	reasonNameTaken   = "WorkNameTaken"            // a work of its name belongs to something else
 	reasonBeingGone   = "FormerWorkIsBeingRemoved" // a work of its name is still being removed from the node
 	reasonNoNamespace = "NoClusterNamespace"       // the hub has not made the namespace of the cluster yet
@@ -98,15 +99,14 @@ func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha
 		return told{}, 0, err
 	}
 	if refusal != "" {
-		t := told{edgev1alpha1.PlacementPending, reasonNotDecided, "nothing is written for it: " + refusal, ""}
-		if there {
-			t.work = now.Name
-		}
-		return t, soon, nil
+		return unwritten(reasonNotDecided, refusal, now), soon, nil
 	}
 	source := sourceOf(p, d)
 	if there && now.Annotations[sourceAnnotation] == source && now.Annotations[digestAnnotation] == manifestworkreplicaset.DigestInCache(now) {
 		return observe(now), 0, nil
+	}
+	if refusal, err := r.mayExecute(ctx, pair.Node, d); refusal != "" || err != nil {
+		return unwritten(reasonNotAllowed, refusal, now), askAgain, err
 	}
 	w, err := r.make(ctx, pair, p, d)
 	if err == nil {
@@ -118,6 +118,11 @@ func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha
 		t.work = now.Name // What was delivered before is still there.
 	}
 	return t, again, err
+}
+
+// unwritten is the status of a placement whose work stays as it is, or is not made.
+func unwritten(reason, refusal string, now *workv1.ManifestWork) told {
+	return told{edgev1alpha1.PlacementPending, reason, "nothing is written for it: " + refusal, now.Name}
 }
 
 func taken(w *workv1.ManifestWork) told {

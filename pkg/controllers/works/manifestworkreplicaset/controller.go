@@ -18,10 +18,17 @@ import (
 // name is that of the controller.
 const name = "manifestworkreplicaset"
 
+// Options are what flags say about the controller.
+type Options struct {
+	// ChecksAgentExecutor is the feature gate NilExecutorValidating: the author of a template without an executor needs the permission to execute as
+	// work.AgentExecutor. The works are written by hub-controller-manager, which may execute as everyone.
+	ChecksAgentExecutor bool
+}
+
 // Controller is what the manager knows of it.
-func Controller() kit.Controller {
+func (o Options) Controller() kit.Controller {
 	works, replicaSets, placements := workv1.SchemeGroupVersion, workv1alpha1.SchemeGroupVersion, clusterv1beta1.SchemeGroupVersion
-	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
+	return kit.Controller{Name: name, Setup: o.SetupWithManager, Rights: []kit.Right{
 		kit.On(replicaSets, "manifestworkreplicasets", "list", "watch", "patch"),
 		kit.On(replicaSets, "manifestworkreplicasets/status", "patch"),
 		kit.On(replicaSets, "manifestworkreplicasets/finalizers", "update"),

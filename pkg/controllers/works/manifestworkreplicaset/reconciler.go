@@ -49,6 +49,7 @@ const (
 
 // Reconciler keeps the works of sets.
 type Reconciler struct {
+	Options
 	client client.Client
 	clock  clock.PassiveClock
 	works  *index
@@ -88,8 +89,9 @@ type refusal struct {
 var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
-func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
+func (o Options) SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetEventRecorder(name), clock.RealClock{})
+	r.Options = o
 	if err := kit.Expose(r.metrics); err != nil {
 		return err
 	}

@@ -101,7 +101,7 @@ type rights struct {
 	*author
 	r         *Reconciler
 	namespace string
-	// executor is the user that the template names, or empty.
+	// executor is the user as whom the works are executed, as far as that takes a right of the author; else it is empty.
 	executor string
 	left     int
 	// sets are those bound to the namespace, by which clusters they select. They are read if they are needed.
@@ -112,6 +112,9 @@ type rights struct {
 
 func (r *Reconciler) rights(set *workv1alpha1.ManifestWorkReplicaSet, who *author) *rights {
 	a := &rights{author: who, r: r, namespace: set.Namespace, left: mostReviews}
+	if r.ChecksAgentExecutor {
+		a.executor = work.AgentExecutor
+	}
 	if e := set.Spec.ManifestWorkTemplate.Executor; e != nil {
 		a.executor = "system:serviceaccount::"
 		if sa := e.Subject.ServiceAccount; sa != nil {
@@ -135,7 +138,8 @@ func (a *rights) may(ctx context.Context, cluster string) (refusal string, err e
 // holds asks for all clusters, then for the sets of the cluster, then for the cluster: most authors have a right for many.
 func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal string, err error) {
 	// Permission (verb: create; name: none; namespace: none, for all clusters, or that of the cluster): works of a ManifestWorkReplicaSet are
-	// written for its author. With an executor in the template, `execute-as` with the executor's name, too.
+	// written for its author. With an executor in the template, `execute-as` with the executor's name, too; without one, that of `system:serviceaccount::klusterlet-work-sa`
+	// with the feature gate NilExecutorValidating.
 	works := question{verb: verb, group: workv1.GroupName, resource: "manifestworks", name: name}
 	if allowed, err := a.ask(ctx, works); allowed || err != nil {
 		return "", err
@@ -163,6 +167,9 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 		return fmt.Sprintf("what user %q may do is yet to be asked", a.Username), nil
 	}
 	refusal = fmt.Sprintf("user %q, who has written the spec, may not %s", a.Username, works)
+	if name == work.AgentExecutor {
+		refusal += ", as whom a work without an executor is executed: name an executor in the template that the user may execute as"
+	}
 	if len(sets) > 0 && verb == create {
 		refusal += fmt.Sprintf(", and does not have the role %s of the set %s (kubectl hub grant %[2]s --role %[1]s)", setroles.Deployer, sets[0])
 	}
@@ -180,20 +187,14 @@ func (a *rights) ask(ctx context.Context, q question) (bool, error) {
 		return false, nil
 	}
 	a.left--
-	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: a.Username, UID: a.UID, Groups: a.Groups, Extra: map[string]authorizationv1.ExtraValue{},
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: q.verb, Group: q.group, Version: "*", Resource: q.resource, Subresource: q.subresource, Namespace: q.namespace, Name: q.name,
-		},
-	}}
-	for k, v := range a.Extra {
-		review.Spec.Extra[k] = v
+	allowed, err := kit.Allowed(ctx, a.r.client, &a.Author, authorizationv1.ResourceAttributes{
+		Verb: q.verb, Group: q.group, Resource: q.resource, Subresource: q.subresource, Namespace: q.namespace, Name: q.name,
+	})
+	if err != nil {
+		return false, err
 	}
-	if err := a.r.client.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("asking what user %q may do: %w", a.Username, err)
-	}
-	a.answers[q] = answer{allowed: review.Status.Allowed && !review.Status.Denied, at: now}
-	return a.answers[q].allowed, nil
+	a.answers[q] = answer{allowed: allowed, at: now}
+	return allowed, nil
 }
 
 // setsOf are the sets bound to the namespace that select a cluster. A right for any other set is none to use them here.

@@ -129,6 +129,66 @@ func TestRights_ToActAsTheExecutor(t *testing.T) {
 	}
 }
 
+// With the feature gate, the agent is an executor as well. hub-controller-manager may execute as everyone, so nobody else asks for the author.
+func TestRights_ToHaveNoExecutor(t *testing.T) {
+	const asAgent = `ann: execute-as manifestworks "system:serviceaccount::klusterlet-work-sa"`
+	for name, test := range map[string]struct {
+		allows []string
+		write  []string
+	}{
+		"none":            {allows: []string{everywhere}},
+		"everywhere":      {allows: []string{everywhere, asAgent}, write: []string{"create c1", "create c2"}},
+		"not to write":    {allows: []string{asAgent}},
+		"in one":          {allows: []string{everywhere, asAgent + " in namespace c1"}, write: []string{"create c1"}},
+		"in a set":        {allows: []string{everywhere, `ann: execute-as managedclustersets/manifestworks "s1:system:serviceaccount::klusterlet-work-sa"`}, write: []string{"create c1"}},
+		"as another one":  {allows: []string{everywhere, `ann: execute-as manifestworks "system:serviceaccount:a:b"`}},
+		"of another user": {allows: []string{everywhere, strings.Replace(asAgent, "ann", "eve", 1)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, append(bound("s1", "ns", "c1"), replicaSet("p"))...)
+			f.process.ChecksAgentExecutor = true
+			f.allows = only(test.allows...)
+			f.decide("p", "c1", "c2")
+			f.expect(test.write...)
+			if len(test.write) < 2 {
+				f.is(conditionAuthorized, "False", "NotAllowed")
+			}
+		})
+	}
+}
+
+// A user who may not execute as the agent gets nothing by the sets of one who may: neither another template nor one whose executor is taken away
+// reaches a cluster.
+func TestAttack_TheExecutorIsTakenFromATemplate(t *testing.T) {
+	executor := &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
+		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "a", Name: "b"},
+	}}
+	for name, before := range map[string]*workv1.ManifestWorkExecutor{"another template": nil, "the executor goes": executor} {
+		t.Run(name, func(t *testing.T) {
+			set := replicaSet("p")
+			set.Spec.ManifestWorkTemplate.Executor = before
+			f := newFixture(t, set)
+			f.process.ChecksAgentExecutor = true
+			f.decide("p", "c1")
+			f.settle()
+			f.allows = only("eve: create manifestworks", `eve: execute-as manifestworks "system:serviceaccount:a:b"`)
+			change(f, key, func(set *workv1alpha1.ManifestWorkReplicaSet) {
+				set.Annotations[work.AuthorAnnotation], set.Spec.ManifestWorkTemplate = `{"username":"eve"}`, template("two")
+			})
+			f.decide("p", "c1", "c2")
+			f.expect()
+			if got := f.texts(); !slices.Equal(got, []string{"c1 one"}) {
+				t.Errorf("%q", got)
+			}
+			const says = `user "eve", who has written the spec, may not execute-as manifestworks "system:serviceaccount::klusterlet-work-sa" in namespace c1, ` +
+				"as whom a work without an executor is executed: name an executor in the template"
+			if c := f.condition(conditionAuthorized); !strings.Contains(c.Message, says) {
+				t.Error(c.Message)
+			}
+		})
+	}
+}
+
 func TestRights_WithoutAnAuthorNothingIsWritten(t *testing.T) {
 	for _, recorded := range []string{"", "ann", `{"username":""}`, `{"groups":["system:masters"]}`, `["ann"]`} {
 		set := replicaSet("p")

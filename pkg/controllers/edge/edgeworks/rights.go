@@ -1,0 +1,47 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeworks
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	"github.com/clusterhub/clusterhub/pkg/apis/author"
+	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+)
+
+// mayExecute says why the author of a policy or pattern may not have the agent of the node make objects, where that takes a permission. The
+// questions are those about the author of a ManifestWorkReplicaSet. It is asked before each write, and not in between: what is delivered stays.
+func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (refusal string, err error) {
+	if !r.ChecksAgentExecutor {
+		return "", nil
+	}
+	who := author.Author{}
+	if json.Unmarshal([]byte(d.author), &who) != nil || who.Username == "" {
+		return "it is not known who has written the spec of its policy or pattern: write it again, such as by kubectl apply after a change", nil
+	}
+	// Permission (name: `system:serviceaccount::klusterlet-work-sa`; namespace: none, for all nodes, or that of the cluster): with the feature gate
+	// NilExecutorValidating, services are delivered for the author of a DeploymentPolicy or DeploymentPattern.
+	works := authorizationv1.ResourceAttributes{Verb: "execute-as", Group: workv1.GroupName, Resource: "manifestworks", Name: work.AgentExecutor}
+	questions := []authorizationv1.ResourceAttributes{works}
+	for _, set := range d.sets {
+		// Permission (name: `SET:system:serviceaccount::klusterlet-work-sa`, of a set that is bound to the namespace): the same, to nodes of the set.
+		questions = append(questions, authorizationv1.ResourceAttributes{Verb: works.Verb, Group: clusterv1beta2.GroupName,
+			Resource: "managedclustersets", Subresource: "manifestworks", Name: set + ":" + works.Name})
+	}
+	works.Namespace = node
+	for _, q := range append(questions, works) {
+		if allowed, err := kit.Allowed(ctx, r.client, &who, q); allowed || err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("user %q, who has written the spec of its policy or pattern, may not %s %s %q in namespace %s", who.Username,
+		works.Verb, works.Resource, works.Name, node), nil
+}

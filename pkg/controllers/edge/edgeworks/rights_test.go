@@ -1,0 +1,100 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edgeworks
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgetest"
+)
+
+// asAgent has the feature gate on, and an author who may do these things only.
+func asAgent(f *fixture, author string, allows ...string) (asked *[]string) {
+	asked = &[]string{}
+	f.gate = true
+	f.Allows = func(s *authorizationv1.SubjectAccessReviewSpec) bool {
+		a := s.ResourceAttributes
+		q := fmt.Sprintf("%s: %s %s/%s %s in %q", s.User, a.Verb, a.Resource, a.Subresource, a.Name, a.Namespace)
+		*asked = append(*asked, q)
+		return slices.Contains(allows, q)
+	}
+	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
+		p.Annotations = map[string]string{edgev1alpha1.AuthorAnnotation: author}
+	})
+	f.restart()
+	return asked
+}
+
+// toGreen has the service delivered into another namespace.
+func toGreen(f *fixture) {
+	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
+	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
+}
+
+// What an edge service brings is made by the agent: it is a way for an author who may not have that, unless the hub asks.
+func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
+	const ann, inAll = `{"username":"ann"}`, `ann: execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa in ""`
+	for name, test := range map[string]struct {
+		author string
+		allows []string
+		made   bool
+	}{
+		"everywhere":           {ann, []string{inAll}, true},
+		"in the namespace":     {ann, []string{strings.Replace(inAll, `""`, `"one"`, 1)}, true},
+		"in the set":           {ann, []string{`ann: execute-as managedclustersets/manifestworks set:system:serviceaccount::klusterlet-work-sa in ""`}, true},
+		"none":                 {ann, nil, false},
+		"in another namespace": {ann, []string{strings.Replace(inAll, `""`, `"shop"`, 1)}, false},
+		"in another set":       {ann, []string{`ann: execute-as managedclustersets/manifestworks other:system:serviceaccount::klusterlet-work-sa in ""`}, false},
+		"of another user":      {`{"username":"eve"}`, []string{inAll}, false},
+		"of nobody":            {"", []string{inAll}, false},
+		"of a group alone":     {`{"groups":["system:masters"]}`, []string{inAll}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			asAgent(f, test.author, test.allows...)
+			toGreen(f)
+			f.settle()
+			if green := slices.ContainsFunc(f.work().Spec.Workload.Manifests, func(m workv1.Manifest) bool {
+				return strings.Contains(string(m.Raw), `"green"`)
+			}); green != test.made {
+				t.Errorf("the work is written: %t, want %t", green, test.made)
+			}
+			if test.made {
+				f.state("Delivering Delivering")
+				return
+			}
+			// What was delivered before stays, and is named.
+			f.state("Pending NotAllowed")
+			if s := f.placement().Status; s.Work != f.work().Name || test.author == ann && !strings.Contains(s.Message, `user "ann"`) {
+				t.Errorf("%+v", s)
+			}
+			// Nothing is made at first, either.
+			if err := f.Delete(t.Context(), f.work()); err != nil {
+				t.Fatal(err)
+			}
+			f.state("Pending NotAllowed")
+			if n := len(f.works()); n > 0 {
+				t.Errorf("%d works", n)
+			}
+		})
+	}
+}
+
+// Without the gate nobody is asked, and with it only before something is written.
+func TestRights_AreAskedBeforeAWrite(t *testing.T) {
+	f := newFixture(t)
+	asked := asAgent(f, `{"username":"ann"}`)
+	f.settle()
+	if len(*asked) > 0 {
+		t.Errorf("asked %q, and there was nothing to write", *asked)
+	}
+	f.state("Delivering Delivering")
+}
