@@ -87,6 +87,9 @@ func TestFields_AreChecked(t *testing.T) {
 		{klusterlets, `{clusterhub: {works: {role: "a/b"}}}`, "role"},
 		{klusterlets, `{clusterhub: {works: {namespaces: [a, a]}}}`, "Duplicate value"},
 		{klusterlets, `{clusterhub: {works: {namespaces: [A]}}}`, "namespaces"},
+		{klusterlets, `{clusterhub: {imagePullSecrets: [a, b.c]}}`, ""},
+		{klusterlets, `{clusterhub: {imagePullSecrets: [a, a]}}`, "Duplicate value"},
+		{klusterlets, `{clusterhub: {imagePullSecrets: [A]}}`, "imagePullSecrets"},
 
 		{clusterManagers, host("hub-apiserver.hub.svc"), ""},
 		{clusterManagers, host("a"), ""},

@@ -73,7 +73,7 @@ kubectl hub agent install --works cluster-admin --hub-token … --hub-apiserver 
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.works.inSome = cmd.Flags().Changed(worksNamespacesFlag)
-			if err := o.setScope(cmd.Flags()); err != nil {
+			if err := errors.Join(o.setScope(cmd.Flags()), o.setRegistry(cmd.Flags())); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
@@ -93,7 +93,7 @@ kubectl hub agent install --works cluster-admin --hub-token … --hub-apiserver 
 		", the ClusterRoles of these names. The default is what the agent that is there has, or " + worksAdmin + ". A service with CustomResourceDefinitions " +
 		"or ClusterRoles needs " + worksClusterAdmin + "."
 	cmd.Flag("output").Usage =
-		"Format of the result: text or json; yaml prints what would be made, the token included, and makes nothing."
+		"Format of the result: text or json; yaml prints what would be made, the token and credentials included, and makes nothing."
 	return cmd
 }
 

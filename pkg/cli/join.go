@@ -47,6 +47,7 @@ type joinOptions struct {
 	labels map[string]string
 	detect bool
 	works  worksOptions
+	pods   podOptions
 
 	// namespace is the agent's, scoped is that it has rights in it alone, and edge are its flags as an edge node.
 	namespace string
@@ -84,6 +85,9 @@ kubectl hub join --mode=detached --management-context mgmt --managed-kubeconfig 
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.works.inSome = cmd.Flags().Changed(worksNamespacesFlag)
 			o.detached.ownImage = cmd.Flags().Changed("image")
+			if err := o.setRegistry(cmd.Flags()); err != nil {
+				return err
+			}
 			return o.run(cmd.Context())
 		},
 	}
@@ -113,10 +117,11 @@ func (o *joinOptions) addTo(cmd *cobra.Command) {
 		"vendor that nodes and version of the cluster tell.")
 	o.works.addTo(cmd)
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
+	o.pods.addTo(cmd)
 	o.addWait(fs, "the cluster has joined; the hub has to accept it first")
 	o.out.addTo(cmd)
 	cmd.Flag("output").Usage =
-		"Format of the result: text or json; yaml prints what would be deployed, the token included, and deploys nothing."
+		"Format of the result: text or json; yaml prints what would be deployed, the token and credentials included, and deploys nothing."
 	must(cmd.RegisterFlagCompletionFunc("registration-auth",
 		cobra.FixedCompletions([]string{authCSR, authAWS}, cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -169,7 +174,7 @@ func (o *joinOptions) validate() error {
 	if errs := registration.CheckClusterLabels(o.labels); len(errs) > 0 {
 		return fmt.Errorf("--cluster-labels: %w", errors.Join(errs...))
 	}
-	return errors.Join(o.works.validate(), o.validateTimeout(), o.way.validate())
+	return errors.Join(o.works.validate(), o.pods.validate(), o.validateTimeout(), o.way.validate())
 }
 
 func (o *joinOptions) validateServerURL() error {
@@ -329,6 +334,8 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 		Hub:        o.way.server + "\n" + o.way.proxyURL + "\n" + string(o.way.ca),
 		Works:      o.works.deployed(),
 		Scoped:     o.scoped,
+		Pod:        deploy.AgentPod{PullSecrets: o.pods.pullSecrets, Resources: o.pods.resources()},
+		PullConfig: o.pods.pullConfig,
 	}
 	if o.namespace != registration.AgentNamespace {
 		agent.Namespace = o.namespace

@@ -22,6 +22,7 @@ import (
 
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 	"github.com/clusterhub/clusterhub/pkg/command"
+	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
@@ -79,6 +80,10 @@ func (o *detachedOptions) validate(join *joinOptions) error {
 	if err := o.operator.validate(); err != nil {
 		return err
 	}
+	if err := join.pods.validate(); err != nil {
+		return err
+	}
+	o.operator.pullConfig = join.pods.pullConfig
 	return o.managed.read()
 }
 
@@ -119,7 +124,14 @@ func (o *joinOptions) wanted() *unstructured.Unstructured {
 		}
 		spec["registrationConfiguration"] = map[string]any{"clusterLabels": labels}
 	}
-	spec["clusterhub"] = map[string]any{"works": o.works.wanted()}
+	own := map[string]any{"works": o.works.wanted()}
+	if names := o.pods.pullNames(); len(names) > 0 {
+		own["imagePullSecrets"] = names
+	}
+	spec["clusterhub"] = own
+	if resources := o.pods.requirement(); resources != nil {
+		spec["resourceRequirement"] = resources
+	}
 	if o.detached.ownImage {
 		spec["registrationImagePullSpec"], spec["workImagePullSpec"] = o.image, o.image
 	}
@@ -137,8 +149,12 @@ func (o *joinOptions) secrets() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	namespace := o.detached.namespace()
-	return asUnstructured(secretWith(namespace, operatorv1.ExternalManagedKubeconfig, o.detached.managed.data),
+	secrets, err := asUnstructured(secretWith(namespace, operatorv1.ExternalManagedKubeconfig, o.detached.managed.data),
 		secretWith(namespace, operatorv1.BootstrapHubKubeconfig, bootstrap))
+	if err == nil && len(o.pods.pullConfig) > 0 {
+		secrets = append(secrets, deploy.PullSecret(namespace, o.pods.pullConfig))
+	}
+	return secrets, err
 }
 
 func secretWith(namespace, name string, kubeconfig []byte) *corev1.Secret {

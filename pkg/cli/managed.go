@@ -136,6 +136,9 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 	if err := m.dropFormerWorks(ctx, objects); err != nil {
 		return err
 	}
+	if err := m.dropFormerCredentials(ctx, objects); err != nil {
+		return err
+	}
 	for i, o := range objects {
 		if err := m.objects.Apply(ctx, o, have[i]); err != nil {
 			return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explain(err))

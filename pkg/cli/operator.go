@@ -38,6 +38,8 @@ const (
 type operatorOptions struct {
 	image string
 	skip  bool
+	// pullConfig are credentials for its image. They may be empty.
+	pullConfig []byte
 }
 
 func (o *operatorOptions) addTo(fs *pflag.FlagSet, version string) {
@@ -60,13 +62,15 @@ func (o *operatorOptions) objects() ([]*unstructured.Unstructured, error) {
 		return nil, nil
 	}
 	objects, err := deploy.Operator{}.Objects()
-	if err != nil || o.image == "" {
-		return objects, err
+	if err != nil {
+		return nil, err
 	}
-	for _, object := range objects {
-		object.Object = withImages(object.Object, o.image).(map[string]any)
+	if o.image != "" {
+		for _, object := range objects {
+			object.Object = withImages(object.Object, o.image).(map[string]any)
+		}
 	}
-	return objects, nil
+	return o.withCredentials(objects)
 }
 
 // withImages has all of our images in a manifest, also those in flags, come from where one of them comes from, with its tag.

@@ -33,6 +33,14 @@ func newJoined(t *testing.T, status batchv1.JobStatus) (*fakeServer, string) {
 		t.Fatal(err)
 	}
 	cluster.put(newIdentity(t, "c1", "https://hub"))
+	leavesBy(t, cluster, status)
+	cluster.asked = nil
+	return cluster, config
+}
+
+// leavesBy has the Jobs of a cluster end with a status.
+func leavesBy(t *testing.T, cluster *fakeServer, status batchv1.JobStatus) {
+	t.Helper()
 	cluster.on["POST "+jobsPath] = func(_ http.ResponseWriter, _ []byte) bool {
 		// What the Job is, is looked at when it was made.
 		cluster.on["GET "+jobPath] = func(w http.ResponseWriter, _ []byte) bool {
@@ -49,8 +57,6 @@ func newJoined(t *testing.T, status batchv1.JobStatus) (*fakeServer, string) {
 		}
 		return false
 	}
-	cluster.asked = nil
-	return cluster, config
 }
 
 // changes are the requests of a server that change something, in short.

@@ -242,9 +242,9 @@ func (m *managed) removable(ctx context.Context) ([]*unstructured.Unstructured, 
 // is not among them while any agent remembers works by it: with it all records would go, and with them what they own.
 func (m *managed) deployable(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	if m.scoped {
-		return m.agent(deploy.Works{}).Objects()
+		return m.whole(deploy.Works{}).Objects()
 	}
-	objects, err := m.agent(deploy.Works{Role: worksAdmin}).Objects()
+	objects, err := m.whole(deploy.Works{Role: worksAdmin}).Objects()
 	if err != nil {
 		return nil, err
 	}

@@ -4,11 +4,13 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -35,6 +37,7 @@ type wayToHub struct {
 	token, server  string
 	caFile, caData string
 	proxyURL       string
+	proxyCAFile    string
 
 	ca []byte
 }
@@ -46,6 +49,8 @@ func (w *wayToHub) addTo(fs *pflag.FlagSet) {
 	fs.StringVar(&w.caData, "ca-data", "",
 		"The same certificate as base64 text, as in a kubeconfig. Without --ca-file and --ca-data, the authorities that this machine trusts are used.")
 	fs.StringVar(&w.proxyURL, "proxy-url", "", "URL of the proxy through which the cluster reaches the hub.")
+	fs.StringVar(&w.proxyCAFile, "proxy-ca-file", "", "PEM file with the certificate authority of the proxy. The agent trusts it for the hub, too, as it does the "+
+		"authority of --ca-file or --ca-data, one of which has to be set as well.")
 }
 
 func (w *wayToHub) validate() error {
@@ -65,7 +70,32 @@ func (w *wayToHub) validate() error {
 	if err := command.CheckProxyURL(w.proxyURL); err != nil {
 		return fmt.Errorf("--proxy-url %w, such as http://egress.example.com:3128", err)
 	}
-	return w.readCA()
+	if err := w.readCA(); err != nil {
+		return err
+	}
+	return w.addProxyCA()
+}
+
+// addProxyCA adds the authority of the proxy to that of the hub: a kubeconfig has one list for both. Without an authority of the hub, this one
+// would stand in the place of those that the machine trusts.
+func (w *wayToHub) addProxyCA() error {
+	switch {
+	case w.proxyCAFile == "":
+		return nil
+	case w.proxyURL == "":
+		return errors.New("--proxy-ca-file is for --proxy-url: set both or neither")
+	case len(w.ca) == 0:
+		return errors.New("--ca-file or --ca-data must be set with --proxy-ca-file: otherwise the authority of the proxy would be the only one that the agent trusts for the hub")
+	}
+	data, err := os.ReadFile(w.proxyCAFile)
+	if err != nil {
+		return fmt.Errorf("--proxy-ca-file: %w", err)
+	}
+	if _, err := cert.ParseCertsPEM(data); err != nil {
+		return errors.New("--proxy-ca-file has no PEM certificate")
+	}
+	w.ca = slices.Concat(bytes.TrimSpace(w.ca), []byte("\n"), data)
+	return nil
 }
 
 func (w *wayToHub) readCA() (err error) {

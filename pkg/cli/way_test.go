@@ -4,25 +4,26 @@
 package cli
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/cert"
 
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// join tries the way that the agent will take: by the proxy, if there is one.
-func TestJoin_GoesByTheProxy(t *testing.T) {
-	hub, cluster, config, args := newJoining(t)
-	var connects atomic.Int32
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodConnect || r.Host != hub.Listener.Addr().String() {
+// proxyTo is a proxy that makes connections to one server alone, and counts them.
+func proxyTo(server string, connects *atomic.Int32) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodConnect || r.Host != server {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
@@ -45,18 +46,53 @@ func TestJoin_GoesByTheProxy(t *testing.T) {
 			_ = to.Close()
 		}()
 		_, _ = io.Copy(from, to)
-	}))
-	defer proxy.Close()
-	if _, _, err := run(t, config, append(args, "--proxy-url", proxy.URL)...); err != nil {
-		t.Fatal(err)
-	}
-	if connects.Load() == 0 || len(hub.asked) == 0 {
-		t.Errorf("the proxy was asked for %d connections, the hub for %q", connects.Load(), hub.asked)
-	}
-	secret := &corev1.Secret{}
-	cluster.as(agentSecrets+registration.BootstrapSecret, secret)
-	bootstrap, err := clientcmd.Load(secret.Data[registration.KeyKubeconfig])
-	if err != nil || bootstrap.Clusters["hub"].ProxyURL != proxy.URL {
-		t.Errorf("the agent's proxy is %q, %v", bootstrap.Clusters["hub"].ProxyURL, err)
+	})
+}
+
+// join tries the way that the agent will take: by the proxy, if there is one. Where the proxy has an authority of its own, the agent trusts those of both.
+func TestJoin_GoesByTheProxy(t *testing.T) {
+	for _, withTLS := range []bool{false, true} {
+		hub, cluster, config, args := newJoining(t)
+		var connects atomic.Int32
+		proxy := httptest.NewUnstartedServer(proxyTo(hub.Listener.Addr().String(), &connects))
+		var authority []byte
+		if withTLS {
+			var key []byte
+			var err error
+			if authority, key, err = cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil); err != nil {
+				t.Fatal(err)
+			}
+			pair, err := tls.X509KeyPair(authority, key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			proxy.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
+			proxy.StartTLS()
+			if _, _, err := run(t, config, append(slices.Clone(args), "--proxy-url", proxy.URL)...); err == nil {
+				t.Error("a proxy that nobody trusts is used")
+			}
+			args = append(args, "--proxy-ca-file", fileWith(t, string(authority)))
+		} else {
+			proxy.Start()
+		}
+		defer proxy.Close()
+		if _, stderr, err := run(t, config, append(args, "--proxy-url", proxy.URL)...); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		if connects.Load() == 0 || len(hub.asked) == 0 {
+			t.Errorf("the proxy was asked for %d connections, the hub for %q", connects.Load(), hub.asked)
+		}
+		secret := &corev1.Secret{}
+		cluster.as(agentSecrets+registration.BootstrapSecret, secret)
+		bootstrap, err := clientcmd.Load(secret.Data[registration.KeyKubeconfig])
+		if err != nil || bootstrap.Clusters["hub"].ProxyURL != proxy.URL {
+			t.Errorf("the agent's proxy is %q, %v", bootstrap.Clusters["hub"].ProxyURL, err)
+			continue
+		}
+		trusted, err := cert.ParseCertsPEM(bootstrap.Clusters["hub"].CertificateAuthorityData)
+		wanted, _ := cert.ParseCertsPEM(authority)
+		if err != nil || len(trusted) != 1+len(wanted) || !trusted[0].Equal(hub.Certificate()) {
+			t.Errorf("the agent trusts %d authorities: %v", len(trusted), err)
+		}
 	}
 }

@@ -4,6 +4,7 @@
 package deploy
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -67,6 +68,9 @@ type Agent struct {
 	Scoped bool
 	// Names are as in Changes.
 	Names map[string]string
+	// Pod is what its pod has otherwise, and PullConfig are credentials for its image, of which PullSecret is made. They may be empty.
+	Pod        AgentPod
+	PullConfig []byte
 }
 
 const agentImage = "clusterhub/hub-agent"
@@ -89,6 +93,10 @@ func (a Agent) Objects() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	objects = a.Works.in(objects, changes.Names)
+	if len(a.PullConfig) > 0 {
+		objects = append(objects, PullSecret(cmp.Or(a.Namespace, registration.AgentNamespace), a.PullConfig))
+		a.Pod.PullSecrets = append(slices.Clone(a.Pod.PullSecrets), PullSecretName)
+	}
 	for _, o := range objects {
 		labels := o.GetLabels()
 		if labels == nil {
@@ -138,6 +146,9 @@ func (a Agent) fill(o *unstructured.Unstructured) error {
 			o.SetAnnotations(map[string]string{annotationRole: a.RoleARN})
 		}
 	case "Secret":
+		if o.GetName() == PullSecretName {
+			return nil
+		}
 		return unstructured.SetNestedField(o.Object, base64.StdEncoding.EncodeToString(a.Kubeconfig), "data", registration.KeyKubeconfig)
 	case "Deployment":
 		return a.fillDeployment(o)
@@ -146,6 +157,9 @@ func (a Agent) fill(o *unstructured.Unstructured) error {
 }
 
 func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
+	if err := a.Pod.Fill(o); err != nil {
+		return err
+	}
 	sum := sha256.Sum256([]byte(a.Hub))
 	path := []string{"spec", "template", "metadata", "annotations", annotationHub}
 	if err := unstructured.SetNestedField(o.Object, hex.EncodeToString(sum[:]), path...); err != nil {

@@ -49,6 +49,7 @@ var brought = map[string]any{
 	"resourceRequirement.resourceRequirements.requests": nil, "resourceRequirement.resourceRequirements.claims.name": nil,
 	"resourceRequirement.resourceRequirements.claims.request": nil,
 	"priorityClassName": nil, "clusterhub.works.role": nil, "clusterhub.works.namespaces": nil,
+	"clusterhub.imagePullSecrets": nil,
 }
 
 // enumerated are the fields that take some values only, each with one that is not its default.

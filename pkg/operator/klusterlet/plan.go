@@ -157,6 +157,9 @@ func fillPod(k *operatorv1.Klusterlet, spec map[string]any) error {
 	if alias := k.Spec.HubApiServerHostAlias; alias != nil {
 		spec["hostAliases"] = []any{map[string]any{"ip": alias.IP, "hostnames": []any{alias.Hostname}}}
 	}
+	if own := k.Spec.Clusterhub; own != nil && len(own.ImagePullSecrets) > 0 {
+		spec["imagePullSecrets"] = deploy.References(own.ImagePullSecrets)
+	}
 	if selector := k.Spec.NodePlacement.NodeSelector; len(selector) > 0 {
 		all := map[string]any{}
 		for key, value := range selector {

@@ -161,6 +161,14 @@ type KlusterletClusterhub struct {
 	// works says what the agent may do with what works have. By default it has the ClusterRole admin in all namespaces.
 	// +optional
 	Works KlusterletWorks `json:"works,omitzero"`
+
+	// imagePullSecrets are the names of Secrets by which the image of the agent is pulled, in the namespace in which its pods run.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
+	ImagePullSecrets []string `json:"imagePullSecrets,omitempty"`
 }
 
 // KlusterletWorks says what a work agent may do on the managed cluster.

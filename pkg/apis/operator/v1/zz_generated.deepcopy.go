@@ -789,6 +789,11 @@ func (in *Klusterlet) DeepCopyObject() runtime.Object {
 func (in *KlusterletClusterhub) DeepCopyInto(out *KlusterletClusterhub) {
 	*out = *in
 	in.Works.DeepCopyInto(&out.Works)
+	if in.ImagePullSecrets != nil {
+		in, out := &in.ImagePullSecrets, &out.ImagePullSecrets
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 
