@@ -15,6 +15,8 @@ const (
 
 	// DefaultSet is the set of the clusters that name no other.
 	DefaultSet = "default"
+	// DefaultSetFeature is the name of the feature gate by which there are DefaultSet and GlobalSet.
+	DefaultSetFeature = "DefaultClusterSet"
 	// GlobalSet is the set of all clusters.
 	GlobalSet = "global"
 

@@ -88,12 +88,12 @@ func changes() []change {
 	region := harness.InfoPrefix + "region"
 	return []change{
 		{"gain a set", state{in("default"), false}, state{in("a"), false},
-			rules(harness.LabelRight(harness.SetLabel+":default", a)), []string{a}},
+			rules(harness.LabelRight(a)), []string{a}},
 		{"leave a set", state{map[string]string{harness.SetLabel: "default", region: "x"}, false}, state{in("default"), false},
 			rules(harness.LabelRight(region + ":x")), []string{region + ":x"}},
-		// Whoever is in no set is in default.
+		// Whoever is in no set is in default, which takes no right of its own.
 		{"leave for default", state{map[string]string{harness.SetLabel: "a", "own": "1"}, false}, state{map[string]string{"own": "1"}, false},
-			rules(harness.LabelRight(a, harness.SetLabel+":default")), []string{a, harness.SetLabel + ":default"}},
+			rules(harness.LabelRight(a)), []string{a}},
 		{"swap two sets", state{in("a"), false}, state{in("b"), false},
 			rules(harness.LabelRight(a, b)), []string{a, b}},
 		{"say something of the cluster", state{in("default"), false}, state{map[string]string{harness.SetLabel: "default", region: "apac"}, false},
@@ -122,7 +122,7 @@ func everythingElse(other string) []rbacv1.PolicyRule {
 		harness.Rule("update", "managedclusters/accept", other),
 		harness.Rule("update", "managedclusters/leave", other),
 		harness.RuleIn(harness.RegisterGroup, "update", "managedclusters/accept", other),
-		harness.LabelRight(harness.SetLabel+":other", harness.SetLabel, "a", "b", "*:a", harness.SetLabel+":", harness.InfoPrefix+"region:other", harness.InfoPrefix+"*"),
+		harness.LabelRight(harness.SetLabel+":other", harness.SetLabel+":default", harness.SetLabel, "a", "b", "*:a", harness.SetLabel+":", harness.InfoPrefix+"region:other", harness.InfoPrefix+"*"),
 		harness.Rule("create", "managedclustersets/join", "other"),
 	}
 }

@@ -5,6 +5,7 @@ package permissions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,9 +25,7 @@ func TestPermissions_ATeamLabelsAndSeesItsSetOnly(t *testing.T) {
 	harness.NewManagedCluster(t, mine, nil)
 	harness.NewManagedCluster(t, foreign, map[string]string{harness.SetLabel: other})
 	for i, rights := range [][]string{
-		{"--verb=create", "--resource=managedclusters." + harness.ClusterGroup + "/label", "--resource-name=" + harness.SetLabel + ":" + set,
-			// Out of which clusters are taken.
-			"--resource-name=" + harness.SetLabel + ":default"},
+		{"--verb=create", "--resource=managedclusters." + harness.ClusterGroup + "/label", "--resource-name=" + harness.SetLabel + ":" + set},
 		{"--verb=update,patch", "--resource=managedclusters." + harness.ClusterGroup + "/label"},
 		{"--verb=get", "--resource=managedclustersets." + harness.ClusterGroup, "--resource-name=" + set},
 	} {
@@ -68,11 +67,16 @@ func TestPermissions_ATeamLabelsAndSeesItsSetOnly(t *testing.T) {
 	// Neither the clusters of others nor the selector.
 	harness.WantForbidden(t, label(foreign, set), harness.SetLabel+":"+other)
 	harness.WantForbidden(t, label(mine, other), harness.SetLabel+":"+other)
+	harness.WantForbidden(t, label(foreign, "default"), harness.SetLabel+":"+other)
 	all := []byte(`{"spec":{"clusterSelector":{"selectorType":"LabelSelector","labelSelector":{}}}}`)
 	_, err := client.ClusterV1beta2().ManagedClusterSets().Patch(t.Context(), set, types.MergePatchType, all, metav1.PatchOptions{})
 	harness.WantForbidden(t, err)
 	if got := seen(); got != mine+"."+set {
 		t.Errorf("the team sees %q", got)
+	}
+	// What it has taken it can give back, and no more.
+	if err := errors.Join(label(mine, "default"), label(mine, set)); err != nil {
+		t.Errorf("the team cannot give a cluster back: %v", err)
 	}
 	// With the right to write the set it would see every cluster, as the table says.
 	harness.Grant(t, harness.Hub(t), harness.Unique("writer"), who, harness.Rule("patch", "managedclustersets", set))

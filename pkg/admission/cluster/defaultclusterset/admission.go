@@ -20,7 +20,7 @@ const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "DefaultClusterSet"
 	// Feature is the gate that turns it off.
-	Feature featuregate.Feature = "DefaultClusterSet"
+	Feature featuregate.Feature = cluster.DefaultSetFeature
 )
 
 // Plugin adds the label in the mutating phase, so that the permission for it is asked for like for any other.

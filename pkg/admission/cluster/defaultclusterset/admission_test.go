@@ -19,14 +19,19 @@ import (
 
 const setKey = "cluster.open-cluster-management.io/clusterset"
 
-func pluginWith(t *testing.T, enabled bool) *Plugin {
+func gates(t *testing.T, enabled bool) featuregate.FeatureGate {
 	t.Helper()
 	gates := featuregate.NewFeatureGate()
 	if err := gates.Add(map[featuregate.Feature]featuregate.FeatureSpec{Feature: {Default: enabled}}); err != nil {
 		t.Fatal(err)
 	}
+	return gates
+}
+
+func pluginWith(t *testing.T, enabled bool) *Plugin {
+	t.Helper()
 	p := New()
-	p.InspectFeatureGates(gates)
+	p.InspectFeatureGates(gates(t, enabled))
 	if err := p.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
@@ -105,11 +110,12 @@ func TestAdmit_OtherResourcesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Both phases in the order of the API server: the default is no way around the permission.
-func TestAdmit_TheDefaultSetNeedsItsPermissionLikeAnyOther(t *testing.T) {
+// Both phases in the order of the API server: the default is no way around the permission on the set that a cluster leaves, nor on what is made.
+func TestAdmit_TheDefaultSetIsNoWayAroundPermissions(t *testing.T) {
 	admit := func(grants []string, r at.Request) error {
 		guard := managedclusterlabel.New()
 		guard.SetAuthorizer(&at.Authorizer{Grants: at.Labels(grants...)})
+		guard.InspectFeatureGates(gates(t, true))
 		a := r.Attributes()
 		var p admission.MutationInterface = pluginWith(t, true)
 		return errors.Join(p.Admit(t.Context(), a, nil), guard.Validate(t.Context(), a, nil))
@@ -121,7 +127,7 @@ func TestAdmit_TheDefaultSetNeedsItsPermissionLikeAnyOther(t *testing.T) {
 	}{
 		"create without permission":     {nil, nil, false},
 		"create with permission":        {nil, []string{setKey + ":default"}, true},
-		"leave without the default's":   {at.Cluster("c1", setKey, "dev"), []string{setKey + ":dev"}, false},
+		"leave without the default's":   {at.Cluster("c1", setKey, "dev"), []string{setKey + ":dev"}, true},
 		"leave without the set's":       {at.Cluster("c1", setKey, "dev"), []string{setKey + ":default"}, false},
 		"leave a set":                   {at.Cluster("c1", setKey, "dev"), []string{setKey + ":dev", setKey + ":default"}, true},
 		"leave the default is no leave": {at.Cluster("c1", setKey, "default"), nil, true},

@@ -13,7 +13,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/warning"
+	"k8s.io/component-base/featuregate"
 
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
@@ -28,13 +30,23 @@ const maxChanges = 64
 // Plugin refuses changes of reserved labels by users who do not hold them.
 type Plugin struct {
 	permission.Guard
+	// defaultIsNone is that each cluster without a set is in the set default, so that the set is no right of its own for clusters that move.
+	defaultIsNone bool
 }
 
-var _ admission.ValidationInterface = &Plugin{}
+var (
+	_ admission.ValidationInterface = &Plugin{}
+	_ initializer.WantsFeatures     = &Plugin{}
+)
 
 // New returns the plugin, to be given an authorizer.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
+}
+
+// InspectFeatureGates implements initializer.WantsFeatures.
+func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
+	p.defaultIsNone = gates.Enabled(cluster.DefaultSetFeature)
 }
 
 // Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
@@ -45,6 +57,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return err
 	}
 	moved := changes(old.Labels, updated.Labels)
+	if p.defaultIsNone {
+		moved = withoutDefault(moved)
+	}
 	if len(moved) > maxChanges {
 		return apierrors.NewBadRequest(fmt.Sprintf("metadata.labels: the request adds or removes %d reserved labels, and the "+
 			"limit is %d: split it into several requests", len(moved), maxChanges))
@@ -81,7 +96,7 @@ func (p *Plugin) held(ctx context.Context, a admission.Attributes, c change) (*p
 }
 
 func labelRule(name string) permission.Rule {
-	// Permission (name: `K:V`, `K:*` or `*`): a label `K: V` with a reserved prefix is added, changed or removed.
+	// Permission (name: `K:V`, `K:*` or `*`): a label `K: V` with a reserved prefix is added, changed or removed. Between a set and the set `default`, that of the set is enough.
 	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
 }
 
@@ -114,4 +129,16 @@ func changes(before, after map[string]string) []change {
 		}
 	}
 	return result
+}
+
+// withoutDefault leaves out that a cluster leaves the set default for another set, or comes into it from one: the right to that other set, which
+// remains among the changes, is enough. Without another set, as at a cluster that is made, nothing is left out.
+func withoutDefault(moved []change) []change {
+	isOf := func(c change, isDefault bool) bool {
+		return c.key == cluster.ClusterSetLabel && c.value != "" && (c.value == cluster.DefaultSet) == isDefault
+	}
+	if !slices.ContainsFunc(moved, func(c change) bool { return isOf(c, false) }) {
+		return moved
+	}
+	return slices.DeleteFunc(moved, func(c change) bool { return isOf(c, true) })
 }
