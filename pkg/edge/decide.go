@@ -3,7 +3,10 @@
 
 package edge
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Decision is what comes of one node and one deployment.
 type Decision struct {
@@ -28,19 +31,30 @@ type Rejection struct {
 }
 
 // Decide says whether a node gets a deployment. Versions are tried in the order of their priority, and each for itself: nothing that one
-// of them names is there for the next.
-func Decide(n *Node, d *Deployment) Decision {
+// of them names is there for the next. A version that has failed on the node is taken only if no other fits.
+func Decide(n *Node, d *Deployment, failed ...string) Decision {
 	if reason, message := d.selects(n); reason != Fits {
 		return Decision{Reason: reason, Message: message}
 	}
 	var rejected []Rejection
+	var fallback *Decision
 	for i := range d.candidates {
 		decision := d.candidates[i].decide(n, d)
+		if decision.Compatible && slices.Contains(failed, decision.Version) {
+			if fallback == nil {
+				decision.Rejected = slices.Clone(rejected)
+				fallback = &decision
+			}
+			continue
+		}
 		if decision.Compatible {
 			decision.Rejected = rejected
 			return decision
 		}
 		rejected = append(rejected, Rejection{decision.Version, decision.Reason, decision.Message})
+	}
+	if fallback != nil {
+		return *fallback
 	}
 	first := rejected[0]
 	decision := Decision{Reason: first.Reason, Message: first.Message, Rejected: rejected}

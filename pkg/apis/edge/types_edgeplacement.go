@@ -5,6 +5,7 @@ package edge
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -84,6 +85,41 @@ type EdgePlacementStatus struct {
 	Work string
 	// lastTransitionTime is when the state changed last.
 	LastTransitionTime *metav1.Time
+	// attempts are the versions of a policy with several versions that were tried on the node, at most 32. They start again when the policy or
+	// one of its services changes. Placements of patterns have none.
+	Attempts []VersionAttempt
+	// attemptsOf is a hash of the policy and services that the attempts are about, at most 63 characters.
+	AttemptsOf string
+}
+
+// AttemptState says what came of a version that was tried.
+type AttemptState string
+
+const (
+	// AttemptRetrying is of a version that has failed, and is tried again.
+	AttemptRetrying AttemptState = "Retrying"
+	// AttemptGivenUp is of a version that has failed as often as its priority allows. The next one that fits is deployed.
+	AttemptGivenUp AttemptState = "GivenUp"
+	// AttemptVerified is of a version that has run for its verified_durations. It stays, whatever becomes of it later.
+	AttemptVerified AttemptState = "Verified"
+)
+
+// VersionAttempt says what came of a version that was tried on a node.
+type VersionAttempt struct {
+	// version of the service, 1 to 63 characters.
+	Version string
+	// state is Retrying, GivenUp or Verified. It is empty for a version that has failed while no other fits.
+	State AttemptState
+	// failures is how often the version has failed within its retry_durations, 0 to 101.
+	Failures int32
+	// firstFailureTime is when the first of these failures was seen.
+	FirstFailureTime *metav1.Time
+	// lastFailureTime is when the last one was seen.
+	LastFailureTime *metav1.Time
+	// work is the UID of the ManifestWork that failed last, at most 63 characters.
+	Work types.UID
+	// message says why it failed last, at most 1024 characters.
+	Message string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -154,7 +154,7 @@ func (c *checked) publish() {
 			c.warn(analysis.Warning())
 		}
 		c.warn(edge.Surprises(c.Policy.Constraints, "spec.constraints", c.status.Warnings)...)
-		c.warn(model.WithoutEffect(c.Policy.Service.ServiceVersions, "spec.service")...)
+		c.warn(model.WithoutEffect(c.Policy.Service.ServiceVersions, "spec.service", false)...)
 	} else {
 		specs = model.PatternServices(c.Namespace, c.Name, c.Pattern, c.Services)
 		pattern := model.Pattern(c.Namespace, c.Pattern, c.Services)
@@ -165,7 +165,7 @@ func (c *checked) publish() {
 		}
 		c.warn(warnings...)
 		for i := range c.Pattern.Services {
-			c.warn(model.WithoutEffect(c.Pattern.Services[i].ServiceVersions, fmt.Sprintf("spec.services[%d]", i))...)
+			c.warn(model.WithoutEffect(c.Pattern.Services[i].ServiceVersions, fmt.Sprintf("spec.services[%d]", i), true)...)
 		}
 	}
 	for i := range c.Published {

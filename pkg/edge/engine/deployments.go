@@ -233,7 +233,7 @@ func (e *Engine) decide(d *deployment, n *node) *result {
 	if d.key.Pattern {
 		decisions, compatible = edge.DecidePattern(n.now, d.compiled)
 	} else {
-		decisions = []edge.Decision{edge.Decide(n.now, d.compiled[0])}
+		decisions = []edge.Decision{edge.Decide(n.now, d.compiled[0], e.failed[Pair{d.key, n.name}]...)}
 		compatible = decisions[0].Compatible
 	}
 	if !compatible {

@@ -21,11 +21,13 @@ type world struct {
 	services    map[ServiceKey]map[version]edge.Service
 	deployments map[Key][]edge.DeploymentSpec
 	placed      map[Pair][]Placed
+	failed      map[Pair][]string
 }
 
 func newWorld() *world {
 	return &world{nodes: map[string]edge.NodeSpec{}, sets: map[string][]string{}, bindings: map[[2]string]bool{},
-		services: map[ServiceKey]map[version]edge.Service{}, deployments: map[Key][]edge.DeploymentSpec{}, placed: map[Pair][]Placed{}}
+		services: map[ServiceKey]map[version]edge.Service{}, deployments: map[Key][]edge.DeploymentSpec{}, placed: map[Pair][]Placed{},
+		failed: map[Pair][]string{}}
 }
 
 // outcome is all that an engine says.
@@ -75,7 +77,7 @@ func (w *world) everything() outcome {
 			if key.Pattern {
 				decisions, compatible = edge.DecidePattern(n, compiled)
 			} else {
-				decisions = []edge.Decision{edge.Decide(n, compiled[0])}
+				decisions = []edge.Decision{edge.Decide(n, compiled[0], w.failed[Pair{key, name}]...)}
 				compatible = decisions[0].Compatible
 			}
 			j := &judged{pair: Pair{key, name}, reason: edge.ThereAlready}
@@ -174,7 +176,7 @@ func TestEngine_SaysWhatEvaluatingEverythingSays(t *testing.T) {
 		}
 		w.takeAway(e)
 		if left := len(e.nodes) + len(e.classes) + len(e.byPattern) + len(e.index) + len(e.setsOf) + len(e.members) + len(e.bound) + len(e.namespaces) +
-			len(e.services) + len(e.users) + len(e.deployments) + len(e.placed) + len(e.sites) + len(e.crowded); left > 0 {
+			len(e.services) + len(e.users) + len(e.deployments) + len(e.placed) + len(e.failed) + len(e.sites) + len(e.crowded); left > 0 {
 			t.Fatalf("seed %d: %d things are kept of a world that is empty", seed, left)
 		}
 	}

@@ -102,6 +102,20 @@ func (e *Engine) SetPlaced(pair Pair, what []Placed) {
 	e.settle()
 }
 
+// SetFailed sets the versions of a policy that have failed on a node, whether there is such a policy or not. For patterns it has no effect.
+func (e *Engine) SetFailed(pair Pair, versions []string) {
+	if pair.Pattern || slices.Equal(e.failed[pair], versions) {
+		return
+	}
+	if e.failed[pair] = slices.Clone(versions); len(versions) == 0 {
+		delete(e.failed, pair)
+	}
+	if d, n := e.deployments[pair.Key], e.nodes[pair.Node]; d != nil && n != nil && d.namespace.nodes[n] > 0 {
+		e.judge(d, n)
+		e.settle()
+	}
+}
+
 // settle says whose the places are of which claims have come, gone or changed.
 func (e *Engine) settle() {
 	for s := range e.crowded {

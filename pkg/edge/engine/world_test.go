@@ -119,7 +119,7 @@ func (m maker) deployment(key Key) (specs []edge.DeploymentSpec) {
 // step changes one thing, in the world and in the engine, and says what.
 func (m maker) step(w *world, e *Engine) string {
 	name := fmt.Sprint("n", m.IntN(12))
-	switch m.IntN(14) {
+	switch m.IntN(15) {
 	case 0:
 		delete(w.nodes, name)
 		e.DeleteNode(name)
@@ -188,6 +188,13 @@ func (m maker) step(w *world, e *Engine) string {
 			panic(err)
 		}
 		return "deployment"
+	case 12:
+		pair := Pair{Key{Namespace: m.one("a", "b"), Name: m.one("p1", "p2")}, name}
+		if w.failed[pair] = m.some("1.0.0", "2.0.0"); len(w.failed[pair]) == 0 {
+			delete(w.failed, pair)
+		}
+		e.SetFailed(pair, w.failed[pair])
+		return "failed"
 	}
 	// What is wanted becomes what is placed, or something else does.
 	for _, pair := range slices.SortedFunc(maps.Keys(m.pending), func(a, b Pair) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
@@ -225,5 +232,8 @@ func (w *world) takeAway(e *Engine) {
 	}
 	for pair := range w.placed {
 		e.SetPlaced(pair, nil)
+	}
+	for pair := range w.failed {
+		e.SetFailed(pair, nil)
 	}
 }

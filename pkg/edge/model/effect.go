@@ -12,8 +12,14 @@ import (
 )
 
 // WithoutEffect warns of fields that files of Open Horizon have, that are kept, and that decide nothing here. The service is the field that
-// has the versions.
-func WithoutEffect(versions []api.ServiceVersion, service string) []string {
+// has the versions. Another version is tried only by a policy that names one.
+func WithoutEffect(versions []api.ServiceVersion, service string, pattern bool) []string {
+	where := "with one version"
+	if pattern {
+		where = "in a pattern"
+	} else if len(versions) > 1 {
+		return nil
+	}
 	var set []string
 	for _, name := range []struct {
 		field string
@@ -30,6 +36,6 @@ func WithoutEffect(versions []api.ServiceVersion, service string) []string {
 	if len(set) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s.serviceVersions: %s are kept and have no effect: a version is delivered until it succeeds, and the next one is taken only for nodes that it does not fit",
-		service, strings.Join(set, ", "))}
+	return []string{fmt.Sprintf("%s.serviceVersions: %s are kept and have no effect %s: it is delivered until it succeeds",
+		service, strings.Join(set, ", "), where)}
 }

@@ -265,6 +265,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationedgev1alpha1.ServiceVersionApplyConfiguration{}
 	case edgev1alpha1.SchemeGroupVersion.WithKind("Variable"):
 		return &applyconfigurationedgev1alpha1.VariableApplyConfiguration{}
+	case edgev1alpha1.SchemeGroupVersion.WithKind("VersionAttempt"):
+		return &applyconfigurationedgev1alpha1.VersionAttemptApplyConfiguration{}
 
 		// Group=work.open-cluster-management.io, Version=v1
 	case workv1.SchemeGroupVersion.WithKind("AppliedManifestResourceMeta"):

@@ -150,6 +150,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		edgev1alpha1.ServiceVersion{}.OpenAPIModelName():                     schema_pkg_apis_edge_v1alpha1_ServiceVersion(ref),
 		edgev1alpha1.Value{}.OpenAPIModelName():                              schema_pkg_apis_edge_v1alpha1_Value(ref),
 		edgev1alpha1.Variable{}.OpenAPIModelName():                           schema_pkg_apis_edge_v1alpha1_Variable(ref),
+		edgev1alpha1.VersionAttempt{}.OpenAPIModelName():                     schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref),
 		openmcpv1alpha1.AccessRequest{}.OpenAPIModelName():                   schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref),
 		openmcpv1alpha1.AccessRequestList{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_AccessRequestList(ref),
 		openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName():               schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref),
@@ -5074,11 +5075,41 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
+					"attempts": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"version",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "attempts are the versions of a policy with several versions that were tried on the node, at most 32. They start again when the policy or one of its services changes. Placements of patterns have none.",
+							MaxItems:    ptr.To[int64](32),
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(edgev1alpha1.VersionAttempt{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"attemptsOf": {
+						SchemaProps: spec.SchemaProps{
+							Description: "attemptsOf is a hash of the policy and services that the attempts are about, at most 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			metav1.Time{}.OpenAPIModelName()},
+			edgev1alpha1.VersionAttempt{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -6194,6 +6225,77 @@ func schema_pkg_apis_edge_v1alpha1_Variable(ref common.ReferenceCallback) common
 				Required: []string{"name"},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "VersionAttempt says what came of a version that was tried on a node.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"version": {
+						SchemaProps: spec.SchemaProps{
+							Description: "version of the service, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Retrying, GivenUp or Verified. It is empty for a version that has failed while no other fits.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"failures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failures is how often the version has failed within its retry_durations, 0 to 101.",
+							Minimum:     ptr.To[float64](0),
+							Maximum:     ptr.To[float64](101),
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"firstFailureTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "firstFailureTime is when the first of these failures was seen.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"lastFailureTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastFailureTime is when the last one was seen.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"work": {
+						SchemaProps: spec.SchemaProps{
+							Description: "work is the UID of the ManifestWork that failed last, at most 63 characters.",
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message says why it failed last, at most 1024 characters.",
+							MaxLength:   ptr.To[int64](1024),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"version"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

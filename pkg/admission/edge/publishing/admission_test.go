@@ -105,7 +105,7 @@ func TestPolicies(t *testing.T) {
 			d.Spec.Service.ServiceVersions[0].Priority = &edge.Priority{PriorityValue: 3}
 		}},
 		"a property of the agent's namespace": {url: "web", namespace: "abc", constraint: "openhorizon.kubernetesNamespaceScoped == false"},
-		"retries": {url: "web", want: []string{"spec.service.serviceVersions: retries, verified_durations are kept and have no effect"},
+		"retries": {url: "web", want: []string{"spec.service.serviceVersions: retries, verified_durations are kept and have no effect with one version"},
 			change: func(d *edge.DeploymentPolicy) {
 				d.Spec.Service.ServiceVersions[0].Priority = &edge.Priority{PriorityValue: 3, Retries: 1, VerifiedDurations: 2}
 			}},
@@ -113,6 +113,10 @@ func TestPolicies(t *testing.T) {
 			change: func(d *edge.DeploymentPolicy) {
 				d.Spec.Service.ServiceVersions[0].Priority = &edge.Priority{PriorityValue: 3, RetryDurations: 1}
 			}},
+		"retries of several versions": {url: "web", change: func(d *edge.DeploymentPolicy) {
+			d.Spec.Service.ServiceVersions = edgetest.Versions("1.0.0", "2.0.0")
+			d.Spec.Service.ServiceVersions[0].Priority = &edge.Priority{PriorityValue: 3, Retries: 1}
+		}},
 	} {
 		d := edgetest.Policy("shop", "", c.url, "1.0.0")
 		d.Spec.Service.ClusterNamespace = c.namespace

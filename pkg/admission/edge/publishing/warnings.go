@@ -87,7 +87,7 @@ func ofPolicy(ctx context.Context, finder *services.Finder, namespace string, d 
 			warnings = append(warnings, text)
 		}
 	}
-	return slices.Concat(warnings, lint(&d.Spec.Policy, spec, warnings), model.WithoutEffect(wanted.Service.ServiceVersions, spec.Child("service").String())), nil
+	return slices.Concat(warnings, lint(&d.Spec.Policy, spec, warnings), model.WithoutEffect(wanted.Service.ServiceVersions, spec.Child("service").String(), false)), nil
 }
 
 func (p *Plugin) ofPattern(ctx context.Context, finder *services.Finder, namespace string, d *api.DeploymentPattern) (faults, warnings []string, err error) {
@@ -113,7 +113,7 @@ func (p *Plugin) ofPattern(ctx context.Context, finder *services.Finder, namespa
 	faults, more := pattern.Check()
 	warnings = append(warnings, more...)
 	for i := range wanted.Services {
-		warnings = append(warnings, model.WithoutEffect(wanted.Services[i].ServiceVersions, spec.Child("services").Index(i).String())...)
+		warnings = append(warnings, model.WithoutEffect(wanted.Services[i].ServiceVersions, spec.Child("services").Index(i).String(), true)...)
 	}
 	return faults, warnings, nil
 }

@@ -5,6 +5,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // +genclient
@@ -116,6 +117,60 @@ type EdgePlacementStatus struct {
 	// lastTransitionTime is when the state changed last.
 	// +optional
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
+	// attempts are the versions of a policy with several versions that were tried on the node, at most 32. They start again when the policy or
+	// one of its services changes. Placements of patterns have none.
+	// +optional
+	// +listType=map
+	// +listMapKey=version
+	// +k8s:validation:maxItems=32
+	Attempts []VersionAttempt `json:"attempts,omitempty"`
+	// attemptsOf is a hash of the policy and services that the attempts are about, at most 63 characters.
+	// +optional
+	// +k8s:validation:maxLength=63
+	AttemptsOf string `json:"attemptsOf,omitempty"`
+}
+
+// AttemptState says what came of a version that was tried.
+type AttemptState string
+
+const (
+	// AttemptRetrying is of a version that has failed, and is tried again.
+	AttemptRetrying AttemptState = "Retrying"
+	// AttemptGivenUp is of a version that has failed as often as its priority allows. The next one that fits is deployed.
+	AttemptGivenUp AttemptState = "GivenUp"
+	// AttemptVerified is of a version that has run for its verified_durations. It stays, whatever becomes of it later.
+	AttemptVerified AttemptState = "Verified"
+)
+
+// VersionAttempt says what came of a version that was tried on a node.
+type VersionAttempt struct {
+	// version of the service, 1 to 63 characters.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=63
+	Version string `json:"version"`
+	// state is Retrying, GivenUp or Verified. It is empty for a version that has failed while no other fits.
+	// +optional
+	// +k8s:validation:maxLength=63
+	State AttemptState `json:"state,omitempty"`
+	// failures is how often the version has failed within its retry_durations, 0 to 101.
+	// +optional
+	// +k8s:validation:minimum=0
+	// +k8s:validation:maximum=101
+	Failures int32 `json:"failures,omitempty"`
+	// firstFailureTime is when the first of these failures was seen.
+	// +optional
+	FirstFailureTime *metav1.Time `json:"firstFailureTime,omitempty"`
+	// lastFailureTime is when the last one was seen.
+	// +optional
+	LastFailureTime *metav1.Time `json:"lastFailureTime,omitempty"`
+	// work is the UID of the ManifestWork that failed last, at most 63 characters.
+	// +optional
+	// +k8s:validation:maxLength=63
+	Work types.UID `json:"work,omitempty"`
+	// message says why it failed last, at most 1024 characters.
+	// +optional
+	// +k8s:validation:maxLength=1024
+	Message string `json:"message,omitempty"`
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -217,3 +217,8 @@ func (in Value) OpenAPIModelName() string {
 func (in Variable) OpenAPIModelName() string {
 	return "dev.clusterhub.edge.v1alpha1.Variable"
 }
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in VersionAttempt) OpenAPIModelName() string {
+	return "dev.clusterhub.edge.v1alpha1.VersionAttempt"
+}

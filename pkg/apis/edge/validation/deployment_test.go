@@ -157,6 +157,19 @@ func TestValidateEdgePlacement(t *testing.T) {
 		{"running", func(p *edge.EdgePlacement) { p.Status.State = edge.PlacementRunning }, ""},
 		{"another state", func(p *edge.EdgePlacement) { p.Status.State = "Done" }, "status.state"},
 		{"a long message", func(p *edge.EdgePlacement) { p.Status.Message = long(1025) }, "status.message"},
+		{"an attempt", func(p *edge.EdgePlacement) {
+			p.Status.Attempts = []edge.VersionAttempt{{Version: "2.0.0", State: edge.AttemptRetrying, Failures: 101}}
+		}, ""},
+		{"an attempt twice", func(p *edge.EdgePlacement) {
+			p.Status.Attempts = []edge.VersionAttempt{{Version: "2.0.0"}, {Version: "2.0.0"}}
+		}, "status.attempts[1].version"},
+		{"an attempt in another state", func(p *edge.EdgePlacement) {
+			p.Status.Attempts = []edge.VersionAttempt{{Version: "2.0.0", State: "Done"}}
+		}, "status.attempts[0].state"},
+		{"too many failures", func(p *edge.EdgePlacement) {
+			p.Status.Attempts = []edge.VersionAttempt{{Version: "2.0.0", Failures: 102}}
+		}, "status.attempts[0].failures"},
+		{"many attempts", func(p *edge.EdgePlacement) { p.Status.Attempts = make([]edge.VersionAttempt, 33) }, "status.attempts"},
 	}, placement, func(p *edge.EdgePlacement) field.ErrorList { return ValidateEdgePlacementStatusUpdate(p, placement()) })
 }
 

@@ -19,6 +19,7 @@ var (
 	placementStates = []edge.PlacementState{
 		edge.PlacementPending, edge.PlacementDelivering, edge.PlacementRunning, edge.PlacementFailed, edge.PlacementRemoving,
 	}
+	attemptStates = []edge.AttemptState{edge.AttemptRetrying, edge.AttemptGivenUp, edge.AttemptVerified}
 )
 
 func validateDeploymentStatus(s *edge.DeploymentStatus, path *field.Path) field.ErrorList {
@@ -83,7 +84,29 @@ func ValidateEdgePlacementStatusUpdate(p, old *edge.EdgePlacement) field.ErrorLi
 	}
 	errs = append(errs, bounds.Length(path.Child("reason"), s.Reason, 0, maxLabel)...)
 	errs = append(errs, bounds.Length(path.Child("message"), s.Message, 0, maxMessage)...)
-	return append(errs, bounds.Length(path.Child("work"), s.Work, 0, maxWork)...)
+	errs = append(errs, bounds.Length(path.Child("work"), s.Work, 0, maxWork)...)
+	errs = append(errs, bounds.Length(path.Child("attemptsOf"), s.AttemptsOf, 0, maxLabel)...)
+	return append(errs, validateAttempts(s.Attempts, path.Child("attempts"))...)
+}
+
+func validateAttempts(attempts []edge.VersionAttempt, path *field.Path) field.ErrorList {
+	if tooMany := bounds.Count(path, len(attempts), 0, maxVersions); len(tooMany) > 0 {
+		return tooMany
+	}
+	var errs field.ErrorList
+	versions := sets.New[string]()
+	for i := range attempts {
+		a, at := &attempts[i], path.Index(i)
+		errs = append(errs, serviceVersion(a.Version, at.Child("version"))...)
+		errs = append(errs, once(versions, a.Version, at.Child("version"))...)
+		if a.State != "" {
+			errs = append(errs, bounds.OneOf(at.Child("state"), a.State, attemptStates)...)
+		}
+		errs = append(errs, inRange(int64(a.Failures), 0, maxRetries+1, at.Child("failures"))...)
+		errs = append(errs, bounds.Length(at.Child("work"), string(a.Work), 0, maxLabel)...)
+		errs = append(errs, bounds.Length(at.Child("message"), a.Message, 0, maxMessage)...)
+	}
+	return errs
 }
 
 func validatePlacementSpec(spec *edge.EdgePlacementSpec, path *field.Path) field.ErrorList {

@@ -249,6 +249,7 @@ func (r *Reconciler) setPlacement(_ context.Context, p *edgev1alpha1.EdgePlaceme
 		r.states[pair.Key][pair.Node] = edgev1alpha1.PlacementRemoving
 	}
 	r.engine.SetPlaced(pair, placed(p))
+	r.engine.SetFailed(pair, GivenUp(p.Status.Attempts))
 	q.Add(pairRequest(pair))
 	q.AddAfter(statusRequest(pair.Key), gather)
 }
@@ -262,9 +263,20 @@ func (r *Reconciler) deletePlacement(_ context.Context, p *edgev1alpha1.EdgePlac
 		delete(r.states, pair.Key)
 	}
 	r.engine.SetPlaced(pair, nil)
+	r.engine.SetFailed(pair, nil)
 	// What goes is made again if it is wanted.
 	q.Add(pairRequest(pair))
 	q.AddAfter(statusRequest(pair.Key), gather)
+}
+
+// GivenUp returns the versions that are not tried again while another one fits.
+func GivenUp(attempts []edgev1alpha1.VersionAttempt) (versions []string) {
+	for _, a := range attempts {
+		if a.State == edgev1alpha1.AttemptGivenUp {
+			versions = append(versions, a.Version)
+		}
+	}
+	return versions
 }
 
 // placed is what is placed, as the engine says it.

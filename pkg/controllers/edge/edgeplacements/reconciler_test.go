@@ -330,3 +330,41 @@ func TestPlacements_OfAPattern(t *testing.T) {
 		t.Errorf("the status of the pattern is %+v, %v", p.Status, err)
 	}
 }
+
+// A version that is given up on a node makes way for the next one there, also for a new process, and comes back when it is tried again.
+func TestPlace_TheNextVersionWhereOneIsGivenUp(t *testing.T) {
+	f := newFixture(t)
+	f.Bind("shop", "set")
+	for _, name := range []string{"one", "two"} {
+		f.Node(name, "set", nil)
+	}
+	for _, version := range []string{"1.0.0", "2.0.0"} {
+		f.Service("shop", "web", version, manifest, nil)
+	}
+	f.Make(edgetest.Policy("shop", "web", "web", "2.0.0", "1.0.0"))
+	versions := func(one, two string) {
+		t.Helper()
+		f.settle()
+		for _, p := range f.placements() {
+			if want := map[string]string{"one": one, "two": two}[p.Spec.Node]; p.Spec.Services[0].Version != want {
+				t.Fatalf("node %s has version %s, want %s", p.Spec.Node, p.Spec.Services[0].Version, want)
+			}
+		}
+	}
+	versions("2.0.0", "2.0.0")
+	try := func(attempts ...edgev1alpha1.VersionAttempt) {
+		for _, p := range f.placements() {
+			if p.Spec.Node == "one" {
+				edgetest.Change(f.Hub, &p, func(p *edgev1alpha1.EdgePlacement) { p.Status.Attempts = attempts })
+			}
+		}
+	}
+	try(edgev1alpha1.VersionAttempt{Version: "2.0.0", State: edgev1alpha1.AttemptRetrying, Failures: 1})
+	versions("2.0.0", "2.0.0")
+	try(edgev1alpha1.VersionAttempt{Version: "2.0.0", State: edgev1alpha1.AttemptGivenUp, Failures: 2})
+	versions("1.0.0", "2.0.0")
+	f.restart()
+	versions("1.0.0", "2.0.0")
+	try()
+	versions("2.0.0", "2.0.0")
+}

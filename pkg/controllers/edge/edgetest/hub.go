@@ -168,6 +168,8 @@ type Process struct {
 	reconciler reconcile.Reconciler
 	watches    []Watch
 	known      []map[client.ObjectKey]client.Object
+	// Later has when the reconciler wants to be asked again, by request.
+	Later map[reconcile.Request]time.Duration
 }
 
 // Queue is one without time.
@@ -188,7 +190,7 @@ func (q *Queue) AddAfter(r reconcile.Request, _ time.Duration) { q.Add(r) }
 
 // Start is a process that knows nothing yet.
 func (h *Hub) Start(r reconcile.Reconciler, watches []Watch) *Process {
-	p := &Process{Hub: h, Queue: &Queue{}, reconciler: r, watches: watches}
+	p := &Process{Hub: h, Queue: &Queue{}, reconciler: r, watches: watches, Later: map[reconcile.Request]time.Duration{}}
 	for range watches {
 		p.known = append(p.known, map[client.ObjectKey]client.Object{})
 	}
@@ -253,9 +255,11 @@ func Settle(processes ...*Process) {
 				requests := p.Queue.all
 				p.Queue.all = nil
 				for _, request := range requests {
-					if _, err := p.reconciler.Reconcile(p.t.Context(), request); err != nil {
+					result, err := p.reconciler.Reconcile(p.t.Context(), request)
+					if err != nil {
 						p.t.Fatalf("%v: %v", request, err)
 					}
+					p.Later[request] = result.RequeueAfter
 				}
 				if rounds++; rounds > 1000 {
 					p.t.Fatal("the processes do not come to rest")

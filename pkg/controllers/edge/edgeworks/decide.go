@@ -33,6 +33,7 @@ type decided struct {
 	inputs []edgev1alpha1.ServiceInput
 	// services are those of the placement, in its order, without their archives.
 	services []*edgev1alpha1.EdgeService
+	attempts *attempts
 }
 
 // decide asks the rules once more, and says why the hub would not make this placement now. The hub writes works for users who may not: so no
@@ -63,7 +64,7 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	if err != nil {
 		return nil, err.Error(), nil
 	}
-	decisions, specs, err := r.decisions(ctx, n, pair, obj, d)
+	decisions, specs, err := r.decisions(ctx, n, p, obj, d)
 	if err != nil {
 		return nil, "", err
 	}
@@ -71,7 +72,7 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	d.services = nil
 	for _, s := range p.Spec.Services {
 		if !agrees(s, decisions, specs) {
-			return nil, fmt.Sprintf("version %s of service %s in namespace %s is not what the rules say now", s.Version, s.Name, s.TargetNamespace), nil
+			return d, fmt.Sprintf("version %s of service %s in namespace %s is not what the rules say now", s.Version, s.Name, s.TargetNamespace), nil
 		}
 		i := slices.IndexFunc(all, func(one *edgev1alpha1.EdgeService) bool {
 			return one.Namespace == s.Org && one.Spec.URL == s.Name && one.Spec.Version == s.Version && one.Spec.Arch == s.Arch
@@ -107,7 +108,7 @@ func (r *Reconciler) deployment(ctx context.Context, key engine.Key, d *decided)
 }
 
 // decisions are about all services of a policy or pattern.
-func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, pair engine.Pair, obj client.Object, d *decided) ([]edge.Decision, []engine.Spec, error) {
+func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, p *edgev1alpha1.EdgePlacement, obj client.Object, d *decided) ([]edge.Decision, []engine.Spec, error) {
 	specs := edgeplacements.Specs(obj)
 	var compiled []*edge.Deployment
 	for i := range specs {
@@ -127,14 +128,17 @@ func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, pair engine.Pa
 		}
 		compiled = append(compiled, one)
 	}
-	if pair.Pattern {
+	policy, _ := obj.(*edgev1alpha1.DeploymentPolicy)
+	d.attempts = newAttempts(p, policy, d.services)
+	if policy == nil {
 		decisions, compatible := edge.DecidePattern(n, compiled)
 		if !compatible {
 			decisions = nil
 		}
 		return decisions, specs, nil
 	}
-	return []edge.Decision{edge.Decide(n, compiled[0])}, specs, nil
+	d.attempts.decide = func(failed []string) edge.Decision { return edge.Decide(n, compiled[0], failed...) }
+	return []edge.Decision{d.attempts.decide(edgeplacements.GivenUp(d.attempts.list))}, specs, nil
 }
 
 // setsOf are the sets bound to the namespace that have the cluster.

@@ -50,6 +50,7 @@ type fixture struct {
 	*edgetest.Hub
 	*testing.T
 	process *edgetest.Process
+	clock   *clocktesting.FakePassiveClock
 	reads   int
 	// gate is the feature gate of the next process.
 	gate bool
@@ -60,7 +61,7 @@ func newFixture(t *testing.T) *fixture {
 		for _, i := range indexes {
 			b.WithIndex(i.Kind, i.Field, i.Of)
 		}
-	}), T: t}
+	}), T: t, clock: clocktesting.NewFakePassiveClock(time.Unix(1_900_000_000, 0))}
 	f.restart()
 	f.Bind("shop", "set")
 	f.Node("one", "set", func(n *edgev1alpha1.EdgeNode) { n.Status.NamespaceScoped = new(bool) })
@@ -90,7 +91,7 @@ func (f *fixture) restart() {
 			return c.Get(ctx, key, obj, opts...)
 		},
 	})
-	r := newReconciler(cached, live, clocktesting.NewFakePassiveClock(time.Unix(1_900_000_000, 0)))
+	r := newReconciler(cached, live, f.clock)
 	r.ChecksAgentExecutor = f.gate
 	var watches []edgetest.Watch
 	for _, w := range r.watches() {

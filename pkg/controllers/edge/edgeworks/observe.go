@@ -33,19 +33,19 @@ func observe(w *workv1.ManifestWork) told {
 	applied, available, progressing, degraded := now(workv1.WorkApplied), now(workv1.WorkAvailable), now(workv1.WorkProgressing), now(workv1.WorkDegraded)
 	switch {
 	case applied.Status == metav1.ConditionFalse:
-		return told{edgev1alpha1.PlacementFailed, reasonNotApplied, said("the agent cannot apply all objects", applied), w.Name}
+		return newTold(edgev1alpha1.PlacementFailed, reasonNotApplied, said("the agent cannot apply all objects", applied), w.Name)
 	case degraded.Status == metav1.ConditionTrue:
-		return told{edgev1alpha1.PlacementFailed, reasonDegraded, said("objects do not get to run", degraded), w.Name}
+		return newTold(edgev1alpha1.PlacementFailed, reasonDegraded, said("objects do not get to run", degraded), w.Name)
 	case applied.Status != metav1.ConditionTrue:
-		return told{edgev1alpha1.PlacementDelivering, reasonDelivering, "the agent of the node has yet to apply it", w.Name}
+		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, "the agent of the node has yet to apply it", w.Name)
 	case now(workv1.WorkComplete).Status == metav1.ConditionTrue && progressing.Status != metav1.ConditionTrue:
-		return told{edgev1alpha1.PlacementRunning, reasonComplete, "what runs to an end has come to it", w.Name}
+		return newTold(edgev1alpha1.PlacementRunning, reasonComplete, "what runs to an end has come to it", w.Name)
 	case available.Status != metav1.ConditionTrue:
-		return told{edgev1alpha1.PlacementDelivering, reasonDelivering, said("not all objects are there", available), w.Name}
+		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("not all objects are there", available), w.Name)
 	case w.Annotations[asksAnnotation] == "true" && progressing.Status != metav1.ConditionFalse:
-		return told{edgev1alpha1.PlacementDelivering, reasonDelivering, said("the objects are there, and not all of them are ready", progressing), w.Name}
+		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("the objects are there, and not all of them are ready", progressing), w.Name)
 	}
-	return told{edgev1alpha1.PlacementRunning, reasonRunning, "the cluster says that all objects are there and ready", w.Name}
+	return newTold(edgev1alpha1.PlacementRunning, reasonRunning, "the cluster says that all objects are there and ready", w.Name)
 }
 
 func said(what string, c *metav1.Condition) string {

@@ -109,6 +109,21 @@ type told struct {
 	state           edgev1alpha1.PlacementState
 	reason, message string
 	work            string
+	// attempts are nil where they stay as they are.
+	attempts *attempts
+}
+
+func newTold(state edgev1alpha1.PlacementState, reason, message, work string) told {
+	return told{state: state, reason: reason, message: message, work: work}
+}
+
+// with adds the attempts of what was decided, if anything was.
+func (t told) with(d *decided) told {
+	if d != nil && d.attempts != nil {
+		t.attempts = d.attempts
+		t.message += d.attempts.givenUp()
+	}
+	return t
 }
 
 // tell writes the status, if it is not so already.
@@ -120,6 +135,12 @@ func (r *Reconciler) tell(ctx context.Context, p *edgev1alpha1.EdgePlacement, t 
 		}
 		p.Status.State, p.Status.Reason, p.Status.Message, p.Status.Work = t.state, t.reason, kit.Message(t.message), t.work
 		p.Status.ObservedGeneration = p.Generation
+		if t.attempts != nil {
+			p.Status.Attempts, p.Status.AttemptsOf = t.attempts.list, ""
+			if len(t.attempts.list) > 0 {
+				p.Status.AttemptsOf = t.attempts.of
+			}
+		}
 	})
 	return err
 }
@@ -134,7 +155,7 @@ func (r *Reconciler) end(ctx context.Context, p *edgev1alpha1.EdgePlacement) err
 	// Not from the cache, which may be behind: then the work would stay for ever.
 	err := r.live.Get(ctx, types.NamespacedName{Namespace: p.Spec.Node, Name: workName(key)}, w)
 	if err == nil && isOf(w, key) {
-		if err := r.tell(ctx, p, told{edgev1alpha1.PlacementRemoving, reasonRemoving, "its work is being removed from the node", w.Name}); err != nil {
+		if err := r.tell(ctx, p, newTold(edgev1alpha1.PlacementRemoving, reasonRemoving, "its work is being removed from the node", w.Name)); err != nil {
 			return kit.IgnoreOutdated(err)
 		}
 		return r.remove(ctx, w)

@@ -32,6 +32,11 @@ func (r *Reconciler) watches() []watched {
 			return kit.Requests(ctx, r.client, &edgev1alpha1.EdgePlacementList{}, client.MatchingFields{field: value(obj)})
 		}
 	}
+	ofVersion := of(byService, func(obj client.Object) string {
+		s := obj.(*edgev1alpha1.EdgeService)
+		return serviceKey(s.Namespace, s.Spec.URL, s.Spec.Version, s.Spec.Arch)
+	})
+	ofService := of(byService, serviceOf)
 	nothing := func(context.Context, client.Object) []reconcile.Request { return nil }
 	return []watched{
 		{&edgev1alpha1.EdgePlacement{}, func(_ context.Context, obj client.Object) []reconcile.Request {
@@ -39,10 +44,9 @@ func (r *Reconciler) watches() []watched {
 		}},
 		{&workv1.ManifestWork{}, ofWork},
 		{&edgev1alpha1.EdgeNode{}, of(byNode, client.Object.GetName)},
-		{&edgev1alpha1.EdgeService{}, of(byService, func(obj client.Object) string {
-			s := obj.(*edgev1alpha1.EdgeService)
-			return serviceKey(s.Namespace, s.Spec.URL, s.Spec.Version, s.Spec.Arch)
-		})},
+		{&edgev1alpha1.EdgeService{}, func(ctx context.Context, obj client.Object) []reconcile.Request {
+			return append(ofVersion(ctx, obj), ofService(ctx, obj)...)
+		}},
 		{&edgev1alpha1.DeploymentPolicy{}, of(byOrigin, func(obj client.Object) string {
 			return originKey(obj.GetNamespace(), edgev1alpha1.KindDeploymentPolicy, obj.GetName())
 		})},
@@ -81,8 +85,12 @@ var indexes = []Index{
 		return []string{originKey(obj.GetNamespace(), origin.Kind, origin.Name)}
 	}},
 	{&edgev1alpha1.EdgePlacement{}, byService, func(obj client.Object) (keys []string) {
-		for _, s := range obj.(*edgev1alpha1.EdgePlacement).Spec.Services {
+		p := obj.(*edgev1alpha1.EdgePlacement)
+		for _, s := range p.Spec.Services {
 			keys = append(keys, serviceKey(s.Org, s.Name, s.Version, s.Arch))
+			if len(p.Status.Attempts) > 0 { // Another version may be the one that comes first.
+				keys = append(keys, serviceKey(s.Org, s.Name, "", ""))
+			}
 		}
 		return keys
 	}},

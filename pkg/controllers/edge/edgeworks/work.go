@@ -56,6 +56,7 @@ const (
 	reasonComplete    = "Complete"                 // the Jobs of the service have completed
 	reasonNotApplied  = "NotApplied"               // the agent could not bring all objects; the message says which
 	reasonDegraded    = "Degraded"                 // the objects were well, and are not now
+	reasonRetrying    = "Retrying"                 // a version that has failed is removed, to be tried again
 	reasonRemoving    = "Removing"                 // the agent is taking the objects away
 )
 
@@ -92,21 +93,21 @@ func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha
 	case there && !isOf(now, key):
 		return taken(now), late, nil
 	case there && !now.DeletionTimestamp.IsZero():
-		return told{edgev1alpha1.PlacementPending, reasonBeingGone, "a work of its name is still being removed from the node", ""}, 0, nil
+		return newTold(edgev1alpha1.PlacementPending, reasonBeingGone, "a work of its name is still being removed from the node", ""), 0, nil
 	}
 	d, refusal, err := r.decide(ctx, pair, p)
 	if err != nil {
 		return told{}, 0, err
 	}
 	if refusal != "" {
-		return unwritten(reasonNotDecided, refusal, now), soon, nil
+		return unwritten(reasonNotDecided, refusal, now).with(d), soon, nil
 	}
 	source := sourceOf(p, d)
 	if there && now.Annotations[sourceAnnotation] == source && now.Annotations[digestAnnotation] == manifestworkreplicaset.DigestInCache(now) {
-		return observe(now), 0, nil
+		return r.observed(ctx, p, d, now)
 	}
 	if refusal, err := r.mayExecute(ctx, pair.Node, d); refusal != "" || err != nil {
-		return unwritten(reasonNotAllowed, refusal, now), askAgain, err
+		return unwritten(reasonNotAllowed, refusal, now).with(d), askAgain, err
 	}
 	w, err := r.make(ctx, pair, p, d)
 	if err == nil {
@@ -117,17 +118,31 @@ func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha
 	if there && t.work == "" && t.reason != reasonNameTaken {
 		t.work = now.Name // What was delivered before is still there.
 	}
-	return t, again, err
+	return t.with(d), again, err
+}
+
+// observed returns what the cluster reports of the work of a placement. A version that has failed and is to be tried again loses its work first.
+func (r *Reconciler) observed(ctx context.Context, p *edgev1alpha1.EdgePlacement, d *decided, w *workv1.ManifestWork) (told, time.Duration, error) {
+	t := observe(w)
+	again, retry := d.attempts.observe(p, w, &t, r.clock.Now())
+	if retry {
+		t = newTold(edgev1alpha1.PlacementPending, reasonRetrying,
+			"its version has failed, and its objects are removed from the node, to be applied again: "+t.message, w.Name)
+		if err := r.remove(ctx, w); err != nil {
+			return told{}, 0, err
+		}
+	}
+	return t.with(d), again, nil
 }
 
 // unwritten is the status of a placement whose work stays as it is, or is not made.
 func unwritten(reason, refusal string, now *workv1.ManifestWork) told {
-	return told{edgev1alpha1.PlacementPending, reason, "nothing is written for it: " + refusal, now.Name}
+	return newTold(edgev1alpha1.PlacementPending, reason, "nothing is written for it: "+refusal, now.Name)
 }
 
 func taken(w *workv1.ManifestWork) told {
-	return told{edgev1alpha1.PlacementFailed, reasonNameTaken,
-		fmt.Sprintf("there is a ManifestWork %s in namespace %s that is not of this placement, and it is left as it is: delete it", w.Name, w.Namespace), ""}
+	return newTold(edgev1alpha1.PlacementFailed, reasonNameTaken,
+		fmt.Sprintf("there is a ManifestWork %s in namespace %s that is not of this placement, and it is left as it is: delete it", w.Name, w.Namespace), "")
 }
 
 // errTaken is for a work that another one has come before.
@@ -138,17 +153,17 @@ func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (told, time.Dura
 	var fault *delivery.Fault
 	switch {
 	case err == nil:
-		return told{edgev1alpha1.PlacementDelivering, reasonDelivering, "the work is written, and the agent of the node has yet to apply it", w.Name}, 0, nil
+		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, "the work is written, and the agent of the node has yet to apply it", w.Name), 0, nil
 	case errors.As(err, &fault):
-		return told{edgev1alpha1.PlacementFailed, fault.Reason, fault.Message, ""}, 0, nil
+		return newTold(edgev1alpha1.PlacementFailed, fault.Reason, fault.Message, ""), 0, nil
 	case errors.Is(err, errTaken):
 		return taken(w), late, nil
 	case kit.IsGone(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return told{edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster is not there yet, or is being deleted", ""}, soon, nil
+		return newTold(edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster is not there yet, or is being deleted", ""), soon, nil
 	case isTooLarge(err):
-		return told{edgev1alpha1.PlacementFailed, reasonTooLarge, fmt.Sprintf("its objects are larger than a work may be: deploy them as several services: %v", err), ""}, late, nil
+		return newTold(edgev1alpha1.PlacementFailed, reasonTooLarge, fmt.Sprintf("its objects are larger than a work may be: deploy them as several services: %v", err), ""), late, nil
 	case isRefusal(err):
-		return told{edgev1alpha1.PlacementFailed, reasonRefused, err.Error(), ""}, late, nil
+		return newTold(edgev1alpha1.PlacementFailed, reasonRefused, err.Error(), ""), late, nil
 	}
 	return told{}, 0, err
 }

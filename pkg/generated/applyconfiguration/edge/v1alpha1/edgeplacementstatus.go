@@ -27,6 +27,11 @@ type EdgePlacementStatusApplyConfiguration struct {
 	Work *string `json:"work,omitempty"`
 	// lastTransitionTime is when the state changed last.
 	LastTransitionTime *v1.Time `json:"lastTransitionTime,omitempty"`
+	// attempts are the versions of a policy with several versions that were tried on the node, at most 32. They start again when the policy or
+	// one of its services changes. Placements of patterns have none.
+	Attempts []VersionAttemptApplyConfiguration `json:"attempts,omitempty"`
+	// attemptsOf is a hash of the policy and services that the attempts are about, at most 63 characters.
+	AttemptsOf *string `json:"attemptsOf,omitempty"`
 }
 
 // EdgePlacementStatusApplyConfiguration constructs a declarative configuration of the EdgePlacementStatus type for use with
@@ -80,5 +85,26 @@ func (b *EdgePlacementStatusApplyConfiguration) WithWork(value string) *EdgePlac
 // If called multiple times, the LastTransitionTime field is set to the value of the last call.
 func (b *EdgePlacementStatusApplyConfiguration) WithLastTransitionTime(value v1.Time) *EdgePlacementStatusApplyConfiguration {
 	b.LastTransitionTime = &value
+	return b
+}
+
+// WithAttempts adds the given value to the Attempts field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Attempts field.
+func (b *EdgePlacementStatusApplyConfiguration) WithAttempts(values ...*VersionAttemptApplyConfiguration) *EdgePlacementStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithAttempts")
+		}
+		b.Attempts = append(b.Attempts, *values[i])
+	}
+	return b
+}
+
+// WithAttemptsOf sets the AttemptsOf field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AttemptsOf field is set to the value of the last call.
+func (b *EdgePlacementStatusApplyConfiguration) WithAttemptsOf(value string) *EdgePlacementStatusApplyConfiguration {
+	b.AttemptsOf = &value
 	return b
 }
