@@ -78,16 +78,20 @@ func (a *attempts) priority(version string) *edgev1alpha1.Priority {
 // observe records what came of the version of a placement, of which t is the state. It returns when to look again, and whether the version is
 // due to be tried again: by a new work.
 func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, w *workv1.ManifestWork, t *told, now time.Time) (again time.Duration, retry bool) {
-	limits := a.priority(p.Spec.Services[0].Version)
-	if a.of == "" || limits == nil {
+	if a.of == "" {
+		return 0, false
+	}
+	version := p.Spec.Services[0].Version
+	limits := a.priority(version)
+	if limits == nil {
 		return 0, false
 	}
 	since := now
 	if s := &p.Status; s.State == t.state && s.ObservedGeneration == p.Generation && s.LastTransitionTime != nil {
 		since = s.LastTransitionTime.Time
 	}
-	i := slices.IndexFunc(a.list, func(one edgev1alpha1.VersionAttempt) bool { return one.Version == p.Spec.Services[0].Version })
-	one := edgev1alpha1.VersionAttempt{Version: p.Spec.Services[0].Version}
+	i := slices.IndexFunc(a.list, func(one edgev1alpha1.VersionAttempt) bool { return one.Version == version })
+	one := edgev1alpha1.VersionAttempt{Version: version}
 	if i >= 0 {
 		one = a.list[i]
 	}

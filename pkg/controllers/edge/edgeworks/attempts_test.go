@@ -141,7 +141,9 @@ func TestAttempts_AreRepeatedAsThePolicySays(t *testing.T) {
 
 func TestAttempts_AVersionThatHasRunLongEnoughStays(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{VerifiedDurations: 90})
-	runs := func(degraded string) { f.say("Applied=True", "Available=True", "Progressing=False", "Degraded="+degraded) }
+	runs := func(degraded string) {
+		f.say("Applied=True", "Available=True", "Progressing=False", "Degraded="+degraded)
+	}
 	runs("False")
 	f.pass(90 * time.Second)
 	f.attempts("2.0.0 Verified 0")
