@@ -23,6 +23,9 @@ import (
 // importManager is the manager of the fields that an import sets.
 const importManager = "kubectl-hub-import"
 
+// mostPointers is how many policies and patterns an import points to.
+const mostPointers = 3
+
 // importOrder has what others refer to first.
 var importOrder = []string{"EdgeService", api.KindDeploymentPattern, api.KindDeploymentPolicy, "EdgeNode"}
 
@@ -106,7 +109,36 @@ func (o *importOptions) run(ctx context.Context) error {
 	if !o.out.isTable() && len(failed) == 0 {
 		failed = append(failed, o.out.printObjects(o.Out, asOne(objects)))
 	}
+	if c != nil && o.dryRun.value != "server" && len(failed) == 0 {
+		o.pointToCheck(objects)
+	}
 	return errors.Join(failed...)
+}
+
+// pointToCheck names the command that says which nodes get what was applied.
+func (o *importOptions) pointToCheck(objects []*unstructured.Unstructured) {
+	var commands []string
+	services := false
+	for _, object := range objects {
+		switch object.GetKind() {
+		case api.KindDeploymentPolicy:
+			commands = append(commands, fmt.Sprintf("kubectl hub deploycheck --policy %s -n %s", object.GetName(), object.GetNamespace()))
+		case api.KindDeploymentPattern:
+			commands = append(commands, fmt.Sprintf("kubectl hub deploycheck --pattern %s -n %s", object.GetName(), object.GetNamespace()))
+		case "EdgeService":
+			services = true
+		}
+	}
+	if len(commands) == 0 && services {
+		commands = []string{"kubectl hub deploycheck -f FILE, with a policy or pattern that deploys the service"}
+	}
+	for i, command := range commands {
+		if i == mostPointers {
+			o.note("%d more policies and patterns can be checked so", len(commands)-i)
+			break
+		}
+		o.note("to see which nodes get it: %s", command)
+	}
 }
 
 // objects are what is applied, in the order in which they refer to each other.

@@ -71,9 +71,12 @@ func TestEdgeImport_Applies(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	const base = "/apis/edge.clusterhub.dev/v1alpha1/"
-	stdout, _, err := run(t, config, importArgs(exported(t))...)
+	stdout, stderr, err := run(t, config, importArgs(exported(t))...)
 	if err != nil || strings.Count(stdout, " is applied\n") != 3 {
 		t.Fatalf("%v: it prints %s", err, stdout)
+	}
+	if !strings.Contains(stderr, "Note: to see which nodes get it: kubectl hub deploycheck --policy all-stores -n shop\n") {
+		t.Errorf("it says %s", stderr)
 	}
 	s.wantAsked("PATCH "+base+"namespaces/acme/edgeservices/web--1.0.0--amd64?fieldManager=kubectl-hub-import",
 		"PATCH "+base+"namespaces/shop/deploymentpolicies/all-stores?fieldManager=kubectl-hub-import",
@@ -81,8 +84,8 @@ func TestEdgeImport_Applies(t *testing.T) {
 	if got := s.bodies["PATCH "+base+"edgenodes/store-1"]; strings.Contains(got, "status") || strings.Contains(got, "hunter2") {
 		t.Errorf("it sends %s", got)
 	}
-	if _, _, err := run(t, config, importArgs(exported(t), "--dry-run=server", "--force-conflicts")...); err != nil {
-		t.Fatal(err)
+	if _, stderr, err := run(t, config, importArgs(exported(t), "--dry-run=server", "--force-conflicts")...); err != nil || strings.Contains(stderr, "deploycheck") {
+		t.Fatal(err, stderr)
 	}
 	if got := s.asked[len(s.asked)-1]; !strings.Contains(got, "dryRun=All") || !strings.Contains(got, "force=true") {
 		t.Errorf("it asks %s", got)
