@@ -67,6 +67,8 @@ type specifiedObject struct {
 	// Fails is the error, and Why its reason.
 	Fails string `json:"fails"`
 	Why   string `json:"why"`
+	// Pasted is another error, on a hub: see TestSpecifications_Pasted of test/e2e/sets.
+	Pasted string `json:"pasted"`
 }
 
 func readSpecifications(t *testing.T) (s specifications) {
