@@ -18,6 +18,7 @@ import (
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
 // One object that we cannot take in ends nothing, and the next one is taken.
@@ -121,4 +122,24 @@ func TestReconcile_Rests(t *testing.T) {
 		f.clock.SetTime(f.clock.Now().Add(2 * (rests - 1) * time.Second))
 	}
 	f.expect("create c2")
+}
+
+// The watch may tell of a deletion before the answer to it comes: the work is not remembered then, or the set would wait for it for ever.
+func TestDelete_TheWatchIsFasterThanTheAnswer(t *testing.T) {
+	set := replicaSet("p")
+	set.Spec.CascadeDeletionPolicy = workv1alpha1.Foreground
+	f := newFixture(t, set)
+	f.decide("p", "c1", "c2")
+	f.settle()
+	f.each = f.tell
+	if err := f.client.Delete(t.Context(), replicaSet("p")); err != nil {
+		t.Fatal(err)
+	}
+	f.settle()
+	if left := f.process.works.of(key); len(left) > 0 {
+		t.Errorf("it remembers %d works that are gone", len(left))
+	}
+	if err := f.client.Get(t.Context(), key, &workv1alpha1.ManifestWorkReplicaSet{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the set is still there: %v", err)
+	}
 }

@@ -97,6 +97,19 @@ func newIndex() *index {
 func (x *index) set(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	return x.put(w, learned)
+}
+
+// setDeleted takes a work that was deleted, and is leaving now. If a watch has told of its end already, it is not remembered.
+func (x *index) setDeleted(w *workv1.ManifestWork, learned time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if e := x.entry(client.ObjectKeyFromObject(w)); e != nil && e.work.UID == w.UID {
+		x.put(w, learned)
+	}
+}
+
+func (x *index) put(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
 	key := client.ObjectKeyFromObject(w)
 	if before := x.entry(key); before != nil && before.work.UID == w.UID && isOlder(w.ResourceVersion, before.work.ResourceVersion) {
 		return nil

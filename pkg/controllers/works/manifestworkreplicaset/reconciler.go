@@ -341,7 +341,7 @@ func (r *round) end(ctx context.Context) (time.Duration, error) {
 		return gather, nil
 	}
 	if r.set.Spec.CascadeDeletionPolicy == workv1alpha1.Foreground && len(works) > 0 {
-		return 0, nil // each that goes is an event
+		return longestUnseen, nil // each that goes is an event, and what no watch has told of is looked up then
 	}
 	_, err := kit.Patch(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
 		set.Finalizers = slices.DeleteFunc(set.Finalizers, func(f string) bool { return f == work.ReplicaSetFinalizer })

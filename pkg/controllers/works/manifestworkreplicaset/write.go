@@ -133,7 +133,7 @@ func (r *round) remove(ctx context.Context, e *entry) error {
 	}
 	w := e.work.DeepCopy()
 	w.DeletionTimestamp = &metav1.Time{Time: r.now}
-	r.works.set(w, r.now)
+	r.works.setDeleted(w, r.now)
 	return nil
 }
 
