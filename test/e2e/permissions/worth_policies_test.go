@@ -277,6 +277,16 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 			Type: decision, Status: corev1.ConditionTrue, Reason: "Test"})
 		return harness.ErrorOf(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}))
 	}
+	// deletes says whether it may delete what one user asks for.
+	deletes := func(name, cluster, requester string, conditions ...certificatesv1.CertificateSigningRequestCondition) error {
+		_ = decide(name, cluster, requester, certificatesv1.CertificateApproved)
+		requests := w.admin.CertificatesV1().CertificateSigningRequests()
+		request := harness.Must(requests.Get(t.Context(), name, metav1.GetOptions{}))(t)
+		if request.Status.Conditions = conditions; len(conditions) > 0 {
+			harness.Must(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{}))(t)
+		}
+		return as.Delete(t.Context(), request)
+	}
 	pinned := strings.Repeat("a", 64)
 	const approved, denied = certificatesv1.CertificateApproved, certificatesv1.CertificateDenied
 	agent := w.users[hubAgent].name
@@ -288,28 +298,33 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		"approve for another cluster":  decide("other", "c2", agent, approved),
 		"approve what no cluster asks": decide("none", "", agent, approved),
 		"deny what others ask":         decide("denied", "c1", agent, denied),
-		"give an agent rights":         as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]}`),
-		"label a role":                 as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
-		"annotate one":                 as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/key-sha256":"`+pinned+`"}}}`),
-		"change a shared role":         as.patch(roleOf(registration.AgentClusterRole, ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/a":"b"}}}`),
-		"say what a cluster is":        as.patch(recordOf("c1", ""), `{"data":{"granted":"now"}}`),
-		"say who may ask":              as.patch(recordOf("c1", ""), `{"data":{"requesters":"eve"}}`),
-		"say another thing":            as.patch(recordOf("c1", ""), `{"data":{"a":"b"}}`),
-		"forget what a cluster is":     as.patch(recordOf("c1", ""), `{"data":{"driver":null}}`),
-		"pin what is no key":           as.patch(recordOf("c1", ""), `{"data":{"key-sha256":"00"}}`),
-		"annotate a record":            as.patch(recordOf("c1", ""), `{"metadata":{"annotations":{"a":"b"}}}`),
-		"label it":                     as.patch(recordOf("c1", ""), `{"metadata":{"labels":{"a":"b"}}}`),
-		"hold it":                      as.patch(recordOf("c1", ""), `{"metadata":{"finalizers":["example.com/held"]}}`),
-		"make it stay":                 as.patch(recordOf("c1", ""), `{"immutable":true}`),
-		"make a record":                as.create(recordOf("c2", "driver: csr")),
-		"delete one":                   as.delete(recordOf("c1", "")),
-		"change what is no record":     as.patch(configMap(record.Namespace, "kube-root-ca.crt", "", ""), `{"data":{"key-sha256":"`+pinned+`"}}`),
-		"change other ConfigMaps":      as.patch(configMap("kube-system", "extension-apiserver-authentication", "", ""), `{"data":{"key-sha256":"`+pinned+`"}}`),
-		"say what a cluster runs":      as.patchStatus(managedCluster("c1"), `{"status":{"version":{"kubernetes":"v1.0.0"}}}`),
-		"label a cluster":              as.update(managedCluster("c1"), "b", "metadata", "labels", "a"),
-		"say how a cluster is":         as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
-		"shut a cluster out":           as.update(managedCluster("c1"), false, "spec", "hubAcceptsClient"),
-		"accept a cluster":             as.update(managedCluster("c2"), true, "spec", "hubAcceptsClient"),
+		"delete what kube-system asks": deletes("del-system", "c1", "system:serviceaccount:kube-system:a"),
+		"delete what a node asks":      deletes("del-node", "c1", "system:node:a"),
+		"delete what no cluster asks":  deletes("del-none", "", agent),
+		"delete what was approved": deletes("del-approved", "c1", agent,
+			certificatesv1.CertificateSigningRequestCondition{Type: approved, Status: corev1.ConditionTrue, Reason: "Test"}),
+		"give an agent rights":     as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]}`),
+		"label a role":             as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"rbac.authorization.k8s.io/aggregate-to-view":"true"}}}`),
+		"annotate one":             as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/key-sha256":"`+pinned+`"}}}`),
+		"change a shared role":     as.patch(roleOf(registration.AgentClusterRole, ""), `{"metadata":{"annotations":{"registration.clusterhub.dev/a":"b"}}}`),
+		"say what a cluster is":    as.patch(recordOf("c1", ""), `{"data":{"granted":"now"}}`),
+		"say who may ask":          as.patch(recordOf("c1", ""), `{"data":{"requesters":"eve"}}`),
+		"say another thing":        as.patch(recordOf("c1", ""), `{"data":{"a":"b"}}`),
+		"forget what a cluster is": as.patch(recordOf("c1", ""), `{"data":{"driver":null}}`),
+		"pin what is no key":       as.patch(recordOf("c1", ""), `{"data":{"key-sha256":"00"}}`),
+		"annotate a record":        as.patch(recordOf("c1", ""), `{"metadata":{"annotations":{"a":"b"}}}`),
+		"label it":                 as.patch(recordOf("c1", ""), `{"metadata":{"labels":{"a":"b"}}}`),
+		"hold it":                  as.patch(recordOf("c1", ""), `{"metadata":{"finalizers":["example.com/held"]}}`),
+		"make it stay":             as.patch(recordOf("c1", ""), `{"immutable":true}`),
+		"make a record":            as.create(recordOf("c2", "driver: csr")),
+		"delete one":               as.delete(recordOf("c1", "")),
+		"change what is no record": as.patch(configMap(record.Namespace, "kube-root-ca.crt", "", ""), `{"data":{"key-sha256":"`+pinned+`"}}`),
+		"change other ConfigMaps":  as.patch(configMap("kube-system", "extension-apiserver-authentication", "", ""), `{"data":{"key-sha256":"`+pinned+`"}}`),
+		"say what a cluster runs":  as.patchStatus(managedCluster("c1"), `{"status":{"version":{"kubernetes":"v1.0.0"}}}`),
+		"label a cluster":          as.update(managedCluster("c1"), "b", "metadata", "labels", "a"),
+		"say how a cluster is":     as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"HubAcceptedManagedCluster","status":"True","reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
+		"shut a cluster out":       as.update(managedCluster("c1"), false, "spec", "hubAcceptsClient"),
+		"accept a cluster":         as.update(managedCluster("c2"), true, "spec", "hubAcceptsClient"),
 	} {
 		w.want(approverSA, what, false, err)
 	}
@@ -319,6 +334,8 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		"say that a request waits": as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"ClientCertificateRequestWaits","status":"True",
 			"reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
 		// What it is worth beyond its task: a policy cannot see whom a request asks to be.
+		"delete what an agent asks":      deletes("del-agent", "c1", agent),
+		"… or a bootstrap token, too":    deletes("del-token", "c1", "system:bootstrap:abcdef"),
 		"approve whatever an agent asks": decide("renewal", "c1", agent, approved),
 		"… or a bootstrap token":         decide("first", "c1", "system:bootstrap:abcdef", approved),
 		"… or one of its flags":          decide("named", "c1", "joiner", approved),

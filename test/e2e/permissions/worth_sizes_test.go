@@ -52,11 +52,14 @@ func TestWorth_AnAgentFillsTheFrontWithNothing(t *testing.T) {
 	for _, who := range []string{hubAgent, bootstrap} {
 		as := w.as(who)
 		w.want(who, "ask for a certificate", true, as.create(w.request("size", "c1", subject)))
+		w.want(who, "ask without a label", false, as.create(w.request("size", "", subject)))
 		w.want(who, "ask by a large request", false, as.create(w.request("size", "c1", huge)))
 		annotated := as.object(w.request("size", "c1", subject))
 		annotated.SetAnnotations(map[string]string{"a": strings.Repeat("x", 4096)})
 		w.want(who, "ask with annotations", false, as.Create(t.Context(), annotated))
 	}
+	node := strings.ReplaceAll(w.request("size", "c1", subject), registration.SignerName, "kubernetes.io/kube-apiserver-client-kubelet")
+	w.want(bootstrap, "ask for a node", false, w.as(bootstrap).create(node))
 }
 
 // many returns labels for YAML.

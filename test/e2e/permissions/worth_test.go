@@ -338,6 +338,7 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"update", certificates + "/certificatesigningrequests/approval", "", "a"}:          {approverSA},
 		{"create", certificates + "/certificatesigningrequests/", "", ""}:                   {hubAgent, bootstrap},
 		{"list", certificates + "/certificatesigningrequests/", "", ""}:                     {approverSA},
+		{"delete", certificates + "/certificatesigningrequests/", "", "a"}:                  {approverSA},
 		{"create", rbac + "/clusterrolebindings/", "", ""}:                                  nil,
 		{"patch", rbac + "/clusterrolebindings/", "", "a"}:                                  nil,
 		{"create", rbac + "/clusterrolebindings/", "", agentroles.ClusterRole}:              {managerSA},

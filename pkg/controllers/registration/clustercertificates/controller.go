@@ -65,7 +65,8 @@ func (o Options) Controller() kit.Controller {
 	requests := certificatesv1.SchemeGroupVersion
 	setup := func(ctx context.Context, mgr ctrl.Manager) error { return SetupWithManager(ctx, mgr, o) }
 	return kit.Controller{Name: reporter, Setup: setup, Rights: []kit.Right{
-		kit.On(requests, "certificatesigningrequests", "list", "watch"),
+		// delete is for what one requester has pending beyond a bound.
+		kit.On(requests, "certificatesigningrequests", "list", "watch", "delete"),
 		kit.On(requests, "certificatesigningrequests/approval", "update"),
 		kit.On(requests, "signers", "approve").Named(registration.SignerName),
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "get", "list", "watch"),

@@ -60,7 +60,7 @@ var _ reconcile.Reconciler = &Reconciler{}
 
 // SetupWithManager adds the controller.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
-	if err := AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+	if err := errors.Join(AddIndexes(ctx, mgr.GetFieldIndexer()), kit.Expose(removed)); err != nil {
 		return err
 	}
 	r := New(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(reporter), o)
@@ -80,7 +80,10 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 
 // AddIndexes adds what the controller's client has to have.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, openIndex, openOf)
+	if err := indexer.IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, openIndex, openOf); err != nil {
+		return err
+	}
+	return indexer.IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, pendingIndex, pendingOf)
 }
 
 // New is what decides on requests, for those who have no manager.
@@ -126,6 +129,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if !isOpen(object) {
 		return reconcile.Result{}, nil
+	}
+	if agentcsr.IsPending(object) {
+		if gone, err := r.bound(ctx, object); gone || err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	parsed, err := agentcsr.Parse(object)
 	switch {

@@ -142,6 +142,7 @@ func (s *scene) decide() (approved bool, happened string) {
 	writes := 0
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objs...).
 		WithIndex(&certificatesv1.CertificateSigningRequest{}, openIndex, openOf).
+		WithIndex(&certificatesv1.CertificateSigningRequest{}, pendingIndex, pendingOf).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourceUpdate: func(_ context.Context, _ client.Client, sub string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
 			writes++
 			conditions := obj.(*certificatesv1.CertificateSigningRequest).Status.Conditions

@@ -63,10 +63,11 @@ func newHub(t *testing.T) *hub {
 	if err := builder.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	h := &hub{T: t, said: events.NewFakeRecorder(1000), now: began, keys: map[string]*ecdsa.PrivateKey{}}
+	h := &hub{T: t, said: events.NewFakeRecorder(10000), now: began, keys: map[string]*ecdsa.PrivateKey{}}
 	h.client = fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&clusterv1.ManagedCluster{}).
 		WithIndex(&certificatesv1.CertificateSigningRequest{}, openIndex, openOf).
+		WithIndex(&certificatesv1.CertificateSigningRequest{}, pendingIndex, pendingOf).
 		WithInterceptorFuncs(interceptor.Funcs{
 			SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, obj client.Object, _ ...client.SubResourceUpdateOption) error {
 				if h.ends && sub == "approval" {

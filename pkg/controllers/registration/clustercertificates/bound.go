@@ -1,0 +1,170 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clustercertificates
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
+)
+
+const (
+	// mostPending is how many requests of one requester wait for an admin: of an agent all, of a bootstrap identity those for one cluster.
+	// It must be 2 at least, so that several keys stay several.
+	mostPending = 20
+	// mostUnknown is how many requests of one bootstrap identity wait for clusters that the hub does not have. How many clusters there are
+	// is bounded by hub-apiserver (--max-pending-clusters).
+	mostUnknown = 100
+
+	// pendingIndex finds the requests of a requester that wait, and those of a requester for one cluster.
+	pendingIndex = "pending"
+)
+
+var removed = prometheus.NewCounter(prometheus.CounterOpts{Name: "clusterhub_registration_requests_removed_total",
+	Help: "Pending certificate requests that were deleted because their requester had too many."})
+
+// pendingOf are the keys of pendingIndex for a request.
+func pendingOf(obj client.Object) []string {
+	request := obj.(*certificatesv1.CertificateSigningRequest)
+	cluster := request.Labels[registration.ClusterNameLabel]
+	if cluster == "" || request.Spec.SignerName != registration.SignerName || !agentcsr.IsPending(request) {
+		return nil
+	}
+	return []string{request.Spec.Username, pairOf(request.Spec.Username, cluster)}
+}
+
+// pairOf is the key of what a user asks for a cluster. No label has a line break.
+func pairOf(user, cluster string) string { return cluster + "\n" + user }
+
+// bound deletes the oldest of what a request's requester has pending beyond the bound, and says whether the request was among it. The
+// requests of other users and those for other signers count for nothing, and stay.
+func (r *Reconciler) bound(ctx context.Context, object *certificatesv1.CertificateSigningRequest) (gone bool, err error) {
+	excess, err := r.excess(ctx, object)
+	if err != nil {
+		return false, err
+	}
+	deleted := 0
+	for _, request := range excess {
+		// A request that was decided since it was read has another version.
+		err := r.client.Delete(ctx, request, client.Preconditions{UID: &request.UID, ResourceVersion: &request.ResourceVersion})
+		if err != nil && !kit.IsOutdated(err) {
+			return false, fmt.Errorf("deleting the certificate request %s, since %q has too many: %w", request.Name, request.Spec.Username, err)
+		}
+		if err == nil {
+			deleted++
+			removed.Inc()
+		}
+		gone = gone || request.UID == object.UID
+	}
+	if deleted == 0 {
+		return gone, nil
+	}
+	cluster := &clusterv1.ManagedCluster{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: object.Labels[registration.ClusterNameLabel]}, cluster); err != nil {
+		return gone, kit.IgnoreGone(err)
+	}
+	// About the cluster, so that a flood of requests is one series of Events.
+	r.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, "ManagedClusterCSRRemoved", "Delete", "%s", kit.Message(fmt.Sprintf(
+		"The user %q has more than %d certificate requests pending: the oldest ones are deleted", object.Spec.Username, mostPending)))
+	return gone, nil
+}
+
+// excess are the requests to be deleted when a request has come.
+func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.CertificateSigningRequest) ([]*certificatesv1.CertificateSigningRequest, error) {
+	user, cluster := object.Spec.Username, object.Labels[registration.ClusterNameLabel]
+	if !agentcsr.IsBootstrap(user, r.BootstrapUsers) {
+		if _, agent := registration.ClusterOfAgent(object.Spec.Groups); !agent {
+			return nil, nil
+		}
+		// Only its own agent's requests are for a cluster, whatever they say.
+		pending, err := r.pending(ctx, user)
+		return pending[:max(len(pending)-mostPending, 0)], err
+	}
+	pending, err := r.pending(ctx, pairOf(user, cluster))
+	if err != nil || len(pending) > mostPending {
+		return excessOfKeys(pending), err
+	}
+	// Not first all that wait of a fleet that joins at once, by one bootstrap identity.
+	if known, err := r.knows(ctx, r.client, cluster); known || err != nil {
+		return nil, err
+	}
+	if pending, err = r.pending(ctx, user); err != nil || len(pending) <= mostUnknown {
+		return nil, err
+	}
+	if pending, err = r.ofUnknown(ctx, r.client, pending); err != nil || len(pending) <= mostUnknown {
+		return nil, err
+	}
+	// The cache of clusters may be behind that of requests.
+	return r.ofUnknown(ctx, r.live, pending[:len(pending)-mostUnknown])
+}
+
+// excessOfKeys are the requests of one user for one cluster beyond the bound. Which key is the cluster's may depend on whether
+// more than one is asked for: repetitions of a key go first, and what asks for no key that could be approved. The first request for a key
+// says whether the key had been asked for when the cluster was accepted: the later ones go.
+func excessOfKeys(pending []*certificatesv1.CertificateSigningRequest) []*certificatesv1.CertificateSigningRequest {
+	var first, others []*certificatesv1.CertificateSigningRequest
+	seen := map[string]bool{}
+	for _, request := range pending {
+		if parsed, err := agentcsr.Parse(request); err == nil && !seen[parsed.KeySHA256] {
+			seen[parsed.KeySHA256] = true
+			first = append(first, request)
+		} else {
+			others = append(others, request)
+		}
+	}
+	keep := min(len(first), mostPending)
+	return append(others[:max(len(others)-(mostPending-keep), 0)], first[:len(first)-keep]...)
+}
+
+// pending are the requests under a key of pendingIndex, the oldest first. They belong to the cache.
+func (r *Reconciler) pending(ctx context.Context, key string) ([]*certificatesv1.CertificateSigningRequest, error) {
+	list := &certificatesv1.CertificateSigningRequestList{}
+	if err := r.client.List(ctx, list, client.MatchingFields{pendingIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, err
+	}
+	requests := make([]*certificatesv1.CertificateSigningRequest, len(list.Items))
+	for i := range list.Items {
+		requests[i] = &list.Items[i]
+	}
+	slices.SortFunc(requests, func(a, b *certificatesv1.CertificateSigningRequest) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return requests, nil
+}
+
+// ofUnknown are the requests for clusters that a reader does not have.
+func (r *Reconciler) ofUnknown(
+	ctx context.Context, from client.Reader, requests []*certificatesv1.CertificateSigningRequest,
+) (unknown []*certificatesv1.CertificateSigningRequest, err error) {
+	for _, request := range requests {
+		known, err := r.knows(ctx, from, request.Labels[registration.ClusterNameLabel])
+		if err != nil {
+			return nil, err
+		}
+		if !known {
+			unknown = append(unknown, request)
+		}
+	}
+	return unknown, nil
+}
+
+func (r *Reconciler) knows(ctx context.Context, from client.Reader, cluster string) (bool, error) {
+	err := from.Get(ctx, client.ObjectKey{Name: cluster}, &clusterv1.ManagedCluster{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
