@@ -91,8 +91,8 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err := generic.InstallAPIGroups(s.groups()...); err != nil {
 		return nil, err
 	}
-	if c.config.SetRegistries != nil {
-		c.config.SetRegistries(s.registries())
+	if err := c.setRegistries(generic, s); err != nil {
+		return nil, err
 	}
 	err = generic.AddPostStartHook("tell-moves", func(hook genericapiserver.PostStartHookContext) error {
 		go s.moves.Run(hook)

@@ -46,6 +46,8 @@ type Registries struct {
 	ReplicaSets rest.Getter
 	// EdgeServices are those of all namespaces.
 	EdgeServices rest.Lister
+	// FollowNamespaced has the objects of all namespaces counted while the server runs, which is ready when that has begun.
+	FollowNamespaced func(NamespaceCounter)
 }
 
 func (s stores) registries() Registries {

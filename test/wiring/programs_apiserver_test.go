@@ -40,8 +40,9 @@ func TestWiring_HubAPIServer(t *testing.T) {
 	if err := os.WriteFile(policy, []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- level: RequestResponse\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The shipped values of the two limits are the same.
+	// The shipped values of the first two limits are the same.
 	server, front := newAPIServer(t, deploy.Hub{}, "--data-dir="+t.TempDir(), "--max-pending-clusters=1001", "--max-placements-per-namespace=1002",
+		"--max-objects-per-namespace=1003", "--max-bytes-per-namespace=1004",
 		"--audit-policy-file="+policy, "--audit-log-path="+auditLog)
 	t.Run("Admission", func(t *testing.T) {
 		chain := admissionChain(reflect.ValueOf(server).Elem().FieldByName("admissionControl"), "")
@@ -105,7 +106,7 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		compare(t, "hub-apiserver-checks", checks(t, server))
 	})
 	t.Run("Started", func(t *testing.T) {
-		ready := []string{"authorization", "clustersetmembers"}
+		ready := []string{"authorization", "clustersetmembers", "namespaces"}
 		for _, check := range ready {
 			if answer := get(t, server, "/readyz?verbose"); !bytes.Contains(answer, []byte("[-]"+check+" ")) {
 				t.Errorf("%s is ready before the server is started: %s", check, answer)
@@ -122,6 +123,7 @@ func TestWiring_HubAPIServer(t *testing.T) {
 		// Each has created its goroutines then, although they may not have run yet.
 		for purpose, creator := range map[string]string{
 			"follows the RBAC rules": "/options.authorize.func", "renews the serving certificate": "/options.(*Options).Assemble.func",
+			"counts what namespaces have": ".stores.countNamespaces ",
 			// Both are by hooks of one function, which the compiler numbers.
 			"wakes the watches of views when clusters move": ".CompletedConfig.New.func1 ", "or computes views again when rights change": ".CompletedConfig.New.func2 ",
 		} {

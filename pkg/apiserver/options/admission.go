@@ -43,6 +43,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/readonlyproperties"
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/serviceuse"
 	"github.com/clusterhub/clusterhub/pkg/admission/hubfinalizers"
+	"github.com/clusterhub/clusterhub/pkg/admission/namespacebounds"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/openmcp/clusterdeletion"
 	"github.com/clusterhub/clusterhub/pkg/admission/openmcp/clusterprofile"
@@ -96,10 +97,11 @@ var plugins = []plugin{
 	{name: validatingadmissionpolicy.PluginName},
 	{name: validatingwebhook.PluginName},
 
-	// These four last, so that nothing that is refused counts.
+	// These five last, so that nothing that is refused counts.
 	ours(agentlabelrate.PluginName, agentlabelrate.New),
 	ours(pendingclusters.PluginName, func() *pendingclusters.Plugin { return pendingclusters.New(clock.RealClock{}) }),
 	ours(namespaceplacements.PluginName, func() *namespaceplacements.Plugin { return namespaceplacements.New(clock.RealClock{}) }),
+	ours(namespacebounds.PluginName, func() *namespacebounds.Plugin { return namespacebounds.New(apiserver.EncodedSize, clock.RealClock{}) }),
 	{name: resourcequota.PluginName, register: resourcequota.Register},
 }
 
@@ -163,6 +165,8 @@ type pluginInitializer struct {
 	mostPending int
 	// mostPlacements is --max-placements-per-namespace.
 	mostPlacements int
+	// mostInNamespace are --max-objects-per-namespace and --max-bytes-per-namespace.
+	mostInNamespace namespacebounds.Amount
 	// mostManifests is --max-manifests-bytes.
 	mostManifests int
 	// labelChanges is how often agents change labels.
@@ -199,6 +203,11 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 	case *namespaceplacements.Plugin:
 		p.Most = i.mostPlacements
 		i.wanting = append(i.wanting, func(r apiserver.Registries) { p.Placements = r.Placements })
+	case *namespacebounds.Plugin:
+		p.MostObjects, p.MostBytes = i.mostInNamespace.Objects, i.mostInNamespace.Bytes
+		if i.mostInNamespace != (namespacebounds.Amount{}) {
+			i.wanting = append(i.wanting, func(r apiserver.Registries) { r.FollowNamespaced(p.Usage) })
+		}
 	case *manifestsize.Plugin:
 		p.Most = i.mostManifests
 	case *agentlabelrate.Plugin:

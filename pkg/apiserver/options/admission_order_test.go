@@ -22,6 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeaccess"
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/nodeowner"
 	"github.com/clusterhub/clusterhub/pkg/admission/edge/readonlyproperties"
+	"github.com/clusterhub/clusterhub/pkg/admission/namespacebounds"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/storagespace"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
@@ -40,8 +41,9 @@ func TestRegisterAdmission_Order(t *testing.T) {
 	if want := []string{storagespace.PluginName, manifestsize.PluginName, objectsize.PluginName}; !slices.Equal(order[first:first+3], want) {
 		t.Errorf("after the mutating plugins come %q, want %q", order[first:first+3], want)
 	}
-	if want := []string{agentlabelrate.PluginName, pendingclusters.PluginName, namespaceplacements.PluginName, resourcequota.PluginName}; !slices.Equal(order[len(order)-4:], want) {
-		t.Errorf("the last are %q, want %q", order[len(order)-4:], want)
+	want := []string{agentlabelrate.PluginName, pendingclusters.PluginName, namespaceplacements.PluginName, namespacebounds.PluginName, resourcequota.PluginName}
+	if last := order[len(order)-len(want):]; !slices.Equal(last, want) {
+		t.Errorf("the last are %q, want %q", last, want)
 	}
 	for _, name := range order {
 		if !slices.Contains(o.Plugins.Registered(), name) {
@@ -64,7 +66,8 @@ func (k *keeper) Initialize(plugin admission.Interface) {
 func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 	o := genericoptions.NewAdmissionOptions()
 	registerAdmission(o)
-	k := &keeper{pluginInitializer: pluginInitializer{mostPending: 1, mostPlacements: 1, mostManifests: 1, room: func() error { return nil }}}
+	k := &keeper{pluginInitializer: pluginInitializer{mostPending: 1, mostPlacements: 1, mostManifests: 1, room: func() error { return nil },
+		mostInNamespace: namespacebounds.Amount{Objects: 1, Bytes: 1}}}
 	for _, p := range plugins {
 		if p.register != nil {
 			// It fails where the generic server's initializer is missing.
@@ -77,8 +80,12 @@ func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 		rest.Lister
 		nodeaccess.Sets
 	}{}
+	followed := false
 	k.SetRegistries(apiserver.Registries{SetUsage: stored, ManagedClusters: stored, ClusterSets: stored, SetBindings: stored, Placements: stored, ReplicaSets: stored,
-		ClusterProfiles: stored, AccessRequests: stored, EdgeServices: stored})
+		ClusterProfiles: stored, AccessRequests: stored, EdgeServices: stored, FollowNamespaced: func(apiserver.NamespaceCounter) { followed = true }})
+	if !followed {
+		t.Error("nothing tells the plugin what namespaces have")
+	}
 	seen := 0
 	for _, plugin := range k.plugins {
 		v := reflect.ValueOf(plugin).Elem()

@@ -24,6 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/defaultclusterset"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/namespaceplacements"
 	"github.com/clusterhub/clusterhub/pkg/admission/cluster/pendingclusters"
+	"github.com/clusterhub/clusterhub/pkg/admission/namespacebounds"
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/executeas"
 	"github.com/clusterhub/clusterhub/pkg/admission/work/manifestsize"
@@ -66,6 +67,8 @@ type Options struct {
 	MaxPendingClusters int
 	// MaxPlacements is how many placements a namespace may have.
 	MaxPlacements int
+	// MaxInNamespace is what a namespace may have of all kinds together.
+	MaxInNamespace namespacebounds.Amount
 	// MaxManifests is how many bytes the manifests of a work may have.
 	MaxManifests int
 }
@@ -88,6 +91,7 @@ func NewOptions() *Options {
 		MaxPendingClusters: pendingclusters.DefaultMost,
 		MaxPlacements:      namespaceplacements.DefaultMost,
 		MaxManifests:       manifestsize.DefaultMost,
+		MaxInNamespace:     namespacebounds.Amount{Objects: namespacebounds.DefaultObjects, Bytes: namespacebounds.DefaultBytes},
 	}
 	// Without servers in the flags, etcd runs inside this process.
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = nil
@@ -113,6 +117,10 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 		"How many ManagedClusters may wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no bound.")
 	fss.FlagSet("placements").IntVar(&o.MaxPlacements, "max-placements-per-namespace", o.MaxPlacements,
 		"How many Placements a namespace may have. 0 means no bound.")
+	fss.FlagSet("namespaces").IntVar(&o.MaxInNamespace.Objects, "max-objects-per-namespace", o.MaxInNamespace.Objects,
+		"How many objects a namespace may have of all kinds that hub-apiserver serves. 0 means no bound.")
+	fss.FlagSet("namespaces").IntVar(&o.MaxInNamespace.Bytes, "max-bytes-per-namespace", o.MaxInNamespace.Bytes,
+		"How many bytes the objects of a namespace may take in etcd, of all kinds that hub-apiserver serves. 0 means no bound.")
 	fss.FlagSet("works").IntVar(&o.MaxManifests, "max-manifests-bytes", o.MaxManifests, fmt.Sprintf(
 		"How many bytes the manifests of a ManifestWork may have, or those of the template of a ManifestWorkReplicaSet: all together, as JSON. "+
 			"From %d to %d.", manifestsize.LeastMost, manifestsize.GreatestMost))
@@ -170,6 +178,10 @@ func (o *Options) Validate() error {
 	}
 	if o.MaxPlacements < 0 {
 		errs = append(errs, fmt.Errorf("--max-placements-per-namespace must be 0 or above, not %d", o.MaxPlacements))
+	}
+	if o.MaxInNamespace.Objects < 0 || o.MaxInNamespace.Bytes < 0 {
+		errs = append(errs, fmt.Errorf("--max-objects-per-namespace and --max-bytes-per-namespace must be 0 or above, not %d and %d",
+			o.MaxInNamespace.Objects, o.MaxInNamespace.Bytes))
 	}
 	if err := manifestsize.CheckMost(o.MaxManifests); err != nil {
 		errs = append(errs, fmt.Errorf("--max-manifests-bytes %w", err))

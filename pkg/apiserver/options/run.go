@@ -138,7 +138,7 @@ func (o *Options) config(
 		}
 		plugins := &pluginInitializer{
 			informers: c.SharedInformerFactory, mostPending: o.MaxPendingClusters, mostPlacements: o.MaxPlacements,
-			mostManifests: o.MaxManifests, labelChanges: o.AgentLabelChanges, room: room,
+			mostInNamespace: o.MaxInNamespace, mostManifests: o.MaxManifests, labelChanges: o.AgentLabelChanges, room: room,
 		}
 		config.SetRegistries = func(r apiserver.Registries) {
 			ofAgents.Clusters = r.ManagedClusters

@@ -20,9 +20,13 @@ const agentWrites, agentBurst = 1, 60
 // mostPlacements is the limit on the placements of a namespace. No test makes as many, but the one that is about it.
 const mostPlacements = 5
 
+// mostObjects and mostBytesOfAll are the limits on all objects of a namespace. No test makes as many, but the one that is about them.
+const mostObjects, mostBytesOfAll = 200, 8 << 20
+
 func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m, func(c *localhub.Config) {
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%d", agentWrites),
-			fmt.Sprintf("--agent-writes-burst=%d", agentBurst), fmt.Sprintf("--max-placements-per-namespace=%d", mostPlacements))
+			fmt.Sprintf("--agent-writes-burst=%d", agentBurst), fmt.Sprintf("--max-placements-per-namespace=%d", mostPlacements),
+			fmt.Sprintf("--max-objects-per-namespace=%d", mostObjects), fmt.Sprintf("--max-bytes-per-namespace=%d", mostBytesOfAll))
 	}))
 }

@@ -1,0 +1,126 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package namespacebounds bounds how many objects a namespace has of all kinds together, and how many bytes these take in etcd, so that
+// who runs a namespace cannot fill etcd for all others.
+package namespacebounds
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
+	"github.com/clusterhub/clusterhub/pkg/admission/permission"
+	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
+	"github.com/clusterhub/clusterhub/pkg/apis/work"
+)
+
+const (
+	// PluginName is the name of the plugin in flags and metrics.
+	PluginName = "NamespaceBounds"
+	// DefaultObjects is how many objects a namespace may have when no flag says otherwise. A placement of 10,000 clusters has 100
+	// decisions, and a deployment policy of 10,000 nodes has an EdgePlacement for each.
+	DefaultObjects = 200_000
+	// DefaultBytes is how many bytes these may take: an eighth of what an embedded etcd has by default.
+	DefaultBytes = 1 << 30
+	// slack is by how many bytes an update may make an object larger that changes only who holds it.
+	slack = 4096
+)
+
+// Plugin refuses what makes a namespace exceed its bounds, whoever writes it. What makes nothing larger always passes, and deletions do not
+// come by here.
+//
+// A quarter beyond the bounds is kept for what a full namespace must not stop: statuses, objects on their way to their end, finalizers, and
+// what the hub itself derives from the objects of a namespace. None of it can be written without end by who may write the rest.
+type Plugin struct {
+	*admission.Handler
+	// MostObjects and MostBytes are what a namespace may have. 0 means no bound.
+	MostObjects, MostBytes int
+	// Usage is what namespaces have.
+	Usage *Usage
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// derived are the resources that hub-controller-manager writes into the namespaces of others.
+var derived = map[schema.GroupResource]bool{
+	cluster.Resource("placementdecisions"):           true,
+	edge.Resource("edgeplacements"):                  true,
+	work.Resource("manifestworkreplicasetrevisions"): true,
+}
+
+// New returns the plugin, whose Usage has to count the objects of the hub.
+func New(size objectsize.Sizer, c clock.PassiveClock) *Plugin {
+	return &Plugin{
+		Handler:     admission.NewHandler(admission.Create, admission.Update),
+		MostObjects: DefaultObjects, MostBytes: DefaultBytes, Usage: NewUsage(size, c),
+	}
+}
+
+// Validate implements admission.ValidationInterface. It looks at every subresource: the whole object is stored.
+func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	updated, old, ok := permission.Stored(a)
+	most := Amount{p.MostObjects, p.MostBytes}
+	if !ok || a.GetNamespace() == "" || most == (Amount{}) {
+		return nil
+	}
+	resource := a.GetResource().GroupResource()
+	if !p.Usage.Counts(resource) {
+		return apierrors.NewServiceUnavailable(PluginName + ": the server has not counted all objects yet: try again in a few seconds")
+	}
+	size, err := p.Usage.size(resource, a.GetObject())
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
+	}
+	isNew, reserve := a.GetOperation() == admission.Create, most.andAQuarter()
+	if a.GetSubresource() != "" || old.GetDeletionTimestamp() != nil || derived[resource] {
+		most = reserve
+	}
+	k := key{resource, updated.GetName()}
+	used, more, ok := p.Usage.admit(a.GetNamespace(), k, size, isNew, most, a.IsDryRun())
+	if !ok && !isNew {
+		// What is counted may be older than what is stored.
+		before, err := p.Usage.size(resource, a.GetOldObject())
+		switch {
+		case err != nil:
+			return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
+		case size <= before:
+			return nil
+		case size <= before+slack && onlyHeld(updated, old):
+			most = reserve
+			used, more, ok = p.Usage.admit(a.GetNamespace(), k, size, false, most, a.IsDryRun())
+		}
+	}
+	if ok {
+		return nil
+	}
+	return admission.NewForbidden(a, most.exceeded(used, more))
+}
+
+// andAQuarter is what a namespace may have with what is kept.
+func (m Amount) andAQuarter() Amount { return Amount{m.Objects + m.Objects/4, m.Bytes + m.Bytes/4} }
+
+// exceeded is the error of a ResourceQuota.
+func (m Amount) exceeded(used, more Amount) error {
+	flag, of, amount := "--max-bytes-per-namespace", "bytes", func(a Amount) int { return a.Bytes }
+	if more.Objects > 0 && m.Objects > 0 && used.Objects+more.Objects > m.Objects {
+		flag, of, amount = "--max-objects-per-namespace", "objects", func(a Amount) int { return a.Objects }
+	}
+	return fmt.Errorf("exceeded quota: %s of hub-apiserver, requested: %s=%d, used: %[2]s=%[4]d, limited: %[2]s=%[5]d: delete some objects, or use another namespace",
+		flag, of, amount(more), amount(used), amount(m))
+}
+
+// onlyHeld says whether an update changes nothing that a user fills: finalizers, owners and the record of field managers are left, which
+// have bounds of their own.
+func onlyHeld(updated, old metav1.Object) bool {
+	return updated.GetGeneration() == old.GetGeneration() && maps.Equal(updated.GetLabels(), old.GetLabels()) &&
+		maps.Equal(updated.GetAnnotations(), old.GetAnnotations())
+}
