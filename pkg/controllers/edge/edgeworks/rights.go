@@ -27,12 +27,13 @@ func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (r
 	if json.Unmarshal([]byte(d.author), &who) != nil || who.Username == "" {
 		return "it is not known who has written the spec of its policy or pattern: write it again, such as by kubectl apply after a change", nil
 	}
-	// Permission (name: `system:serviceaccount::klusterlet-work-sa`; namespace: none, for all nodes, or that of the cluster): with the feature gate
+	// Permission (verb: execute-as; name: `system:serviceaccount::klusterlet-work-sa`; namespace: none, for all nodes, or that of the cluster): with the feature gate
 	// NilExecutorValidating, services are delivered for the author of a DeploymentPolicy or DeploymentPattern.
 	works := authorizationv1.ResourceAttributes{Verb: "execute-as", Group: workv1.GroupName, Resource: "manifestworks", Name: work.AgentExecutor}
 	questions := []authorizationv1.ResourceAttributes{works}
 	for _, set := range d.sets {
-		// Permission (name: `SET:system:serviceaccount::klusterlet-work-sa`, of a set that is bound to the namespace): the same, to nodes of the set.
+		// Permission (verb: execute-as; name: `SET:system:serviceaccount::klusterlet-work-sa`, a set that is bound to the namespace): with the feature
+		// gate NilExecutorValidating, services are delivered to nodes of the set for such an author.
 		questions = append(questions, authorizationv1.ResourceAttributes{Verb: works.Verb, Group: clusterv1beta2.GroupName,
 			Resource: "managedclustersets", Subresource: "manifestworks", Name: set + ":" + works.Name})
 	}
