@@ -31,6 +31,8 @@ const (
 	DefaultObjects = 200_000
 	// DefaultBytes is how many bytes these may take: an eighth of what an embedded etcd has by default.
 	DefaultBytes = 1 << 30
+	// inFlightBytes is what all updates could add that a server takes at a time: 200, each of an object of 1,280 KiB.
+	inFlightBytes = 256 << 20
 	// slack is by how many bytes an update may make an object larger that changes only who holds it.
 	slack = 4096
 )
@@ -59,10 +61,12 @@ var derived = map[schema.GroupResource]bool{
 
 // New returns the plugin, whose Usage has to count the objects of the hub.
 func New(size objectsize.Sizer, c clock.PassiveClock) *Plugin {
-	return &Plugin{
+	p := &Plugin{
 		Handler:     admission.NewHandler(admission.Create, admission.Update),
 		MostObjects: DefaultObjects, MostBytes: DefaultBytes, Usage: NewUsage(size, c),
 	}
+	p.SetReadyFunc(p.Usage.ready)
+	return p
 }
 
 // Validate implements admission.ValidationInterface. It looks at every subresource: the whole object is stored.
@@ -73,14 +77,18 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return nil
 	}
 	resource := a.GetResource().GroupResource()
-	if !p.Usage.Counts(resource) {
+	// A server that has just started counts for a moment.
+	if !p.WaitForReady() || !p.Usage.Counts(resource) {
 		return apierrors.NewServiceUnavailable(PluginName + ": the server has not counted all objects yet: try again in a few seconds")
+	}
+	isNew, reserve := a.GetOperation() == admission.Create, most.andAQuarter()
+	if !isNew && (most.Bytes == 0 || p.Usage.hasRoom(a.GetNamespace(), inFlightBytes, most.Bytes)) {
+		return nil // without the work of measuring it
 	}
 	size, err := p.Usage.size(resource, a.GetObject())
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 	}
-	isNew, reserve := a.GetOperation() == admission.Create, most.andAQuarter()
 	if a.GetSubresource() != "" || old.GetDeletionTimestamp() != nil || derived[resource] {
 		most = reserve
 	}

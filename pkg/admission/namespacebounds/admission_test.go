@@ -200,3 +200,18 @@ func TestAdmission_WithoutCounts(t *testing.T) {
 	f.MostObjects, f.MostBytes = 0, 0
 	f.want("without bounds", "", at.Request{Object: odd})
 }
+
+// Updates are not measured while there is room for all that are in flight.
+func TestAdmission_MeasuresNoUpdateWithoutNeed(t *testing.T) {
+	f := newFixture(t, 1, 300<<20)
+	odd := placement("a", "p1", 1)
+	odd.Annotations["odd"] = "x"
+	f.told(f.placements.Add(placement("a", "p2", 40<<20)))
+	f.want("with room", "", at.Request{Object: odd, Old: odd})
+	f.told(f.placements.Update(placement("a", "p2", 45<<20)))
+	if err := f.write(at.Request{Object: odd, Old: odd}); !apierrors.IsInternalError(err) {
+		t.Errorf("got %v", err)
+	}
+	f.MostBytes = 0
+	f.want("without a bound on bytes", "", at.Request{Object: odd, Old: odd})
+}

@@ -32,7 +32,7 @@ type Usage struct {
 
 	lock       sync.Mutex
 	namespaces map[string]*namespace
-	// counted are the resources whose objects are all counted.
+	// counted says of the resources that have a store whether all their objects are counted.
 	counted map[schema.GroupResource]bool
 	// admitted are the writes that have no event yet, the oldest first.
 	admitted []write
@@ -118,6 +118,29 @@ func (u *Usage) Counts(resource schema.GroupResource) bool {
 	return u.counted[resource]
 }
 
+// ready says whether all objects are counted of all resources that have a store.
+func (u *Usage) ready() bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	for _, counted := range u.counted {
+		if !counted {
+			return false
+		}
+	}
+	return len(u.counted) > 0
+}
+
+// hasRoom says whether a namespace could take so many bytes.
+func (u *Usage) hasRoom(in string, bytes, most int) bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	used := 0
+	if n := u.namespaces[in]; n != nil {
+		used = n.used.Bytes
+	}
+	return used+bytes <= most
+}
+
 // admit says whether there is room for an object of a size, and takes it, but not for a dry run. It returns what is used, and what the
 // write adds. An object that is there already, or that is being written, is not counted twice: storage refuses to create it again.
 func (u *Usage) admit(in string, k key, size int, isNew bool, most Amount, dryRun bool) (used, more Amount, ok bool) {
@@ -153,7 +176,12 @@ func (u *Usage) admit(in string, k key, size int, isNew bool, most Amount, dryRu
 }
 
 // Store counts the objects of a resource, for a reflector.
-func (u *Usage) Store(resource schema.GroupResource) cache.ReflectorStore { return &store{u, resource} }
+func (u *Usage) Store(resource schema.GroupResource) cache.ReflectorStore {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	u.counted[resource] = false
+	return &store{u, resource}
+}
 
 type store struct {
 	*Usage

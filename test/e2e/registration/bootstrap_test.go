@@ -245,9 +245,8 @@ func (b *bootstrapThief) certificates(t *testing.T, victim string) {
 	ask("a server's", own, func(_ *x509.CertificateRequest, csr *certificatesv1.CertificateSigningRequest) {
 		csr.Spec.Usages = append(csr.Spec.Usages, certificatesv1.UsageServerAuth)
 	})
-	ask("a node's", own, func(r *x509.CertificateRequest, csr *certificatesv1.CertificateSigningRequest) {
+	ask("a node's", own, func(r *x509.CertificateRequest, _ *certificatesv1.CertificateSigningRequest) {
 		r.Subject = pkix.Name{CommonName: "system:node:a", Organization: []string{"system:nodes"}}
-		csr.Spec.SignerName = certificatesv1.KubeAPIServerClientKubeletSignerName
 	})
 	ask("one with a name of a server in it", own, func(r *x509.CertificateRequest, _ *certificatesv1.CertificateSigningRequest) {
 		r.DNSNames = []string{"kubernetes"}
