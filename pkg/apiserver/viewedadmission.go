@@ -5,7 +5,9 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -26,9 +28,19 @@ var (
 // Admit implements admission.MutationInterface.
 func (v viewedAdmission) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if mutating, ok := v.Interface.(admission.MutationInterface); ok {
-		return mutating.Admit(ctx, asStored(a), o)
+		return withStatus(mutating.Admit(ctx, asStored(a), o))
 	}
 	return nil
+}
+
+// withStatus makes a 500 of a failure of a plugin that has no status. Without it, it could not be told from a failure of what the client has
+// sent: both come from what makes the object that a patch asks for.
+func withStatus(err error) error {
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return apierrors.NewInternalError(err)
 }
 
 // Validate implements admission.ValidationInterface.

@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package entries limits how many entries a request may have: a few bytes of its body can become much work.
+// Package entries limits how many entries a request may have: a few bytes of its body can become much work. It also refuses parameters and
+// namespaces that the generic server does not check before it uses them.
 //
 // The generic server bounds the bytes. Three of them can be an entry, which takes a thousand times as much memory and
 // microseconds of time when it is decoded and its field managers are recorded, all before admission and validation. In
@@ -9,12 +10,18 @@
 package entries
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,17 +43,12 @@ const (
 	MostAliases = 8
 )
 
-// WithLimit answers 413 to requests with more.
+// WithLimit answers 413 to requests with more, and 400 to those with such a parameter or namespace.
 func WithLimit(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// The machinery finds a fault in each character of such a name, and quotes all of it each time.
-		for _, manager := range r.URL.Query()["fieldManager"] {
-			if len(manager) > metav1validation.FieldManagerMaxLength {
-				err := apierrors.NewBadRequest(fmt.Sprintf("fieldManager: must have %d bytes at most, not %d",
-					metav1validation.FieldManagerMaxLength, len(manager)))
-				responsewriters.ErrorNegotiated(err, serializer, groupVersion(r), w, r)
-				return
-			}
+		if err := refused(r); err != nil {
+			responsewriters.ErrorNegotiated(err, serializer, groupVersion(r), w, r)
+			return
 		}
 		if r.Body != nil && r.Body != http.NoBody {
 			contentType := r.Header.Get("Content-Type")
@@ -58,6 +60,31 @@ func WithLimit(handler http.Handler, serializer runtime.NegotiatedSerializer) ht
 		}
 		handler.ServeHTTP(w, r)
 	})
+}
+
+// refused is what is wrong with a request besides its body.
+func refused(r *http.Request) error {
+	query := r.URL.Query()
+	// A time that is over before the request begins would end it as if the server had not answered.
+	for _, seconds := range query["timeoutSeconds"] {
+		if n, err := strconv.ParseInt(seconds, 10, 64); err == nil && (n < 0 || n > math.MaxInt64/int64(time.Second)) {
+			return apierrors.NewBadRequest(fmt.Sprintf("timeoutSeconds: must be from 0 to %d, not %d", math.MaxInt64/int64(time.Second), n))
+		}
+	}
+	// The machinery finds a fault in each character of such a name, and quotes all of it each time.
+	for _, manager := range query["fieldManager"] {
+		if len(manager) > metav1validation.FieldManagerMaxLength {
+			return apierrors.NewBadRequest(fmt.Sprintf("fieldManager: must have %d bytes at most, not %d",
+				metav1validation.FieldManagerMaxLength, len(manager)))
+		}
+	}
+	// Of such a namespace, the store makes no key, and takes that for a failure of its own.
+	if info, ok := request.RequestInfoFrom(r.Context()); ok && info.Namespace != "" {
+		if wrong := path.IsValidPathSegmentName(info.Namespace); len(wrong) > 0 {
+			return apierrors.NewBadRequest(fmt.Sprintf("namespace %q: %s", info.Namespace, strings.Join(wrong, "; ")))
+		}
+	}
+	return nil
 }
 
 func groupVersion(r *http.Request) schema.GroupVersion {
@@ -80,7 +107,13 @@ type body struct {
 
 	quoted, escaped bool
 	last, before    byte
+	// number is the number that is being read, as far as it is looked at, and hugeNumber one that is too large for any field.
+	number     []byte
+	hugeNumber string
 }
+
+// longNumber is how many digits a number has at least that is larger than all of a float64, if it has no exponent.
+const longNumber = 309
 
 // Read implements io.Reader.
 func (b *body) Read(p []byte) (int, error) {
@@ -100,6 +133,8 @@ func (b *body) Read(p []byte) (int, error) {
 		return n, tooLarge("the strategic merge patch has more than %d entries: use a merge patch (%s), or an update", MostMerged, types.MergePatchType)
 	case b.aliases > MostAliases:
 		return n, tooLarge("the YAML has more than %d aliases: write out what they stand for, or send JSON", MostAliases)
+	case b.hugeNumber != "":
+		return n, apierrors.NewBadRequest(fmt.Sprintf("the number %.40s is too large: numbers are up to 1.8e308", b.hugeNumber))
 	case b.notUTF8:
 		return n, apierrors.NewBadRequest("the YAML is in UTF-16: send UTF-8")
 	}
@@ -113,6 +148,9 @@ func tooLarge(format string, args ...any) error {
 func (b *body) countJSON(c byte) {
 	escaped := b.escaped
 	b.escaped = false
+	if !b.quoted {
+		b.readNumber(c)
+	}
 	switch c {
 	case ',':
 		if !b.quoted {
@@ -125,6 +163,23 @@ func (b *body) countJSON(c byte) {
 	case '\\':
 		b.escaped = b.quoted && !escaped
 	}
+}
+
+// readNumber finds numbers that no type of Go takes. What is decoded as it is, such as a manifest, may have them, and is decoded once more when
+// the managers of its fields are recorded: that ends in a panic.
+func (b *body) readNumber(c byte) {
+	if '0' <= c && c <= '9' || len(b.number) > 0 && strings.IndexByte("+-.eE", c) >= 0 {
+		if len(b.number) <= longNumber+len("e-999999") {
+			b.number = append(b.number, c)
+		}
+		return
+	}
+	if len(b.number) >= longNumber || bytes.ContainsAny(b.number, "eE") {
+		if _, err := strconv.ParseFloat(string(b.number), 64); errors.Is(err, strconv.ErrRange) {
+			b.hugeNumber = string(b.number)
+		}
+	}
+	b.number = b.number[:0]
 }
 
 // countYAML rather counts too much: where texts begin and end is not to be told without reading YAML.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"sigs.k8s.io/yaml"
 )
 
@@ -120,6 +121,39 @@ func TestWithLimit_BoundsStrategicMergePatches(t *testing.T) {
 		err := read(t, string(types.StrategicMergePatchType)+c.kind, iotest.OneByteReader(strings.NewReader(c.body)))
 		if apierrors.IsRequestEntityTooLargeError(err) != c.refused || err != nil && !c.refused {
 			t.Errorf("%s: got %v", what, err)
+		}
+	}
+}
+
+// A number that no type takes is refused before a manifest that has it is decoded as it is.
+func TestWithLimit_RefusesNumbersThatAreTooLarge(t *testing.T) {
+	for body, refused := range map[string]bool{
+		`{"a":1e400}`: true, `[-1E+309]`: true, `[1e308,2]`: false, `["1e400"]`: false, `[1e-400]`: false, `["\"1e400"]`: false, `{"a":9007199254740993}`: false,
+		"[" + strings.Repeat("9", 309) + "]": true, "[" + strings.Repeat("9", 308) + "]": false, "[0." + strings.Repeat("9", 5000) + "]": false,
+	} {
+		for how, reader := range map[string]io.Reader{"at once": strings.NewReader(body), "byte by byte": iotest.OneByteReader(strings.NewReader(body))} {
+			if err := read(t, "application/json", reader); apierrors.IsBadRequest(err) != refused || err != nil && !refused {
+				t.Errorf("%.40s, %s: got %v", body, how, err)
+			}
+		}
+	}
+}
+
+func TestWithLimit_RefusesNamespacesAndTimesThatCannotBe(t *testing.T) {
+	for _, c := range []struct {
+		namespace, query string
+		code             int
+	}{
+		{"a", "", 200}, {"", "", 200}, {".", "", 400}, {"..", "", 400}, {"a/b", "", 400}, {"a%b", "", 400},
+		{"a", "timeoutSeconds=0", 200}, {"a", "timeoutSeconds=60", 200}, {"a", "timeoutSeconds=-1", 400}, {"a", "timeoutSeconds=9223372036", 200},
+		{"a", "timeoutSeconds=9223372037", 400}, {"a", "timeoutSeconds=1&timeoutSeconds=9223372036854775807", 400},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/?"+c.query, http.NoBody)
+		r = r.WithContext(request.WithRequestInfo(r.Context(), &request.RequestInfo{Namespace: c.namespace}))
+		WithLimit(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), serializers()).ServeHTTP(w, r)
+		if w.Code != c.code {
+			t.Errorf("namespace %q, %s: got %d %s", c.namespace, c.query, w.Code, w.Body)
 		}
 	}
 }

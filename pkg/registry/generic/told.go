@@ -30,7 +30,7 @@ func (f Told) update(
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	var old runtime.Object // that of the last try
-	objInfo = rest.WrapUpdatedObjectInfo(c.checked(objInfo), func(_ context.Context, updated, existing runtime.Object) (runtime.Object, error) {
+	objInfo = rest.WrapUpdatedObjectInfo(c.checked(input{objInfo}), func(_ context.Context, updated, existing runtime.Object) (runtime.Object, error) {
 		old = existing
 		return updated, nil
 	})

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
+	registry "github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
@@ -52,7 +53,21 @@ type REST struct {
 var (
 	_ rest.Patcher         = &REST{}
 	_ rest.GracefulDeleter = &REST{}
+
+	_ rest.CorruptObjectDeleterProvider = &REST{}
 )
+
+// GetCorruptObjDeleter implements rest.CorruptObjectDeleterProvider: what cannot be read is in no view.
+func (r *REST) GetCorruptObjDeleter() rest.GracefulDeleter { return corrupt{} }
+
+// corrupt deletes nothing.
+type corrupt struct{}
+
+// Delete implements rest.GracefulDeleter.
+func (corrupt) Delete(context.Context, string, rest.ValidateObjectFunc, *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	return nil, false, apierrors.NewBadRequest("ignoreStoreReadErrorWithClusterBreakingPotential: a cluster that cannot be read is not shown here, " +
+		"delete it as one of the " + registry.Kind.Resource.String())
+}
 
 // Update implements rest.Updater. It creates nothing.
 func (r *REST) Update(
@@ -114,6 +129,9 @@ func (r *REST) Delete(
 	left, ok := object.(*cluster.ManagedCluster)
 	if !ok { // it is gone, and this says so
 		return object, deleted, nil
+	}
+	if left.ResourceVersion == "" { // of a dry run that removes the last finalizer, the store returns an empty object: the server says what is gone
+		return nil, deleted, nil
 	}
 	shown, _, err := shownOf(left)
 	return shown, deleted, err
