@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/tracing"
 
+	"github.com/clusterhub/clusterhub/pkg/apiserver/reviews"
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
@@ -46,5 +47,11 @@ func applyRecommended(o genericoptions.RecommendedOptions, generic *genericapise
 	}
 	generic.SharedInformerFactory = informers.NewSharedInformerFactory(client, informerResync)
 	o.EgressSelector, o.Traces, o.CoreAPI = nil, nil, nil
-	return o.ApplyTo(generic)
+	if err := o.ApplyTo(generic); err != nil {
+		return err
+	}
+	if generic.Authentication.Authenticator != nil {
+		generic.Authentication.Authenticator = reviews.ReportFailedTokens(generic.Authentication.Authenticator)
+	}
+	return nil
 }

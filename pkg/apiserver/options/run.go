@@ -20,6 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apiserver/agentrate"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/agents"
 	"github.com/clusterhub/clusterhub/pkg/apiserver/entries"
+	"github.com/clusterhub/clusterhub/pkg/apiserver/reviews"
 	"github.com/clusterhub/clusterhub/pkg/command"
 	"github.com/clusterhub/clusterhub/pkg/etcd"
 	generatedopenapi "github.com/clusterhub/clusterhub/pkg/generated/openapi"
@@ -125,10 +126,7 @@ func (o *Options) config(
 		}
 		o.Recommended.SecureServing.ServerCert.GeneratedCert = certificates
 	}
-	// After authentication, authorization, and priority and fairness.
-	generic.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return genericapiserver.DefaultBuildHandlerChain(agentrate.WithLimit(entries.WithLimit(handler, c.Serializer), o.AgentWrites, c.Serializer), c)
-	}
+	generic.BuildHandlerChainFunc = o.handlerChain
 	config := &apiserver.Config{Generic: generic}
 	// Called when all but admission is configured, which is given the authorizer.
 	o.Recommended.ExtraAdmissionInitializers = func(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
@@ -154,4 +152,11 @@ func (o *Options) config(
 		return nil, nil, explain("client CAs", err)
 	}
 	return config, certificates, nil
+}
+
+// handlerChain puts our filters after authentication, authorization, and priority and fairness, but for that of reviews that fail, which looks at
+// the answers of those.
+func (o *Options) handlerChain(handler http.Handler, c *genericapiserver.Config) http.Handler {
+	handler = agentrate.WithLimit(entries.WithLimit(handler, c.Serializer), o.AgentWrites, c.Serializer)
+	return reviews.WithFailures(genericapiserver.DefaultBuildHandlerChain(handler, c), c.Serializer)
 }

@@ -118,7 +118,7 @@ func (o Options) NewRaw(config *storagebackend.ConfigForResource, resourcePrefix
 		_ = etcd.Close()
 		return nil, nil, err
 	}
-	var adapted storage.Interface = sized{store}
+	var adapted storage.Interface = explained{store}
 	if o.AdaptStorage != nil {
 		adapted = o.AdaptStorage(adapted)
 	}

@@ -26,8 +26,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
+	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
 const (
@@ -55,7 +57,8 @@ func (s tokenSources) of(ctx context.Context, o *openmcp.AccessRequest) (*tokenS
 	case apierrors.IsNotFound(err):
 		return nil, forbidden(o, "the provider of its cluster offers no short-lived tokens: use the Secret that status.secretRef names")
 	case err != nil:
-		return nil, apierrors.NewInternalError(fmt.Errorf("reading the token source of the request: %w", err))
+		klog.FromContext(ctx).Error(err, "Cannot read the token source of an access request", "accessRequest", klog.KObj(o))
+		return nil, generic.Unavailable(errors.New("the hub's kube-apiserver did not give the token source of the request: try again later"))
 	}
 	secret := &corev1.Secret{}
 	if err := decode(stream, maxSecret, secret); err != nil {
