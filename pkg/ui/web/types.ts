@@ -176,6 +176,8 @@ export interface EdgePlacementSpec {
 }
 
 export interface EdgePlacementStatus {
+  attempts?: VersionAttempt[];
+  attemptsOf?: string;
   lastTransitionTime?: string;
   message?: string;
   observedGeneration?: number;
@@ -735,4 +737,14 @@ export interface Toleration {
 export interface UpdateStrategy {
   serverSideApply?: ServerSideApplyConfig;
   type?: string;
+}
+
+export interface VersionAttempt {
+  failures?: number;
+  firstFailureTime?: string;
+  lastFailureTime?: string;
+  message?: string;
+  state?: string;
+  version?: string;
+  work?: string;
 }
