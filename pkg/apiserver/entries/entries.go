@@ -21,7 +21,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -80,7 +80,7 @@ func refused(r *http.Request) error {
 	}
 	// Of such a namespace, the store makes no key, and takes that for a failure of its own.
 	if info, ok := request.RequestInfoFrom(r.Context()); ok && info.Namespace != "" {
-		if wrong := path.IsValidPathSegmentName(info.Namespace); len(wrong) > 0 {
+		if wrong := content.IsPathSegmentName(info.Namespace); len(wrong) > 0 {
 			return apierrors.NewBadRequest(fmt.Sprintf("namespace %q: %s", info.Namespace, strings.Join(wrong, "; ")))
 		}
 	}

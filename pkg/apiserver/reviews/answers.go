@@ -46,7 +46,7 @@ type answer struct {
 }
 
 // Keep returns an authorizer that keeps another's answers, those that allow for some time and those that do not for
-// another.
+// another. Its errors are failures of reviews, and have no details.
 func Keep(asks authorizer.Authorizer, rules *Rules, allowed, refused time.Duration) authorizer.Authorizer {
 	a := &Answers{asks: asks, rules: rules, kept: cache.NewLRUExpireCache(keptAnswers), allowed: allowed, refused: refused}
 	return authorizer.AuthorizerFunc(a.authorize)
@@ -63,7 +63,7 @@ func (a *Answers) authorize(ctx context.Context, attributes authorizer.Attribute
 	}
 	decision, reason, err := a.asks.Authorize(ctx, attributes)
 	if err != nil {
-		return decision, reason, err
+		return decision, reason, note(ctx, "whether the request is allowed", err)
 	}
 	keep := a.refused
 	if decision == authorizer.DecisionAllow {

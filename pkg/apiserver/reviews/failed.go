@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
@@ -59,17 +58,6 @@ func note(ctx context.Context, what string, err error) error {
 func tookTooLong(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() || apierrors.IsTimeout(err)
-}
-
-// ReportFailures returns an authorizer whose errors are failures of another's reviews, and have no details.
-func ReportFailures(asks authorizer.Authorizer) authorizer.Authorizer {
-	return authorizer.AuthorizerFunc(func(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-		decision, reason, err := asks.Authorize(ctx, a)
-		if err != nil {
-			err = note(ctx, "whether the request is allowed", err)
-		}
-		return decision, reason, err
-	})
 }
 
 // ReportFailedTokens returns an authenticator that tells a token that could not be reviewed from one that is wrong.
