@@ -101,7 +101,13 @@ spec:
   node: c1
   origin: {kind: DeploymentPolicy, name: web}
   services: [{name: web, org: shop, version: 1.0.0, arch: amd64, targetNamespace: a}]
-status: {state: Running, reason: A, message: a, work: a}
+status:
+  state: Running
+  reason: A
+  message: a
+  work: a
+  attempts: [{version: 1.0.0, state: Retrying, failures: 1, work: a, message: a}]
+  attemptsOf: a
 `, `
 apiVersion: edge.clusterhub.dev/v1alpha1
 kind: DeployCheck

@@ -33,7 +33,7 @@ type failuresKey struct{}
 
 // WithFailures answers a request that is refused because a review of it has failed: 503, or 504 if the front was slow, with Retry-After. The
 // filters of the generic server say 401, 403 or 500 then, and the last of them with the error, in which is the front's address. Every
-// other 503 and 504, such as that of a slow etcd, gets a Retry-After, too. It has to be around all filters.
+// other 503, and the 504 of a read, such as that of a slow etcd, gets a Retry-After, too. It has to be around all filters.
 func WithFailures(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := &failures{}
@@ -110,7 +110,9 @@ func (a *answering) WriteHeader(code int) {
 			return
 		}
 	case http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		if a.Header().Get("Retry-After") == "" {
+		// A write that was not answered in time may have been done, and clients repeat what has a Retry-After by themselves.
+		unknown := code == http.StatusGatewayTimeout && a.request.Method != http.MethodGet
+		if a.Header().Get("Retry-After") == "" && !unknown {
 			a.Header().Set("Retry-After", strconv.Itoa(retryAfter))
 		}
 	}

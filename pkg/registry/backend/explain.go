@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -50,19 +51,19 @@ func (s explained) GetCurrentResourceVersion(ctx context.Context) (uint64, error
 
 // Create implements storage.Interface.
 func (s explained) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	return explain(s.Interface.Create(ctx, key, obj, out, ttl))
+	return explainWrite(s.Interface.Create(ctx, key, obj, out, ttl))
 }
 
 // GuaranteedUpdate implements storage.Interface.
 func (s explained) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cachedExistingObject runtime.Object) error {
-	return explain(s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cachedExistingObject))
+	return explainWrite(s.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cachedExistingObject))
 }
 
 // Delete implements storage.Interface.
 func (s explained) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validateDeletion storage.ValidateObjectFunc, cachedExistingObject runtime.Object, opts storage.DeleteOptions) error {
-	return explain(s.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cachedExistingObject, opts))
+	return explainWrite(s.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cachedExistingObject, opts))
 }
 
 // explain translates what etcd says of a size: its server of one above its --max-request-bytes, its client of one above what it
@@ -78,6 +79,17 @@ func explain(err error) error {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object cannot be stored, remove what it does not need: %v", err))
 	}
 	return unanswered(err)
+}
+
+// explainWrite is explain for a write. One that etcd may have done, and has not answered, names no time to try again: clients would repeat it
+// by themselves, and create a second object.
+func explainWrite(err error) error {
+	err = explain(err)
+	var told *apierrors.StatusError
+	if errors.As(err, &told) && told.ErrStatus.Code == http.StatusGatewayTimeout && told.ErrStatus.Details != nil {
+		told.ErrStatus.Details.RetryAfterSeconds = 0
+	}
+	return err
 }
 
 // retryAfter is after how many seconds a client is asked to try again.

@@ -46,7 +46,12 @@ func TestExplain_EtcdThatDoesNotAnswer(t *testing.T) {
 		{fmt.Errorf("%s: %w", address, context.DeadlineExceeded), 504},
 		{status.Error(codes.DeadlineExceeded, address), 504},
 	} {
-		wantUnanswered(t, c.err.Error(), explain(c.err), c.code)
+		wantUnanswered(t, c.err.Error(), explain(c.err), c.code, retryAfter)
+		if c.code == 504 {
+			wantUnanswered(t, "write: "+c.err.Error(), explainWrite(c.err), c.code, 0)
+		} else {
+			wantUnanswered(t, "write: "+c.err.Error(), explainWrite(c.err), c.code, retryAfter)
+		}
 	}
 	for _, err := range []error{nil, context.Canceled, rpctypes.ErrCompacted, storage.NewKeyNotFoundError("k", 1), apierrors.NewBadRequest("x"), errors.New("x")} {
 		if got := explain(err); got != err { //nolint:errorlint // It has to be the same.
@@ -55,10 +60,10 @@ func TestExplain_EtcdThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func wantUnanswered(t *testing.T, what string, err error, code int32) {
+func wantUnanswered(t *testing.T, what string, err error, code, after int32) {
 	t.Helper()
 	var got *apierrors.StatusError
-	if !errors.As(err, &got) || got.ErrStatus.Code != code || got.ErrStatus.Details == nil || got.ErrStatus.Details.RetryAfterSeconds != 1 ||
+	if !errors.As(err, &got) || got.ErrStatus.Code != code || got.ErrStatus.Details == nil || got.ErrStatus.Details.RetryAfterSeconds != after ||
 		strings.Contains(err.Error(), address) {
 		t.Errorf("%s: got %#v, want %d", what, err, code)
 	}
@@ -102,7 +107,11 @@ func TestExplain_ReadsAndWrites(t *testing.T) {
 		},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		wantUnanswered(t, name, ask(ctx), 504)
+		after := int32(retryAfter)
+		if name == "create" || name == "update" || name == "delete" {
+			after = 0
+		}
+		wantUnanswered(t, name, ask(ctx), 504, after)
 		cancel()
 	}
 }
