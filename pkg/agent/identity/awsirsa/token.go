@@ -22,6 +22,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -112,9 +113,15 @@ func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err err
 	return request.URL, until, nil
 }
 
+// loadConfig loads the configuration of AWS without the SDK's log: it writes lines of its own to stderr, which kubectl shows as the reason why there is no
+// token. What fails is returned as an error.
+func loadConfig(ctx context.Context, region string) (aws.Config, error) {
+	return config.LoadDefaultConfig(ctx, config.WithDefaultRegion(region), config.WithLogger(logging.Nop{}))
+}
+
 // setup finds the process's own credentials as AWS's tools do; in EKS those of the service account (IRSA).
 func (e *Tokens) setup(ctx context.Context) error {
-	c, err := config.LoadDefaultConfig(ctx, config.WithDefaultRegion(cmp.Or(e.OwnRegion, e.Region)))
+	c, err := loadConfig(ctx, cmp.Or(e.OwnRegion, e.Region))
 	if err == nil {
 		_, err = c.Credentials.Retrieve(ctx)
 	}

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/smithy-go/logging"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clientauthv1 "k8s.io/client-go/pkg/apis/clientauthentication/v1"
 
@@ -238,5 +239,15 @@ func TestEKSToken_WhatIsWrongIsOneLine(t *testing.T) {
 				t.Errorf("%v is taken for a refusal of the hub: %t", err, !is)
 			}
 		})
+	}
+}
+
+// The SDK writes no lines of its own beside the one that says why there is no token.
+func TestLoadConfig_LogsNothing(t *testing.T) {
+	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)
+	c, err := loadConfig(t.Context(), "us-west-2")
+	if _, off := c.Logger.(logging.Nop); err != nil || !off || c.Region != "us-west-2" {
+		t.Errorf("the logger is %T in %q, %v", c.Logger, c.Region, err)
 	}
 }

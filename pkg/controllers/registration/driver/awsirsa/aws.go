@@ -11,14 +11,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 )
 
 // LoadConfig finds AWS's configuration as all its tools do: environment, files, and, in a pod of EKS, the web identity of
 // its service account (AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE). Another endpoint is that of AWS_ENDPOINT_URL_IAM, _EKS
-// and _STS; the SDK asks STS for a web identity before it has read AWS_ENDPOINT_URL.
+// and _STS; the SDK asks STS for a web identity before it has read AWS_ENDPOINT_URL. The SDK's log is off: its lines on stderr are not structured,
+// and what fails is returned as an error.
 func LoadConfig(ctx context.Context, region string) (aws.Config, error) {
-	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(region), config.WithRetryer(newRetryer),
+	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(region), config.WithRetryer(newRetryer), config.WithLogger(logging.Nop{}),
 		config.WithAPIOptions([]func(*middleware.Stack) error{countCalls}))
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("loading the configuration of AWS: %w", err)
