@@ -105,7 +105,7 @@ func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, w *workv1.ManifestWork
 		one.State = edgev1alpha1.AttemptVerified
 	case t.state != edgev1alpha1.PlacementFailed:
 		return 0, false
-	case one.Work != w.UID:
+	case one.Work != w.UID || one.LastFailureTime == nil:
 		if left := failsFor - now.Sub(since); left > 0 {
 			return left, false
 		}

@@ -160,6 +160,21 @@ func TestAttempts_AVersionThatHasRunLongEnoughStays(t *testing.T) {
 	f.attempts("2.0.0 GivenUp 1")
 }
 
+// A failure without times, which another client has written into the status, is counted again and causes no panic.
+func TestAttack_AnAttemptWithoutItsTimes(t *testing.T) {
+	f := trying(t, edgev1alpha1.Priority{Retries: 1})
+	f.say("Applied=False")
+	f.pass(failsFor)
+	f.attempts("2.0.0 Retrying 1")
+	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) {
+		p.Status.Attempts[0].FirstFailureTime, p.Status.Attempts[0].LastFailureTime = nil, nil
+	})
+	f.attempts("2.0.0 Retrying 1")
+	if a := f.placement().Status.Attempts[0]; a.FirstFailureTime == nil || a.LastFailureTime == nil {
+		t.Errorf("the attempt is %+v", a)
+	}
+}
+
 // A version stays where no other fits, or where the policy sets no priority, or where the placement is one of a pattern.
 func TestAttempts_OnlyWhereAnotherFits(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{Retries: 1})
