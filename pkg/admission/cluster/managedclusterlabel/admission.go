@@ -30,7 +30,7 @@ const maxChanges = 64
 // Plugin refuses changes of reserved labels by users who do not hold them.
 type Plugin struct {
 	permission.Guard
-	// defaultIsNone is that each cluster without a set is in the set default, so that the set is no right of its own for clusters that move.
+	// defaultIsNone reports whether a cluster without a set is in the set default. A move between that and another set requires the right to the other set only.
 	defaultIsNone bool
 }
 

@@ -30,14 +30,15 @@ const (
 	lastRetry  = 5 * time.Minute
 )
 
-// attempts are those of a placement of a policy with several versions.
+// attempts records which versions of a policy were tried on a node.
 type attempts struct {
 	// of is a hash of the policy and its services. It is empty where there is no other version to try.
 	of   string
 	list []edgev1alpha1.VersionAttempt
-	// versions are those of the policy, and decide the one that its node gets if these have failed.
+	// versions are those that the policy names.
 	versions []edgev1alpha1.ServiceVersion
-	decide   func(failed []string) edge.Decision
+	// decide returns what the node gets if these versions have failed.
+	decide func(failed []string) edge.Decision
 }
 
 // newAttempts returns the attempts of a placement that are about the policy and the services as they are now.
