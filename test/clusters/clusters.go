@@ -7,6 +7,7 @@ package clusters
 import (
 	"context"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -92,13 +93,17 @@ func (s *Shared) start(t testing.TB, name string) (*rest.Config, error) {
 	}
 	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: uuid.NewUUID()}}
 	s.started[name] = object
-	var state clusterprovider.State
-	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (_ bool, err error) {
-		state, err = s.provider.Ensure(ctx, object, clusterprovider.Profile{})
-		return state.Ready, err
+	// Errors are retried, as the controller of Clusters does: on a busy machine a process may not start in time, or find its port taken.
+	var pending error
+	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		state, err := s.provider.Ensure(ctx, object, clusterprovider.Profile{})
+		if pending = err; err == nil && !state.Ready {
+			pending = errors.New(state.Info)
+		}
+		return pending == nil, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the cluster is not ready: %w (%s)", err, state.Info)
+		return nil, fmt.Errorf("the cluster is not ready: %w (%w)", err, pending)
 	}
 	return s.provider.Connect(ctx, object)
 }

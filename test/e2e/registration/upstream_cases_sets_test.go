@@ -33,7 +33,7 @@ func nilExecutor(c *upstreamCase) {
 	c.apply(workerOf, user, c.team)
 	const refusal = "cannot manipulate the Manifestwork with executor /klusterlet-work-sa in namespace "
 	harness.Eventually(c.T, "the user may not have a work without an executor", func(context.Context) (bool, error) {
-		got := c.said("create", c.workOf(c.configMap("cm1", "{}")), "--as", user)
+		got, _ := c.try("create", c.workOf(c.configMap("cm1", "{}")), "--as", user)
 		return harness.Holds(strings.Contains(got, "Error from server (BadRequest)") && strings.Contains(got, refusal+c.m.name), got)
 	})
 
@@ -56,7 +56,7 @@ func nilExecutor(c *upstreamCase) {
 		"--resource-name=system:serviceaccount::klusterlet-work-sa")
 	c.on("create", "rolebinding", "-n", c.m.name, user+"-executes", "--role="+user+"-executes", "--user="+user)
 	harness.Eventually(c.T, "the user may", func(context.Context) (bool, error) {
-		got := c.said("replace", c.workOf(c.configMap("cm1", "{}")), "--as", user)
+		got, _ := c.try("replace", c.workOf(c.configMap("cm1", "{}")), "--as", user)
 		return harness.Holds(strings.Contains(got, "replaced"), got)
 	})
 	c.isApplied(c.work, 1)

@@ -115,21 +115,30 @@ func (c *upstreamCase) workNamed(name string, manifests ...string) string {
 
 func (c *upstreamCase) write(verb, yaml string, args ...string) {
 	c.Helper()
-	harness.MustKubectlOf(c.T, c.hub, yaml, append([]string{verb, "-f", "-"}, args...)...)
-}
-
-// said is what a write is answered with.
-func (c *upstreamCase) said(verb, yaml string, args ...string) string {
-	c.Helper()
-	cmd := c.hub.Kubectl(c.Context(), append([]string{verb, "-f", "-"}, args...)...)
-	cmd.Stdin = strings.NewReader(yaml)
-	out, _ := cmd.CombinedOutput()
-	return string(out)
+	if said, err := c.try(verb, yaml, args...); err != nil {
+		c.Fatalf("kubectl %s: %v\n%s", verb, err, said)
+	}
 }
 
 func (c *upstreamCase) refused(verb, yaml string, args ...string) {
 	c.Helper()
-	harness.Contains(c.T, c.said(verb, yaml, args...), "Error from server (BadRequest)")
+	said, _ := c.try(verb, yaml, args...)
+	harness.Contains(c.T, said, "Error from server (BadRequest)")
+}
+
+// try writes with kubectl and returns its output. It repeats a write that conflicts: kubectl replaces the version that it has read, and the
+// agent may have changed the work since.
+func (c *upstreamCase) try(verb, yaml string, args ...string) (said string, err error) {
+	c.Helper()
+	harness.Eventually(c.T, verb+" does not conflict", func(ctx context.Context) (bool, error) {
+		cmd := c.hub.Kubectl(ctx, append([]string{verb, "-f", "-"}, args...)...)
+		cmd.Stdin = strings.NewReader(yaml)
+		var out []byte
+		out, err = cmd.CombinedOutput()
+		said = string(out)
+		return harness.Holds(!strings.Contains(said, "Error from server (Conflict)"), said)
+	})
+	return said, err
 }
 
 // isApplied waits until the work and all of its manifests are applied and available, as they are now.
