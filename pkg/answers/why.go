@@ -127,6 +127,7 @@ func (h *Hub) WhyAccess(ctx context.Context, asked Access) (*diagnosis.Answer, e
 	if facts.Rules, err = h.rules(ctx, namespace); err != nil {
 		return nil, err
 	}
+	facts.AddMoves()
 	if err := h.review(ctx, &facts); err != nil {
 		return nil, err
 	}

@@ -70,6 +70,9 @@ func OfAccess(facts AccessFacts) Answer {
 		}
 		first.Finding.Cause += " Nor is there another way: " + some(others) + "."
 	}
+	if facts.Target.isDefault() {
+		first.Finding.Cause += " A rule for the label of another set would be enough to move clusters between default and that set."
+	}
 	return first
 }
 

@@ -164,6 +164,30 @@ func (r *Rules) grants(p Permission) (all []Grant) {
 	return all
 }
 
+// names returns the resourceNames for which cluster-wide rules give a user a permission, each once and in order.
+func (r *Rules) names(p Permission, user string, groups []string) (names []string) {
+	bound := map[string]bool{}
+	bindings, _ := r.ClusterRoleBindings.Get()
+	for i := range bindings {
+		if slices.ContainsFunc(bindings[i].Subjects, func(s rbacv1.Subject) bool { return isOne(s, user, groups) }) {
+			bound[bindings[i].RoleRef.Name] = true
+		}
+	}
+	roles, _ := r.ClusterRoles.Get()
+	for i := range roles {
+		for j := range roles[i].Rules {
+			rule := &roles[i].Rules[j]
+			for _, p.Name = range rule.ResourceNames {
+				if bound[roles[i].Name] && p.allowedBy(rule) {
+					names = append(names, p.Name)
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // isOne says whether a subject is a user, by the name or by a group.
 func isOne(s rbacv1.Subject, user string, groups []string) bool {
 	switch s.Kind {

@@ -37,7 +37,9 @@ func ask(t *testing.T, user, verb string, target Target, rules Rules, groups ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	return OfAccess(AccessFacts{User: user, Groups: groups, Verb: verb, Target: target, Ways: ways, Rules: rules})
+	facts := AccessFacts{User: user, Groups: groups, Verb: verb, Target: target, Ways: ways, Rules: rules}
+	facts.AddMoves()
+	return OfAccess(facts)
 }
 
 func TestOfAccess_ByRules(t *testing.T) {
@@ -45,6 +47,7 @@ func TestOfAccess_ByRules(t *testing.T) {
 	rule := func(verb, resource string, names ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: []string{hubGroup}, Resources: []string{resource}, Verbs: []string{verb}, ResourceNames: names}
 	}
+	none := Target{Label: setLabel + "=default"}
 	label, set, cluster := Target{Label: setLabel + "=s"}, Target{Set: "s"}, Target{Cluster: "c1", SetsOf: []string{"s"}}
 	for name, test := range map[string]struct {
 		user, verb string
@@ -54,11 +57,18 @@ func TestOfAccess_ByRules(t *testing.T) {
 		allowed    bool
 		says       []string
 	}{
-		"a label":                   {"bob", "write", label, bob, rule("create", "managedclusters/label", setLabel+":s"), true, []string{"ClusterRoleBinding some of ClusterRole some to user bob"}},
-		"a label by all values":     {"bob", "write", label, bob, rule("create", "managedclusters/label", setLabel+":*"), true, nil},
-		"any label":                 {"bob", "write", label, bob, rule("create", "*"), true, nil},
-		"a label by join":           {"bob", "write", label, bob, rule("create", "managedclustersets/join", "s"), true, nil},
-		"another label":             {"bob", "write", label, bob, rule("create", "managedclusters/label", setLabel+":other"), false, []string{`resources: ["managedclusters/label"], resourceNames: ["` + setLabel + `:s"]`, "user dana", "--resource-name=" + setLabel + ":s", "--user=bob"}},
+		"a label":               {"bob", "write", label, bob, rule("create", "managedclusters/label", setLabel+":s"), true, []string{"ClusterRoleBinding some of ClusterRole some to user bob"}},
+		"a label by all values": {"bob", "write", label, bob, rule("create", "managedclusters/label", setLabel+":*"), true, nil},
+		"any label":             {"bob", "write", label, bob, rule("create", "*"), true, nil},
+		"a label by join":       {"bob", "write", label, bob, rule("create", "managedclustersets/join", "s"), true, nil},
+		"another label":         {"bob", "write", label, bob, rule("create", "managedclusters/label", setLabel+":other"), false, []string{`resources: ["managedclusters/label"], resourceNames: ["` + setLabel + `:s"]`, "user dana", "--resource-name=" + setLabel + ":s", "--user=bob"}},
+		"default by another set": {"bob", "write", none, bob, rule("create", "managedclusters/label", setLabel+":*x", setLabel+":other"), true,
+			[]string{"for clusters that move between default and the set *x"}},
+		"default by itself": {"bob", "write", none, bob, rule("create", "managedclusters/label", setLabel+":default", setLabel+":other"), true, []string{", by the label"}},
+		"default by another key": {"bob", "write", none, bob, rule("create", "managedclusters/label", "other:s"), false,
+			[]string{"A rule for the label of another set would be enough to move clusters between default and that set."}},
+		"default by others' rights": {"eve", "write", none, bob, rule("create", "managedclusters/label", setLabel+":other"), false, nil},
+		"a set by that of default":  {"bob", "write", label, bob, rule("create", "managedclusters/label", setLabel+":default"), false, nil},
 		"stars in names are names":  {"bob", "write", label, bob, rule("create", "managedclusters/label", "cluster*"), false, nil},
 		"another verb":              {"bob", "write", label, bob, rule("update", "managedclusters/label"), false, nil},
 		"another group of the API":  {"bob", "get", set, bob, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"*"}, Verbs: []string{"*"}}, false, nil},

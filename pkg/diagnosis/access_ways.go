@@ -175,6 +175,33 @@ func clusterWays(p Permission, t Target) []AccessWay {
 	return ways
 }
 
+// mostWays is how many ways an answer has at most.
+const mostWays = 10
+
+// AddMoves adds the ways to write the label of the set default by a right to another set: where there is that set, clusters move between the two by
+// the right to the other one alone. Which others there are is what the rules of the user say, as far as they may be read.
+func (f *AccessFacts) AddMoves() {
+	if !f.Target.isDefault() {
+		return
+	}
+	key, groups := cluster.ClusterSetLabel+":", GroupsOf(f.User, f.Groups)
+	p := Permission{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label"}
+	for _, name := range f.Rules.names(p, f.User, groups) {
+		other, ok := strings.CutPrefix(name, key)
+		if !ok || other == "" || other == "*" || other == cluster.DefaultSet {
+			continue
+		}
+		if len(f.Ways) == mostWays {
+			break // Each is a question to the front.
+		}
+		p.Name = name
+		f.Ways = append(f.Ways, AccessWay{Name: "for clusters that move between default and the set " + other, Needs: []Need{{p.Short(), []Permission{p}}}})
+	}
+}
+
+// isDefault reports whether the target is the label of the set default.
+func (t Target) isDefault() bool { return t.Label == cluster.ClusterSetLabel+"="+cluster.DefaultSet }
+
 // labelWays are those to write a label. Labels that the hub does not reserve need only the right to write the cluster.
 func labelWays(label string) ([]AccessWay, error) {
 	key, value, ok := strings.Cut(label, "=")
