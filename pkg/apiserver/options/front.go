@@ -53,5 +53,8 @@ func applyRecommended(o genericoptions.RecommendedOptions, generic *genericapise
 	if generic.Authentication.Authenticator != nil {
 		generic.Authentication.Authenticator = reviews.ReportFailedTokens(generic.Authentication.Authenticator)
 	}
-	return nil
+	if generic.AdmissionControl != nil {
+		generic.AdmissionControl, err = reviews.ReportUnansweredPlugins(generic.AdmissionControl, generic.ClientConfig)
+	}
+	return err
 }

@@ -1,0 +1,65 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package reviews
+
+import (
+	"context"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+// ReportUnansweredPlugins returns admission plugins whose request is answered with 503 if the front did not answer one of them: NamespaceLifecycle,
+// for one, asks it for a namespace that the cache does not have, and makes a 500 of the error, in which is the front's address. Nothing was
+// written then, so a client may try again.
+func ReportUnansweredPlugins(plugins admission.Interface, front *rest.Config) (admission.Interface, error) {
+	at, _, err := rest.DefaultServerUrlFor(front)
+	if err != nil {
+		return nil, err
+	}
+	return unanswered{plugins, at.Host}, nil
+}
+
+type unanswered struct {
+	admission.Interface
+	// front is the address by which the errors of its clients are known. The plugins leave no other trace of them.
+	front string
+}
+
+var (
+	_ admission.MutationInterface   = unanswered{}
+	_ admission.ValidationInterface = unanswered{}
+)
+
+// Admit implements admission.MutationInterface.
+func (u unanswered) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if plugins, ok := u.Interface.(admission.MutationInterface); ok {
+		return u.report(ctx, plugins.Admit(ctx, a, o))
+	}
+	return nil
+}
+
+// Validate implements admission.ValidationInterface.
+func (u unanswered) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
+	if plugins, ok := u.Interface.(admission.ValidationInterface); ok {
+		return u.report(ctx, plugins.Validate(ctx, a, o))
+	}
+	return nil
+}
+
+// report leaves refusals alone: they may have what a user has written.
+func (u unanswered) report(ctx context.Context, err error) error {
+	if err == nil || !strings.Contains(err.Error(), u.front) {
+		return err
+	}
+	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonInternalError && reason != metav1.StatusReasonUnknown {
+		return err
+	}
+	klog.FromContext(ctx).Error(err, "The front did not answer an admission plugin")
+	return note(ctx, "an admission plugin", err)
+}
