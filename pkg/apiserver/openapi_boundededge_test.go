@@ -106,7 +106,7 @@ status:
   reason: A
   message: a
   work: a
-  attempts: [{version: 1.0.0, state: Retrying, failures: 1, work: a, message: a}]
+  attempts: [{org: shop, name: web, version: 1.0.0, state: Retrying, failures: 1, work: a, message: a}]
   attemptsOf: a
 `, `
 apiVersion: edge.clusterhub.dev/v1alpha1

@@ -30,9 +30,12 @@ type Rejection struct {
 	Message string
 }
 
+// Failed is a version of a service that has failed on a node.
+type Failed struct{ Org, Service, Version string }
+
 // Decide says whether a node gets a deployment. Versions are tried in the order of their priority, and each for itself: nothing that one
 // of them names is there for the next. A version that has failed on the node is taken only if no other fits.
-func Decide(n *Node, d *Deployment, failed ...string) Decision {
+func Decide(n *Node, d *Deployment, failed ...Failed) Decision {
 	if reason, message := d.selects(n); reason != Fits {
 		return Decision{Reason: reason, Message: message}
 	}
@@ -40,7 +43,7 @@ func Decide(n *Node, d *Deployment, failed ...string) Decision {
 	var fallback *Decision
 	for i := range d.candidates {
 		decision := d.candidates[i].decide(n, d)
-		if decision.Compatible && slices.Contains(failed, decision.Version) {
+		if decision.Compatible && slices.Contains(failed, Failed{d.spec.Org, d.spec.Service, decision.Version}) {
 			if fallback == nil {
 				decision.Rejected = slices.Clone(rejected)
 				fallback = &decision
@@ -66,12 +69,13 @@ func Decide(n *Node, d *Deployment, failed ...string) Decision {
 
 // DecidePattern decides about all services of a pattern. Those that are not meant for this node, since they are for other architectures or
 // for another type of node, are left out. Of all others, a node gets each or none: half of a pattern is not what its author wrote. Where
-// the whole does not fit, no decision is compatible; those that fit by themselves have the reason PartOfPattern.
-func DecidePattern(n *Node, services []*Deployment) (decisions []Decision, compatible bool) {
+// the whole does not fit, no decision is compatible; those that fit by themselves have the reason PartOfPattern. Versions that have failed
+// on the node are left to Decide, service by service.
+func DecidePattern(n *Node, services []*Deployment, failed ...Failed) (decisions []Decision, compatible bool) {
 	var missing *Decision
 	var part string
 	for _, d := range services {
-		decision := Decide(n, d)
+		decision := Decide(n, d, failed...)
 		decisions = append(decisions, decision)
 		switch decision.Reason {
 		case Fits:

@@ -14,6 +14,9 @@ import (
 // MaxOriginName is how long the name of a policy or pattern may be: the names of its placements are a dash and eight characters longer.
 const MaxOriginName = validation.DNS1123SubdomainMaxLength - 9
 
+// MaxAttempts is how many attempts the status of a placement may have: one that is given up and one that runs for each service of a pattern.
+const MaxAttempts = 64
+
 // separator stands between the parts of the name of an EdgeService. Parts that have it in them are not written out.
 const separator = "--"
 

@@ -85,10 +85,10 @@ type EdgePlacementStatus struct {
 	Work string
 	// lastTransitionTime is when the state changed last.
 	LastTransitionTime *metav1.Time
-	// attempts are the versions of a policy with several versions that were tried on the node, at most 32. They start again when the policy or
-	// one of its services changes. Placements of patterns have none.
+	// attempts are the versions of services that were tried on the node, at most 64, where a policy or pattern names several versions of a
+	// service. They start again when the policy or pattern, or one of its services, changes.
 	Attempts []VersionAttempt
-	// attemptsOf is a hash of the policy and services that the attempts are about, at most 63 characters.
+	// attemptsOf is a hash of the policy or pattern and of the services that the attempts are about, at most 63 characters.
 	AttemptsOf string
 }
 
@@ -100,18 +100,27 @@ const (
 	AttemptRetrying AttemptState = "Retrying"
 	// AttemptGivenUp is of a version that has failed as often as its priority allows. The next one that fits is deployed.
 	AttemptGivenUp AttemptState = "GivenUp"
+	// AttemptRemoving is of a version of one of several services that has failed: its objects are removed from the node, to be applied again.
+	AttemptRemoving AttemptState = "Removing"
 	// AttemptVerified is of a version that has run for its verified_durations. It stays, whatever becomes of it later.
 	AttemptVerified AttemptState = "Verified"
 )
 
-// VersionAttempt says what came of a version that was tried on a node.
+// VersionAttempt says what came of a version of a service that was tried on a node.
 type VersionAttempt struct {
+	// org is the namespace of the EdgeService, 1 to 63 characters.
+	Org string
+	// name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.
+	Name string
 	// version of the service, 1 to 63 characters.
 	Version string
-	// state is Retrying, GivenUp or Verified. It is empty for a version that has failed while no other fits.
+	// state is Retrying, Removing, GivenUp or Verified. It is empty for a version that fails and has not failed for long, or has failed while no
+	// other fits.
 	State AttemptState
 	// failures is how often the version has failed within its retry_durations, 0 to 101.
 	Failures int32
+	// failingSince is when the version was first seen to fail, while it fails. A failure counts after a minute.
+	FailingSince *metav1.Time
 	// firstFailureTime is when the first of these failures was seen.
 	FirstFailureTime *metav1.Time
 	// lastFailureTime is when the last one was seen.

@@ -35,10 +35,16 @@ type Part struct {
 	// Variables are those of the service, with their values. The ConfigMap with them has this suffix.
 	Variables map[string]string
 	Suffix    string
+	// Withheld leaves the objects of the service out of the work, and the namespace in it.
+	Withheld bool
 }
 
 // A Fault is why something cannot be delivered as it is written: trying again is of no use.
-type Fault struct{ Reason, Message string }
+type Fault struct {
+	Reason, Message string
+	// Part is the index of the service that has to be another version.
+	Part int
+}
 
 func (f *Fault) Error() string { return f.Message }
 
@@ -72,23 +78,32 @@ var progress = map[schema.GroupKind]struct {
 	{Kind: "Pod"}:                                                     {"pods", true},
 }
 
-// Work is the spec of the work of a placement on a node with this status, and whether the agent is asked for the progress of any object.
-func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.ManifestWorkSpec, asks bool, err error) {
+// Work returns the spec of the work of a placement on a node with this status, where the manifests of each part begin in it, and whether the
+// agent is asked for the progress of any object. An object that several services share belongs to the first of them.
+func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.ManifestWorkSpec, begins []int, asks bool, err error) {
 	scoped := node.NamespaceScoped == nil || *node.NamespaceScoped
 	var objects []*unstructured.Unstructured
 	if !scoped {
 		objects = namespaces(parts)
 	}
 	made := len(objects)
+	largest, most := 0, -1
+	of := make([]int, made) // the part of each object
 	for i := range parts {
-		some, err := parts[i].objects(scoped)
-		if err != nil {
-			return nil, false, err
+		some, fault := parts[i].objects(scoped)
+		if fault != nil {
+			fault.Part = i
+			return nil, nil, false, fault
+		}
+		if len(some) > most {
+			largest, most = i, len(some)
 		}
 		objects = append(objects, some...)
+		of = append(of, slices.Repeat([]int{i}, len(some))...)
 	}
 	if len(objects) > mostManifests {
-		return nil, false, &Fault{ReasonTooMany, fmt.Sprintf("the services have %d objects together, and one placement delivers at most %d: deploy fewer by one pattern", len(objects), mostManifests)}
+		return nil, nil, false, &Fault{ReasonTooMany, fmt.Sprintf("the services have %d objects together, and one placement delivers at most %d: deploy fewer by one pattern",
+			len(objects), mostManifests), largest}
 	}
 	spec = &workv1.ManifestWorkSpec{DeleteOption: &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}}
 	orphans := &workv1.SelectivelyOrphan{}
@@ -103,17 +118,20 @@ func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.Manifes
 		spec.DeleteOption = &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeSelectivelyOrphan, SelectivelyOrphan: orphans}
 	}
 	seen, asked := map[archive.Object]string{}, map[schema.GroupKind]bool{}
-	for _, o := range objects {
+	for i, o := range objects {
+		for i >= made && len(begins) <= of[i] {
+			begins = append(begins, len(spec.Workload.Manifests))
+		}
 		kind := o.GroupVersionKind().GroupKind()
 		key := archive.Object{Group: kind.Group, Kind: kind.Kind, Namespace: o.GetNamespace(), Name: o.GetName()}
 		raw, err := json.Marshal(o)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, false, err
 		}
 		if first, twice := seen[key]; twice && first == string(raw) && o.GetNamespace() == "" {
 			continue // Services share definitions and roles of a cluster.
 		} else if twice {
-			return nil, false, &Fault{ReasonTwice, fmt.Sprintf("two services have %s, and it can be there once: give it two names", key)}
+			return nil, nil, false, &Fault{ReasonTwice, fmt.Sprintf("two services have %s, and it can be there once: give it two names", key), of[i]}
 		}
 		seen[key] = string(raw)
 		spec.Workload.Manifests = append(spec.Workload.Manifests, workv1.Manifest{RawExtension: runtime.RawExtension{Raw: raw}})
@@ -124,7 +142,10 @@ func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.Manifes
 				FeedbackScrapeType: workv1.FeedbackPollType, ConditionRules: rules(of.completes)})
 		}
 	}
-	return spec, asks, nil
+	for len(begins) < len(parts) {
+		begins = append(begins, len(spec.Workload.Manifests))
+	}
+	return spec, begins, asks, nil
 }
 
 func rules(completes bool) []workv1.ConditionRule {
@@ -150,15 +171,18 @@ func namespaces(parts []Part) (list []*unstructured.Unstructured) {
 	return list
 }
 
-// objects of a service, with its variables.
-func (p *Part) objects(scoped bool) ([]*unstructured.Unstructured, error) {
+// objects returns those of a service, with its variables.
+func (p *Part) objects(scoped bool) ([]*unstructured.Unstructured, *Fault) {
+	if p.Withheld {
+		return nil, nil
+	}
 	deliver := p.Archive.Deliver
 	if scoped {
 		deliver = p.Archive.DeliverNamespaced
 	}
 	list, err := deliver(p.Namespace)
 	if err != nil {
-		return nil, &Fault{ReasonNotRewritable, err.Error()}
+		return nil, &Fault{Reason: ReasonNotRewritable, Message: err.Error()}
 	}
 	if len(p.Variables) == 0 {
 		return list, nil
@@ -166,7 +190,7 @@ func (p *Part) objects(scoped bool) ([]*unstructured.Unstructured, error) {
 	name := variablesPrefix + p.Suffix
 	for _, o := range list {
 		if err := withVariables(o, name); err != nil {
-			return nil, &Fault{ReasonNotRewritable, fmt.Sprintf("%s %s: %v", o.GetKind(), o.GetName(), err)}
+			return nil, &Fault{Reason: ReasonNotRewritable, Message: fmt.Sprintf("%s %s: %v", o.GetKind(), o.GetName(), err)}
 		}
 	}
 	data := map[string]any{}

@@ -9,6 +9,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,10 +63,26 @@ func TestWork_OfSeveralServices(t *testing.T) {
 	node := &edgev1alpha1.EdgeNodeStatus{Namespace: "agent", NamespaceScoped: new(bool)}
 	web := Part{Archive: read(t, definition+"---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: web}\n"), Namespace: "blue"}
 	db := Part{Archive: read(t, definition+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: db}\n"), Namespace: "agent"}
-	spec, asks, err := Work(node, []Part{web, db})
+	spec, begins, asks, err := Work(node, []Part{web, db})
 	if err != nil || !asks || len(spec.Workload.Manifests) != 5 || strings.Count(all(spec), "ClusterRole") != 1 {
 		t.Fatalf("got %s, %v", all(spec), err)
 	}
+	// Two namespaces, then the role and the Job, then the Secret.
+	if !slices.Equal(begins, []int{2, 4}) {
+		t.Errorf("the services begin at %d", begins)
+	}
+	// A service that is withheld leaves its namespace, and what it shares.
+	web.Withheld = true
+	rest, begins, asks, err := Work(node, []Part{web, db})
+	if err != nil || asks || strings.Contains(all(rest), "Job") || strings.Count(all(rest), "ClusterRole") != 1 || strings.Count(all(rest), `"kind":"Namespace"`) != 2 ||
+		!slices.Equal(begins, []int{2, 2}) {
+		t.Errorf("got %s, which begin at %d, %v", all(rest), begins, err)
+	}
+	web.Withheld, db.Withheld = false, true
+	if _, begins, _, err := Work(node, []Part{web, db}); err != nil || !slices.Equal(begins, []int{2, 4}) {
+		t.Errorf("the services begin at %d, %v", begins, err)
+	}
+	db.Withheld = false
 	// Also the one that services go to where nothing is said.
 	if strings.Count(all(spec), `"kind":"Namespace"`) != 2 || len(spec.DeleteOption.SelectivelyOrphan.OrphaningRules) != 2 {
 		t.Errorf("got %s", all(spec))
@@ -75,17 +92,17 @@ func TestWork_OfSeveralServices(t *testing.T) {
 		t.Errorf("of jobs it is asked %+v", job)
 	}
 	// Nothing but what has no progress: then nothing is waited for.
-	if _, asks, err = Work(node, []Part{db}); err != nil || asks {
+	if _, _, asks, err = Work(node, []Part{db}); err != nil || asks {
 		t.Errorf("the agent is asked for the progress of a Secret, %v", err)
 	}
 
 	other := web
 	other.Archive = read(t, strings.ReplaceAll(definition, "shared}", "shared, labels: {a: b}}"))
-	if _, _, err := Work(node, []Part{web, other}); reason(err) != ReasonTwice {
+	if _, _, _, err := Work(node, []Part{web, other}); reason(err) != ReasonTwice {
 		t.Errorf("two roles of one name: %v", err)
 	}
 	same := web
-	if _, _, err := Work(node, []Part{web, same}); reason(err) != ReasonTwice {
+	if _, _, _, err := Work(node, []Part{web, same}); reason(err) != ReasonTwice {
 		t.Errorf("two jobs of one name: %v", err)
 	}
 	var many []string
@@ -93,14 +110,14 @@ func TestWork_OfSeveralServices(t *testing.T) {
 		many = append(many, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c%d}\n", i))
 	}
 	three := Part{Archive: read(t, strings.Join(many, "---\n")), Namespace: "blue"}
-	if _, _, err := Work(node, []Part{three, three, three}); reason(err) != ReasonTooMany {
+	if _, _, _, err := Work(node, []Part{three, three, three}); reason(err) != ReasonTooMany {
 		t.Errorf("too many objects: %v", err)
 	}
 }
 
 // What is not known of an agent is taken for the fewest rights.
 func TestWork_OfAnAgentThatHasNotTold(t *testing.T) {
-	spec, _, err := Work(&edgev1alpha1.EdgeNodeStatus{}, []Part{{Archive: read(t, definition+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: db}\n"), Namespace: "blue"}})
+	spec, _, _, err := Work(&edgev1alpha1.EdgeNodeStatus{}, []Part{{Archive: read(t, definition+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: db}\n"), Namespace: "blue"}})
 	if err != nil || len(spec.Workload.Manifests) != 1 || spec.DeleteOption.PropagationPolicy != workv1.DeletePropagationPolicyTypeForeground {
 		t.Errorf("got %s, %v", all(spec), err)
 	}
@@ -113,7 +130,7 @@ metadata: {name: web}
 spec: {template: {spec: {containers: [{name: a}, {name: b, env: [{name: X, value: own-too}]}, {name: c, env: [{name: HZN_ENV_VARS, value: own}]}]}}}
 `), Namespace: "blue", Variables: map[string]string{"COLOR": "red"}, Suffix: "abc"}
 	scoped := true
-	spec, _, err := Work(&edgev1alpha1.EdgeNodeStatus{NamespaceScoped: &scoped}, []Part{part})
+	spec, _, _, err := Work(&edgev1alpha1.EdgeNodeStatus{NamespaceScoped: &scoped}, []Part{part})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +141,7 @@ spec: {template: {spec: {containers: [{name: a}, {name: b, env: [{name: X, value
 	}
 	for _, bad := range []string{"containers: [1]", "containers: 1", "containers: [{env: x}]"} {
 		part.Archive = read(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {template: {spec: {"+bad+"}}}\n")
-		if _, _, err := Work(&edgev1alpha1.EdgeNodeStatus{NamespaceScoped: &scoped}, []Part{part}); reason(err) != ReasonNotRewritable {
+		if _, _, _, err := Work(&edgev1alpha1.EdgeNodeStatus{NamespaceScoped: &scoped}, []Part{part}); reason(err) != ReasonNotRewritable {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -38,14 +38,14 @@ func Variables(org string, s *edgev1alpha1.EdgeServiceSpec, namespace string, in
 	for i := range s.UserInput {
 		v := &s.UserInput[i]
 		if problems := validation.IsConfigMapKey(v.Name); len(problems) > 0 {
-			return nil, &Fault{ReasonInputInvalid, fmt.Sprintf("the variable %.100q of service %s cannot be a key of a ConfigMap: use letters, digits, '-', '_' and '.'", v.Name, s.URL)}
+			return nil, &Fault{Reason: ReasonInputInvalid, Message: fmt.Sprintf("the variable %.100q of service %s cannot be a key of a ConfigMap: use letters, digits, '-', '_' and '.'", v.Name, s.URL)}
 		}
 		value, set := given[v.Name]
 		switch {
 		case set:
 			text, err := textOf(v, value)
 			if err != nil {
-				return nil, &Fault{ReasonInputInvalid, fmt.Sprintf("the variable %s of service %s: %v", v.Name, s.URL, err)}
+				return nil, &Fault{Reason: ReasonInputInvalid, Message: fmt.Sprintf("the variable %s of service %s: %v", v.Name, s.URL, err)}
 			}
 			values[v.Name] = text
 		case v.DefaultValue != nil:
@@ -55,7 +55,7 @@ func Variables(org string, s *edgev1alpha1.EdgeServiceSpec, namespace string, in
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &Fault{ReasonInputMissing, fmt.Sprintf("variables of service %s have no value and no default: set them in userInput: %s", s.URL, strings.Join(missing, ", "))}
+		return nil, &Fault{Reason: ReasonInputMissing, Message: fmt.Sprintf("variables of service %s have no value and no default: set them in userInput: %s", s.URL, strings.Join(missing, ", "))}
 	}
 	return values, nil
 }
@@ -74,7 +74,7 @@ func isFor(in *edgev1alpha1.ServiceInput, org string, s *edgev1alpha1.EdgeServic
 	}
 	span, err := constraint.ParseVersionRange(in.ServiceVersionRange)
 	if err != nil {
-		return false, &Fault{ReasonInputInvalid, fmt.Sprintf("serviceVersionRange %q of userInput: %v", in.ServiceVersionRange, err)}
+		return false, &Fault{Reason: ReasonInputInvalid, Message: fmt.Sprintf("serviceVersionRange %q of userInput: %v", in.ServiceVersionRange, err)}
 	}
 	return span.Contains(s.Version), nil
 }

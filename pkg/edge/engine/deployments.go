@@ -229,11 +229,11 @@ func (e *Engine) judge(d *deployment, n *node) {
 }
 
 func (e *Engine) decide(d *deployment, n *node) *result {
-	decisions, compatible := []edge.Decision(nil), false
+	decisions, compatible, failed := []edge.Decision(nil), false, e.failed[Pair{d.key, n.name}]
 	if d.key.Pattern {
-		decisions, compatible = edge.DecidePattern(n.now, d.compiled)
+		decisions, compatible = edge.DecidePattern(n.now, d.compiled, failed...)
 	} else {
-		decisions = []edge.Decision{edge.Decide(n.now, d.compiled[0], e.failed[Pair{d.key, n.name}]...)}
+		decisions = []edge.Decision{edge.Decide(n.now, d.compiled[0], failed...)}
 		compatible = decisions[0].Compatible
 	}
 	if !compatible {

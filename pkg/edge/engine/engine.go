@@ -68,8 +68,8 @@ type Engine struct {
 	deployments map[Key]*deployment
 
 	placed map[Pair][]Placed
-	// failed are the versions of a policy that have failed on a node.
-	failed map[Pair][]string
+	// failed are the versions of the services of a policy or pattern that have failed on a node.
+	failed map[Pair][]edge.Failed
 	sites  map[edge.Place]*site
 	// crowded are sites whose claims have changed.
 	crowded map[*site]bool
@@ -86,7 +86,7 @@ func New() *Engine {
 		nodes: map[string]*node{}, classes: map[string]*class{}, byPattern: map[string]map[*node]bool{}, index: index{},
 		setsOf: map[string][]string{}, members: map[string]map[string]bool{}, bound: map[string]map[*namespace]bool{}, namespaces: map[string]*namespace{},
 		services: map[ServiceKey]map[version]edge.Service{}, users: map[ServiceKey]map[*deployment]bool{}, deployments: map[Key]*deployment{},
-		placed: map[Pair][]Placed{}, failed: map[Pair][]string{}, sites: map[edge.Place]*site{}, crowded: map[*site]bool{}, pairs: map[Pair]bool{}, keys: map[Key]bool{},
+		placed: map[Pair][]Placed{}, failed: map[Pair][]edge.Failed{}, sites: map[edge.Place]*site{}, crowded: map[*site]bool{}, pairs: map[Pair]bool{}, keys: map[Key]bool{},
 	}
 }
 

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"errors"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/clusterhub/clusterhub/pkg/edge"
+	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
 // world is what an engine was told, as it was told.
@@ -21,13 +23,13 @@ type world struct {
 	services    map[ServiceKey]map[version]edge.Service
 	deployments map[Key][]edge.DeploymentSpec
 	placed      map[Pair][]Placed
-	failed      map[Pair][]string
+	failed      map[Pair][]edge.Failed
 }
 
 func newWorld() *world {
 	return &world{nodes: map[string]edge.NodeSpec{}, sets: map[string][]string{}, bindings: map[[2]string]bool{},
 		services: map[ServiceKey]map[version]edge.Service{}, deployments: map[Key][]edge.DeploymentSpec{}, placed: map[Pair][]Placed{},
-		failed: map[Pair][]string{}}
+		failed: map[Pair][]edge.Failed{}}
 }
 
 // outcome is all that an engine says.
@@ -75,7 +77,7 @@ func (w *world) everything() outcome {
 			var decisions []edge.Decision
 			compatible := false
 			if key.Pattern {
-				decisions, compatible = edge.DecidePattern(n, compiled)
+				decisions, compatible = edge.DecidePattern(n, compiled, w.failed[Pair{key, name}]...)
 			} else {
 				decisions = []edge.Decision{edge.Decide(n, compiled[0], w.failed[Pair{key, name}]...)}
 				compatible = decisions[0].Compatible
@@ -232,5 +234,47 @@ func TestEngine_LearnsThatTwoNodesAreOneCluster(t *testing.T) {
 	}
 	if wanted := e.Wanted(second); len(wanted) != 1 {
 		t.Error("the node that has it loses it")
+	}
+}
+
+// A version that has failed on a node makes way for the next one of its service, in a policy and in a pattern, and for that service alone.
+func TestEngine_TheNextVersionWhereOneHasFailed(t *testing.T) {
+	for _, pattern := range []bool{false, true} {
+		e, key := New(), Key{"a", pattern, "p"}
+		pair := Pair{key, "n"}
+		spec := edge.NodeSpec{Name: "n", Type: edge.Cluster, Facts: edge.Facts{Arch: "amd64", Namespace: "abc", Scope: edge.ClusterScoped}}
+		var specs []Spec
+		for _, service := range []string{"s1", "s2"} {
+			for _, version := range []string{"1.0.0", "2.0.0"} {
+				e.SetService(edge.Service{Org: "a", Name: service, Version: version, Arch: edge.AnyArch, ForClusters: true, Contents: &archive.Contents{}})
+			}
+			specs = append(specs, Spec{Name: "a/p", Org: "a", Service: service, Pattern: pattern, Choices: []edge.Choice{{Version: "2.0.0", Priority: 1}, {Version: "1.0.0", Priority: 2}}})
+		}
+		if pattern {
+			spec.Pattern = "a/p"
+		} else {
+			specs = specs[:1]
+		}
+		if err := errors.Join(e.SetNode(spec), e.SetDeployment(key, specs)); err != nil {
+			t.Fatal(err)
+		}
+		e.SetSets("n", []string{"set"})
+		e.Bind("a", "set")
+		expect := func(want string, failed ...edge.Failed) {
+			t.Helper()
+			e.SetFailed(pair, failed)
+			var got []string
+			for _, p := range e.Wanted(pair) {
+				got = append(got, p.Version)
+			}
+			if want := strings.Fields(want)[:len(specs)]; !slices.Equal(got, want) {
+				t.Errorf("pattern %t: wanted are %q, want %q", pattern, got, want)
+			}
+		}
+		expect("2.0.0 2.0.0")
+		expect("2.0.0 2.0.0", edge.Failed{Org: "b", Service: "s1", Version: "2.0.0"})
+		expect("1.0.0 2.0.0", edge.Failed{Org: "a", Service: "s1", Version: "2.0.0"})
+		expect("2.0.0 2.0.0", edge.Failed{Org: "a", Service: "s1", Version: "2.0.0"}, edge.Failed{Org: "a", Service: "s1", Version: "1.0.0"})
+		expect("2.0.0 2.0.0")
 	}
 }

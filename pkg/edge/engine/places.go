@@ -102,9 +102,9 @@ func (e *Engine) SetPlaced(pair Pair, what []Placed) {
 	e.settle()
 }
 
-// SetFailed sets the versions of a policy that have failed on a node, whether there is such a policy or not. For patterns it has no effect.
-func (e *Engine) SetFailed(pair Pair, versions []string) {
-	if pair.Pattern || slices.Equal(e.failed[pair], versions) {
+// SetFailed sets the versions of the services of a policy or pattern that have failed on a node, whether there is such a policy or pattern or not.
+func (e *Engine) SetFailed(pair Pair, versions []edge.Failed) {
+	if slices.Equal(e.failed[pair], versions) {
 		return
 	}
 	if e.failed[pair] = slices.Clone(versions); len(versions) == 0 {

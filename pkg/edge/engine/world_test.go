@@ -189,9 +189,16 @@ func (m maker) step(w *world, e *Engine) string {
 		}
 		return "deployment"
 	case 12:
-		pair := Pair{Key{Namespace: m.one("a", "b"), Name: m.one("p1", "p2")}, name}
-		if w.failed[pair] = m.some("1.0.0", "2.0.0"); len(w.failed[pair]) == 0 {
-			delete(w.failed, pair)
+		pair := Pair{Key{Namespace: m.one("a", "b"), Pattern: len(w.failed)%2 == 1, Name: m.one("p1", "p2")}, name}
+		delete(w.failed, pair)
+		specs := w.deployments[pair.Key]
+		for i, version := range m.some("1.0.0", "2.0.0") {
+			one := edge.Failed{Org: "a", Service: "s1", Version: version}
+			if len(specs) > 0 {
+				of := specs[(len(w.failed)+i)%len(specs)]
+				one.Org, one.Service = of.Org, of.Service
+			}
+			w.failed[pair] = append(w.failed[pair], one)
 		}
 		e.SetFailed(pair, w.failed[pair])
 		return "failed"

@@ -5079,14 +5079,16 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
 								"x-kubernetes-list-map-keys": []interface{}{
+									"org",
+									"name",
 									"version",
 								},
 								"x-kubernetes-list-type": "map",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "attempts are the versions of a policy with several versions that were tried on the node, at most 32. They start again when the policy or one of its services changes. Placements of patterns have none.",
-							MaxItems:    ptr.To[int64](32),
+							Description: "attempts are the versions of services that were tried on the node, at most 64, where a policy or pattern names several versions of a service. They start again when the policy or pattern, or one of its services, changes.",
+							MaxItems:    ptr.To[int64](64),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5099,7 +5101,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementStatus(ref common.ReferenceCallb
 					},
 					"attemptsOf": {
 						SchemaProps: spec.SchemaProps{
-							Description: "attemptsOf is a hash of the policy and services that the attempts are about, at most 63 characters.",
+							Description: "attemptsOf is a hash of the policy or pattern and of the services that the attempts are about, at most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6232,9 +6234,29 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "VersionAttempt says what came of a version that was tried on a node.",
+				Description: "VersionAttempt says what came of a version of a service that was tried on a node.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
+					"org": {
+						SchemaProps: spec.SchemaProps{
+							Description: "org is the namespace of the EdgeService, 1 to 63 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](63),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.",
+							Default:     "",
+							MinLength:   ptr.To[int64](1),
+							MaxLength:   ptr.To[int64](253),
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
 							Description: "version of the service, 1 to 63 characters.",
@@ -6247,7 +6269,7 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "state is Retrying, GivenUp or Verified. It is empty for a version that has failed while no other fits.",
+							Description: "state is Retrying, Removing, GivenUp or Verified. It is empty for a version that fails and has not failed for long, or has failed while no other fits.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6260,6 +6282,12 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 							Maximum:     ptr.To[float64](101),
 							Type:        []string{"integer"},
 							Format:      "int32",
+						},
+					},
+					"failingSince": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failingSince is when the version was first seen to fail, while it fails. A failure counts after a minute.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"firstFailureTime": {
@@ -6291,7 +6319,7 @@ func schema_pkg_apis_edge_v1alpha1_VersionAttempt(ref common.ReferenceCallback) 
 						},
 					},
 				},
-				Required: []string{"version"},
+				Required: []string{"org", "name", "version"},
 			},
 		},
 		Dependencies: []string{

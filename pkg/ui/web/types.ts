@@ -740,10 +740,13 @@ export interface UpdateStrategy {
 }
 
 export interface VersionAttempt {
+  failingSince?: string;
   failures?: number;
   firstFailureTime?: string;
   lastFailureTime?: string;
   message?: string;
+  name?: string;
+  org?: string;
   state?: string;
   version?: string;
   work?: string;

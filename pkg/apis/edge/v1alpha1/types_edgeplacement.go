@@ -117,14 +117,16 @@ type EdgePlacementStatus struct {
 	// lastTransitionTime is when the state changed last.
 	// +optional
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
-	// attempts are the versions of a policy with several versions that were tried on the node, at most 32. They start again when the policy or
-	// one of its services changes. Placements of patterns have none.
+	// attempts are the versions of services that were tried on the node, at most 64, where a policy or pattern names several versions of a
+	// service. They start again when the policy or pattern, or one of its services, changes.
 	// +optional
 	// +listType=map
+	// +listMapKey=org
+	// +listMapKey=name
 	// +listMapKey=version
-	// +k8s:validation:maxItems=32
+	// +k8s:validation:maxItems=64
 	Attempts []VersionAttempt `json:"attempts,omitempty"`
-	// attemptsOf is a hash of the policy and services that the attempts are about, at most 63 characters.
+	// attemptsOf is a hash of the policy or pattern and of the services that the attempts are about, at most 63 characters.
 	// +optional
 	// +k8s:validation:maxLength=63
 	AttemptsOf string `json:"attemptsOf,omitempty"`
@@ -138,17 +140,28 @@ const (
 	AttemptRetrying AttemptState = "Retrying"
 	// AttemptGivenUp is of a version that has failed as often as its priority allows. The next one that fits is deployed.
 	AttemptGivenUp AttemptState = "GivenUp"
+	// AttemptRemoving is of a version of one of several services that has failed: its objects are removed from the node, to be applied again.
+	AttemptRemoving AttemptState = "Removing"
 	// AttemptVerified is of a version that has run for its verified_durations. It stays, whatever becomes of it later.
 	AttemptVerified AttemptState = "Verified"
 )
 
-// VersionAttempt says what came of a version that was tried on a node.
+// VersionAttempt says what came of a version of a service that was tried on a node.
 type VersionAttempt struct {
+	// org is the namespace of the EdgeService, 1 to 63 characters.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=63
+	Org string `json:"org"`
+	// name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.
+	// +k8s:validation:minLength=1
+	// +k8s:validation:maxLength=253
+	Name string `json:"name"`
 	// version of the service, 1 to 63 characters.
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
 	Version string `json:"version"`
-	// state is Retrying, GivenUp or Verified. It is empty for a version that has failed while no other fits.
+	// state is Retrying, Removing, GivenUp or Verified. It is empty for a version that fails and has not failed for long, or has failed while no
+	// other fits.
 	// +optional
 	// +k8s:validation:maxLength=63
 	State AttemptState `json:"state,omitempty"`
@@ -157,6 +170,9 @@ type VersionAttempt struct {
 	// +k8s:validation:minimum=0
 	// +k8s:validation:maximum=101
 	Failures int32 `json:"failures,omitempty"`
+	// failingSince is when the version was first seen to fail, while it fails. A failure counts after a minute.
+	// +optional
+	FailingSince *metav1.Time `json:"failingSince,omitempty"`
 	// firstFailureTime is when the first of these failures was seen.
 	// +optional
 	FirstFailureTime *metav1.Time `json:"firstFailureTime,omitempty"`

@@ -158,19 +158,26 @@ func TestValidateEdgePlacement(t *testing.T) {
 		{"another state", func(p *edge.EdgePlacement) { p.Status.State = "Done" }, "status.state"},
 		{"a long message", func(p *edge.EdgePlacement) { p.Status.Message = long(1025) }, "status.message"},
 		{"an attempt", func(p *edge.EdgePlacement) {
-			p.Status.Attempts = []edge.VersionAttempt{{Version: "2.0.0", State: edge.AttemptRetrying, Failures: 101}}
+			p.Status.Attempts = []edge.VersionAttempt{attempt("web", edge.AttemptRetrying, 101), attempt("db", edge.AttemptRemoving, 0)}
 		}, ""},
 		{"an attempt twice", func(p *edge.EdgePlacement) {
-			p.Status.Attempts = []edge.VersionAttempt{{Version: "2.0.0"}, {Version: "2.0.0"}}
+			p.Status.Attempts = []edge.VersionAttempt{attempt("web", "", 1), attempt("web", "", 1)}
 		}, "status.attempts[1].version"},
+		{"an attempt of no service", func(p *edge.EdgePlacement) {
+			p.Status.Attempts = []edge.VersionAttempt{attempt("", "", 1)}
+		}, "status.attempts[0].name"},
 		{"an attempt in another state", func(p *edge.EdgePlacement) {
-			p.Status.Attempts = []edge.VersionAttempt{{Version: "2.0.0", State: "Done"}}
+			p.Status.Attempts = []edge.VersionAttempt{attempt("web", "Done", 1)}
 		}, "status.attempts[0].state"},
 		{"too many failures", func(p *edge.EdgePlacement) {
-			p.Status.Attempts = []edge.VersionAttempt{{Version: "2.0.0", Failures: 102}}
+			p.Status.Attempts = []edge.VersionAttempt{attempt("web", "", 102)}
 		}, "status.attempts[0].failures"},
-		{"many attempts", func(p *edge.EdgePlacement) { p.Status.Attempts = make([]edge.VersionAttempt, 33) }, "status.attempts"},
+		{"many attempts", func(p *edge.EdgePlacement) { p.Status.Attempts = make([]edge.VersionAttempt, 65) }, "status.attempts"},
 	}, placement, func(p *edge.EdgePlacement) field.ErrorList { return ValidateEdgePlacementStatusUpdate(p, placement()) })
+}
+
+func attempt(service string, state edge.AttemptState, failures int32) edge.VersionAttempt {
+	return edge.VersionAttempt{Org: "shop", Name: service, Version: "2.0.0", State: state, Failures: failures}
 }
 
 func TestValidateDeployCheck(t *testing.T) {

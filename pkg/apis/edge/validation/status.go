@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"strings"
+
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -19,7 +21,7 @@ var (
 	placementStates = []edge.PlacementState{
 		edge.PlacementPending, edge.PlacementDelivering, edge.PlacementRunning, edge.PlacementFailed, edge.PlacementRemoving,
 	}
-	attemptStates = []edge.AttemptState{edge.AttemptRetrying, edge.AttemptGivenUp, edge.AttemptVerified}
+	attemptStates = []edge.AttemptState{edge.AttemptRetrying, edge.AttemptRemoving, edge.AttemptGivenUp, edge.AttemptVerified}
 )
 
 func validateDeploymentStatus(s *edge.DeploymentStatus, path *field.Path) field.ErrorList {
@@ -90,15 +92,21 @@ func ValidateEdgePlacementStatusUpdate(p, old *edge.EdgePlacement) field.ErrorLi
 }
 
 func validateAttempts(attempts []edge.VersionAttempt, path *field.Path) field.ErrorList {
-	if tooMany := bounds.Count(path, len(attempts), 0, maxVersions); len(tooMany) > 0 {
+	if tooMany := bounds.Count(path, len(attempts), 0, edge.MaxAttempts); len(tooMany) > 0 {
 		return tooMany
 	}
 	var errs field.ErrorList
-	versions := sets.New[string]()
+	tried := sets.New[string]()
 	for i := range attempts {
 		a, at := &attempts[i], path.Index(i)
+		errs = append(errs, filledNamespace(a.Org, at.Child("org"))...)
+		errs = append(errs, serviceURL(a.Name, at.Child("name"))...)
 		errs = append(errs, serviceVersion(a.Version, at.Child("version"))...)
-		errs = append(errs, once(versions, a.Version, at.Child("version"))...)
+		if key := strings.Join([]string{a.Org, a.Name, a.Version}, " "); tried.Has(key) {
+			errs = append(errs, field.Duplicate(at.Child("version"), a.Version))
+		} else {
+			tried.Insert(key)
+		}
 		if a.State != "" {
 			errs = append(errs, bounds.OneOf(at.Child("state"), a.State, attemptStates)...)
 		}

@@ -20,6 +20,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/edge"
 	"github.com/clusterhub/clusterhub/pkg/edge/engine"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 	"github.com/clusterhub/clusterhub/pkg/membership"
@@ -270,10 +271,10 @@ func (r *Reconciler) deletePlacement(_ context.Context, p *edgev1alpha1.EdgePlac
 }
 
 // GivenUp returns the versions that are not tried again while another one fits.
-func GivenUp(attempts []edgev1alpha1.VersionAttempt) (versions []string) {
+func GivenUp(attempts []edgev1alpha1.VersionAttempt) (versions []edge.Failed) {
 	for _, a := range attempts {
 		if a.State == edgev1alpha1.AttemptGivenUp {
-			versions = append(versions, a.Version)
+			versions = append(versions, edge.Failed{Org: a.Org, Service: a.Name, Version: a.Version})
 		}
 	}
 	return versions

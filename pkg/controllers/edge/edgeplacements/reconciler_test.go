@@ -359,9 +359,11 @@ func TestPlace_TheNextVersionWhereOneIsGivenUp(t *testing.T) {
 			}
 		}
 	}
-	try(edgev1alpha1.VersionAttempt{Version: "2.0.0", State: edgev1alpha1.AttemptRetrying, Failures: 1})
+	try(edgev1alpha1.VersionAttempt{Org: "shop", Name: "web", Version: "2.0.0", State: edgev1alpha1.AttemptRetrying, Failures: 1})
 	versions("2.0.0", "2.0.0")
-	try(edgev1alpha1.VersionAttempt{Version: "2.0.0", State: edgev1alpha1.AttemptGivenUp, Failures: 2})
+	try(edgev1alpha1.VersionAttempt{Org: "shop", Name: "other", Version: "2.0.0", State: edgev1alpha1.AttemptGivenUp, Failures: 2})
+	versions("2.0.0", "2.0.0")
+	try(edgev1alpha1.VersionAttempt{Org: "shop", Name: "web", Version: "2.0.0", State: edgev1alpha1.AttemptGivenUp, Failures: 2})
 	versions("1.0.0", "2.0.0")
 	f.restart()
 	versions("1.0.0", "2.0.0")

@@ -15,47 +15,52 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	edgeapi "github.com/clusterhub/clusterhub/pkg/apis/edge"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
-	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgeplacements"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/edge"
+	"github.com/clusterhub/clusterhub/pkg/edge/engine"
 )
 
 const (
-	// failsFor is how long a work has to be failed until that counts: agents apply again what a webhook or a missing namespace has refused.
+	// failsFor is how long a service has to fail until that counts: agents apply again what a webhook or a missing namespace has refused.
 	failsFor = time.Minute
 	// firstRetry and lastRetry bound how long a version that has failed waits until it is tried again.
 	firstRetry = 10 * time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// attempts records which versions of a policy were tried on a node.
+// attempts records which versions of the services of a policy or pattern were tried on a node.
 type attempts struct {
-	// of is a hash of the policy and its services. It is empty where there is no other version to try.
+	// of is a hash of the policy or pattern and its services. It is empty where there is no other version to try.
 	of   string
 	list []edgev1alpha1.VersionAttempt
-	// versions are those that the policy names.
-	versions []edgev1alpha1.ServiceVersion
-	// decide returns what the node gets if these versions have failed.
-	decide func(failed []string) edge.Decision
+	// versions are those that the policy or pattern names, for each of its services.
+	versions [][]edgev1alpha1.ServiceVersion
+	// origins are the indexes of the services of the placement among those of the policy or pattern.
+	origins []int
+	// decide returns what the node gets of each service of the policy or pattern if these versions have failed.
+	decide func(failed []edge.Failed) []edge.Decision
 }
 
-// newAttempts returns the attempts of a placement that are about the policy and the services as they are now.
-func newAttempts(p *edgev1alpha1.EdgePlacement, policy *edgev1alpha1.DeploymentPolicy, services []*edgev1alpha1.EdgeService) *attempts {
-	a := &attempts{}
-	if policy == nil || len(policy.Spec.Service.ServiceVersions) < 2 {
+// newAttempts returns the attempts of a placement that are about the policy or pattern and the services as they are now.
+func newAttempts(p *edgev1alpha1.EdgePlacement, origin client.Object, specs []engine.Spec, services []*edgev1alpha1.EdgeService) *attempts {
+	a := &attempts{versions: versionsOf(origin)}
+	if !slices.ContainsFunc(a.versions, func(versions []edgev1alpha1.ServiceVersion) bool { return len(versions) > 1 }) {
 		return a
 	}
-	a.versions = policy.Spec.Service.ServiceVersions
-	ids := []string{fmt.Sprint(policy.UID, " ", policy.Generation)}
+	ids := []string{fmt.Sprint(origin.GetUID(), " ", origin.GetGeneration())}
 	for _, s := range services {
-		if a.priority(s.Spec.Version) != nil {
+		if slices.ContainsFunc(specs, func(d engine.Spec) bool {
+			return d.Org == s.Namespace && d.Service == s.Spec.URL &&
+				slices.ContainsFunc(d.Choices, func(c edge.Choice) bool { return c.Version == s.Spec.Version })
+		}) {
 			ids = append(ids, fmt.Sprint(s.UID, " ", s.Generation))
 		}
 	}
 	slices.Sort(ids[1:])
-	text, err := json.Marshal(ids)
+	text, err := json.Marshal(slices.Compact(ids))
 	if err != nil {
 		return a // Texts have no fault.
 	}
@@ -66,70 +71,155 @@ func newAttempts(p *edgev1alpha1.EdgePlacement, policy *edgev1alpha1.DeploymentP
 	return a
 }
 
-// priority returns what a policy says about a version, nil if it says nothing.
-func (a *attempts) priority(version string) *edgev1alpha1.Priority {
-	for i := range a.versions {
-		if a.versions[i].Version == version {
-			return a.versions[i].Priority
+func versionsOf(origin client.Object) (versions [][]edgev1alpha1.ServiceVersion) {
+	switch o := origin.(type) {
+	case *edgev1alpha1.DeploymentPolicy:
+		return [][]edgev1alpha1.ServiceVersion{o.Spec.Service.ServiceVersions}
+	case *edgev1alpha1.DeploymentPattern:
+		for i := range o.Spec.Services {
+			versions = append(versions, o.Spec.Services[i].ServiceVersions)
+		}
+	}
+	return versions
+}
+
+// priority returns what the policy or pattern says about the version of a service of the placement, nil if it says nothing or names no other.
+func (a *attempts) priority(p *edgev1alpha1.EdgePlacement, service int) *edgev1alpha1.Priority {
+	if a.of == "" {
+		return nil
+	}
+	versions := a.versions[a.origins[service]]
+	for i := range versions {
+		if versions[i].Version == p.Spec.Services[service].Version && len(versions) > 1 {
+			return versions[i].Priority
 		}
 	}
 	return nil
 }
 
-// observe records what came of the version of a placement, of which t is the state. It returns when to look again, and whether the version is
-// due to be tried again: by a new work.
-func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, w *workv1.ManifestWork, t *told, now time.Time) (again time.Duration, retry bool) {
-	if a.of == "" {
-		return 0, false
+// attempt returns what is recorded of the version of a service of the placement, and a function that records it.
+func (a *attempts) attempt(p *edgev1alpha1.EdgePlacement, service int) (one edgev1alpha1.VersionAttempt, record func(edgev1alpha1.VersionAttempt)) {
+	s := &p.Spec.Services[service]
+	i := slices.IndexFunc(a.list, func(one edgev1alpha1.VersionAttempt) bool {
+		return one.Org == s.Org && one.Name == s.Name && one.Version == s.Version
+	})
+	if i >= 0 {
+		return a.list[i], func(one edgev1alpha1.VersionAttempt) { a.list[i] = one }
 	}
-	version := p.Spec.Services[0].Version
-	limits := a.priority(version)
+	return edgev1alpha1.VersionAttempt{Org: s.Org, Name: s.Name, Version: s.Version}, func(one edgev1alpha1.VersionAttempt) {
+		if len(a.list) < edgeapi.MaxAttempts { // Else the version stays.
+			a.list = append(a.list, one)
+		}
+	}
+}
+
+// removing returns the index of the service of the placement whose objects are being removed from the node, -1 if there is none.
+func (a *attempts) removing(p *edgev1alpha1.EdgePlacement) int {
+	return slices.IndexFunc(p.Spec.Services, func(s edgev1alpha1.PlacedService) bool {
+		return slices.ContainsFunc(a.list, func(one edgev1alpha1.VersionAttempt) bool {
+			return one.State == edgev1alpha1.AttemptRemoving && one.Org == s.Org && one.Name == s.Name && one.Version == s.Version
+		})
+	})
+}
+
+// removed records that the objects of this service have been removed from the node. The next failure counts.
+func (a *attempts) removed(p *edgev1alpha1.EdgePlacement, service int) {
+	one, record := a.attempt(p, service)
+	one.State, one.Work, one.FailingSince = edgev1alpha1.AttemptRetrying, "", nil
+	record(one)
+}
+
+// observe records what came of the versions of a placement. It returns when to look again, and whether versions are due to be tried again: the
+// only service of a placement by a new work, one of several by a work without its objects.
+func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, work types.UID, t *told, failures map[int]string, now time.Time) (again time.Duration, retry bool) {
+	for i := range p.Spec.Services {
+		later, due := a.observeOne(p, i, work, t.state, failures[i], now)
+		if later > 0 && (again == 0 || later < again) {
+			again = later
+		}
+		if due && !retry {
+			retry = true
+			if len(p.Spec.Services) > 1 {
+				one, record := a.attempt(p, i)
+				one.State = edgev1alpha1.AttemptRemoving
+				record(one)
+			}
+		}
+	}
+	return again, retry
+}
+
+// observeOne records what came of the version of one service. A failure is not empty.
+func (a *attempts) observeOne(p *edgev1alpha1.EdgePlacement, service int, work types.UID, state edgev1alpha1.PlacementState, failure string, now time.Time,
+) (again time.Duration, retry bool) {
+	limits := a.priority(p, service)
 	if limits == nil {
 		return 0, false
 	}
-	since := now
-	if s := &p.Status; s.State == t.state && s.ObservedGeneration == p.Generation && s.LastTransitionTime != nil {
+	one, record := a.attempt(p, service)
+	if one.State == edgev1alpha1.AttemptVerified || one.State == edgev1alpha1.AttemptGivenUp {
+		return 0, false
+	}
+	at, since := metav1.NewTime(now), now
+	s := &p.Status
+	same := s.State == state && s.LastTransitionTime != nil
+	if same && s.ObservedGeneration == p.Generation {
 		since = s.LastTransitionTime.Time
 	}
-	i := slices.IndexFunc(a.list, func(one edgev1alpha1.VersionAttempt) bool { return one.Version == version })
-	one := edgev1alpha1.VersionAttempt{Version: version}
-	if i >= 0 {
-		one = a.list[i]
+	switch {
+	case failure == "":
+		known := one.FailingSince != nil
+		one.FailingSince = nil
+		if state == edgev1alpha1.PlacementRunning {
+			if again = max(seconds(limits.VerifiedDurations)-now.Sub(since), 0); again == 0 {
+				one.State, known = edgev1alpha1.AttemptVerified, true
+			}
+		}
+		if known {
+			record(one)
+		}
+		return again, false
+	case !same || one.FailingSince == nil:
+		one.FailingSince = &at
+	}
+	if one.Work != work || one.LastFailureTime == nil {
+		if left := failsFor - now.Sub(one.FailingSince.Time); left > 0 {
+			record(one)
+			return left, false
+		}
+		fail(&one, limits, work, failure, now)
 	}
 	switch {
-	case one.State == edgev1alpha1.AttemptVerified, one.State == edgev1alpha1.AttemptGivenUp:
-		return 0, false
-	case t.state == edgev1alpha1.PlacementRunning:
-		if left := seconds(limits.VerifiedDurations) - now.Sub(since); left > 0 {
-			return left, false
-		}
-		one.State = edgev1alpha1.AttemptVerified
-	case t.state != edgev1alpha1.PlacementFailed:
-		return 0, false
-	case one.Work != w.UID || one.LastFailureTime == nil:
-		if left := failsFor - now.Sub(since); left > 0 {
-			return left, false
-		}
-		fail(&one, limits, w.UID, t.message, now)
+	case one.Failures <= limits.Retries:
+		one.State = edgev1alpha1.AttemptRetrying
+		again = max(retryDelay(one.Failures)-now.Sub(one.LastFailureTime.Time), 0)
+		retry = again == 0
+	case a.another(p, service):
+		one.State = edgev1alpha1.AttemptGivenUp
+	default:
+		one.State = ""
 	}
-	if t.state == edgev1alpha1.PlacementFailed {
-		switch {
-		case one.Failures <= limits.Retries:
-			one.State = edgev1alpha1.AttemptRetrying
-			again = max(retryDelay(one.Failures)-now.Sub(one.LastFailureTime.Time), 0)
-			retry = again == 0
-		case a.another(one.Version):
-			one.State = edgev1alpha1.AttemptGivenUp
-		default:
-			one.State = ""
-		}
-	}
-	if i >= 0 {
-		a.list[i] = one
-	} else {
-		a.list = append(a.list, one)
-	}
+	record(one)
 	return again, retry
+}
+
+// refuse records that the hub can make no work of the version of a service. It is given up at once: another try would end in the same way.
+func (a *attempts) refuse(p *edgev1alpha1.EdgePlacement, service int, message string, now time.Time) {
+	limits := a.priority(p, service)
+	if limits == nil {
+		return
+	}
+	one, record := a.attempt(p, service)
+	if one.State == edgev1alpha1.AttemptVerified || one.State == edgev1alpha1.AttemptGivenUp {
+		return
+	}
+	if message = kit.Message(message); one.Message != message || one.LastFailureTime == nil {
+		fail(&one, limits, "", message, now)
+	}
+	if one.State, one.FailingSince = "", nil; a.another(p, service) {
+		one.State = edgev1alpha1.AttemptGivenUp
+	}
+	record(one)
 }
 
 // fail counts a failure. Those before the time that the policy sets do not count any more.
@@ -141,19 +231,29 @@ func fail(one *edgev1alpha1.VersionAttempt, limits *edgev1alpha1.Priority, work 
 	one.Failures, one.LastFailureTime, one.Work, one.Message = min(one.Failures, limits.Retries)+1, &at, work, kit.Message(message)
 }
 
-// another reports whether the node gets another version that has not failed, if this one has.
-func (a *attempts) another(version string) bool {
-	failed := append(edgeplacements.GivenUp(a.list), version)
+// another reports whether the node gets another version of a service that has not failed, if this one has.
+func (a *attempts) another(p *edgev1alpha1.EdgePlacement, service int) bool {
+	s := &p.Spec.Services[service]
+	failed := append(edgeplacements.GivenUp(a.list), edge.Failed{Org: s.Org, Service: s.Name, Version: s.Version})
 	next := a.decide(failed)
-	return next.Compatible && !slices.Contains(failed, next.Version)
+	if len(next) <= a.origins[service] {
+		return false
+	}
+	one := &next[a.origins[service]]
+	return one.Compatible && !slices.Contains(failed, edge.Failed{Org: s.Org, Service: s.Name, Version: one.Version})
 }
 
 // givenUp returns what to add to the message of a placement: why it has not the version that comes first.
 func (a *attempts) givenUp() (text string) {
 	for _, one := range a.list {
-		if one.State == edgev1alpha1.AttemptGivenUp {
-			text += fmt.Sprintf("; version %s is given up after %d failures: %s", one.Version, one.Failures, one.Message)
+		if one.State != edgev1alpha1.AttemptGivenUp {
+			continue
 		}
+		of := ""
+		if len(a.versions) > 1 {
+			of = " of service " + one.Name
+		}
+		text += fmt.Sprintf("; version %s%s is given up after %d failures: %s", one.Version, of, one.Failures, one.Message)
 	}
 	return text
 }

@@ -71,25 +71,27 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	all := d.services
 	d.services = nil
 	for _, s := range p.Spec.Services {
-		if !agrees(s, decisions, specs) {
+		origin := originOf(s, decisions, specs)
+		if origin < 0 {
 			return d, fmt.Sprintf("version %s of service %s in namespace %s is not what the rules say now", s.Version, s.Name, s.TargetNamespace), nil
 		}
 		i := slices.IndexFunc(all, func(one *edgev1alpha1.EdgeService) bool {
 			return one.Namespace == s.Org && one.Spec.URL == s.Name && one.Spec.Version == s.Version && one.Spec.Arch == s.Arch
 		})
 		d.services = append(d.services, all[i])
+		d.attempts.origins = append(d.attempts.origins, origin)
 	}
 	return d, "", nil
 }
 
-// agrees says whether a service of a placement is what was decided.
-func agrees(s edgev1alpha1.PlacedService, decisions []edge.Decision, specs []engine.Spec) bool {
+// originOf returns the index of the decision that a service of a placement is what was decided by, -1 if there is none.
+func originOf(s edgev1alpha1.PlacedService, decisions []edge.Decision, specs []engine.Spec) int {
 	for i, one := range decisions {
 		if one.Compatible && specs[i].Org == s.Org && specs[i].Service == s.Name && one.Version == s.Version && one.Arch == s.Arch && one.Namespace == s.TargetNamespace {
-			return true
+			return i
 		}
 	}
-	return false
+	return -1
 }
 
 // deployment is the policy or pattern of a placement.
@@ -128,17 +130,18 @@ func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, p *edgev1alpha
 		}
 		compiled = append(compiled, one)
 	}
-	policy, _ := obj.(*edgev1alpha1.DeploymentPolicy)
-	d.attempts = newAttempts(p, policy, d.services)
-	if policy == nil {
-		decisions, compatible := edge.DecidePattern(n, compiled)
-		if !compatible {
-			decisions = nil
+	d.attempts = newAttempts(p, obj, specs, d.services)
+	d.attempts.decide = func(failed []edge.Failed) []edge.Decision {
+		if _, is := obj.(*edgev1alpha1.DeploymentPolicy); is {
+			return []edge.Decision{edge.Decide(n, compiled[0], failed...)}
 		}
-		return decisions, specs, nil
+		decisions, compatible := edge.DecidePattern(n, compiled, failed...)
+		if !compatible {
+			return nil
+		}
+		return decisions
 	}
-	d.attempts.decide = func(failed []string) edge.Decision { return edge.Decide(n, compiled[0], failed...) }
-	return []edge.Decision{d.attempts.decide(edgeplacements.GivenUp(d.attempts.list))}, specs, nil
+	return d.attempts.decide(edgeplacements.GivenUp(d.attempts.list)), specs, nil
 }
 
 // setsOf are the sets bound to the namespace that have the cluster.

@@ -52,6 +52,8 @@ type fixture struct {
 	process *edgetest.Process
 	clock   *clocktesting.FakePassiveClock
 	reads   int
+	// pattern says that the placement under test is that of the pattern web, and not that of the policy.
+	pattern bool
 	// gate is the feature gate of the next process.
 	gate bool
 }
@@ -119,6 +121,9 @@ func (f *fixture) place(node, namespace string) { f.Make(placementOf(node, names
 func (f *fixture) placement() *edgev1alpha1.EdgePlacement {
 	f.Helper()
 	p := placementOf("one", "")
+	if f.pattern {
+		p.Name = edge.PlacementName(edge.PlacementOrigin{Kind: edgev1alpha1.KindDeploymentPattern, Name: "web"}, "one")
+	}
 	if err := f.Get(f.Context(), client.ObjectKeyFromObject(p), p); err != nil {
 		f.Fatal(err)
 	}

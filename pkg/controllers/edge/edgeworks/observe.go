@@ -5,6 +5,7 @@ package edgeworks
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -31,6 +32,15 @@ func observe(w *workv1.ManifestWork) told {
 		return &metav1.Condition{Status: metav1.ConditionUnknown}
 	}
 	applied, available, progressing, degraded := now(workv1.WorkApplied), now(workv1.WorkAvailable), now(workv1.WorkProgressing), now(workv1.WorkDegraded)
+	if degraded.Status != metav1.ConditionTrue && applied.Status == metav1.ConditionTrue {
+		// The condition of the work is True only if all objects are degraded.
+		for i := range w.Status.ResourceStatus.Manifests {
+			if m := &w.Status.ResourceStatus.Manifests[i]; failed(m, w.Generation) != nil {
+				degraded = &metav1.Condition{Status: metav1.ConditionTrue, Message: describe(m, failed(m, w.Generation))}
+				break
+			}
+		}
+	}
 	switch {
 	case applied.Status == metav1.ConditionFalse:
 		return newTold(edgev1alpha1.PlacementFailed, reasonNotApplied, said("the agent cannot apply all objects", applied), w.Name)
@@ -46,6 +56,88 @@ func observe(w *workv1.ManifestWork) told {
 		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("the objects are there, and not all of them are ready", progressing), w.Name)
 	}
 	return newTold(edgev1alpha1.PlacementRunning, reasonRunning, "the cluster says that all objects are there and ready", w.Name)
+}
+
+// appliedNow reports whether the agent has tried to apply the work as it is now.
+func appliedNow(w *workv1.ManifestWork) bool {
+	c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkApplied)
+	return c != nil && c.ObservedGeneration == w.Generation && c.Status != metav1.ConditionUnknown
+}
+
+// failures returns what has failed of a work that has failed, by the index of the service in the placement. The agent says of which manifest
+// something has failed; the hub knows which service that is of. What is of no service, or of none that is known, is nobody's failure.
+func failures(w *workv1.ManifestWork, t *told, services int) map[int]string {
+	switch {
+	case t.state != edgev1alpha1.PlacementFailed:
+		return nil
+	case services == 1:
+		return map[int]string{0: t.message}
+	}
+	begins, found := positions(w, services), map[int]string{}
+	for i := range w.Status.ResourceStatus.Manifests {
+		m := &w.Status.ResourceStatus.Manifests[i]
+		service := serviceAt(begins, int(m.ResourceMeta.Ordinal))
+		if c := failed(m, w.Generation); c != nil && service >= 0 && found[service] == "" {
+			found[service] = describe(m, c)
+		}
+	}
+	return found
+}
+
+// failed returns the condition by which a manifest has failed, nil if there is none. Some agents write no generation.
+func failed(m *workv1.ManifestCondition, generation int64) *metav1.Condition {
+	for _, fault := range []struct {
+		kind   string
+		status metav1.ConditionStatus
+	}{{workv1.ManifestApplied, metav1.ConditionFalse}, {workv1.ManifestDegraded, metav1.ConditionTrue}} {
+		c := meta.FindStatusCondition(m.Conditions, fault.kind)
+		if c != nil && c.Status == fault.status && (c.ObservedGeneration == generation || c.ObservedGeneration == 0) {
+			return c
+		}
+	}
+	return nil
+}
+
+func describe(m *workv1.ManifestCondition, c *metav1.Condition) string {
+	name := m.ResourceMeta.Name
+	if m.ResourceMeta.Namespace != "" {
+		name = m.ResourceMeta.Namespace + "/" + name
+	}
+	return said(fmt.Sprintf("%s %s", m.ResourceMeta.Kind, name), c)
+}
+
+// positions returns where the manifests of each service of a placement begin in its work, nil where that is not known.
+func positions(w *workv1.ManifestWork, services int) (begins []int) {
+	if json.Unmarshal([]byte(w.Annotations[beginsAnnotation]), &begins) != nil || len(begins) != services {
+		return nil
+	}
+	return begins
+}
+
+// serviceAt returns the index of the service that a manifest is of, -1 for one of no service.
+func serviceAt(begins []int, manifest int) int {
+	at := -1
+	for i, begin := range begins {
+		if manifest >= begin {
+			at = i
+		}
+	}
+	return at
+}
+
+// largest returns the index of the service with the largest objects in a work.
+func largest(w *workv1.ManifestWork) (service int) {
+	begins, sizes := []int(nil), map[int]int{}
+	if json.Unmarshal([]byte(w.Annotations[beginsAnnotation]), &begins) != nil {
+		return 0
+	}
+	for i := range w.Spec.Workload.Manifests {
+		at := serviceAt(begins, i)
+		if sizes[at] += len(w.Spec.Workload.Manifests[i].Raw); at >= 0 && sizes[at] > sizes[service] {
+			service = at
+		}
+	}
+	return service
 }
 
 func said(what string, c *metav1.Condition) string {

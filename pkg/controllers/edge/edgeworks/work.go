@@ -38,8 +38,10 @@ const (
 	digestAnnotation = edgev1alpha1.GroupName + "/digest"
 	// asksAnnotation says that the agent was asked for the progress of an object.
 	asksAnnotation = edgev1alpha1.GroupName + "/asks-progress"
+	// beginsAnnotation has where the manifests of each service of the placement begin in the work, as a list of JSON.
+	beginsAnnotation = edgev1alpha1.GroupName + "/manifests-of-services"
 	// format is raised when the same source makes another work.
-	format = "1"
+	format = "2"
 )
 
 // Reasons of placements, besides those of delivery and of conditions of works.
@@ -114,25 +116,51 @@ func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha
 		w.Annotations[sourceAnnotation] = source
 		err = r.write(ctx, now, there, w)
 	}
+	service := undeliverable(w, err)
 	t, again, err := r.outcome(w, err)
+	if service >= 0 {
+		d.attempts.refuse(p, service, t.message, r.clock.Now())
+	}
 	if there && t.work == "" && t.reason != reasonNameTaken {
 		t.work = now.Name // What was delivered before is still there.
 	}
 	return t.with(d), again, err
 }
 
-// observed returns what the cluster reports of the work of a placement. A version that has failed and is to be tried again loses its work first.
+// observed returns what the cluster reports of the work of a placement. The objects of a service that has failed, and is to be tried again, are
+// removed first: with the work if there is no other service in it.
 func (r *Reconciler) observed(ctx context.Context, p *edgev1alpha1.EdgePlacement, d *decided, w *workv1.ManifestWork) (told, time.Duration, error) {
 	t := observe(w)
-	again, retry := d.attempts.observe(p, w, &t, r.clock.Now())
+	if service := d.attempts.removing(p); service >= 0 {
+		if appliedNow(w) {
+			d.attempts.removed(p, service)
+		}
+		return newTold(edgev1alpha1.PlacementPending, reasonRetrying, fmt.Sprintf("version %s of service %s has failed, and its objects are removed from the node, to be applied again",
+			p.Spec.Services[service].Version, p.Spec.Services[service].Name), w.Name).with(d), 0, nil
+	}
+	again, retry := d.attempts.observe(p, w.UID, &t, failures(w, &t, len(p.Spec.Services)), r.clock.Now())
 	if retry {
 		t = newTold(edgev1alpha1.PlacementPending, reasonRetrying,
 			"its version has failed, and its objects are removed from the node, to be applied again: "+t.message, w.Name)
-		if err := r.remove(ctx, w); err != nil {
-			return told{}, 0, err
+		if len(p.Spec.Services) == 1 {
+			if err := r.remove(ctx, w); err != nil {
+				return told{}, 0, err
+			}
 		}
 	}
 	return t.with(d), again, nil
+}
+
+// undeliverable returns the index of the service that no work can be made of, -1 if the error does not say so.
+func undeliverable(w *workv1.ManifestWork, err error) int {
+	var fault *delivery.Fault
+	switch {
+	case errors.As(err, &fault):
+		return fault.Part
+	case err != nil && w != nil && isTooLarge(err):
+		return largest(w)
+	}
+	return -1
 }
 
 // unwritten is the status of a placement whose work stays as it is, or is not made.
@@ -178,7 +206,7 @@ func sourceOf(p *edgev1alpha1.EdgePlacement, d *decided) string {
 	for _, s := range d.services {
 		services = append(services, service{s.UID, s.Generation})
 	}
-	text, err := json.Marshal([]any{format, p.Spec, services, d.inputs, d.node.Status.NamespaceScoped, d.node.Status.Namespace})
+	text, err := json.Marshal([]any{format, p.Spec, services, d.inputs, d.node.Status.NamespaceScoped, d.node.Status.Namespace, d.attempts.removing(p)})
 	if err != nil {
 		return "" // No object of the API comes here.
 	}
@@ -190,19 +218,28 @@ func sourceOf(p *edgev1alpha1.EdgePlacement, d *decided) string {
 func (r *Reconciler) make(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement, d *decided) (*workv1.ManifestWork, error) {
 	key := client.ObjectKeyFromObject(p)
 	var parts []delivery.Part
+	removing := d.attempts.removing(p)
 	for i, s := range p.Spec.Services {
 		archive, full, err := r.archive(ctx, d.services[i])
 		if err != nil {
-			return nil, err
+			return nil, faultOf(err, i)
 		}
 		variables, err := delivery.Variables(s.Org, &full.Spec, pair.Namespace, d.inputs)
 		if err != nil {
-			return nil, err
+			return nil, faultOf(err, i)
 		}
 		parts = append(parts, delivery.Part{Archive: archive, Namespace: s.TargetNamespace, Variables: variables,
-			Suffix: namehash.NameHash(key.Namespace, key.Name, s.Org, s.Name)})
+			Suffix: namehash.NameHash(key.Namespace, key.Name, s.Org, s.Name), Withheld: i == removing})
 	}
-	spec, asks, err := delivery.Work(&d.node.Status, parts)
+	spec, begins, asks, err := delivery.Work(&d.node.Status, parts)
+	if err == nil && removing >= 0 && len(spec.Workload.Manifests) == 0 { // A work has at least one.
+		parts[removing].Withheld = false
+		spec, begins, asks, err = delivery.Work(&d.node.Status, parts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	positions, err := json.Marshal(begins)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +247,16 @@ func (r *Reconciler) make(ctx context.Context, pair engine.Pair, p *edgev1alpha1
 	labels[edgev1alpha1.PlacementHashLabel] = hash(key)
 	return &workv1.ManifestWork{Spec: *spec, ObjectMeta: metav1.ObjectMeta{Namespace: pair.Node, Name: workName(key), Labels: labels,
 		Annotations: map[string]string{edgev1alpha1.PlacementAnnotation: key.String(), asksAnnotation: fmt.Sprint(asks),
-			digestAnnotation: manifestworkreplicaset.Digest(spec)}}}, nil
+			beginsAnnotation: string(positions), digestAnnotation: manifestworkreplicaset.Digest(spec)}}}, nil
+}
+
+// faultOf returns the error with the index of the service that it is about.
+func faultOf(err error, service int) error {
+	var fault *delivery.Fault
+	if errors.As(err, &fault) {
+		return &delivery.Fault{Reason: fault.Reason, Message: fault.Message, Part: service}
+	}
+	return err
 }
 
 // operation is one of a JSON patch.

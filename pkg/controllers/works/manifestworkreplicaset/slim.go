@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
@@ -55,18 +56,24 @@ func slim(w *workv1.ManifestWork) {
 		w.Annotations[digestAnnotation] = digest(&w.Spec)
 	}
 	w.Spec = workv1.ManifestWorkSpec{DeleteOption: w.Spec.DeleteOption}
-	w.Status.ResourceStatus.Manifests = slimManifests(w.Status.ResourceStatus.Manifests)
+	w.Status.ResourceStatus.Manifests = slimManifests(w.Status.ResourceStatus.Manifests, w.Labels[edgev1alpha1.PlacementHashLabel] != "")
 }
 
-// slimManifests leaves the values of well-known kinds.
-func slimManifests(all []workv1.ManifestCondition) (slim []workv1.ManifestCondition) {
+// slimManifests leaves the values of well-known kinds, and the conditions of manifests that have failed where these are asked for.
+func slimManifests(all []workv1.ManifestCondition, failures bool) (slim []workv1.ManifestCondition) {
 	for _, m := range all {
+		var conditions []metav1.Condition
+		for _, c := range m.Conditions {
+			if failures && (c.Type == workv1.ManifestApplied && c.Status == metav1.ConditionFalse || c.Type == workv1.ManifestDegraded && c.Status == metav1.ConditionTrue) {
+				conditions = append(conditions, c)
+			}
+		}
 		values := slices.DeleteFunc(m.StatusFeedbacks.Values, func(v workv1.FeedbackValue) bool {
 			return !rollout.WellKnown(m.ResourceMeta.Group, m.ResourceMeta.Kind, v.Name)
 		})
-		if len(values) > 0 {
+		if len(values)+len(conditions) > 0 {
 			slim = append(slim, workv1.ManifestCondition{
-				ResourceMeta: m.ResourceMeta, StatusFeedbacks: workv1.StatusFeedbackResult{Values: slices.Clone(values)},
+				ResourceMeta: m.ResourceMeta, Conditions: conditions, StatusFeedbacks: workv1.StatusFeedbackResult{Values: slices.Clone(values)},
 			})
 		}
 	}

@@ -27,10 +27,10 @@ type EdgePlacementStatusApplyConfiguration struct {
 	Work *string `json:"work,omitempty"`
 	// lastTransitionTime is when the state changed last.
 	LastTransitionTime *v1.Time `json:"lastTransitionTime,omitempty"`
-	// attempts are the versions of a policy with several versions that were tried on the node, at most 32. They start again when the policy or
-	// one of its services changes. Placements of patterns have none.
+	// attempts are the versions of services that were tried on the node, at most 64, where a policy or pattern names several versions of a
+	// service. They start again when the policy or pattern, or one of its services, changes.
 	Attempts []VersionAttemptApplyConfiguration `json:"attempts,omitempty"`
-	// attemptsOf is a hash of the policy and services that the attempts are about, at most 63 characters.
+	// attemptsOf is a hash of the policy or pattern and of the services that the attempts are about, at most 63 characters.
 	AttemptsOf *string `json:"attemptsOf,omitempty"`
 }
 

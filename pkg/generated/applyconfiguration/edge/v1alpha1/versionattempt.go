@@ -14,14 +14,21 @@ import (
 // VersionAttemptApplyConfiguration represents a declarative configuration of the VersionAttempt type for use
 // with apply.
 //
-// VersionAttempt says what came of a version that was tried on a node.
+// VersionAttempt says what came of a version of a service that was tried on a node.
 type VersionAttemptApplyConfiguration struct {
+	// org is the namespace of the EdgeService, 1 to 63 characters.
+	Org *string `json:"org,omitempty"`
+	// name of the service, as spec.url of the EdgeService has it, 1 to 253 characters.
+	Name *string `json:"name,omitempty"`
 	// version of the service, 1 to 63 characters.
 	Version *string `json:"version,omitempty"`
-	// state is Retrying, GivenUp or Verified. It is empty for a version that has failed while no other fits.
+	// state is Retrying, Removing, GivenUp or Verified. It is empty for a version that fails and has not failed for long, or has failed while no
+	// other fits.
 	State *edgev1alpha1.AttemptState `json:"state,omitempty"`
 	// failures is how often the version has failed within its retry_durations, 0 to 101.
 	Failures *int32 `json:"failures,omitempty"`
+	// failingSince is when the version was first seen to fail, while it fails. A failure counts after a minute.
+	FailingSince *v1.Time `json:"failingSince,omitempty"`
 	// firstFailureTime is when the first of these failures was seen.
 	FirstFailureTime *v1.Time `json:"firstFailureTime,omitempty"`
 	// lastFailureTime is when the last one was seen.
@@ -36,6 +43,22 @@ type VersionAttemptApplyConfiguration struct {
 // apply.
 func VersionAttempt() *VersionAttemptApplyConfiguration {
 	return &VersionAttemptApplyConfiguration{}
+}
+
+// WithOrg sets the Org field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Org field is set to the value of the last call.
+func (b *VersionAttemptApplyConfiguration) WithOrg(value string) *VersionAttemptApplyConfiguration {
+	b.Org = &value
+	return b
+}
+
+// WithName sets the Name field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Name field is set to the value of the last call.
+func (b *VersionAttemptApplyConfiguration) WithName(value string) *VersionAttemptApplyConfiguration {
+	b.Name = &value
+	return b
 }
 
 // WithVersion sets the Version field in the declarative configuration to the given value
@@ -59,6 +82,14 @@ func (b *VersionAttemptApplyConfiguration) WithState(value edgev1alpha1.AttemptS
 // If called multiple times, the Failures field is set to the value of the last call.
 func (b *VersionAttemptApplyConfiguration) WithFailures(value int32) *VersionAttemptApplyConfiguration {
 	b.Failures = &value
+	return b
+}
+
+// WithFailingSince sets the FailingSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FailingSince field is set to the value of the last call.
+func (b *VersionAttemptApplyConfiguration) WithFailingSince(value v1.Time) *VersionAttemptApplyConfiguration {
+	b.FailingSince = &value
 	return b
 }
 
