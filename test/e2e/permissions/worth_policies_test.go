@@ -287,20 +287,28 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		}
 		return as.Delete(t.Context(), request)
 	}
+	// deletesOther says whether it may delete what one user asks of a signer that is not the registration's.
+	deletesOther := func(name, requester string) error {
+		by := actor{worth: w, Client: harness.Must(client.New(w.hub.UserConfig(requester, "system:masters"), client.Options{}))(t)}
+		manifest := strings.ReplaceAll(w.request(name, "c1", subject), registration.SignerName, "example.com/signer")
+		surely{by}.create(manifest)
+		return as.delete(manifest)
+	}
 	pinned := strings.Repeat("a", 64)
 	const approved, denied = certificatesv1.CertificateApproved, certificatesv1.CertificateDenied
 	agent := w.users[hubAgent].name
 	for what, err := range map[string]error{
-		"be kube-controller-manager":   as.create(w.request("new", "c1", subject)),
-		"approve for hub-apiserver":    decide("apiserver", "c1", w.users[apiserverSA].name, approved),
-		"approve for kube-system":      decide("kube-system", "c1", "system:serviceaccount:kube-system:a", approved),
-		"approve for a node":           decide("node", "c1", "system:node:a", approved),
-		"approve for another cluster":  decide("other", "c2", agent, approved),
-		"approve what no cluster asks": decide("none", "", agent, approved),
-		"deny what others ask":         decide("denied", "c1", agent, denied),
-		"delete what kube-system asks": deletes("del-system", "c1", "system:serviceaccount:kube-system:a"),
-		"delete what a node asks":      deletes("del-node", "c1", "system:node:a"),
-		"delete what no cluster asks":  deletes("del-none", "", agent),
+		"be kube-controller-manager":                as.create(w.request("new", "c1", subject)),
+		"approve for hub-apiserver":                 decide("apiserver", "c1", w.users[apiserverSA].name, approved),
+		"approve for kube-system":                   decide("kube-system", "c1", "system:serviceaccount:kube-system:a", approved),
+		"approve for a node":                        decide("node", "c1", "system:node:a", approved),
+		"approve for another cluster":               decide("other", "c2", agent, approved),
+		"approve what no cluster asks":              decide("none", "", agent, approved),
+		"deny what others ask":                      decide("denied", "c1", agent, denied),
+		"delete what kube-system asks":              deletes("del-system", "c1", "system:serviceaccount:kube-system:a"),
+		"delete what a node asks":                   deletes("del-node", "c1", "system:node:a"),
+		"delete what no cluster asks":               deletes("del-none", "", agent),
+		"delete what a user asks of another signer": deletesOther("del-other-user", "joiner"),
 		"delete what was approved": deletes("del-approved", "c1", agent,
 			certificatesv1.CertificateSigningRequestCondition{Type: approved, Status: corev1.ConditionTrue, Reason: "Test"}),
 		"give an agent rights":     as.patch(roleOf(clusterMap+"c1", ""), `{"rules":[{"apiGroups":["certificates.k8s.io"],"resources":["certificatesigningrequests"],"verbs":["create"]}]}`),
@@ -335,6 +343,7 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 			"reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
 		// What it is worth beyond its task: a policy cannot see whom a request asks to be.
 		"delete what an agent asks":      deletes("del-agent", "c1", agent),
+		"… of another signer, too":       deletesOther("del-other-agent", agent),
 		"… or a bootstrap token, too":    deletes("del-token", "c1", "system:bootstrap:abcdef"),
 		"approve whatever an agent asks": decide("renewal", "c1", agent, approved),
 		"… or a bootstrap token":         decide("first", "c1", "system:bootstrap:abcdef", approved),

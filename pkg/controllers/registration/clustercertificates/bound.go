@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// mostPending is how many requests of one requester wait for an admin: of an agent all, of a bootstrap identity those for one cluster.
-	// It must be 2 at least, so that several keys stay several.
+	// mostPending is how many requests of one requester wait for an admin: of an agent all for the registration's signer, and as many for all
+	// others; of a bootstrap identity those for one cluster. It must be 2 at least, so that several keys stay several.
 	mostPending = 20
 	// mostUnknown is how many requests of one bootstrap identity wait for clusters that the hub does not have. How many clusters there are
 	// is bounded by hub-apiserver (--max-pending-clusters).
 	mostUnknown = 100
 
-	// pendingIndex finds the requests of a requester that wait, and those of a requester for one cluster.
+	// pendingIndex finds the requests of a requester that wait, those of a requester for one cluster, and those for other signers.
 	pendingIndex = "pending"
 )
 
@@ -40,8 +40,11 @@ var removed = prometheus.NewCounter(prometheus.CounterOpts{Name: "clusterhub_reg
 func pendingOf(obj client.Object) []string {
 	request := obj.(*certificatesv1.CertificateSigningRequest)
 	cluster := request.Labels[registration.ClusterNameLabel]
-	if cluster == "" || request.Spec.SignerName != registration.SignerName || !agentcsr.IsPending(request) {
+	if cluster == "" || !agentcsr.IsPending(request) {
 		return nil
+	}
+	if request.Spec.SignerName != registration.SignerName {
+		return []string{otherSigners(request.Spec.Username)}
 	}
 	return []string{request.Spec.Username, pairOf(request.Spec.Username, cluster)}
 }
@@ -49,8 +52,11 @@ func pendingOf(obj client.Object) []string {
 // pairOf is the key of what a user asks for a cluster. No label has a line break.
 func pairOf(user, cluster string) string { return cluster + "\n" + user }
 
-// bound deletes the oldest of what a request's requester has pending beyond the bound, and says whether the request was among it. The
-// requests of other users and those for other signers count for nothing, and stay.
+// otherSigners is the key of what a user asks of signers that are not the registration's. No cluster has an empty name.
+func otherSigners(user string) string { return pairOf(user, "") }
+
+// bound deletes the oldest of what a request's requester has pending beyond the bound, and reports whether the request was among it. The
+// requests of other users do not count, and stay, as do those of bootstrap identities for other signers: a policy refuses these.
 func (r *Reconciler) bound(ctx context.Context, object *certificatesv1.CertificateSigningRequest) (gone bool, err error) {
 	excess, err := r.excess(ctx, object)
 	if err != nil {
@@ -85,13 +91,21 @@ func (r *Reconciler) bound(ctx context.Context, object *certificatesv1.Certifica
 // excess are the requests to be deleted when a request has come.
 func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.CertificateSigningRequest) ([]*certificatesv1.CertificateSigningRequest, error) {
 	user, cluster := object.Spec.Username, object.Labels[registration.ClusterNameLabel]
+	other := object.Spec.SignerName != registration.SignerName
 	if !agentcsr.IsBootstrap(user, r.BootstrapUsers) {
 		if _, agent := registration.ClusterOfAgent(object.Spec.Groups); !agent {
 			return nil, nil
 		}
+		key := user
+		if other {
+			key = otherSigners(user)
+		}
 		// Only its own agent's requests are for a cluster, whatever they say.
-		pending, err := r.pending(ctx, user)
+		pending, err := r.pending(ctx, key)
 		return pending[:max(len(pending)-mostPending, 0)], err
+	}
+	if other {
+		return nil, nil
 	}
 	pending, err := r.pending(ctx, pairOf(user, cluster))
 	if err != nil || len(pending) > mostPending {

@@ -66,6 +66,14 @@ func TestBound_ARequesterHasSoManyPending(t *testing.T) {
 			ofAgent(i, r)
 			r.Labels[registration.ClusterNameLabel] = fmt.Sprint("x", i)
 		}, mostPending},
+		// Add-ons have signers of their own, whichever these are.
+		"by an agent, for other signers": {c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
+			ofAgent(i, r)
+			r.Spec.SignerName = fmt.Sprint("example.com/signer-", i%7)
+		}, mostPending},
+		"by a person, for another signer": {"alice", func(_ int, r *certificatesv1.CertificateSigningRequest) {
+			r.Spec.SignerName = "example.com/signer"
+		}, flood},
 		// What is not of a cluster's agent, or was decided, stays.
 		"by a person": {"alice", func(int, *certificatesv1.CertificateSigningRequest) {}, flood},
 		"by a node":   {"system:node:a", func(int, *certificatesv1.CertificateSigningRequest) {}, flood},
@@ -89,6 +97,23 @@ func TestBound_ARequesterHasSoManyPending(t *testing.T) {
 				t.Errorf("%d requests are there, up to %s; want %d with the newest", len(got), got[len(got)-1], c.want)
 			}
 		})
+	}
+}
+
+// A flood of requests for other signers takes none away that the agent has for the registration's, nor the other way round.
+func TestBound_SignersApart(t *testing.T) {
+	h := newHub(t)
+	h.flood(2*mostPending, c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
+		r.Spec.Groups = []string{c1Group, allGroup, "system:authenticated"}
+		if i >= mostPending {
+			r.Spec.SignerName = "example.com/signer"
+		}
+	})
+	for _, name := range h.names() {
+		h.look(name)
+	}
+	if got := h.names(); len(got) != 2*mostPending {
+		t.Errorf("%d requests are there, want all of %d", len(got), 2*mostPending)
 	}
 }
 
