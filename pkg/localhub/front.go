@@ -183,6 +183,28 @@ func (h *Hub) startFronts(ctx context.Context) error {
 	return h.startAuthenticator(ctx)
 }
 
+// eventLimits bounds the Events of each namespace, which kube-apiserver stores for an hour: an agent may write them in that of its cluster, and
+// 19,000 of the size that the policy agents-sizes.clusterhub.dev leaves them are 100 MB. No quota counts Events.
+const eventLimits = `apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: EventRateLimit
+  configuration:
+    apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+    kind: Configuration
+    limits:
+    - {type: Namespace, qps: 5, burst: 1000, cacheSize: 20000}
+`
+
+// limitEvents returns the flags of a kube-apiserver that bounds Events.
+func (h *Hub) limitEvents() ([]string, error) {
+	file := h.path("admission.yaml")
+	if err := os.WriteFile(file, []byte(eventLimits), 0o600); err != nil {
+		return nil, err
+	}
+	return []string{"--enable-admission-plugins=EventRateLimit", "--admission-control-config-file=" + file}, nil
+}
+
 // StartFront starts a kube-apiserver and waits until it is ready.
 func (h *Hub) StartFront(ctx context.Context, replica int) error {
 	name := memberName(procFront, replica)
@@ -196,6 +218,11 @@ func (h *Hub) StartFront(ctx context.Context, replica int) error {
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-uid-headers=X-Remote-Uid",
 		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
 		"--proxy-client-cert-file="+h.pki("front-proxy.crt"), "--proxy-client-key-file="+h.pki("front-proxy.key"))
+	limits, err := h.limitEvents()
+	if err != nil {
+		return err
+	}
+	args = append(args, limits...)
 	if h.config.EKS != nil {
 		flag, err := h.initAuthenticator(ctx)
 		if err != nil {
@@ -203,7 +230,7 @@ func (h *Hub) StartFront(ctx context.Context, replica int) error {
 		}
 		args = append(args, flag...)
 	}
-	err := h.run(ctx, name, procFront, append(args, h.config.FrontArgs...), nil, func(ctx context.Context) bool {
+	err = h.run(ctx, name, procFront, append(args, h.config.FrontArgs...), nil, func(ctx context.Context) bool {
 		client, err := kubernetes.NewForConfig(h.FrontConfig(replica))
 		if err != nil {
 			return false

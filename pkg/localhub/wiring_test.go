@@ -178,6 +178,7 @@ var required = map[string]map[string]string{
 		"--service-account-signing-key-file":        "there would be no tokens of service accounts",
 		"--authorization-mode=RBAC":                 "everybody could do everything otherwise",
 		"--etcd-certfile":                           "etcd knows its clients by certificates",
+		"--admission-control-config-file":           "an agent could fill etcd with Events: it has their bound",
 	},
 	procKCM: {
 		"--use-service-account-credentials":  "each controller acts by its own rights, as in a real cluster",

@@ -9,7 +9,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/clusterhub/clusterhub/pkg/registration"
+	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
 // TestWorth_AnAgentFillsTheFrontWithNothing: what agents and bootstrap identities may store in the front's etcd has a size. It costs some thirty requests.
@@ -60,6 +65,25 @@ func TestWorth_AnAgentFillsTheFrontWithNothing(t *testing.T) {
 	}
 	node := strings.ReplaceAll(w.request("size", "c1", subject), registration.SignerName, "kubernetes.io/kube-apiserver-client-kubelet")
 	w.want(bootstrap, "ask for a node", false, w.as(bootstrap).create(node))
+}
+
+// An agent may write Events in the namespace of its cluster, as many as kube-apiserver lets it: those of an hour are in etcd.
+func TestWorth_AnAgentWritesEventsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorth(t, &ofAllAgents)
+	w.accept()
+	config := w.hub.UserConfig(w.users[hubAgent].name, w.users[hubAgent].groups...)
+	config.QPS = -1
+	events := harness.Kube(t, config).CoreV1().RESTClient()
+	var err error
+	written := 0
+	for ; err == nil && written < 3000; written++ {
+		err = events.Post().Namespace("c1").Resource("events").MaxRetries(0).Body(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("e", written)},
+			InvolvedObject: corev1.ObjectReference{Namespace: "c1", Name: "a", Kind: "ManifestWork"}, Reason: "A"}).Do(t.Context()).Error()
+	}
+	if !apierrors.IsTooManyRequests(err) {
+		t.Errorf("after %d events: %v", written, err)
+	}
 }
 
 // many returns labels for YAML.
