@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -34,6 +35,21 @@ import (
 // User is who makes the requests. Another user holds nothing.
 var User = &user.DefaultInfo{
 	Name: "ann", UID: "4711", Groups: []string{"team"}, Extra: map[string][]string{"example.com/scope": {"a"}},
+}
+
+// AdmittedAtOnce returns how many of n requests that are made at the same time are admitted.
+func AdmittedAtOnce(n int, request func(i int) error) int {
+	var admitted atomic.Int32
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if request(i) == nil {
+				admitted.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return int(admitted.Load())
 }
 
 // Authorizer grants User the rules that it has, comparing names literally as RBAC does.

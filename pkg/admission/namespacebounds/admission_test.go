@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -168,17 +166,7 @@ func TestAdmission_AnEarlierEventFreesNothing(t *testing.T) {
 
 func TestAdmission_ManyAtOnce(t *testing.T) {
 	f := newFixture(t, 10, 0)
-	var admitted atomic.Int32
-	var all sync.WaitGroup
-	for i := range 100 {
-		all.Go(func() {
-			if f.write(at.Request{Object: placement("a", fmt.Sprint("p", i), 1)}) == nil {
-				admitted.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if n := admitted.Load(); n != 10 {
+	if n := at.AdmittedAtOnce(100, func(i int) error { return f.write(at.Request{Object: placement("a", fmt.Sprint("p", i), 1)}) }); n != 10 {
 		t.Errorf("%d are admitted, want 10", n)
 	}
 }

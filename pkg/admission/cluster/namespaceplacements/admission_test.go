@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -121,17 +119,7 @@ func TestAdmission_NoCreateGoesAround(t *testing.T) {
 func TestAdmission_ManyAtOnce(t *testing.T) {
 	const most = 10
 	f := newFixture(t, most)
-	var admitted atomic.Int32
-	var all sync.WaitGroup
-	for i := range 100 {
-		all.Go(func() {
-			if f.create("a", fmt.Sprint("p", i), false) == nil {
-				admitted.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	if n := admitted.Load(); n != most {
+	if n := at.AdmittedAtOnce(100, func(i int) error { return f.create("a", fmt.Sprint("p", i), false) }); n != most {
 		t.Errorf("%d are admitted, want %d", n, most)
 	}
 }

@@ -171,18 +171,9 @@ func TestAdmission_WhoMayAcceptIsNotHeldBack(t *testing.T) {
 
 func TestAdmission_CreatesAtOnceDoNotPassTogether(t *testing.T) {
 	f := newFixture(10)
-	var admitted sync.Map
-	var group sync.WaitGroup
-	for i := range 100 {
-		group.Go(func() {
-			if name := fmt.Sprintf("c%d", i); f.Validate(t.Context(), at.Request{Object: at.Cluster(name)}.Attributes(), nil) == nil {
-				admitted.Store(name, true)
-			}
-		})
-	}
-	group.Wait()
-	n := 0
-	admitted.Range(func(any, any) bool { n++; return true })
+	n := at.AdmittedAtOnce(100, func(i int) error {
+		return f.Validate(t.Context(), at.Request{Object: at.Cluster(fmt.Sprintf("c%d", i))}.Attributes(), nil)
+	})
 	if n != 10 || f.cache.lists != 1 {
 		t.Errorf("%d were admitted, the clusters were listed %d times", n, f.cache.lists)
 	}
