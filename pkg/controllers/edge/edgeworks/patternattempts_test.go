@@ -283,3 +283,15 @@ func TestAttempts_AVersionThatCannotBeDelivered(t *testing.T) {
 		})
 	}
 }
+
+// One object that does not get to run is enough, whatever the others do: agents report a work as degraded only if all its objects are.
+func TestAttempts_OneObjectOfAVersionFails(t *testing.T) {
+	f := trying(t, edgev1alpha1.Priority{})
+	f.fails(webDeployment)
+	f.state("Failed Degraded")
+	if got := f.placement().Status.Message; got != "objects do not get to run: Kind elsewhere/b: no pod is ready" {
+		t.Errorf("the message is %q", got)
+	}
+	f.pass(failsFor)
+	f.attempts("2.0.0 GivenUp 1")
+}
