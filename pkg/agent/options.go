@@ -201,6 +201,9 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.ClusterLabels.Validate()...)
 	errs = append(errs, o.Works.Validate()...)
+	if o.Works.UpgradeRepository != "" && o.Spoke.Detached {
+		errs = append(errs, errors.New("--upgrade-repository must not be set with --detached: the agent's Deployment is on another cluster than its works"))
+	}
 	errs = append(errs, o.Metrics.Validate()...)
 	if o.LeaseSeconds <= 0 {
 		errs = append(errs, fmt.Errorf("--lease-duration-seconds must be above 0, not %d", o.LeaseSeconds))

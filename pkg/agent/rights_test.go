@@ -100,6 +100,19 @@ func TestRights_OfTheDeployedAgentOfWorksAreThoseThatItStates(t *testing.T) {
 	}
 }
 
+// One that works may upgrade has the right to its own Deployment besides, and to no other.
+func TestRights_OfTheDeployedAgentThatCanBeUpgradedAreThoseThatItStates(t *testing.T) {
+	states := stated(t)
+	deployed, err := deploy.Agent{Image: "i:v1", Hub: "h", Works: deploy.Works{Role: "admin"}, Upgradable: true}.Objects()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := single(slices.Concat(states.Own.Namespace, states.Management.Namespace, work.UpgradeRights.Own.Namespace))
+	if got := single(rulesOf(t, "Role", deployed)); !slices.Equal(got, want) || !slices.Contains(got, "patch apps/deployments hub-agent") {
+		t.Errorf("it allows\n%q, and the agent states\n%q", got, want)
+	}
+}
+
 // One of a namespace states nothing outside of it, and has a Role for what it is beside its works. These have the ClusterRole admin.
 func TestRights_OfTheDeployedAgentOfANamespaceAreThoseThatItStates(t *testing.T) {
 	w, o := newWorld(t), NewOptions()

@@ -26,7 +26,7 @@ const (
 	ManagedBy = "kubectl-hub"
 
 	// AgentName is the name of the agent's Deployment and container, and the value of AgentLabel on its pods.
-	AgentName = "hub-agent"
+	AgentName = registration.AgentDeployment
 	// AgentRole is the name of the role of an agent, in its namespace and in the cluster, and of the bindings to both.
 	AgentRole = "clusterhub:hub-agent"
 	// AgentLabel tells the pods of the agent from others.
@@ -37,6 +37,8 @@ const (
 	// ScopeNamespace is the value of LabelScope for an agent with rights in one namespace.
 	ScopeNamespace = "namespace"
 
+	// UpgradeFlag is the flag that the repository follows whose images works may set.
+	UpgradeFlag = "--upgrade-repository="
 	// ClusterNameFlag is the flag that the name of the cluster on the hub follows.
 	ClusterNameFlag = "--cluster-name="
 	// EdgeFlag has the agent make an edge node of the cluster.
@@ -66,6 +68,8 @@ type Agent struct {
 	// Scoped is that it has rights in its namespace alone: to bring works there, with the rights of admin. Nothing is made outside of it,
 	// and neither is the namespace. Works are not said then.
 	Scoped bool
+	// Upgradable is that works may set its image, to one of the repository that it is of now. It has to bring works.
+	Upgradable bool
 	// Names are as in Changes.
 	Names map[string]string
 	// Pod is what its pod has otherwise, and PullConfig are credentials for its image, of which PullSecret is made. They may be empty.
@@ -125,6 +129,9 @@ func (a Agent) manifests() ([]*unstructured.Unstructured, error) {
 	if err == nil && a.Works.Role != "" {
 		objects, err = build(objects, "agent-works")
 	}
+	if err == nil && a.Upgradable {
+		objects, err = build(objects, "agent-upgrade")
+	}
 	return objects, err
 }
 
@@ -175,6 +182,17 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 	if a.Works.Role != "" || a.Scoped {
 		// An ID that does not change with the address of the hub, so that the agent knows what it has brought before.
 		args = append(args, AgentIDFlag+AgentID(namespace))
+	}
+	if a.Upgradable {
+		repository, _, err := registration.SplitImage(cmp.Or(a.Image, agentImage))
+		if err != nil {
+			return err
+		}
+		args = append(args, UpgradeFlag+repository)
+		// The old pod ends when the new one has renewed the lease of the cluster, so that an image that does not start costs nothing. Meanwhile
+		// there are two processes with one identity: they write the state of the agent as one that was restarted would.
+		o.Object["spec"].(map[string]any)["strategy"] = map[string]any{"type": "RollingUpdate",
+			"rollingUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}}
 	}
 	return addArgs(o, args...)
 }

@@ -70,7 +70,7 @@ func (k Klusterlet) Parts() []Part {
 }
 
 // AgentID is what the agent is called in its records of works. It stays the same whatever becomes of the hub's address.
-func (k Klusterlet) AgentID() string { return "klusterlet-" + k.Name }
+func (k Klusterlet) AgentID() string { return registration.KlusterletAgentPrefix + k.Name }
 
 // Objects are in the order in which they have to be made, all of them as if on one cluster.
 func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {

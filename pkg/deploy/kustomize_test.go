@@ -160,7 +160,7 @@ func TestFolders_AreWhatKustomizeBuilds(t *testing.T) {
 		}
 		compare(t, folder, objects, kustomized(t, folder))
 	}
-	if want := []string{"agent", "agent-namespace", "agent-works", "base", "cluster-provider", "external-etcd", "klusterlet", "klusterlet-detached", "operator",
+	if want := []string{"agent", "agent-namespace", "agent-upgrade", "agent-works", "base", "cluster-provider", "external-etcd", "klusterlet", "klusterlet-detached", "operator",
 		"operator-in-hub"}; !slices.Equal(whole, want) {
 		t.Errorf("artifacts/deploy has %q beside components, and this test knows %q", whole, want)
 	}

@@ -107,3 +107,10 @@ func AgentSkew(hub, agent string) string {
 	}
 	return ""
 }
+
+// AgentOutdated reports whether an agent is of an older version than its hub. It is false if one of the versions is not known.
+func AgentOutdated(hub, agent string) bool {
+	h, hubErr := version.ParseSemantic(hub)
+	a, agentErr := version.ParseSemantic(agent)
+	return hubErr == nil && agentErr == nil && a.LessThan(h)
+}

@@ -82,7 +82,7 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 		}
 	}
 	for _, t := range targets {
-		if !orphaned(work.Spec.DeleteOption, t) && !t.Immortal() {
+		if !a.stays(work.Spec.DeleteOption, t) {
 			continue
 		}
 		served, ok := a.served(t)
@@ -114,12 +114,12 @@ func (a *Agent) drop(ctx context.Context, work *workv1.ManifestWork, owner apply
 	if !ok {
 		return false, nil
 	}
-	return a.takeAway(ctx, owner, served, one.UID, orphaned(work.Spec.DeleteOption, one.Target))
+	return a.takeAway(ctx, owner, served, one.UID, a.stays(work.Spec.DeleteOption, one.Target))
 }
 
 // takeAway deletes an object, or lets it be, and says whether there is nothing left to do.
-func (a *Agent) takeAway(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, orphaned bool) (gone bool, err error) {
-	if orphaned || t.Immortal() {
+func (a *Agent) takeAway(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, stays bool) (gone bool, err error) {
+	if stays {
 		err = owner.Release(ctx, a.Cluster, t)
 		gone = err == nil
 	} else {
@@ -181,7 +181,7 @@ func (a *Agent) remove(ctx context.Context, owner apply.Owner, one memory.Resour
 	if !ok {
 		return "", nil
 	}
-	gone, err := a.takeAway(ctx, owner, served, one.UID, false)
+	gone, err := a.takeAway(ctx, owner, served, one.UID, a.stays(nil, one.Target))
 	switch {
 	case err != nil:
 		err = fmt.Errorf("deleting %s: %w", one.Target, err)

@@ -8,12 +8,20 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 // customResourceDefinitions is the resource of definitions of kinds.
 const customResourceDefinitions = "customresourcedefinitions.apiextensions.k8s.io"
+
+var (
+	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+	klusterlets = schema.GroupResource{Group: "operator.open-cluster-management.io", Resource: "klusterlets"}
+)
 
 // agentRoles begins the names of the roles of an agent, and of their bindings, on its cluster, in whatever namespace they are.
 const agentRoles = "clusterhub:hub-agent"
@@ -28,10 +36,17 @@ type Own struct {
 	Namespace string
 	// Home is another namespace that has the agent's secrets, if there is one. All in it is the agent's.
 	Home string
+	// Repository is the repository of images of which works may set one in the agent's Deployment; empty if they may not.
+	Repository string
+	// Klusterlet is the name of the Klusterlet that the agent belongs to; empty if it belongs to none.
+	Klusterlet string
 }
 
-// refuse says why a work may not name an object, before anything is written.
-func (a *Agent) refuse(t apply.Target) error {
+// refuse says why a work may not have a manifest, before anything is written.
+func (a *Agent) refuse(t apply.Target, manifest *unstructured.Unstructured) error {
+	if a.Own.isDeployment(t) {
+		return a.Own.refuseImage(t, manifest)
+	}
 	if a.Own.has(t, a.Only) {
 		return fmt.Errorf("%s is the agent's own: no work may name it", t)
 	}
@@ -39,6 +54,28 @@ func (a *Agent) refuse(t apply.Target) error {
 		return fmt.Errorf("%s is not in the namespace %s, which is the only one in which the agent applies objects", t, a.Only)
 	}
 	return nil
+}
+
+// isDeployment reports whether an object is the agent's Deployment.
+func (o Own) isDeployment(t apply.Target) bool {
+	return t.GroupResource() == deployments && t.Name == registration.AgentDeployment && o.Namespace != "" && t.Namespace == o.Namespace
+}
+
+// refuseImage returns why a work may not have a manifest of the agent's Deployment.
+func (o Own) refuseImage(t apply.Target, manifest *unstructured.Unstructured) error {
+	if o.Repository == "" {
+		return fmt.Errorf("%s is the agent's own: no work may name it, unless an admin of the cluster lets the hub upgrade the agent (kubectl hub join --upgradable)", t)
+	}
+	if err := registration.CheckAgentImage(manifest, o.Repository); err != nil {
+		return fmt.Errorf("%s is the agent's own: %w", t, err)
+	}
+	return nil
+}
+
+// stays reports whether an object stays when its work goes, whatever the work says: with it the agent would go, and the cluster would be lost
+// to its hub.
+func (o Own) stays(t apply.Target) bool {
+	return o.isDeployment(t) || o.Klusterlet != "" && t.GroupResource() == klusterlets && t.Name == o.Klusterlet
 }
 
 // has is whether an object is the agent's.

@@ -51,14 +51,18 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		one.target = true
 		one.config = manifestconfig.For(&one.meta, work.Spec.ManifestConfigs)
 		one.config.ConditionRules = rules.Of(one.manifest.Object.GroupVersionKind(), one.config, work.Spec.ManifestConfigs)
-		one.manifest.Orphaned = orphaned(work.Spec.DeleteOption, one.manifest.Target) || one.manifest.Immortal()
+		one.manifest.Orphaned = a.stays(work.Spec.DeleteOption, one.manifest.Target)
 		object := one.manifest.Target
 		object.Version = "" // it is one object in all versions of its kind
-		if one.refused = a.refuse(one.manifest.Target); one.refused == nil && seen.Has(object) {
+		if one.refused = a.refuse(one.manifest.Target, one.manifest.Object); one.refused == nil && seen.Has(object) {
 			one.refused = fmt.Errorf("the work has %s twice, which is one object in all versions of its kind: remove one of the manifests", object)
 		}
 		if one.refused == nil {
 			one.refused = one.prepare()
+		}
+		if a.Own.isDeployment(object) && one.manifest.Strategy.Type != apply.ReadOnly {
+			// By any other strategy the Deployment might lose the fields that the manifest does not have.
+			one.manifest.Strategy = apply.Strategy{Type: apply.ServerSideApply, Force: true}
 		}
 		seen.Insert(object)
 	}
@@ -126,7 +130,12 @@ func hashOf(what any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// orphaned says whether an object is to stay when its work goes.
+// stays reports whether an object stays when its work goes: the work says so, no server deletes it, or the agent would go with it.
+func (a *Agent) stays(option *workv1.DeleteOption, t apply.Target) bool {
+	return orphaned(option, t) || t.Immortal() || a.Own.stays(t)
+}
+
+// orphaned says whether a work says that an object is to stay when it goes.
 func orphaned(option *workv1.DeleteOption, t apply.Target) bool {
 	if option == nil {
 		return false

@@ -31,6 +31,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/executor"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/kinds"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 	"github.com/clusterhub/clusterhub/pkg/work/feedback"
 )
 
@@ -42,6 +43,8 @@ type Options struct {
 	Grace time.Duration
 	// AgentID tells the agents of a cluster apart that has several hubs. The default is the hash of the hub's address.
 	AgentID string
+	// UpgradeRepository is the repository of images of which works may set one in the agent's own Deployment; empty if they may not.
+	UpgradeRepository string
 	// Namespace is the one that works have objects in, and the agent its memory. It is empty for works of the whole cluster.
 	Namespace string
 	// MaxWatches is how many objects are watched.
@@ -78,6 +81,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.AgentID, "agent-id", o.AgentID,
 		"Name of this agent in AppliedManifestWorks. Only with the same name does an agent take over those of a hub that has got another address. "+
 			"The default is a hash of the hub's address.")
+	fs.StringVar(&o.UpgradeRepository, "upgrade-repository", o.UpgradeRepository,
+		"Repository of images, such as clusterhub/hub-agent, of which works may set a tag or a digest in the agent's own Deployment. It is called "+
+			registration.AgentDeployment+", in --namespace. Who writes works then decides which image of that repository has the rights and the identity of the agent. "+
+			"Without the flag no work may name the Deployment.")
 	fs.IntVar(&o.MaxWatches, "max-work-watches", o.MaxWatches,
 		"Most objects of works that are watched, one request for each. The others are looked at every five minutes.")
 	o.Requests.AddFlags(fs, flagRequests, "to the managed cluster for works")
@@ -90,6 +97,12 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o *Options) Validate() (errs []error) {
 	if o.Grace < 0 {
 		errs = append(errs, fmt.Errorf("--appliedmanifestwork-eviction-grace-period must be at least 0, not %s", o.Grace))
+	}
+	if repository, version, err := registration.SplitImage(o.UpgradeRepository); o.UpgradeRepository != "" && (err != nil || version != "" || repository != o.UpgradeRepository) {
+		errs = append(errs, fmt.Errorf("--upgrade-repository must be the name of an image without tag and digest, not %q", o.UpgradeRepository))
+	}
+	if o.UpgradeRepository != "" && !o.Enabled {
+		errs = append(errs, errors.New("--upgrade-repository needs --works: it is works that set the image"))
 	}
 	if o.MaxWatches < 0 {
 		errs = append(errs, fmt.Errorf("--max-work-watches must be at least 0, not %d", o.MaxWatches))
@@ -130,12 +143,30 @@ var NamespaceRights = rights.Rights{
 	}},
 }
 
+// UpgradeRights are those to set the image of the agent. RBAC does not know fields: the agent itself sets no other one.
+var UpgradeRights = rights.Rights{Own: rights.Rules{Namespace: []rbacv1.PolicyRule{
+	rights.Named(registration.AgentDeployment, rights.Rule("apps", "deployments", "get", "list", "watch", "patch")),
+}}}
+
 // rights are those that follow from the flags.
 func (o Options) rights() rights.Rights {
+	needed := Rights
 	if o.Namespace != "" {
-		return NamespaceRights
+		needed = NamespaceRights
 	}
-	return Rights
+	if o.UpgradeRepository != "" {
+		needed = rights.Sum(needed, UpgradeRights)
+	}
+	return needed
+}
+
+// own are the objects of the agent.
+func (o Options) own(cluster *spoke.Cluster) work.Own {
+	own := work.Own{Namespace: cluster.Namespace, Home: cluster.Home, Repository: o.UpgradeRepository}
+	if name, found := strings.CutPrefix(o.AgentID, registration.KlusterletAgentPrefix); found {
+		own.Klusterlet = name
+	}
+	return own
 }
 
 // New returns the task.
@@ -186,6 +217,6 @@ func (o Options) agent(own *spoke.Cluster, s task.Session) (*work.Agent, error) 
 		Drift:     &drift.Watcher{Client: metadataClient, Most: o.MaxWatches, Random: s.Random},
 		Memory:    home,
 		Only:      o.Namespace,
-		Executors: executors, HubHash: hash, Own: work.Own{Namespace: own.Namespace, Home: own.Home}, Grace: o.Grace, Feedback: o.Feedback, Random: s.Random,
+		Executors: executors, HubHash: hash, Own: o.own(own), Grace: o.Grace, Feedback: o.Feedback, Random: s.Random,
 	}), nil
 }

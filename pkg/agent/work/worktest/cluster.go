@@ -59,14 +59,21 @@ func serveWorks(config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(serve(ctx, client, "AppliedManifestWork", "Cluster"), serve(ctx, client, "ManifestWork", "Namespaced"))
+	return errors.Join(serve(ctx, client, Group, "AppliedManifestWork", "Cluster"), serve(ctx, client, Group, "ManifestWork", "Namespaced"))
+}
+
+// Serve has the cluster serve the version v1 of a kind, whatever its fields are. It is served for all tests of the package.
+func Serve(t testing.TB, group, kind, scope string) {
+	t.Helper()
+	if err := serve(t.Context(), Client(t), group, kind, scope); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Group is that of works.
 const Group = "work.open-cluster-management.io"
 
-// serve has the cluster serve a kind of the group of works, whatever its fields are.
-func serve(ctx context.Context, client dynamic.Interface, kind, scope string) error {
+func serve(ctx context.Context, client dynamic.Interface, group, kind, scope string) error {
 	plural := strings.ToLower(kind) + "s"
 	crd := Parse(fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
@@ -82,12 +89,12 @@ spec:
     storage: true
     subresources: {status: {}}
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`, plural, Group, Group, scope, kind, plural))
+`, plural, group, group, scope, kind, plural))
 	crds := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	if _, err := crds.Create(ctx, crd, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	served := client.Resource(schema.GroupVersionResource{Group: Group, Version: "v1", Resource: plural})
+	served := client.Resource(schema.GroupVersionResource{Group: group, Version: "v1", Resource: plural})
 	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		_, err := served.List(ctx, metav1.ListOptions{})
 		return err == nil, nil
