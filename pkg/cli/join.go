@@ -48,6 +48,8 @@ type joinOptions struct {
 	detect bool
 	works  worksOptions
 	pods   podOptions
+	// upgradable has works upgrade the agent.
+	upgradable bool
 
 	// namespace is the agent's, scoped is that it has rights in it alone, and edge are its flags as an edge node.
 	namespace string
@@ -118,6 +120,7 @@ func (o *joinOptions) addTo(cmd *cobra.Command) {
 	o.works.addTo(cmd)
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
 	o.pods.addTo(cmd)
+	o.addUpgradable(fs)
 	o.addWait(fs, "the cluster has joined; the hub has to accept it first")
 	o.out.addTo(cmd)
 	cmd.Flag("output").Usage =
@@ -174,7 +177,7 @@ func (o *joinOptions) validate() error {
 	if errs := registration.CheckClusterLabels(o.labels); len(errs) > 0 {
 		return fmt.Errorf("--cluster-labels: %w", errors.Join(errs...))
 	}
-	return errors.Join(o.works.validate(), o.pods.validate(), o.validateTimeout(), o.way.validate())
+	return errors.Join(o.works.validate(), o.pods.validate(), o.validateUpgradable(), o.validateTimeout(), o.way.validate())
 }
 
 func (o *joinOptions) validateServerURL() error {
@@ -296,6 +299,7 @@ func (o *joinOptions) isEdge() bool { return len(o.edge) > 0 || o.scoped }
 
 func (o *joinOptions) print(accept string) error {
 	works, worksSaid := o.works.result()
+	worksSaid += o.saysUpgradable()
 	result := struct {
 		Name         string      `json:"name"`
 		Namespace    string      `json:"namespace,omitempty"`
@@ -334,6 +338,7 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 		Hub:        o.way.server + "\n" + o.way.proxyURL + "\n" + string(o.way.ca),
 		Works:      o.works.deployed(),
 		Scoped:     o.scoped,
+		Upgradable: o.upgradable,
 		Pod:        deploy.AgentPod{PullSecrets: o.pods.pullSecrets, Resources: o.pods.resources()},
 		PullConfig: o.pods.pullConfig,
 	}
@@ -342,6 +347,9 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 	}
 	if o.scoped {
 		agent.Works = deploy.Works{} // it has the rights of o.works in its namespace by what it is
+	}
+	if o.upgradable && !o.scoped && agent.Works.Role == "" {
+		return deploy.Agent{}, fmt.Errorf("--%s needs --%s=%s or --%[2]s=%s: it is works that upgrade the agent", upgradableFlag, worksFlag, worksAdmin, worksClusterAdmin)
 	}
 	agent.Args = append(agent.Args, o.edge...)
 	if o.serverURL != "" {

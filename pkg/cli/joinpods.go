@@ -239,7 +239,7 @@ func (o *operatorOptions) withCredentials(objects []*unstructured.Unstructured) 
 // whole is agent with all that a join can make beside it.
 func (m *managed) whole(works deploy.Works) deploy.Agent {
 	agent := m.agent(works)
-	agent.PullConfig = []byte("{}")
+	agent.PullConfig, agent.Upgradable = []byte("{}"), true
 	return agent
 }
 

@@ -230,7 +230,9 @@ func (m *managed) forWorks() ([]*unstructured.Unstructured, error) {
 	if m.scoped {
 		return nil, nil
 	}
-	whole, err := m.agent(deploy.Works{Role: worksAdmin}).Objects()
+	agent := m.agent(deploy.Works{Role: worksAdmin})
+	agent.Upgradable = true
+	whole, err := agent.Objects()
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,47 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// upgradableFlag lets the hub upgrade an agent.
+const upgradableFlag = "upgradable"
+
+func (o *joinOptions) addUpgradable(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.upgradable, upgradableFlag, false, "Let the hub upgrade the agent: works may set its image to another tag or digest of the repository of --image. Who writes works "+
+		"on the hub then decides which image of that repository acts with the rights and the identity of the agent. A join without the flag ends that.")
+}
+
+func (o *joinOptions) validateUpgradable() error {
+	switch {
+	case !o.upgradable:
+		return nil
+	case o.detached.isOutside():
+		return fmt.Errorf("--%s is for an agent that runs on its cluster: the image of this one is that of its Klusterlet, on the management cluster", upgradableFlag)
+	}
+	repository, version, err := registration.SplitImage(o.image)
+	if err == nil && (repository == "" || version == "") {
+		err = errors.New("it has neither a tag nor a digest")
+	}
+	if err != nil {
+		return fmt.Errorf("--image: with --%s the repository of the image has to be known: %w", upgradableFlag, err)
+	}
+	return nil
+}
+
+// saysUpgradable tells which images the hub may set; it is empty if it may set none.
+func (o *joinOptions) saysUpgradable() string {
+	repository, _, err := registration.SplitImage(o.image)
+	if !o.upgradable || err != nil {
+		return ""
+	}
+	return "\nThe hub may upgrade it to other images of " + repository + "."
+}

@@ -1,0 +1,52 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+)
+
+// TestJoin_UpgradableOnlyWithTheFlag: the right of an agent to its own Deployment is there after a join with the flag, and gone after one without it.
+func TestJoin_UpgradableOnlyWithTheFlag(t *testing.T) {
+	_, cluster, config, args := newJoining(t)
+	has := func() (role, flag bool) {
+		t.Helper()
+		role = slices.ContainsFunc(cluster.paths(), func(p string) bool { return strings.HasSuffix(p, "/roles/clusterhub:hub-agent-upgrade") })
+		if bound := slices.ContainsFunc(cluster.paths(), func(p string) bool { return strings.HasSuffix(p, "/rolebindings/clusterhub:hub-agent-upgrade") }); bound != role {
+			t.Errorf("the role is there: %t, and its binding: %t", role, bound)
+		}
+		deployment := &appsv1.Deployment{}
+		cluster.as(deploymentPath, deployment)
+		return role, slices.Contains(deployment.Spec.Template.Spec.Containers[0].Args, "--upgrade-repository=images.example.com/hub-agent")
+	}
+	join := func(more ...string) {
+		t.Helper()
+		says(t, mustRun(t, config, slices.Concat(args, []string{"--works=admin", "--image=images.example.com/hub-agent:v1"}, more)...), "is deployed")
+	}
+	join()
+	if role, flag := has(); role || flag {
+		t.Error("an agent can be upgraded without the flag")
+	}
+	join("--upgradable")
+	if role, flag := has(); !role || !flag {
+		t.Errorf("with the flag the role is there: %t, and the flag of the agent: %t", role, flag)
+	}
+	join()
+	if role, flag := has(); role || flag {
+		t.Errorf("after a join without it the role is there: %t, and the flag of the agent: %t", role, flag)
+	}
+	for flags, want := range map[string]string{
+		"--upgradable": "--upgradable needs --works=admin or --works=cluster-admin",
+		"--upgradable --works=admin --image=hub-agent":                        "it has neither a tag nor a digest",
+		"--upgradable --works=admin --mode=detached --management-context=hub": "--upgradable is for an agent that runs on its cluster",
+	} {
+		if _, _, err := run(t, config, append(slices.Clone(args), strings.Fields(flags)...)...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", flags, err)
+		}
+	}
+}
