@@ -39,7 +39,8 @@ const (
 )
 
 func (g *global) newAgentCommand() *cobra.Command {
-	return group("agent", "Install an edge agent in a cluster, or in one namespace of it, and take it away", g.newAgentInstallCommand(), g.newAgentUninstallCommand())
+	return group("agent", "Install an edge agent in a cluster, or in one namespace of it, and take it away; upgrade the agents of many clusters",
+		g.newAgentInstallCommand(), g.newAgentUninstallCommand(), g.newAgentUpgradeCommand())
 }
 
 // installOptions are those of a join whose agent makes an edge node of the cluster, or of a namespace of it.

@@ -99,9 +99,10 @@ func (g *global) newTopAgentsCommand() *cobra.Command {
 		Short:   "Compare the agents of clusters: when they were last heard of, their clocks and certificates",
 		Long: "top agents compares the agents of the clusters that you may see: whether they are let in, when they were last heard of, whether " +
 			"their clock and their certificate are as they should be, and the versions of the agent and of Kubernetes that they tell of. SKEW is why the " +
-			"version of an agent does not go with that of the hub. The permission to list leases in all namespaces shows when they were last heard of, and " +
-			"that to get the Deployment of hub-apiserver the skew.",
-		Example: example("kubectl hub top agents\nkubectl hub top agents --sort-by=version --limit=0"),
+			"version of an agent does not go with that of the hub. UPGRADE is outdated for an agent that is older than the hub, and for one that kubectl hub agent " +
+			"upgrade upgrades the version that it gets, and how far it is. The permission to list leases in all namespaces shows when they were last heard of, " +
+			"that to get the Deployment of hub-apiserver the skew, and those to list manifestworkreplicasets and manifestworks the upgrades.",
+		Example: example("kubectl hub top agents\nkubectl hub top agents --sort-by=version --limit=0\nkubectl hub top agents --sort-by=upgrade"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), true, topAgentRows) },
 	}
@@ -128,6 +129,12 @@ func (o *topOptions) clusters(ctx context.Context, agents bool, rows func([]*hub
 		}
 		if version == "" {
 			notes = append(notes, "Not seen: the version of the hub, which those of agents are compared with")
+		}
+		switch err := h.addUpgrades(ctx, uses, version); {
+		case hidden(err):
+			notes = append(notes, "Not seen: upgrades of agents: "+why(err))
+		case err != nil:
+			return err
 		}
 	}
 	all := len(uses)
@@ -157,10 +164,10 @@ func topClusterRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
 }
 
 func topAgentRows(uses []*hubtree.ClusterUse, now time.Time) *metav1.Table {
-	rows := &metav1.Table{ColumnDefinitions: columns("Cluster", "Accepted", "Available", "Last Heard", "Clock", "Certificate", "Request Waits", "Agent Version", "Skew", "Kubernetes Version")}
+	rows := &metav1.Table{ColumnDefinitions: columns("Cluster", "Accepted", "Available", "Last Heard", "Clock", "Certificate", "Request Waits", "Agent Version", "Skew", "Upgrade", "Kubernetes Version")}
 	for _, u := range uses {
 		rows.Rows = append(rows.Rows, printableRow(u.Name, strconv.FormatBool(u.Accepted), u.Available, heard(u, now), u.Clock, u.Certificate,
-			strconv.FormatBool(u.Waits), orNone(u.Agent), orNone(u.Skew), orNone(u.Kubernetes)))
+			strconv.FormatBool(u.Waits), orNone(u.Agent), orNone(u.Skew), orNone(u.Upgrade), orNone(u.Kubernetes)))
 	}
 	return rows
 }

@@ -64,9 +64,9 @@ func TestTopClusters(t *testing.T) {
 	}
 	s.answer("GET /apis/apps/v1/namespaces/clusterhub-system/deployments/hub-apiserver", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "hub-apiserver"},
 		Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "hub-apiserver", Image: "x/hub-apiserver:v1.2.9"}}}}}})
-	says(t, squeeze(mustRun(t, config, "top", "agents", "--sort-by=name")), "CLUSTER ACCEPTED AVAILABLE LAST HEARD CLOCK CERTIFICATE REQUEST WAITS AGENT VERSION SKEW KUBERNETES VERSION\n"+
-		"c0 true Unknown <unknown> Unknown Unknown false <none> <none> <none>\nc1 true True 120m Unknown Unknown false v1.3.0 newer than the hub <none>")
-	says(t, squeeze(mustRun(t, config, "top", "agents", "--sort-by=agent")), "\nc1 true True 120m Unknown Unknown false v1.3.0 newer than the hub <none>\nc0 ")
+	says(t, squeeze(mustRun(t, config, "top", "agents", "--sort-by=name")), "CLUSTER ACCEPTED AVAILABLE LAST HEARD CLOCK CERTIFICATE REQUEST WAITS AGENT VERSION SKEW UPGRADE KUBERNETES VERSION\n"+
+		"c0 true Unknown <unknown> Unknown Unknown false <none> <none> <none> <none>\nc1 true True 120m Unknown Unknown false v1.3.0 newer than the hub <none> <none>")
+	says(t, squeeze(mustRun(t, config, "top", "agents", "--sort-by=agent")), "\nc1 true True 120m Unknown Unknown false v1.3.0 newer than the hub <none> <none>\nc0 ")
 	// What the user may not see is unknown, and not 0.
 	s.refuse(listLeases, forbidden("leases", "list"))
 	s.refuse(listWorks, forbidden("manifestworks", "list"))

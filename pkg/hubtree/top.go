@@ -38,6 +38,8 @@ type ClusterUse struct {
 	// Agent is the version of the agent, and Skew why that does not go with the version of the hub.
 	Agent string `json:"agentVersion,omitempty"`
 	Skew  string `json:"agentVersionSkew,omitempty"`
+	// Upgrade is what becomes of the agent: outdated, or the version that it gets, and how far it is.
+	Upgrade string `json:"agentUpgrade,omitempty"`
 	// Clock and Certificate are the status of the conditions of these, Waits that a certificate request waits for an admin.
 	Clock       string `json:"clockSynced"`
 	Certificate string `json:"certificateRotated"`
@@ -105,9 +107,22 @@ var clusterOrders = map[string]func(a, b *ClusterUse) int{
 	"agent": func(a, b *ClusterUse) int {
 		return cmp.Or(strings.Compare(b.Skew, a.Skew), strings.Compare(a.Agent, b.Agent))
 	},
+	"upgrade": func(a, b *ClusterUse) int {
+		return cmp.Or(upgradeRank(a.Upgrade)-upgradeRank(b.Upgrade), strings.Compare(a.Upgrade, b.Upgrade))
+	},
 	"version": func(a, b *ClusterUse) int {
 		return strings.Compare(a.Kubernetes, b.Kubernetes)
 	},
+}
+
+// upgradeRank puts failed upgrades first, and agents without one last.
+func upgradeRank(upgrade string) int {
+	for i, state := range []string{": failed", ": upgrading", ": waits", "outdated", ": done"} {
+		if strings.Contains(upgrade, state) {
+			return i
+		}
+	}
+	return 5
 }
 
 // missing compares what may be nil: nil comes first if its place is -1, and last if it is 1.
