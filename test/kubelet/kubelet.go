@@ -53,6 +53,8 @@ type Config struct {
 	BinDir string
 	// ImagesDir has images of ours as `make roots` unpacks them, if it is not empty: see package image. A program that is not there is one of BinDir.
 	ImagesDir string
+	// Versions are folders of programs in place of BinDir, by the tag of the images. With an empty one there are no images of that tag.
+	Versions map[string]string
 	// Args are further arguments of all containers, and ArgsOf of those with a name.
 	Args   []string
 	ArgsOf map[string][]string

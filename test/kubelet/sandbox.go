@@ -44,18 +44,24 @@ type noImage struct{ error }
 
 // image is what is in an image, or an error if there is none.
 func (k *Kubelet) image(name string) ([]rootdir.Mount, error) {
-	repository, _, _ := strings.Cut(name, ":")
+	repository, tag, _ := strings.Cut(name, ":")
 	program, ours := strings.CutPrefix(repository, "clusterhub/")
 	if !ours || strings.ContainsAny(program, "/@") || program == "" {
 		return nil, noImage{fmt.Errorf("the image %q is not there: the node has images clusterhub/NAME:TAG only", name)}
 	}
-	if k.config.ImagesDir != "" {
+	folder, other := k.config.Versions[tag]
+	if k.config.ImagesDir != "" && !other {
 		mounts, err := image.Mounts(filepath.Join(k.config.ImagesDir, program))
 		if !errors.Is(err, fs.ErrNotExist) {
 			return mounts, err
 		}
 	}
-	file, err := filepath.EvalSymlinks(filepath.Join(k.config.BinDir, program))
+	if !other {
+		folder = k.config.BinDir
+	} else if folder == "" {
+		return nil, noImage{fmt.Errorf("the image %q is not there", name)}
+	}
+	file, err := filepath.EvalSymlinks(filepath.Join(folder, program))
 	if err != nil {
 		return nil, noImage{fmt.Errorf("the image %q is not there: %w. Build it with `make build`", name, err)}
 	}
