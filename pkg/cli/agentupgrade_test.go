@@ -5,6 +5,7 @@ package cli
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -112,6 +113,7 @@ func TestAgentUpgrade(t *testing.T) {
 
 func TestTopAgents_ShowsUpgrades(t *testing.T) {
 	s, config := newTop(t)
+	maps.DeleteFunc(s.objects, func(path string, _ map[string]any) bool { return strings.Contains(path, "/manifestworks/") }) // it knows no selectors
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", Labels: map[string]string{registration.LabelAgentUpgrade: "true"}}}
 	template := func(image string) workv1.ManifestWorkSpec {
 		raw, err := json.Marshal(registration.AgentImage(registration.AgentNamespace, image))
@@ -137,7 +139,11 @@ func TestTopAgents_ShowsUpgrades(t *testing.T) {
 	applied := condition(workv1.WorkApplied, "True", "")
 	upgrades := func(want ...string) {
 		t.Helper()
-		got := squeeze(mustRun(t, config, "top", "agents", "--sort-by=upgrade"))
+		stdout, _, err := run(t, config, "top", "agents", "--sort-by=upgrade")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := squeeze(stdout)
 		says(t, got, want...)
 		if strings.Contains(got, "\x1b") {
 			t.Errorf("it prints %q", got)

@@ -349,7 +349,7 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 		agent.Works = deploy.Works{} // it has the rights of o.works in its namespace by what it is
 	}
 	if o.upgradable && !o.scoped && agent.Works.Role == "" {
-		return deploy.Agent{}, fmt.Errorf("--%s needs --%s=%s or --%[2]s=%s: it is works that upgrade the agent", upgradableFlag, worksFlag, worksAdmin, worksClusterAdmin)
+		return deploy.Agent{}, fmt.Errorf("--%s needs --%s=%s or --%[2]s=%[4]s: it is works that upgrade the agent", upgradableFlag, worksFlag, worksAdmin, worksClusterAdmin)
 	}
 	agent.Args = append(agent.Args, o.edge...)
 	if o.serverURL != "" {

@@ -26,7 +26,13 @@ func TestJoin_UpgradableOnlyWithTheFlag(t *testing.T) {
 	}
 	join := func(more ...string) {
 		t.Helper()
-		says(t, mustRun(t, config, slices.Concat(args, []string{"--works=admin", "--image=images.example.com/hub-agent:v1"}, more)...), "is deployed")
+		stdout, stderr, err := run(t, config, slices.Concat(args, []string{"--works=admin", "--image=images.example.com/hub-agent:v1"}, more)...)
+		if err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		if strings.Contains(stdout, "The hub may upgrade it to other images of images.example.com/hub-agent.") != (len(more) > 0) {
+			t.Errorf("with %q it says %s", more, stdout)
+		}
 	}
 	join()
 	if role, flag := has(); role || flag {
@@ -42,11 +48,16 @@ func TestJoin_UpgradableOnlyWithTheFlag(t *testing.T) {
 	}
 	for flags, want := range map[string]string{
 		"--upgradable": "--upgradable needs --works=admin or --works=cluster-admin",
-		"--upgradable --works=admin --image=hub-agent":                        "it has neither a tag nor a digest",
-		"--upgradable --works=admin --mode=detached --management-context=hub": "--upgradable is for an agent that runs on its cluster",
+		"--upgradable --works=admin --image=hub-agent": "it has neither a tag nor a digest",
 	} {
 		if _, _, err := run(t, config, append(slices.Clone(args), strings.Fields(flags)...)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", flags, err)
 		}
+	}
+	g, _ := newGlobal()
+	o := g.newJoinOptions()
+	o.upgradable, o.detached.mode = true, modeDetached
+	if err := o.validateUpgradable(); err == nil || !strings.Contains(err.Error(), "--upgradable is for an agent that runs on its cluster") {
+		t.Errorf("of a detached agent: %v", err)
 	}
 }

@@ -84,6 +84,7 @@ func TestAttack_TheEndOfAnUpgradeLeavesTheAgent(t *testing.T) {
 	w := newWorld(t)
 	deployment := w.upgradable()
 	_, before := w.agent(deployment)
+	beside := "{apiVersion: v1, kind: ConfigMap, metadata: {name: beside, namespace: " + worktest.Namespace(t) + "}}"
 	stop := w.start(w.newAgent())
 	still := func(want string) {
 		t.Helper()
@@ -100,7 +101,7 @@ func TestAttack_TheEndOfAnUpgradeLeavesTheAgent(t *testing.T) {
 			{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan}} {
 			version++
 			image := fmt.Sprintf("clusterhub/hub-agent:v%d", version)
-			spec := w.upgrade(image, w.configMap("beside", "{}"))
+			spec := w.upgrade(image, beside)
 			if spec.DeleteOption = option; strategy != "" {
 				update := &workv1.UpdateStrategy{Type: strategy}
 				if strategy == workv1.UpdateStrategyTypeServerSideApply {
@@ -110,10 +111,15 @@ func TestAttack_TheEndOfAnUpgradeLeavesTheAgent(t *testing.T) {
 					Group: "apps", Resource: "deployments", Namespace: w.namespace, Name: registration.AgentDeployment}, UpdateStrategy: update}}
 			}
 			w.put("w", spec)
-			w.eventuallySaid("w", workv1.WorkApplied, "True: True True")
+			w.eventually("what "+string(strategy)+" says", "True: True True", func() string {
+				if said := w.said("w", workv1.WorkApplied); said == "True: True True" {
+					return said
+				}
+				return w.message("w", 0, workv1.ManifestApplied) + "; " + w.message("w", 1, workv1.ManifestApplied)
+			})
 			still(image)
 
-			w.put("w", w.spec(w.configMap("beside", "{}")))
+			w.put("w", w.spec(beside))
 			w.eventually("the record", "beside", func() string { return w.recorded("w") })
 			still(image)
 			w.put("w", spec)
@@ -222,7 +228,7 @@ func TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt(t *testing.T) {
 		default:
 		}
 		response, err := next()
-		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/deployments/") && err == nil {
+		if r.Method == http.MethodPatch && strings.Contains(r.URL.Path, "/deployments/") && err == nil && response.StatusCode == http.StatusOK {
 			close(ended)
 		}
 		return response, err

@@ -28,6 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
 func TestMain(m *testing.M) { os.Exit(worktest.Main(m)) }
@@ -141,5 +142,29 @@ func TestRights_OfANamespaceAreNowhereElse(t *testing.T) {
 	o.Namespace = "n"
 	if got := New(o, &spoke.Cluster{}).Rights; len(got.Own.Cluster) > 0 || len(got.Own.Namespace) == 0 || len(got.Hub.Namespace) == 0 {
 		t.Errorf("they are %+v", got)
+	}
+}
+
+// TestOptions_OfUpgrades: the flag is the name of a repository, needs works, and adds the right to one Deployment.
+func TestOptions_OfUpgrades(t *testing.T) {
+	o := NewOptions()
+	o.Enabled, o.AgentID = true, registration.KlusterletAgentPrefix+"k1"
+	if got := o.own(&spoke.Cluster{Namespace: "n"}); got.Repository != "" || got.Klusterlet != "k1" {
+		t.Errorf("by default the agent has %+v", got)
+	}
+	if got := o.rights().Own.Namespace; len(got) != 0 {
+		t.Errorf("by default it has the rights %v", got)
+	}
+	o.UpgradeRepository = "images.example.com:5000/hub-agent"
+	if errs := o.Validate(); len(errs) > 0 || o.own(&spoke.Cluster{}).Repository != o.UpgradeRepository || len(o.rights().Own.Namespace) != 1 {
+		t.Errorf("with a repository: %v", errs)
+	}
+	for _, wrong := range []string{"hub-agent:v1", "a b", "hub-agent@sha256:1"} {
+		if o.UpgradeRepository = wrong; len(o.Validate()) != 1 {
+			t.Errorf("%q: %v", wrong, o.Validate())
+		}
+	}
+	if o.UpgradeRepository, o.Enabled = "hub-agent", false; len(o.Validate()) != 1 {
+		t.Errorf("without works: %v", o.Validate())
 	}
 }
