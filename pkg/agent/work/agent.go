@@ -104,15 +104,15 @@ type Agent struct {
 	// deletions are those of records that are being deleted, by the UID of their owners.
 	deletions   map[types.UID]*deletion
 	stepTimeout time.Duration
-	// firstRetry is the delay before the first retry of a manifest.
-	firstRetry time.Duration
+	// firstRetry is the delay before the first retry of a manifest, and firstWait that before the first look at what is to be gone.
+	firstRetry, firstWait time.Duration
 	// lacking are the works with manifests of a kind that the cluster does not have.
 	lacking sets.Set[string]
 }
 
 // New returns an agent, which has asked nothing yet.
 func New(o Options) *Agent {
-	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, firstRetry: shortestRetry, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
+	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, firstRetry: shortestRetry, firstWait: shortestRetry / 4, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
 	a.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortestRetry/10, longestRetry))
 	// What happens to several objects of a work at once is looked at once.
@@ -259,7 +259,7 @@ func (a *Agent) state(work *workv1.ManifestWork) *state {
 	s := a.states[work.Name]
 	if s == nil || s.uid != string(work.UID) {
 		s = &state{work: work.Name, uid: string(work.UID), manifests: map[apply.Target]*applyResult{}, firstRetry: a.firstRetry, random: a.Random, pruning: &deletion{timeout: a.stepTimeout},
-			waits: repeat.Backoff{Shortest: shortestRetry / 4, Longest: longestWait, Random: a.Random},
+			waits: repeat.Backoff{Shortest: a.firstWait, Longest: max(a.firstWait, longestWait), Random: a.Random},
 			kinds: repeat.Backoff{Shortest: shortestRetry, Longest: longestWait, Random: a.Random}}
 		a.states[work.Name] = s
 	}

@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/work/order"
@@ -20,12 +21,31 @@ import (
 // stepTimeout is for how long a step of a deletion holds up the next ones.
 const stepTimeout = 5 * time.Minute
 
-// deletion knows since when each step of a deletion has been waited for. It is for one process: after a restart the time begins again.
+// deletion knows since when each step of a deletion has been waited for, and which objects are gone. It is for one process: after a restart the
+// time begins again.
 type deletion struct {
 	timeout time.Duration
 
 	mu    sync.Mutex // the worker of a work and the look for missing works may delete the objects of one record
 	since map[int]time.Time
+	gone  sets.Set[apply.Target]
+}
+
+// setGone notes that an object is gone.
+func (d *deletion) setGone(t apply.Target) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.gone == nil {
+		d.gone = sets.New[apply.Target]()
+	}
+	d.gone.Insert(t)
+}
+
+// isGone reports whether an object was seen to be gone since the deletion has begun.
+func (d *deletion) isGone(t apply.Target) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.gone.Has(t)
 }
 
 // holds reports whether the objects of a step that are left hold up the next steps.
@@ -91,7 +111,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 			one, gone := dropped[i], false
 			if !held {
 				var err error
-				if gone, err = a.drop(ctx, work, s.record.Owner, one); err != nil {
+				if gone, err = a.takeAway(ctx, work.Name, s.record.Owner, one, a.stays(work.Spec.DeleteOption, one.Target)); err != nil {
 					failed = errors.Join(failed, fmt.Errorf("deleting %s: %w", one.Target, err))
 				}
 			}

@@ -85,54 +85,61 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 		if !a.stays(work.Spec.DeleteOption, t) {
 			continue
 		}
-		served, ok := a.served(t)
-		if !ok {
-			continue
-		}
 		uid, _ := record.UID(t)
-		if err := record.Owner.Release(ctx, a.Cluster, served); err != nil && !apply.IsNotServed(err) && !a.isHidden(ctx, served, uid, err) {
+		done, err := a.takeAway(ctx, work.Name, record.Owner, memory.Resource{Target: t, UID: uid}, true)
+		if err == nil && !done {
+			err = errors.New("the cluster has stopped serving its resource, or begins to serve it")
+		}
+		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("letting go of %s: %w", t, err))
 		}
 	}
 	return failed
 }
 
-// served is an object in a version that the cluster serves.
-func (a *Agent) served(t apply.Target) (apply.Target, bool) {
-	resource, ok := a.Kinds.Served(t.GroupVersionResource)
-	if !ok {
+// takeAway deletes an object, or releases one that stays, and reports whether nothing is left to do. The end of an object that is left is an event.
+func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, one memory.Resource, stays bool) (done bool, err error) {
+	t, served := one.Target, false
+	if t.GroupVersionResource, served = a.Kinds.Served(t.GroupVersionResource); served {
+		done, err = a.end(ctx, owner, t, one.UID, stays)
+	}
+	if !served || apply.IsNotServed(err) {
+		// What is known of the kinds is old, or without those of a server that did not answer.
 		a.Kinds.Changed()
-		resource, ok = a.Kinds.Served(t.GroupVersionResource)
+		version, failed := a.Kinds.Live(ctx, one.GroupVersionResource)
+		if failed != nil {
+			return false, failed
+		}
+		if version == "" {
+			return true, nil // an object goes with its resource
+		}
+		done, err = false, nil
+		if !served || version != t.Version {
+			t.Version = version
+			done, err = a.end(ctx, owner, t, one.UID, stays)
+		}
+		if apply.IsNotServed(err) {
+			err = nil // the resource comes or goes just now
+		}
 	}
-	t.GroupVersionResource = resource
-	return t, ok
+	if err == nil && !done && a.knows(work) {
+		a.Drift.Watch(a.life, work, t, "")
+	}
+	return done, err
 }
 
-// drop takes away what a work does not have any more, and says whether there is nothing left to do.
-func (a *Agent) drop(ctx context.Context, work *workv1.ManifestWork, owner apply.Owner, one memory.Resource) (gone bool, err error) {
-	served, ok := a.served(one.Target)
-	if !ok {
-		return false, nil
-	}
-	return a.takeAway(ctx, owner, served, one.UID, a.stays(work.Spec.DeleteOption, one.Target))
-}
-
-// takeAway deletes an object, or lets it be, and says whether there is nothing left to do.
-func (a *Agent) takeAway(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, stays bool) (gone bool, err error) {
+// end deletes an object in a version that the cluster serves, or releases one that stays.
+func (a *Agent) end(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, stays bool) (done bool, err error) {
 	if stays {
 		err = owner.Release(ctx, a.Cluster, t)
-		gone = err == nil
+		done = err == nil
 	} else {
-		gone, err = owner.Delete(ctx, a.Cluster, t, uid)
-	}
-	if apply.IsNotServed(err) {
-		a.Kinds.Changed()
-		return false, nil
+		done, err = owner.Delete(ctx, a.Cluster, t, uid)
 	}
 	if a.isHidden(ctx, t, uid, err) {
 		return true, nil
 	}
-	return gone, err
+	return done, err
 }
 
 // isHidden says whether an error is that the agent may not even look at an object that it has never seen there: a manifest for which it has
@@ -146,8 +153,8 @@ func (a *Agent) isHidden(ctx context.Context, t apply.Target, uid types.UID, err
 	return apierrors.IsForbidden(err)
 }
 
-// removeAll deletes the objects of a record that is to go, step by step, and returns which are left, and why. Where a resource is not served,
-// its objects have gone with it; should they be back one day, their owner is not, and the cluster's garbage collector deletes them.
+// removeAll deletes the objects of a record that is to go, step by step, and returns which are left, and why. Where a resource is not served any
+// more, its objects have gone with it; should they be back one day, their owner is not, and the cluster's garbage collector deletes them.
 func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []string, failed error) {
 	d := a.deletionOf(record)
 	later := len(record.Resources)
@@ -155,7 +162,7 @@ func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []st
 		later -= len(indices)
 		before := len(left)
 		for _, i := range indices {
-			why, err := a.remove(ctx, record.Owner, record.Resources[i])
+			why, err := a.remove(ctx, d, record, record.Resources[i])
 			failed = errors.Join(failed, err)
 			if why != "" {
 				left = append(left, why)
@@ -175,13 +182,13 @@ func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []st
 	return left, failed
 }
 
-// remove deletes one object, and returns what is waited for; empty if it is gone.
-func (a *Agent) remove(ctx context.Context, owner apply.Owner, one memory.Resource) (why string, err error) {
-	served, ok := a.served(one.Target)
-	if !ok {
+// remove deletes one object of a record, and returns what is waited for; empty if it is gone. What is gone is not looked for again: once the
+// definition of its kind is gone, too, it could only be told from discovery, which is behind.
+func (a *Agent) remove(ctx context.Context, d *deletion, record *memory.Record, one memory.Resource) (why string, err error) {
+	if d.isGone(one.Target) {
 		return "", nil
 	}
-	gone, err := a.takeAway(ctx, owner, served, one.UID, a.stays(nil, one.Target))
+	gone, err := a.takeAway(ctx, record.Work, record.Owner, one, a.stays(nil, one.Target))
 	switch {
 	case err != nil:
 		err = fmt.Errorf("deleting %s: %w", one.Target, err)
@@ -189,7 +196,9 @@ func (a *Agent) remove(ctx context.Context, owner apply.Owner, one memory.Resour
 		if apierrors.IsForbidden(err) {
 			why += " (give the agent the right to that, or let the object be, by spec.deleteOption of the work)"
 		}
-	case !gone:
+	case gone:
+		d.setGone(one.Target)
+	default:
 		why = fmt.Sprintf("the end of %s", one.Target)
 	}
 	return why, err

@@ -228,6 +228,7 @@ func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *stat
 func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *state, one *item, last *applyResult) {
 	hash, rules, target := one.hash(work), one.rulesHash(), one.manifest.Target
 	if before := status.Find(&work.Status, &one.meta); before != nil {
+		one.manifest.Reported = status.AppliedAt(before.Conditions, work.Generation)
 		one.frozen = status.Frozen(before.Conditions, one.config.ConditionRules, last.hash == "" || last.hash == hash)
 	}
 	if hash != last.hash || last.owner != s.record.Owner {

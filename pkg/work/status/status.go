@@ -147,6 +147,12 @@ func Done(conditions []metav1.Condition, generation int64) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation && ByRule(c)
 }
 
+// AppliedAt reports whether a manifest was applied as a generation of the work has it.
+func AppliedAt(conditions []metav1.Condition, generation int64) bool {
+	c := meta.FindStatusCondition(conditions, workv1.ManifestApplied)
+	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
+}
+
 // Frozen is whether a manifest is not applied because its object is complete. The conditions are those of the status before, and rules are
 // those that hold for the object now. unchanged is whether the manifest is the one that was complete, as far as is known: one that was edited
 // is applied, and one of which nothing is known is not, so that no Job runs twice.

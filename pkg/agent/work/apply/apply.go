@@ -94,6 +94,8 @@ type Manifest struct {
 	Adoption string
 	// Known is the recorded UID of the object; empty if none is.
 	Known types.UID
+	// Reported says that the manifest is known to be as it was applied last.
+	Reported bool
 }
 
 // Applier applies the manifests of one work to a cluster.
@@ -311,6 +313,9 @@ func (w *write) apply(
 ) (*unstructured.Unstructured, error) {
 	next := w.wanted()
 	dropNulls(next.Object)
+	if w.isApplied(next, manager) {
+		return w.released(ctx, w.have)
+	}
 	done, err := w.uncontested(ctx, rival, func(dryRun []string) (*unstructured.Unstructured, error) {
 		next.SetResourceVersion(notYet)
 		if w.have != nil {
@@ -323,11 +328,10 @@ func (w *write) apply(
 		}
 		return w.resource.Apply(ctx, w.Name, next, metav1.ApplyOptions{FieldManager: manager, Force: force, DryRun: dryRun})
 	})
-	if err != nil || !w.Orphaned {
+	if err != nil {
 		return done, err
 	}
-	// Another manager that has applied the reference, too, keeps it there.
-	return setOwners(ctx, w.resource, done, w.Owner.in(done.GetOwnerReferences(), false))
+	return w.released(ctx, done)
 }
 
 // uncontested writes what no other work that was there first wants differently. That is asked of the server: it knows what it would

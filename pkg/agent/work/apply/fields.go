@@ -18,23 +18,7 @@ import (
 // takeOver makes a manager own, as applied, the fields that works have set in another way: by updates, or under another name, as long as
 // no other work has the object. Then applying a manifest removes the fields that it does not have any more.
 func (w *write) takeOver(ctx context.Context, manager string) error {
-	sole := !slices.ContainsFunc(w.have.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
-		return ref.UID != w.Owner.UID && (isAppliedWork(ref) || isRecord(ref))
-	})
-	// Of an object that was never this work's, an entry of such a name may be anybody's.
-	sole = sole && w.Owner.Owns(w.have)
-	managers := sets.New[string]()
-	entries := w.have.GetManagedFields()
-	for i := range entries {
-		e := &entries[i]
-		updated, current := e.Operation == metav1.ManagedFieldsOperationUpdate, e.Manager == manager
-		former, anothers := updated && current, !current && strings.HasPrefix(e.Manager, DefaultManager)
-		if e.Subresource != "" || !former && (!anothers || !sole) {
-			continue
-		}
-		e.Operation = metav1.ManagedFieldsOperationUpdate // the only one that csaupgrade takes over
-		managers.Insert(e.Manager)
-	}
+	entries, managers := w.formerEntries(manager)
 	if len(managers) == 0 {
 		return nil
 	}
@@ -49,6 +33,27 @@ func (w *write) takeOver(ctx context.Context, manager string) error {
 		w.have = next
 	}
 	return err
+}
+
+// formerEntries returns the managedFields of the object, with those that a manager is to take over as updates, and whose these are.
+func (w *write) formerEntries(manager string) (entries []metav1.ManagedFieldsEntry, managers sets.Set[string]) {
+	sole := !slices.ContainsFunc(w.have.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return ref.UID != w.Owner.UID && (isAppliedWork(ref) || isRecord(ref))
+	})
+	// Of an object that was never this work's, an entry of such a name may be anybody's.
+	sole = sole && w.Owner.Owns(w.have)
+	entries, managers = w.have.GetManagedFields(), sets.New[string]()
+	for i := range entries {
+		e := &entries[i]
+		updated, current := e.Operation == metav1.ManagedFieldsOperationUpdate, e.Manager == manager
+		former, anothers := updated && current, !current && strings.HasPrefix(e.Manager, DefaultManager)
+		if e.Subresource != "" || !former && (!anothers || !sole) {
+			continue
+		}
+		e.Operation = metav1.ManagedFieldsOperationUpdate // the only one that csaupgrade takes over
+		managers.Insert(e.Manager)
+	}
+	return entries, managers
 }
 
 // applies reports whether a manager has applied fields of an object.

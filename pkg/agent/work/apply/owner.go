@@ -111,6 +111,14 @@ func setOwners(
 	return resource.Patch(ctx, have.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: DefaultManager})
 }
 
+// released removes the owner reference of an orphaned object that is still there: another manager that has applied it, too, keeps it.
+func (w *write) released(ctx context.Context, done *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !w.Orphaned {
+		return done, nil
+	}
+	return setOwners(ctx, w.resource, done, w.Owner.in(done.GetOwnerReferences(), false))
+}
+
 // Release lets an object be that belongs to an owner: it stays when the owner goes.
 func (o Owner) Release(ctx context.Context, client dynamic.Interface, t Target) error {
 	for try := 1; ; try++ {

@@ -5,11 +5,15 @@
 package kinds
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -28,6 +32,7 @@ func (e *Unknown) Error() string {
 
 // Kinds are those of a cluster.
 type Kinds struct {
+	client discovery.DiscoveryInterface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
 	now    func() time.Time
 
@@ -37,7 +42,7 @@ type Kinds struct {
 
 // New asks nothing yet.
 func New(client discovery.DiscoveryInterface) *Kinds {
-	return &Kinds{mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client)), now: time.Now}
+	return &Kinds{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client)), now: time.Now}
 }
 
 // Resource is the resource of a kind, and whether its objects are in namespaces. The error is Unknown if there is none.
@@ -55,8 +60,8 @@ func (k *Kinds) Resource(kind schema.GroupVersionKind) (resource schema.GroupVer
 	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// Served is a version in which the cluster serves a resource: the given one, if it does. ok is false if it serves none, or cannot
-// tell.
+// Served returns a version in which the cluster served a resource when its kinds were read: the given one, if it did. ok is false if it served
+// none, or could not tell: that says nothing about objects, see Live.
 func (k *Kinds) Served(resource schema.GroupVersionResource) (served schema.GroupVersionResource, ok bool) {
 	all, err := k.mapper.ResourcesFor(resource.GroupResource().WithVersion(""))
 	if err != nil {
@@ -68,6 +73,65 @@ func (k *Kinds) Served(resource schema.GroupVersionResource) (served schema.Grou
 		}
 	}
 	return served, len(all) > 0
+}
+
+// Live returns the version in which the cluster serves a resource now: the given one, if it does. It returns "" only if the cluster serves the
+// resource in no version, so that none of its objects is there: the list of groups and each version of the group have to have answered. What is
+// cached does not count, nor do answers that are not found or empty: those of a proxy, of an aggregated API server that does not answer, and of
+// one that is starting.
+func (k *Kinds) Live(ctx context.Context, resource schema.GroupVersionResource) (version string, err error) {
+	root, versions := "/api", []string{"v1"}
+	if resource.Group != "" {
+		root = "/apis/" + resource.Group
+		if versions, err = k.versions(ctx, resource.Group); err != nil {
+			return "", err
+		}
+	}
+	var failed error
+	for _, v := range versions {
+		list, of := &metav1.APIResourceList{}, schema.GroupVersion{Group: resource.Group, Version: v}.String()
+		err := k.client.RESTClient().Get().AbsPath(root, v).Do(ctx).Into(list)
+		if err == nil && (list.GroupVersion != of || len(list.APIResources) == 0) {
+			err = fmt.Errorf("expected resources of %s, got %d of %q", of, len(list.APIResources), list.GroupVersion)
+		}
+		switch {
+		case err != nil:
+			failed = errors.Join(failed, fmt.Errorf("asking the cluster for the resources of %s: %w", of, err))
+		case !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }):
+		case v == resource.Version:
+			return v, nil
+		case version == "":
+			version = v
+		}
+	}
+	if version != "" {
+		return version, nil
+	}
+	return "", failed
+}
+
+// versions returns the versions of a group, and none if the cluster does not have the group.
+func (k *Kinds) versions(ctx context.Context, group string) (versions []string, err error) {
+	// The discovery client would take a refusal for a list without groups, and leave out versions that do not answer.
+	list := &metav1.APIGroupList{}
+	err = k.client.RESTClient().Get().AbsPath("/apis").Do(ctx).Into(list)
+	if err == nil && len(list.Groups) == 0 {
+		err = errors.New("expected groups, got none")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster for its groups: %w", err)
+	}
+	for _, g := range list.Groups {
+		if g.Name == group {
+			for _, v := range g.Versions {
+				versions = append(versions, v.Version)
+			}
+			if len(versions) == 0 {
+				return nil, fmt.Errorf("expected versions of the group %s, got none", group)
+			}
+		}
+	}
+	return versions, nil
 }
 
 // Changed says that something was not served that is known: what is known is old.
