@@ -16,6 +16,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/hubs"
 	"github.com/clusterhub/clusterhub/pkg/agent/join"
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
 	"github.com/clusterhub/clusterhub/pkg/registration"
@@ -42,6 +43,19 @@ func (a *agent) run(ctx context.Context) error {
 		return err
 	}
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).WithValues("cluster", s.ClusterName, "agent", s.AgentName))
+	if a.Hubs != nil {
+		a.Hubs.Serve(ctx, a.serve)
+		return nil
+	}
+	if err := hubs.Forget(ctx, a.Store, a.Bootstrap); err != nil {
+		klog.FromContext(ctx).Info("What is remembered of other hubs could not be forgotten", "reason", err.Error())
+	}
+	a.serve(ctx)
+	return nil
+}
+
+// serve joins the hub, and works with it, until the context ends.
+func (a *agent) serve(ctx context.Context) {
 	var ended error
 	for ctx.Err() == nil {
 		if why := a.Identity.Usable(a.Store.Get()); why != nil {
@@ -60,7 +74,6 @@ func (a *agent) run(ctx context.Context) error {
 		}
 		ended = a.session(ctx)
 	}
-	return nil
 }
 
 // session works with the identity of the state. It returns when there is another, or this one is of no use any more.

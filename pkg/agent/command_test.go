@@ -40,13 +40,20 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 		"--detached needs": func(o *Options) {
 			o.Spoke.Detached, o.Spoke.Kubeconfig, o.Spoke.ManagementKubeconfig = true, "", "file"
 		},
-		"--management-kubeconfig must":     func(o *Options) { o.Spoke.Detached = true },
-		"--management-kubeconfig needs":    func(o *Options) { o.Spoke.ManagementKubeconfig = "file" },
-		"--spoke-namespace needs":          func(o *Options) { o.Spoke.ManagedNamespace = "n" },
-		"--same-cluster needs":             func(o *Options) { o.Spoke.SameCluster = true },
-		"--registration=false needs":       func(o *Options) { o.Registration = false },
-		"--hub-kubeconfig-dir needs":       func(o *Options) { o.Works.Enabled, o.HubKubeconfigDir = true, "dir" },
-		"--bootstrap-kubeconfig must":      func(o *Options) { o.Registration, o.Works.Enabled, o.BootstrapKubeconfig = false, true, "file" },
+		"--management-kubeconfig must":  func(o *Options) { o.Spoke.Detached = true },
+		"--management-kubeconfig needs": func(o *Options) { o.Spoke.ManagementKubeconfig = "file" },
+		"--spoke-namespace needs":       func(o *Options) { o.Spoke.ManagedNamespace = "n" },
+		"--same-cluster needs":          func(o *Options) { o.Spoke.SameCluster = true },
+		"--registration=false needs":    func(o *Options) { o.Registration = false },
+		"--hub-kubeconfig-dir needs":    func(o *Options) { o.Works.Enabled, o.HubKubeconfigDir = true, "dir" },
+		"--bootstrap-kubeconfig must":   func(o *Options) { o.Registration, o.Works.Enabled, o.BootstrapKubeconfig = false, true, "file" },
+		"--bootstrap-kubeconfig must not be set with --bootstrap-kubeconfigs": func(o *Options) {
+			o.Hubs.Files, o.BootstrapKubeconfig = []string{"a", "b"}, "file"
+		},
+		"--bootstrap-kubeconfigs must not be set with --registration=false": func(o *Options) {
+			o.Hubs.Files, o.Registration, o.Works.Enabled = []string{"a", "b"}, false, true
+		},
+		"--hub-connection-timeout-seconds": func(o *Options) { o.Hubs.TimeoutSeconds = 1 },
 		"--namespace":                      func(o *Options) { o.Spoke.Namespace = "" },
 		"--cluster-name: \"A b\"":          func(o *Options) { o.ClusterName = "A b" },
 		"--cluster-name: no cluster":       func(o *Options) { o.ClusterName = "managed-clusters" },

@@ -20,6 +20,7 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/hubs"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/awsirsa"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity/csr"
@@ -50,6 +51,8 @@ type Options struct {
 	// BootstrapKubeconfig is the file with the way to the hub for a cluster that has no identity yet. Without it the secret
 	// registration.BootstrapSecret is read.
 	BootstrapKubeconfig string
+	// Hubs are the bootstrap kubeconfigs of an agent with several hubs, which has no BootstrapKubeconfig.
+	Hubs hubs.Options
 	// ClusterName is the cluster's name on the hub. The default is that of the secret, and then the cluster's id.
 	ClusterName string
 	// ServerURL is the https address of the cluster's API server, for the hub's users, and ServerCAFile the PEM file by which
@@ -95,6 +98,7 @@ func NewOptions() *Options {
 	return &Options{
 		Spoke:         spoke.NewOptions(),
 		Registration:  true,
+		Hubs:          hubs.NewOptions(),
 		LeaseSeconds:  hub.DefaultLeaseSeconds,
 		Claims:        status.Claims{Most: 20},
 		Works:         work.NewOptions(),
@@ -168,6 +172,7 @@ func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.BootstrapKubeconfig, "bootstrap-kubeconfig", o.BootstrapKubeconfig,
 		"Path of the kubeconfig of the hub for a cluster that has no identity yet. The default is the key "+
 			registration.KeyKubeconfig+" of the secret "+registration.BootstrapSecret+" in --namespace. It is followed when it changes.")
+	o.Hubs.AddFlags(fs)
 	var known []string
 	for _, driver := range o.Drivers {
 		known = append(known, driver.Names()[0]+" ("+driver.Summary()+")")
@@ -188,6 +193,7 @@ func (o *Options) Validate() error {
 	if !o.Registration && o.BootstrapKubeconfig != "" {
 		errs = append(errs, errors.New("--bootstrap-kubeconfig must not be set with --registration=false: it is for getting an identity"))
 	}
+	errs = append(errs, o.validateHubs()...)
 	if o.ClusterName != "" {
 		errs = append(errs, validateName(o.ClusterName)...)
 	}
@@ -256,6 +262,24 @@ func (o *Options) validateScope() (errs []error) {
 	if o.Works.Namespace != "" && o.Works.Namespace != o.Spoke.Namespace {
 		errs = append(errs, fmt.Errorf("--works-namespace must be %q or not be set with --namespace-scoped, not %q: the agent has rights in --namespace alone",
 			o.Spoke.Namespace, o.Works.Namespace))
+	}
+	return errs
+}
+
+// validateHubs returns what is wrong with the flags of an agent with several hubs.
+func (o *Options) validateHubs() (errs []error) {
+	errs = o.Hubs.Validate()
+	if len(o.Hubs.Files) == 0 {
+		return errs
+	}
+	if o.BootstrapKubeconfig != "" {
+		errs = append(errs, fmt.Errorf("--bootstrap-kubeconfig must not be set with --%s: name its file there", hubs.FlagFiles))
+	}
+	if !o.Registration {
+		errs = append(errs, fmt.Errorf("--%s must not be set with --registration=false: it is for getting an identity", hubs.FlagFiles))
+	}
+	if chosen := o.Drivers.Named(o.Auth); chosen != nil && chosen.Names()[0] != csr.Name {
+		errs = append(errs, fmt.Errorf("--%s needs --registration-auth=%s: an identity by %s is for one hub", hubs.FlagFiles, csr.Name, o.Auth))
 	}
 	return errs
 }

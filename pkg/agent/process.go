@@ -5,7 +5,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -40,8 +42,9 @@ type clusters struct {
 	own *spoke.Cluster
 	// home is nil for a process that does not need it.
 	home *management.Cluster
-	// sums are those of the kubeconfigs.
+	// sums are those of the kubeconfigs, and hubs those of the bootstrap kubeconfigs of several hubs, by their names.
 	sums sums
+	hubs map[string]string
 }
 
 type sums struct{ managed, management, bootstrap string }
@@ -121,10 +124,19 @@ func (p *process) look(before *clusters) (*clusters, error) {
 			now.bootstrap = before.sums.bootstrap
 		}
 	}
-	if before != nil && before.sums == now {
+	several := map[string]string{}
+	for _, c := range p.Hubs.Candidates() {
+		sum, err := c.Sum()
+		if err != nil && before != nil {
+			sum = before.hubs[c.Name]
+		}
+		several[c.Name] = sum
+		broken = errors.Join(broken, err)
+	}
+	if before != nil && before.sums == now && maps.Equal(before.hubs, several) {
 		return nil, broken
 	}
-	next := &clusters{sums: now}
+	next := &clusters{sums: now, hubs: several}
 	if next.own, err = p.Spoke.NewCluster(managed.Config); err != nil {
 		return nil, fmt.Errorf("the way to the managed cluster, --spoke-kubeconfig: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/health"
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/hubs"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
 	"github.com/clusterhub/clusterhub/pkg/agent/join"
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
@@ -94,6 +95,9 @@ func (p *process) assemble(c *clusters) (part, error) {
 		Cluster: cluster, Spoke: c.own, Home: c.home, Store: &state.Store{Client: c.home.Client, Namespace: c.home.Namespace},
 		Bootstrap: bootstrap.Read, Connect: hub.Bounded(p.Works.HubRequests), Health: p.health, Random: rand.Float64,
 	}
+	if len(p.Hubs.Files) > 0 {
+		joiner.Hubs = &hubs.Hubs{Candidates: p.Hubs.Candidates(), Timeout: p.Hubs.Timeout()}
+	}
 	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.Claims), p.tasks(c)...)
 }
 
@@ -147,10 +151,15 @@ func newAgent(j *join.Joiner, view *hub.View, driver identity.Driver, facts stat
 		return nil, err
 	}
 	j.Identity = own
+	refused := j.Store.Refused
+	if several := j.Hubs; several != nil {
+		several.Store, several.Health, several.Usable, several.Tell, several.Random = j.Store, j.Health, own.Usable, j.Home.Tell, j.Random
+		j.Bootstrap, refused = several.Bootstrap, several.RefusedIn(j.Store)
+	}
 	tasks := []task.Task{
 		renewal.New(own, driver.Rights()),
 		lease.New(view, j.Health),
-		status.New(status.Options{View: view, Cluster: j.Cluster, Version: command.Version(), Facts: facts, Anew: j.Anew, Refused: j.Store.Refused, NamespaceScoped: j.Spoke.NamespaceScoped}),
+		status.New(status.Options{View: view, Cluster: j.Cluster, Version: command.Version(), Facts: facts, Anew: j.Anew, Refused: refused, NamespaceScoped: j.Spoke.NamespaceScoped}),
 	}
 	if !j.Spoke.NamespaceScoped {
 		tasks = append(tasks, namespaces.New(j.Spoke, view))

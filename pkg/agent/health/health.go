@@ -18,8 +18,9 @@ type Health struct {
 	waitsOn string
 	// good says that all is well until something is waited for.
 	good bool
-	// goodUntil is when the hub will have missed a renewal of the lease.
-	goodUntil time.Time
+	// goodUntil is when the hub will have missed a renewal of the lease, renewed is when it was renewed last, and renewals is how often.
+	goodUntil, renewed time.Time
+	renewals           int
 }
 
 // Waiting says what the agent waits for.
@@ -33,7 +34,16 @@ func (h *Health) Waiting(on string) {
 func (h *Health) Renewed(interval time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.waitsOn, h.goodUntil = "", time.Now().Add(2*interval)
+	h.waitsOn, h.renewed = "", time.Now()
+	h.renewals++
+	h.goodUntil = h.renewed.Add(2 * interval)
+}
+
+// Renewals returns how often this process has renewed a lease, and when it was last.
+func (h *Health) Renewals() (n int, last time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.renewals, h.renewed
 }
 
 // Good says that all is well, until the agent waits for something. It is for a process that renews no lease.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/agent/health"
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
+	"github.com/clusterhub/clusterhub/pkg/agent/hubs"
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
 	"github.com/clusterhub/clusterhub/pkg/agent/management"
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
@@ -30,9 +31,13 @@ import (
 // longestPause is the longest time between two looks at whether the hub has accepted the cluster.
 const longestPause = 15 * time.Second
 
-// Rights are what joining needs, beside what the identity's driver states.
+// Rights are what joining needs, beside what the identity's driver states. The bootstrap kubeconfigs of several hubs are mounted.
 func (j *Joiner) Rights() rights.Rights {
-	return rights.Sum(hub.BootstrapRights, spoke.IDRights(j.Spoke.NamespaceScoped), management.TellRights, rights.Rights{Bootstrap: rights.Rules{
+	needs := hub.BootstrapRights
+	if j.Hubs != nil {
+		needs = rights.Rights{}
+	}
+	return rights.Sum(needs, spoke.IDRights(j.Spoke.NamespaceScoped), management.TellRights, rights.Rights{Bootstrap: rights.Rules{
 		Cluster: []rbacv1.PolicyRule{rights.Rule(clusterv1.GroupName, "managedclusters", "create")}}})
 }
 
@@ -49,6 +54,8 @@ type Joiner struct {
 	Bootstrap func(context.Context) (*clientcmdapi.Config, error)
 	Connect   hub.Connect
 	Health    *health.Health
+	// Hubs are those of an agent that has several, or nil.
+	Hubs *hubs.Hubs
 	// Random is in [0, 1), for delays that spread.
 	Random func() float64
 
@@ -73,12 +80,14 @@ func (j *Joiner) Join(ctx context.Context) {
 			retry.Reset() // what is new may be answered soon
 		}
 		if err == nil {
+			j.Hubs.Joining(nil)
 			j.Health.Waiting("the hub to accept the cluster")
 			if said.Again("waiting", "accept") {
 				klog.FromContext(ctx).Info("Waiting for the hub to accept the cluster")
 			}
 		} else {
 			err = j.explain(err)
+			j.Hubs.Joining(err)
 			j.Health.Waiting(err.Error())
 			if apierrors.IsUnauthorized(err) && said.Again("token", err.Error()) {
 				j.Home.Tell(ctx, corev1.EventTypeWarning, "BootstrapTokenRefused", err.Error())

@@ -43,6 +43,8 @@ const (
 	keyNextCSR = "next.csr"
 	// keyRegisteredKey is for State.RegisteredKey.
 	keyRegisteredKey = "registered-key-sha256"
+	// keyOtherHubs is for State.Others.
+	keyOtherHubs = "other-hubs"
 )
 
 // State is what an agent remembers.
@@ -59,6 +61,13 @@ type State struct {
 
 	// Refusal is how the hub refuses the agent, one of registration's refusals, or empty.
 	Refusal string
+
+	// Hub is the name of the bootstrap kubeconfig of the hub that all of this is about, for an agent with several of them.
+	Hub string
+	// GivenUp are the hubs that were given up since the agent last worked with one, the latest last.
+	GivenUp []registration.GivenUpHub
+	// Others are the identities on other hubs, by the names of their bootstrap kubeconfigs.
+	Others map[string]Other
 }
 
 // ReadFolder reads the identity of a secret that is mounted. What is under way is of no use to a process that does not keep the state.
@@ -79,6 +88,9 @@ func stateOf(d map[string][]byte) State {
 		NextCSR:       string(d[keyNextCSR]),
 		RegisteredKey: string(d[keyRegisteredKey]),
 		Refusal:       string(d[registration.KeyRefusal]),
+		Hub:           string(d[registration.KeyHub]),
+		GivenUp:       registration.ParseGivenUp(d[registration.KeyGivenUpHubs]),
+		Others:        parseOthers(d[keyOtherHubs]),
 	}
 }
 
@@ -98,6 +110,9 @@ func (s *State) writeTo(secret *corev1.Secret) bool {
 		keyNextCSR:                  []byte(s.NextCSR),
 		keyRegisteredKey:            []byte(s.RegisteredKey),
 		registration.KeyRefusal:     []byte(s.Refusal),
+		registration.KeyHub:         []byte(s.Hub),
+		registration.KeyGivenUpHubs: registration.FormatGivenUp(s.GivenUp),
+		keyOtherHubs:                formatOthers(s.Others),
 	} {
 		if len(value) == 0 {
 			delete(secret.Data, key)

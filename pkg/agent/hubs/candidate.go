@@ -1,0 +1,82 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/files"
+	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
+)
+
+// Candidate is a hub that an agent may join.
+type Candidate struct {
+	// Name is that of the Secret with the bootstrap kubeconfig, and Path is where the kubeconfig is.
+	Name, Path string
+}
+
+// unusableError is that a bootstrap kubeconfig is missing, or none that an agent uses.
+type unusableError struct{ message string }
+
+func (e *unusableError) Error() string { return e.message }
+
+// Read reads the bootstrap kubeconfig. Whoever may write the Secret, and nothing else, has neither a program started nor a file of the pod
+// sent to a server of theirs: the rule is that of bootstrap.Parse. Errors quote nothing of the file.
+func (c Candidate) Read() (*clientcmdapi.Config, error) {
+	base := filepath.Base(c.Path)
+	found, err := files.ReadFolder(filepath.Dir(c.Path), base)
+	if err != nil {
+		return nil, &unusableError{fmt.Sprintf("the bootstrap kubeconfig %s cannot be read: %v", c.Name, err)}
+	}
+	data, ok := found[base]
+	if !ok {
+		return nil, &unusableError{fmt.Sprintf("the bootstrap kubeconfig %s is not there: make the Secret %s with the key %s", c.Name, c.Name, base)}
+	}
+	config, err := bootstrap.Parse(data)
+	if err != nil {
+		return nil, &unusableError{fmt.Sprintf("the bootstrap kubeconfig %s %v", c.Name, err)}
+	}
+	return config, nil
+}
+
+// Sum returns a hash that changes when the kubeconfig says that the hub is elsewhere, or is to be trusted in another way. Its user does not
+// count.
+func (c Candidate) Sum() (string, error) {
+	config, err := c.Read()
+	if err != nil {
+		return "", err
+	}
+	for name := range config.AuthInfos {
+		config.AuthInfos[name] = clientcmdapi.NewAuthInfo()
+	}
+	written, err := clientcmd.Write(*config)
+	if err != nil {
+		return "", &unusableError{fmt.Sprintf("the bootstrap kubeconfig %s cannot be written", c.Name)}
+	}
+	sum := sha256.Sum256(written)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// server returns the address of the hub, or "" if the kubeconfig cannot be used.
+func (c Candidate) server() string {
+	config, err := c.Read()
+	if err != nil {
+		return ""
+	}
+	return serverOf(config)
+}
+
+func serverOf(config *clientcmdapi.Config) string {
+	cluster, err := bootstrap.Cluster(config)
+	if err != nil {
+		return ""
+	}
+	return cluster.Server
+}

@@ -1,0 +1,184 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package hubs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
+	"github.com/clusterhub/clusterhub/pkg/agent/state"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+const (
+	// lookEvery is how often it is looked at whether the hub is to be given up. Nothing is asked for that.
+	lookEvery = 5 * time.Second
+	// tryFor is how long a hub that the agent does not work with yet may give no good answer. It doubles each time that all hubs have been
+	// tried, up to longestTry: hubs that are all down are not asked in quick turns, and the state is not written all the time.
+	tryFor     = 45 * time.Second
+	longestTry = 5 * time.Minute
+	// refusedFor is how long the hub has to hide the ManagedCluster until that counts: it may be so for a moment while the hub starts, or
+	// gives the agent its rights.
+	refusedFor = time.Minute
+	// settledAfter is how long a hub has to be in use until it counts as one that works: one that lets the lease be renewed may refuse the cluster
+	// with the next answer.
+	settledAfter = 30 * time.Second
+	// longestText is how long a reason may be in an event, in bytes.
+	longestText = 512
+)
+
+// cause is why a hub is given up: one of registration's reasons, and a text for people.
+type cause struct{ reason, text string }
+
+// patience is what is known of the hub in use since it was begun with.
+type patience struct {
+	began time.Time
+	// before is how often leases had been renewed by then.
+	before int
+	// tried says that the agent has not worked with the hub yet. Such a hub is not given up before short has passed, whatever it answers: hubs that
+	// all refuse the cluster do not have the agent change between them all the time.
+	tried bool
+	// short is how long such a hub may give no good answer, and long how long it may take to accept the cluster.
+	short, long time.Duration
+	// answered is when the hub has answered last that it has to accept the cluster, and failed is what became of joining else.
+	answered time.Time
+	failed   error
+	// refusal is how the hub refuses the agent, since when.
+	refusal string
+	since   time.Time
+}
+
+// begin begins with the hub of a state.
+func (h *Hubs) begin(s state.State) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	short := tryFor
+	for _, g := range s.GivenUp {
+		if g.Name == s.Hub {
+			short = min(tryFor<<min(g.Times, 10), longestTry)
+		}
+	}
+	before, _ := h.Health.Renewals()
+	h.patience = patience{began: time.Now(), before: before, tried: len(s.GivenUp) > 0 || h.Usable(s) != nil,
+		short: repeat.Jittered(short, h.Random), long: repeat.Jittered(h.Timeout, h.Random)}
+}
+
+// Joining hears of each step of joining: nil if the hub answers, and has to accept the cluster.
+func (h *Hubs) Joining(err error) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.failed = err; err == nil {
+		h.answered = time.Now()
+	}
+}
+
+// Refused hears of each look at the ManagedCluster how the hub refuses the agent, or "".
+func (h *Hubs) Refused(refusal string) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if refusal != h.refusal {
+		h.refusal, h.since = refusal, time.Now()
+	}
+}
+
+// works says whether the hub lets the agent do its work.
+func (h *Hubs) works() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n, _ := h.Health.Renewals()
+	if n == h.before || h.refusal != "" || time.Since(h.began) < settledAfter {
+		return false
+	}
+	h.tried = false
+	return true
+}
+
+// due returns why the hub is to be given up now, or nil.
+func (h *Hubs) due() *cause {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	renewals, last := h.Health.Renewals()
+	if h.tried && now.Sub(h.began) < h.short {
+		return nil
+	}
+	switch {
+	case h.refusal == registration.RefusalNotAccepted:
+		return &cause{h.refusal, "it does not accept the cluster any more"}
+	case h.refusal == registration.RefusalNoCluster && now.Sub(h.since) >= refusedFor:
+		return &cause{h.refusal, "it does not let the agent see its ManagedCluster: it was denied or deleted"}
+	}
+	if !h.tried || h.refusal == "" && renewals > h.before {
+		if last.IsZero() {
+			last = h.began // nothing is known from before this process
+		}
+		if now.Sub(last) < h.Timeout {
+			return nil
+		}
+		return &cause{h.reason(), fmt.Sprintf("it has not let the lease be renewed for %s: %s", h.Timeout, h.text())}
+	}
+	if last = h.began; h.answered.After(last) {
+		last = h.answered
+	}
+	switch {
+	case now.Sub(h.began) >= h.long:
+		return &cause{registration.GivenUpNotAcceptedInTime, fmt.Sprintf("it has not accepted the cluster within %s", h.long.Round(time.Second))}
+	case now.Sub(last) >= h.short:
+		return &cause{h.reason(), h.text()}
+	}
+	return nil
+}
+
+// reason is that of what has failed last.
+func (h *Hubs) reason() string {
+	var unusable *unusableError
+	refusal := h.Store.Get().Refusal
+	switch {
+	case refusal != "":
+		return refusal
+	case errors.As(h.failed, &unusable):
+		return registration.GivenUpBootstrapKubeconfig
+	case apierrors.IsUnauthorized(h.failed), apierrors.IsForbidden(h.failed):
+		return registration.GivenUpBootstrapRefused
+	}
+	return registration.GivenUpNoAnswer
+}
+
+// text is what the agent waits for.
+func (h *Hubs) text() string {
+	if h.failed != nil {
+		return h.failed.Error()
+	}
+	if err := h.Health.Ready(); err != nil {
+		return err.Error()
+	}
+	return "it does not answer"
+}
+
+func shorten(text string) string {
+	if len(text) <= longestText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:longestText-3], "") + "..."
+}
+
+// RefusedIn returns a function that hears of refusals, and remembers them in the state.
+func (h *Hubs) RefusedIn(store *state.Store) func(context.Context, string) error {
+	return func(ctx context.Context, refusal string) error {
+		h.Refused(refusal)
+		return store.Refused(ctx, refusal)
+	}
+}

@@ -1,0 +1,178 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterhub/clusterhub/pkg/agent/agenttest"
+	"github.com/clusterhub/clusterhub/pkg/agent/health"
+	"github.com/clusterhub/clusterhub/pkg/agent/hubs"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// alone is a new process with the one bootstrap kubeconfig of a hub.
+func (f *fleet) alone(name string) *agent {
+	a := f.agent()
+	a.Bootstrap = func(context.Context) (*clientcmdapi.Config, error) {
+		return hubs.Candidate{Name: name, Path: f.path(name)}.Read()
+	}
+	return a
+}
+
+// TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain, with the identity that it has on each.
+func TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a", "b")
+		stop := start(t, f.alone("a"))
+		f.pass(time.Minute, "a")
+		stop()
+		ofA := f.State()
+		// The Secret of the hub comes last in the list, and later than the process.
+		f.secret("a", "")
+		stop = start(t, f.agent("b", "a"))
+		f.pass(time.Minute, "b")
+		if s := f.State(); s.Hub != "" || string(s.Cert) != string(ofA.Cert) || f.health.Ready() != nil {
+			t.Fatalf("while it is not known which hub it has, it uses %q: %v", s.Hub, f.health.Ready())
+		}
+		stop()
+		f.secret("a", bootstrapOf("a"))
+		stop = start(t, f.agent("b", "a"))
+		f.pass(time.Minute, "b")
+		f.on("a")
+		if s := f.State(); string(s.Cert) != string(ofA.Cert) || f.hubs["b"].Asked("") > 0 {
+			t.Error("it has joined again")
+		}
+		f.set("a")
+		f.pass(timeout+2*time.Minute, "b")
+		f.on("b")
+		stop()
+
+		f.set()
+		requests := len(f.hubs["a"].CSRs())
+		stop = start(t, f.alone("a"))
+		f.pass(2 * time.Minute)
+		s := f.State()
+		if s.Hub != "" || len(s.Others) > 0 || string(s.Key) != string(ofA.Key) || f.health.Ready() != nil || len(f.hubs["a"].CSRs()) != requests {
+			t.Errorf("with one hub again, it uses %q, knows %d others, and has its key of before: %t; %v", s.Hub, len(s.Others), string(s.Key) == string(ofA.Key), f.health.Ready())
+		}
+		stop()
+	})
+}
+
+// TestHubs_AHubThatLeavesTheListIsLeft, and its private key is not kept.
+func TestHubs_AHubThatLeavesTheListIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a", "b", "c")
+		stop := start(t, f.agent("a", "b"))
+		f.pass(time.Minute, "a")
+		f.on("a")
+		stop()
+		// Another order is no reason to leave.
+		stop = start(t, f.agent("b", "a"))
+		f.pass(time.Minute, "b")
+		f.on("a")
+		stop()
+		stop = start(t, f.agent("c", "b"))
+		f.pass(2*time.Minute, "c", "b")
+		f.on("c")
+		f.event("The hub a is given up (NotListed)", "bootstrap kubeconfig c")
+		if s := f.State(); len(s.Others) > 0 {
+			t.Errorf("it remembers %d hubs that it does not have", len(s.Others))
+		}
+		stop()
+		// So is the hub of an agent that has had one, if the list is known to have others.
+		f = newFleet(t, "a", "b", "c")
+		stop = start(t, f.alone("a"))
+		f.pass(time.Minute, "a")
+		stop()
+		stop = start(t, f.agent("b", "c"))
+		f.pass(2*time.Minute, "b")
+		f.on("b")
+		stop()
+	})
+}
+
+// TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession: what cannot be used is as if it had not changed.
+func TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, "a", "b")
+		stop := start(t, f.agent("a", "b"))
+		f.pass(time.Minute, "a")
+		f.on("a")
+		cert := string(f.State().Cert)
+		for _, content := range []string{"", "\x00", strings.Replace(bootstrapOf("evil"), "token: "+fleetToken, "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token", 1)} {
+			f.secret("a", content)
+			stop()
+			stop = start(t, f.agent("a", "b"))
+			f.pass(timeout+time.Minute, "b")
+			s := f.State()
+			if server := agenttest.LoadKubeconfig(t, s.Kubeconfig).Clusters["default-cluster"].Server; s.Hub != "a" || string(s.Cert) != cert || server != "https://a.example" {
+				t.Errorf("with the Secret %.20q the hub is %s at %s", content, s.Hub, server)
+			}
+		}
+		if f.hubs["b"].Asked("") > 0 {
+			t.Error("another hub was asked")
+		}
+		// One that leads elsewhere is followed, as with one hub; if nothing good is there, the next hub is tried.
+		f.secret("a", bootstrapOf("evil"))
+		stop()
+		stop = start(t, f.agent("a", "b"))
+		f.pass(timeout+4*time.Minute, "b")
+		f.on("b")
+		stop()
+	})
+}
+
+// TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs: that one leads elsewhere is a reason to begin anew, and another token is none.
+func TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs(t *testing.T) {
+	f := newFleet(t, "a", "b")
+	o := NewOptions()
+	o.Spoke.Kubeconfig = filepath.Join(f.dir, "managed")
+	f.secret("managed", kubeconfigOf("managed"))
+	o.Spoke.Kubeconfig = f.path("managed")
+	o.Hubs.Files = []string{f.path("a"), f.path("b"), f.path("c")}
+	p := &process{Options: o, health: &health.Health{}}
+	now, err := p.look(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name, content string
+		anew          bool
+	}{
+		{"a", strings.ReplaceAll(bootstrapOf("a"), fleetToken, "another-token"), false},
+		{"a", "", false},
+		{"a", "garbage", false},
+		{"a", bootstrapOf("elsewhere"), true},
+		{"c", bootstrapOf("c"), true},
+		{"c", "", false},
+	} {
+		f.secret(step.name, step.content)
+		next, err := p.look(now)
+		if anew := next != nil; anew != step.anew || !anew && step.content == "" && err == nil {
+			t.Errorf("%s: %.30q: it begins anew: %t, %v", step.name, step.content, anew, err)
+		}
+		if next != nil {
+			now = next
+		}
+	}
+	part, err := p.assemble(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rule := range part.rights().Management.Namespace {
+		if slices.Contains(rule.ResourceNames, registration.BootstrapSecret) {
+			t.Errorf("it states a right to a Secret that it does not read: %+v", rule)
+		}
+	}
+}
