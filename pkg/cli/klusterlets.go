@@ -38,6 +38,7 @@ func waitsFor(k *operatorv1.Klusterlet) string {
 	}
 	ready, applied := now(operatorv1.ConditionReadyToApply), now(operatorv1.ConditionKlusterletApplied)
 	available, degraded := now(operatorv1.ConditionKlusterletAvailable), now(operatorv1.ConditionHubConnectionDegraded)
+	rebootstraps := now(operatorv1.ConditionRebootstrapProgressing)
 	switch {
 	case !k.DeletionTimestamp.IsZero():
 		return "it is being deleted" + after(": ", saidBy(available))
@@ -45,6 +46,8 @@ func waitsFor(k *operatorv1.Klusterlet) string {
 		return saidBy(ready)
 	case applied.Status == metav1.ConditionFalse:
 		return saidBy(applied)
+	case degraded.Status == metav1.ConditionTrue && rebootstraps.Status == metav1.ConditionTrue:
+		return saidBy(degraded) // which of several hubs it is that has to accept it
 	case degraded.Status == metav1.ConditionTrue && degraded.Reason == operatorv1.ReasonHubKubeConfigMissing:
 		// The agent has asked, so it is the hub's turn.
 		return "the hub has to accept it: " + acceptCommand(cmp.Or(k.Spec.ClusterName, "NAME"))

@@ -38,13 +38,14 @@ func newKlusterlet(name string, conditions ...metav1.Condition) *operatorv1.Klus
 }
 
 var (
-	unready     = condition(operatorv1.ConditionReadyToApply, "False", operatorv1.ReasonKlusterletPrepareFailed, "the secret x is missing\x1b[2J")
-	unapplied   = condition(operatorv1.ConditionKlusterletApplied, "False", operatorv1.ReasonManagedClusterResourceApplyFailed, "the managed cluster: no route")
-	unregisters = condition(operatorv1.ConditionHubConnectionDegraded, "True", operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not begun to register the cluster")
-	unaccepted  = condition(operatorv1.ConditionHubConnectionDegraded, "True", operatorv1.ReasonHubKubeConfigMissing, "the agent has no identity yet")
-	unavailable = condition(operatorv1.ConditionKlusterletAvailable, "False", operatorv1.ReasonKlusterletNoAvailablePods, "no pod is ready")
-	applied     = condition(operatorv1.ConditionKlusterletApplied, "True", operatorv1.ReasonKlusterletApplied, "all is there")
-	available   = condition(operatorv1.ConditionKlusterletAvailable, "True", operatorv1.ReasonKlusterletAvailable, "the agent runs")
+	unready      = condition(operatorv1.ConditionReadyToApply, "False", operatorv1.ReasonKlusterletPrepareFailed, "the secret x is missing\x1b[2J")
+	unapplied    = condition(operatorv1.ConditionKlusterletApplied, "False", operatorv1.ReasonManagedClusterResourceApplyFailed, "the managed cluster: no route")
+	unregisters  = condition(operatorv1.ConditionHubConnectionDegraded, "True", operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not begun to register the cluster")
+	rebootstraps = condition(operatorv1.ConditionRebootstrapProgressing, "True", operatorv1.ReasonRebootstrapStarted, "the agent tries the hub of the Secret a")
+	unaccepted   = condition(operatorv1.ConditionHubConnectionDegraded, "True", operatorv1.ReasonHubKubeConfigMissing, "the agent has no identity yet")
+	unavailable  = condition(operatorv1.ConditionKlusterletAvailable, "False", operatorv1.ReasonKlusterletNoAvailablePods, "no pod is ready")
+	applied      = condition(operatorv1.ConditionKlusterletApplied, "True", operatorv1.ReasonKlusterletApplied, "all is there")
+	available    = condition(operatorv1.ConditionKlusterletAvailable, "True", operatorv1.ReasonKlusterletAvailable, "the agent runs")
 )
 
 func TestWaitsFor_SaysWhoseTurnItIs(t *testing.T) {
@@ -61,6 +62,7 @@ func TestWaitsFor_SaysWhoseTurnItIs(t *testing.T) {
 		"a secret is missing":     {newKlusterlet("c1", unready, unavailable, unregisters), `the secret x is missing\x1b[2J`},
 		"not applied":             {newKlusterlet("c1", unapplied, unavailable, unregisters), "the managed cluster: no route"},
 		"not registered":          {newKlusterlet("c1", applied, unregisters, unavailable), "the agent has not begun to register the cluster"},
+		"one of several hubs":     {newKlusterlet("c1", applied, unaccepted, rebootstraps, unavailable), "the agent has no identity yet"},
 		"not accepted":            {newKlusterlet("c1", applied, unaccepted, unavailable), "the hub has to accept it: kubectl hub accept --clusters c1"},
 		"no pod":                  {newKlusterlet("c1", applied, unavailable), "no pod is ready"},
 		"all is well":             {newKlusterlet("c1", applied, available), ""},

@@ -32,6 +32,9 @@ type Klusterlet struct {
 	RegistrationImage, WorkImage string
 	// RegistrationArgs and WorkArgs are flags beside those that each has.
 	RegistrationArgs, WorkArgs []string
+	// BootstrapSecrets are the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order in which they are tried. Without
+	// them it is the one that every agent has.
+	BootstrapSecrets []string
 	// Works are those that it brings to the cluster, with the rights that it has for them. Without a role, it is the one of the manifests.
 	Works Works
 	// Pod changes the specs of the pods. It may be nil.
@@ -99,6 +102,10 @@ func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {
 		switch {
 		case o.GetKind() == "Deployment":
 			if err := k.fillPod(o); err != nil {
+				return nil, fmt.Errorf("%s: %w", identity(o), err)
+			}
+		case o.GetKind() == "Role" && len(k.BootstrapSecrets) > 0:
+			if err := withoutBootstrapSecret(o); err != nil {
 				return nil, fmt.Errorf("%s: %w", identity(o), err)
 			}
 		case o.GetKind() == "ServiceAccount" && k.RoleARN != "":
@@ -188,6 +195,13 @@ func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 			}
 			return text
 		})
+	}
+	if registers && len(k.BootstrapSecrets) > 0 {
+		flag, err := mountBootstrapSecrets(o, k.BootstrapSecrets)
+		if err != nil {
+			return err
+		}
+		args = append(args, flag)
 	}
 	if err := addArgs(o, args...); err != nil {
 		return err

@@ -35,14 +35,17 @@ var brought = map[string]any{
 	"nodePlacement.tolerations.tolerationSeconds": nil, "deployOption.mode": nil,
 	"registrationConfiguration.clientCertExpirationSeconds": 600, "registrationConfiguration.clusterAnnotations": map[string]string{ofAgents + "a": "1"},
 	"registrationConfiguration.clusterLabels": nil, "registrationConfiguration.kubeAPIQPS": nil, "registrationConfiguration.kubeAPIBurst": nil,
-	"registrationConfiguration.registrationDriver.authType":                            nil,
-	"registrationConfiguration.registrationDriver.awsIrsa.hubClusterArn":               arn,
-	"registrationConfiguration.registrationDriver.awsIrsa.managedClusterArn":           arn,
-	"registrationConfiguration.clusterClaimConfiguration.maxCustomClusterClaims":       nil,
-	"registrationConfiguration.clusterClaimConfiguration.reservedClusterClaimSuffixes": nil,
-	"workConfiguration.featureGates.feature":                                           rawFeedback,
-	"workConfiguration.featureGates.mode":                                              nil,
-	"workConfiguration.kubeAPIQPS":                                                     nil, "workConfiguration.kubeAPIBurst": nil, "workConfiguration.hubKubeAPIQPS": nil,
+	"registrationConfiguration.bootstrapKubeConfigs.type":                                           nil,
+	"registrationConfiguration.bootstrapKubeConfigs.localSecretsConfig.kubeConfigSecrets.name":      nil,
+	"registrationConfiguration.bootstrapKubeConfigs.localSecretsConfig.hubConnectionTimeoutSeconds": 300,
+	"registrationConfiguration.registrationDriver.authType":                                         nil,
+	"registrationConfiguration.registrationDriver.awsIrsa.hubClusterArn":                            arn,
+	"registrationConfiguration.registrationDriver.awsIrsa.managedClusterArn":                        arn,
+	"registrationConfiguration.clusterClaimConfiguration.maxCustomClusterClaims":                    nil,
+	"registrationConfiguration.clusterClaimConfiguration.reservedClusterClaimSuffixes":              nil,
+	"workConfiguration.featureGates.feature":                                                        rawFeedback,
+	"workConfiguration.featureGates.mode":                                                           nil,
+	"workConfiguration.kubeAPIQPS":                                                                  nil, "workConfiguration.kubeAPIBurst": nil, "workConfiguration.hubKubeAPIQPS": nil,
 	"workConfiguration.hubKubeAPIBurst": nil, "workConfiguration.appliedManifestWorkEvictionGracePeriod": nil,
 	"hubApiServerHostAlias.ip": nil, "hubApiServerHostAlias.hostname": nil,
 	"resourceRequirement.type": nil, "resourceRequirement.resourceRequirements.limits": nil,
@@ -72,6 +75,11 @@ func needed(path string, k *operatorv1.Klusterlet) {
 			driver.AuthType = ""
 		}
 		k.Spec.RegistrationConfiguration = &operatorv1.RegistrationConfiguration{RegistrationDriver: driver}
+	case strings.HasPrefix(path, "registrationConfiguration.bootstrapKubeConfigs."):
+		severalHubs(k, "a", "b")
+		if strings.HasSuffix(path, ".type") {
+			k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.Type = operatorv1.None
+		}
 	case path == "workConfiguration.featureGates.mode":
 		k.Spec.WorkConfiguration = &operatorv1.WorkAgentConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: rawFeedback}}}
 	case path == "externalServerURLs.caBundle":

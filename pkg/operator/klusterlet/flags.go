@@ -113,7 +113,7 @@ func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
 		flag("hub-cluster-arn", aws.HubClusterArn)
 		flag("managed-cluster-arn", aws.ManagedClusterArn)
 	}
-	for _, n := range registrationNumbers(k) {
+	for _, n := range slices.Concat(registrationNumbers(k), hubNumbers(k)) {
 		args = append(args, n.args()...)
 	}
 	return args

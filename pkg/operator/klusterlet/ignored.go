@@ -60,9 +60,9 @@ func ignoredOfRegistration(k *operatorv1.Klusterlet) (ignored []string) {
 	say(r.ClientCertExpirationSeconds != 0 && !byCertificate(k), "clientCertExpirationSeconds", "the identity is not a certificate")
 	say(r.ClusterClaimConfiguration != nil && r.ClusterClaimConfiguration.MaxCustomClusterClaims < 0,
 		"clusterClaimConfiguration.maxCustomClusterClaims", "it must be at least 0")
-	say(r.BootstrapKubeConfigs.Type == operatorv1.LocalSecrets || r.BootstrapKubeConfigs.LocalSecrets != nil,
-		"bootstrapKubeConfigs", "the secret is "+operatorv1.BootstrapHubKubeconfig)
-	if without := withoutEffect(r.FeatureGates, registrationAlways); len(without) > 0 {
+	_, ofHubs := hubSecrets(k)
+	ignored = append(ignored, ofHubs...)
+	if without := withoutEffect(r.FeatureGates, registrationAlways, multipleHubs); len(without) > 0 {
 		ignored = append(ignored, at+"featureGates: these have no effect: "+strings.Join(without, ", "))
 	}
 	say(r.RegistrationDriver.AwsIrsa != nil && r.RegistrationDriver.AuthType != operatorv1.AwsIrsaAuthType,
@@ -92,15 +92,14 @@ func ignoredOfWorks(k *operatorv1.Klusterlet) (ignored []string) {
 // Feature gates of Open Cluster Management's agents that name what a part of this agent does always (true), or never. To say so has no
 // effect, and needs no word; to say the opposite does.
 var (
-	registrationAlways = map[string]bool{"ClusterClaim": true, "AddonManagement": false, "ClusterProperty": false, "MultipleHubs": false,
-		"V1beta1CSRAPICompatibility": false}
-	worksAlways = map[string]bool{"ExecutorValidatingCaches": false}
+	registrationAlways = map[string]bool{"ClusterClaim": true, "AddonManagement": false, "ClusterProperty": false, "V1beta1CSRAPICompatibility": false}
+	worksAlways        = map[string]bool{"ExecutorValidatingCaches": false}
 )
 
 // gatesWithoutEffect are those of all parts that do not do what they say.
 func gatesWithoutEffect(k *operatorv1.Klusterlet) (without []string) {
 	if r := k.Spec.RegistrationConfiguration; r != nil {
-		without = withoutEffect(r.FeatureGates, registrationAlways)
+		without = withoutEffect(r.FeatureGates, registrationAlways, multipleHubs)
 	}
 	if w := k.Spec.WorkConfiguration; w != nil {
 		without = append(without, withoutEffect(w.FeatureGates, worksAlways, rawFeedback)...)

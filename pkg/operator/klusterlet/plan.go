@@ -67,9 +67,10 @@ func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	several, _ := hubSecrets(k)
 	d := deploy.Klusterlet{
-		RoleARN: role,
-		Name:    k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
+		RoleARN: role, BootstrapSecrets: several,
+		Name: k.Name, Namespace: k.ManagedNamespace(), Detached: k.IsDetached(), AgentNamespace: k.AgentNamespace(), Singleton: k.IsSingleton(),
 		RegistrationImage: cmp.Or(k.Spec.RegistrationImagePullSpec, image), WorkImage: cmp.Or(k.Spec.WorkImagePullSpec, image),
 		RegistrationArgs: registrationArgs(k), WorkArgs: workArgs(k), Works: deploy.Works{Role: "admin"}, SameCluster: same,
 	}

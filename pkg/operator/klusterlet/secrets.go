@@ -31,10 +31,14 @@ type given struct {
 	external  *corev1.Secret
 	bootstrap *corev1.Secret
 	identity  *corev1.Secret
+	// hubs are the names of the Secrets of an agent with several hubs. They are mounted into its pod, and not read here: RBAC would have to let
+	// hub-operator read all Secrets.
+	hubs []string
 }
 
 func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g given, err error) {
 	g.namespace = k.AgentNamespace()
+	g.hubs, _ = hubSecrets(k)
 	read := func(name string) (*corev1.Secret, error) {
 		secret := &corev1.Secret{}
 		err := r.noting(k).Get(ctx, client.ObjectKey{Namespace: g.namespace, Name: name}, secret)
@@ -92,7 +96,7 @@ func (g given) hasIdentity() bool {
 // bootstrapProblem is why the agent does not find its hub by the user's Secret, which it needs as long as it has no identity. Whether the
 // hub takes the token is what the agent says: from here, no hub is asked.
 func (g given) bootstrapProblem() error {
-	if g.hasIdentity() {
+	if g.hasIdentity() || len(g.hubs) > 0 {
 		return nil
 	}
 	name := g.namespace + "/" + operatorv1.BootstrapHubKubeconfig

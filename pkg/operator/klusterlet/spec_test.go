@@ -130,7 +130,7 @@ func TestFields_FeatureGatesThatHaveNoEffect(t *testing.T) {
 		{"AddonManagement", off, "", "AddonManagement"},
 		{"AddonManagement", "", "", "AddonManagement"},
 		{"AddonManagement", on, "AddonManagement (which cannot be turned on)", "AddonManagement"},
-		{"MultipleHubs", on, "MultipleHubs (which cannot be turned on)", "MultipleHubs"},
+		{"MultipleHubs", off, "", "MultipleHubs"},
 		{"ExecutorValidatingCaches", off, "ExecutorValidatingCaches", ""},
 		{"ExecutorValidatingCaches", on, "ExecutorValidatingCaches", "ExecutorValidatingCaches (which cannot be turned on)"},
 		{"RawFeedbackJsonString", on, "RawFeedbackJsonString", ""},

@@ -102,6 +102,10 @@ func (s *report) hub(g given) {
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigMissing,
 			"the agent has no identity yet: the hub has to accept the cluster"
 	}
+	if using, givenUp := g.hub(); !g.hasIdentity() && using != "" {
+		message = strings.Join(append(givenUp, "the agent has no identity yet: the hub of the Secret "+using+" has to answer and to accept the cluster"), "; ")
+	}
+	s.rebootstrap(g)
 	s.set(operatorv1.ConditionHubConnectionDegraded, status, reason, message)
 	if status == metav1.ConditionTrue {
 		s.waitsFor = message
@@ -168,6 +172,9 @@ func (s *report) into(k *operatorv1.Klusterlet) {
 	}
 	if !s.detached {
 		meta.RemoveStatusCondition(&k.Status.Conditions, operatorv1.ConditionReadyToApply)
+	}
+	if meta.FindStatusCondition(s.conditions, operatorv1.ConditionRebootstrapProgressing) == nil {
+		meta.RemoveStatusCondition(&k.Status.Conditions, operatorv1.ConditionRebootstrapProgressing)
 	}
 	if s.inventory != nil {
 		k.Status.RelatedResources = slices.Clone(s.inventory)

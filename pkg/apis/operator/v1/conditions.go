@@ -13,6 +13,9 @@ const (
 	ConditionKlusterletAvailable = "Available"
 	// ConditionHubConnectionDegraded is True when the agent cannot work with the hub.
 	ConditionHubConnectionDegraded = "HubConnectionDegraded"
+	// ConditionRebootstrapProgressing is True while an agent with several hubs looks for the one to work with. Its message says which ones
+	// were given up and why, and which one is tried. Klusterlets with one hub do not have it.
+	ConditionRebootstrapProgressing = "RebootstrapProgressing"
 	// ConditionRegistrationDesiredDegraded is True when not all pods of the registration agent run.
 	ConditionRegistrationDesiredDegraded = "RegistrationDesiredDegraded"
 	// ConditionWorkDesiredDegraded is True when not all pods of the work agent run.
@@ -78,6 +81,10 @@ const (
 	ReasonHubKubeConfigError = "HubKubeConfigError"
 	// ReasonClusterNameMissing of HubConnectionDegraded: the Secret with the identity of the agent does not name the cluster.
 	ReasonClusterNameMissing = "ClusterNameMissing"
+	// ReasonRebootstrapStarted of RebootstrapProgressing: the agent tries to join a hub.
+	ReasonRebootstrapStarted = "RebootstrapStarted"
+	// ReasonRebootstrapCompleted of RebootstrapProgressing: the agent works with its hub.
+	ReasonRebootstrapCompleted = "RebootstrapCompleted"
 	// ReasonHubKubeConfigUnauthorized of HubConnectionDegraded: the hub refuses the agent.
 	ReasonHubKubeConfigUnauthorized = "HubKubeConfigUnauthorized"
 )

@@ -1,0 +1,66 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package deploy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// bootstrapFolder has a folder for each mounted Secret with a bootstrap kubeconfig. It is upstream's.
+const bootstrapFolder = "/spoke/bootstrap/"
+
+// mountBootstrapSecrets mounts Secrets with bootstrap kubeconfigs into the pods of a Deployment, and returns the flag that names the files.
+// They are mounted, and not read by the agent: RBAC lets nobody give a right to a Secret whose name is not known before, unless with a right to
+// all Secrets. A Secret may come later than the pod. Nothing of it is mounted but the kubeconfig.
+func mountBootstrapSecrets(o *unstructured.Unstructured, names []string) (flag string, err error) {
+	path := []string{"spec", "template", "spec"}
+	spec, _, err := unstructured.NestedMap(o.Object, path...)
+	if err != nil {
+		return "", err
+	}
+	containers, ok := spec["containers"].([]any)
+	if !ok || len(containers) != 1 {
+		return "", fmt.Errorf("the pods have %d containers, want 1", len(containers))
+	}
+	container, ok := containers[0].(map[string]any)
+	if !ok {
+		return "", fmt.Errorf("the container is no object")
+	}
+	volumes, _ := spec["volumes"].([]any)
+	mounts, _ := container["volumeMounts"].([]any)
+	var files []string
+	for i, name := range names {
+		volume := fmt.Sprintf("bootstrap-%d", i)
+		volumes = append(volumes, map[string]any{"name": volume, "secret": map[string]any{
+			"secretName": name, "optional": true, "defaultMode": int64(0o440),
+			"items": []any{map[string]any{"key": registration.KeyKubeconfig, "path": registration.KeyKubeconfig}}}})
+		mounts = append(mounts, map[string]any{"name": volume, "mountPath": bootstrapFolder + name, "readOnly": true})
+		files = append(files, bootstrapFolder+name+"/"+registration.KeyKubeconfig)
+	}
+	spec["volumes"], container["volumeMounts"] = volumes, mounts
+	return "--bootstrap-kubeconfigs=" + strings.Join(files, ","), unstructured.SetNestedMap(o.Object, spec, path...)
+}
+
+// withoutBootstrapSecret takes the right to read the one Secret with a bootstrap kubeconfig out of a Role.
+func withoutBootstrapSecret(o *unstructured.Unstructured) error {
+	rules, _, err := unstructured.NestedSlice(o.Object, "rules")
+	if err != nil {
+		return err
+	}
+	rules = slices.DeleteFunc(rules, func(rule any) bool {
+		fields, ok := rule.(map[string]any)
+		if !ok {
+			return false
+		}
+		names, _, _ := unstructured.NestedStringSlice(fields, "resourceNames")
+		return slices.Equal(names, []string{registration.BootstrapSecret})
+	})
+	return unstructured.SetNestedSlice(o.Object, rules, "rules")
+}

@@ -1,0 +1,144 @@
+// Copyright The Clusterhub Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package klusterlet
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
+
+// multipleHubs is the feature gate of agents with several hubs. It is off by default, as in Open Cluster Management.
+const multipleHubs = "MultipleHubs"
+
+// hubSecrets are the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec; none for an agent with one hub.
+// ignored says what of the field has no effect, and why.
+func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
+	const at = "spec.registrationConfiguration.bootstrapKubeConfigs"
+	r := k.Spec.RegistrationConfiguration
+	if r == nil {
+		return nil, nil
+	}
+	given, gate := r.BootstrapKubeConfigs, gateEnabled(r.FeatureGates, multipleHubs)
+	isLocal := given.Type == operatorv1.LocalSecrets
+	say := func(format string, args ...any) {
+		ignored = append(ignored, at+fmt.Sprintf(format, args...))
+	}
+	switch {
+	case !isLocal && given.LocalSecrets == nil:
+		if gate {
+			ignored = append(ignored, "spec.registrationConfiguration.featureGates: "+multipleHubs+" has no effect without bootstrapKubeConfigs of the type LocalSecrets")
+		}
+		return nil, ignored
+	case !isLocal:
+		say(".localSecretsConfig is ignored: the type is not %s", operatorv1.LocalSecrets)
+		return nil, ignored
+	case !gate:
+		say(" is ignored: the feature gate %s is off, so the secret is %s", multipleHubs, operatorv1.BootstrapHubKubeconfig)
+		return nil, ignored
+	case !byCertificate(k):
+		say(" is ignored: the identity is not a certificate, and another one is for one hub")
+		return nil, ignored
+	case given.LocalSecrets == nil:
+		say(" is ignored: localSecretsConfig is not there")
+		return nil, ignored
+	}
+	for _, secret := range given.LocalSecrets.KubeConfigSecrets {
+		if why := checkHubSecret(secret.Name, names); why != "" {
+			say(".localSecretsConfig.kubeConfigSecrets: %q is ignored: %s", secret.Name, why)
+			continue
+		}
+		names = append(names, secret.Name)
+	}
+	if len(names) < 2 {
+		say(" is ignored: it needs 2 to %d Secrets that can be used, so the secret is %s", registration.MaxHubs, operatorv1.BootstrapHubKubeconfig)
+		return nil, ignored
+	}
+	if seconds := given.LocalSecrets.HubConnectionTimeoutSeconds; seconds != 0 && seconds < registration.LeastHubTimeoutSeconds {
+		say(".localSecretsConfig.hubConnectionTimeoutSeconds is ignored: it must be at least %d, not %d", registration.LeastHubTimeoutSeconds, seconds)
+	}
+	return names, ignored
+}
+
+// checkHubSecret says why a Secret cannot be one more of several with bootstrap kubeconfigs, or "". The names become those of folders. Those of
+// the agent's other Secrets are refused: who writes Klusterlets need not be who may have them mounted.
+func checkHubSecret(name string, before []string) string {
+	switch {
+	case len(validation.IsDNS1123Subdomain(name)) > 0:
+		return "it is not the name of a Secret"
+	case name != operatorv1.BootstrapHubKubeconfig && slices.Contains(secretNames, name):
+		return "it is not a bootstrap kubeconfig, but one that the agent has for something else"
+	case slices.Contains(before, name):
+		return "it is there already"
+	case len(before) == registration.MaxHubs:
+		return fmt.Sprintf("it is more than the first %d", registration.MaxHubs)
+	}
+	return ""
+}
+
+func gateEnabled(gates []operatorv1.FeatureGate, name string) bool {
+	return slices.ContainsFunc(gates, func(g operatorv1.FeatureGate) bool {
+		return g.Feature == name && g.Mode == operatorv1.FeatureGateModeTypeEnable
+	})
+}
+
+// hubNumbers are the flags of an agent with several hubs that are numbers.
+func hubNumbers(k *operatorv1.Klusterlet) []number {
+	if names, _ := hubSecrets(k); len(names) == 0 {
+		return nil
+	}
+	local := k.Spec.RegistrationConfiguration.BootstrapKubeConfigs.LocalSecrets
+	return []number{{"", "hub-connection-timeout-seconds", local.HubConnectionTimeoutSeconds, registration.LeastHubTimeoutSeconds,
+		registration.DefaultHubTimeoutSeconds}}
+}
+
+// givenUpTexts are what the reasons of agents mean.
+var givenUpTexts = map[string]string{
+	registration.RefusalNotAccepted:         "it does not accept the cluster any more",
+	registration.RefusalNoCluster:           "it does not let the agent see its ManagedCluster",
+	registration.RefusalUnknown:             "it does not know the identity of the agent",
+	registration.GivenUpNoAnswer:            "it does not answer",
+	registration.GivenUpNotAcceptedInTime:   "it has not accepted the cluster in time",
+	registration.GivenUpBootstrapKubeconfig: "the Secret is not there, or has no kubeconfig that the agent uses",
+	registration.GivenUpBootstrapRefused:    "it refuses the bootstrap token",
+}
+
+// rebootstrap says what the agent says of its several hubs. Its words choose among texts and among the names of the spec, and are in none.
+func (s *report) rebootstrap(g given) {
+	if len(g.hubs) == 0 {
+		return
+	}
+	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub"
+	using, tried := g.hub()
+	if using != "" {
+		message = "the hub is that of the Secret " + using
+	}
+	if using != "" && (len(tried) > 0 || !g.hasIdentity()) {
+		status, reason = metav1.ConditionTrue, operatorv1.ReasonRebootstrapStarted
+		message = strings.Join(append(tried, "the agent tries the hub of the Secret "+using), "; ")
+	}
+	s.set(operatorv1.ConditionRebootstrapProgressing, status, reason, message)
+}
+
+// hub is the Secret of the hub that the agent uses or tries, "" if that is not known, and what it says of the hubs that it has given up.
+func (g given) hub() (using string, givenUp []string) {
+	if g.identity == nil {
+		return "", nil
+	}
+	if name := string(g.identity.Data[registration.KeyHub]); slices.Contains(g.hubs, name) {
+		using = name
+	}
+	for _, hub := range registration.ParseGivenUp(g.identity.Data[registration.KeyGivenUpHubs]) {
+		if text := givenUpTexts[hub.Reason]; text != "" && slices.Contains(g.hubs, hub.Name) {
+			givenUp = append(givenUp, fmt.Sprintf("the hub of the Secret %s was given up: %s", hub.Name, text))
+		}
+	}
+	return using, givenUp
+}
