@@ -29,7 +29,7 @@ import (
 const (
 	// fleetToken is in all bootstrap kubeconfigs.
 	fleetToken = "hunter2-hunter2-hunter2-hunter2"
-	// timeout is after which time a hub is given up.
+	// timeout is after which time a hub is given up, unless a test says another one.
 	timeout = 10 * time.Minute
 )
 
@@ -40,17 +40,19 @@ type fleet struct {
 	*world
 	hubs map[string]*agenttest.World
 	// down are the hubs that do not answer.
-	lock   sync.Mutex
-	down   []string
-	dir    string
-	health *health.Health
+	lock sync.Mutex
+	down []string
+	dir  string
+	// timeout is after which time a hub is given up.
+	timeout time.Duration
+	health  *health.Health
 	// told are the events about hubs.
 	told []string
 }
 
 func newFleet(t *testing.T, names ...string) *fleet {
 	t.Helper()
-	f := &fleet{world: newWorld(t), hubs: map[string]*agenttest.World{}, dir: t.TempDir()}
+	f := &fleet{world: newWorld(t), hubs: map[string]*agenttest.World{}, dir: t.TempDir(), timeout: timeout}
 	for i, name := range names {
 		w := f.World
 		if i > 0 {
@@ -110,7 +112,7 @@ func (f *fleet) agent(names ...string) *agent {
 		o.Files = append(o.Files, f.path(name))
 	}
 	if len(names) > 0 {
-		j.Hubs = &hubs.Hubs{Candidates: o.Candidates(), Timeout: timeout}
+		j.Hubs = &hubs.Hubs{Candidates: o.Candidates(), Timeout: f.timeout}
 	}
 	j.Connect = func(config *rest.Config) (*hub.Hub, error) {
 		for name, w := range f.hubs {

@@ -86,9 +86,9 @@ func TestHubs_AHubThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
 		if s := f.State(); s.Hub != "a" || f.hubs["b"].Asked("") > 0 {
 			t.Fatalf("before the timeout, the hub is %s", s.Hub)
 		}
-		f.pass(4*time.Minute, "b")
+		f.pass(6*time.Minute, "b")
 		f.on("b")
-		f.event("The hub a is given up (NoAnswer)", "has not let the lease be renewed for 10m0s", "bootstrap kubeconfig b")
+		f.event("The hub a is given up (NoAnswer)", "has not let the lease be renewed for 11m15s", "bootstrap kubeconfig b")
 		if s := f.State(); string(s.Key) == string(ofA.Key) || s.AgentName != ofA.AgentName || s.ClusterName != ofA.ClusterName {
 			t.Error("the other hub knows the agent by the same key, or by another name")
 		}
@@ -99,7 +99,7 @@ func TestHubs_AHubThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
 		f.pass(time.Hour, "b")
 		f.on("b")
 		f.set("b")
-		f.pass(timeout + time.Minute)
+		f.pass(timeout + 4*time.Minute)
 		f.on("a")
 		if s := f.State(); string(s.Key) != string(ofA.Key) || len(f.hubs["a"].CSRs()) != requests {
 			t.Error("it came back with another key, or has asked for another certificate")
@@ -158,12 +158,11 @@ func TestHubs_NoRestOfARefusalMovesTheAgent(t *testing.T) {
 		if err := f.Store().Refused(t.Context(), registration.RefusalNotAccepted); err != nil {
 			t.Fatal(err)
 		}
-		store := f.Store()
-		if _, err := store.Load(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		f.set("a") // so nothing takes it back at once
 		stop = start(t, f.agent("a", "b"))
-		f.pass(5*time.Minute, "b")
+		f.pass(2*time.Minute, "b")
+		f.set()
+		f.pass(3*time.Minute, "b")
 		f.on("a")
 		stop()
 	})
@@ -200,7 +199,7 @@ func TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap(t *testing.T) {
 		stop := start(t, f.agent("a", "b"))
 		f.pass(time.Minute, "a")
 		f.set("a")
-		f.pass(timeout+2*time.Minute, "b")
+		f.pass(timeout+4*time.Minute, "b")
 		f.on("b")
 		f.set()
 		for _, w := range f.hubs {
@@ -216,7 +215,7 @@ func TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap(t *testing.T) {
 				changes++
 			}
 		}
-		if changes > 20 {
+		if changes > 40 {
 			t.Errorf("in two hours the agent has changed its hub %d times", changes)
 		}
 		f.accept("a")
@@ -229,6 +228,7 @@ func TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap(t *testing.T) {
 func TestHubs_ResumesAfterACrashAtEachWrite(t *testing.T) {
 	atEachWrite(t, func(t *testing.T, when string, n int) bool {
 		f := newFleet(t, "a", "b")
+		f.timeout = registration.LeastHubTimeoutSeconds * time.Second
 		stop := start(t, f.agent("a", "b"))
 		f.pass(time.Minute, "a")
 		stop()
@@ -239,7 +239,7 @@ func TestHubs_ResumesAfterACrashAtEachWrite(t *testing.T) {
 		ended := make(chan struct{})
 		a := f.agent("a", "b")
 		go func() { defer close(ended); _ = a.run(ctx) }()
-		for i := 0; i < 26 && ctx.Err() == nil; i++ {
+		for i := 0; i < 12 && ctx.Err() == nil; i++ {
 			f.pass(30*time.Second, "b")
 		}
 		cancel(nil)
@@ -249,7 +249,7 @@ func TestHubs_ResumesAfterACrashAtEachWrite(t *testing.T) {
 			w.Set(func() { w.Write = nil })
 		}
 		stop = start(t, f.agent("a", "b"))
-		f.pass(timeout+3*time.Minute, "b")
+		f.pass(f.timeout+3*time.Minute, "b")
 		f.on("b")
 		if s := f.State(); string(s.Others["a"].Key) != string(ofA.Key) || len(s.Others) != 1 {
 			t.Errorf("what is remembered of the former hub is lost: there are %d", len(s.Others))

@@ -181,8 +181,9 @@ func (h *Hubs) giveUp(ctx context.Context, name string, why cause) error {
 		if name == "" {
 			name = "in use"
 		}
-		h.Tell(ctx, corev1.EventTypeWarning, "HubGivenUp", fmt.Sprintf("The hub %s is given up (%s): %s. The next one is that of the bootstrap kubeconfig %s",
-			name, why.reason, bounds.Plain(shorten(why.text)), s.Hub))
+		text := fmt.Sprintf("The hub %s is given up (%s): %s. The next one is that of the bootstrap kubeconfig %s",
+			name, why.reason, bounds.Plain(shorten(why.text)), s.Hub)
+		h.Tell(ctx, corev1.EventTypeWarning, "HubGivenUp", text)
 	}
 	return nil
 }

@@ -45,8 +45,9 @@ type patience struct {
 	// tried says that the agent has not worked with the hub yet. Such a hub is not given up before short has passed, whatever it answers: hubs that
 	// all refuse the cluster do not have the agent change between them all the time.
 	tried bool
-	// short is how long such a hub may give no good answer, and long how long it may take to accept the cluster.
-	short, long time.Duration
+	// short is how long such a hub may give no good answer, and long how long it may take to accept the cluster. lost is how long a hub that works
+	// may not let the lease be renewed: not the same for all agents, as the next hub is to get them one after the other.
+	short, long, lost time.Duration
 	// answered is when the hub has answered last that it has to accept the cluster, and failed is what became of joining else.
 	answered time.Time
 	failed   error
@@ -67,7 +68,8 @@ func (h *Hubs) begin(s state.State) {
 	}
 	before, _ := h.Health.Renewals()
 	h.patience = patience{began: time.Now(), before: before, tried: len(s.GivenUp) > 0 || h.Usable(s) != nil,
-		short: repeat.Jittered(short, h.Random), long: repeat.Jittered(h.Timeout, h.Random)}
+		short: repeat.Jittered(short, h.Random), long: repeat.Jittered(h.Timeout, h.Random),
+		lost: h.Timeout + h.Timeout - repeat.Jittered(h.Timeout, h.Random)}
 }
 
 // Joining hears of each step of joining: nil if the hub answers, and has to accept the cluster.
@@ -125,10 +127,10 @@ func (h *Hubs) due() *cause {
 		if last.IsZero() {
 			last = h.began // nothing is known from before this process
 		}
-		if now.Sub(last) < h.Timeout {
+		if now.Sub(last) < h.lost {
 			return nil
 		}
-		return &cause{h.reason(), fmt.Sprintf("it has not let the lease be renewed for %s: %s", h.Timeout, h.text())}
+		return &cause{h.reason(), fmt.Sprintf("it has not let the lease be renewed for %s: %s", h.lost.Round(time.Second), h.text())}
 	}
 	if last = h.began; h.answered.After(last) {
 		last = h.answered

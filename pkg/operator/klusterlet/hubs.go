@@ -34,7 +34,8 @@ func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
 	switch {
 	case !isLocal && given.LocalSecrets == nil:
 		if gate {
-			ignored = append(ignored, "spec.registrationConfiguration.featureGates: "+multipleHubs+" has no effect without bootstrapKubeConfigs of the type LocalSecrets")
+			ignored = append(ignored, "spec.registrationConfiguration.featureGates: "+multipleHubs+
+				" has no effect without bootstrapKubeConfigs of the type LocalSecrets")
 		}
 		return nil, ignored
 	case !isLocal:

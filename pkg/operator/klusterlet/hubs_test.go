@@ -60,7 +60,7 @@ func TestHubs_TheSecretsAreMountedAndNotRead(t *testing.T) {
 					mounted += fmt.Sprint(secret["secretName"], secret["optional"], secret["items"])
 				}
 			}
-			want := "hub-btrue[map[key:kubeconfig path:kubeconfig]]hub-atrue[map[key:kubeconfig path:kubeconfig]]"
+			want := "hub-btrue [map[key:kubeconfig path:kubeconfig]]hub-atrue [map[key:kubeconfig path:kubeconfig]]"
 			if i > 0 {
 				want = ""
 			}
