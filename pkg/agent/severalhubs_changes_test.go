@@ -132,7 +132,7 @@ func TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession(t *testing.T) {
 	})
 }
 
-// TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs: that one leads elsewhere is a reason to begin anew, and another token is none.
+// TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs: one that leads elsewhere restarts the part, and another token does not.
 func TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	o := NewOptions()
@@ -146,7 +146,7 @@ func TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs(t *testing.T) {
 	}
 	for _, step := range []struct {
 		name, content string
-		anew          bool
+		restarts      bool
 	}{
 		{"a", strings.ReplaceAll(bootstrapOf("a"), fleetToken, "another-token"), false},
 		{"a", "", false},
@@ -157,8 +157,8 @@ func TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs(t *testing.T) {
 	} {
 		f.secret(step.name, step.content)
 		next, err := p.look(now)
-		if anew := next != nil; anew != step.anew || !anew && step.content == "" && err == nil {
-			t.Errorf("%s: %.30q: it begins anew: %t, %v", step.name, step.content, anew, err)
+		if restarts := next != nil; restarts != step.restarts || !restarts && step.content == "" && err == nil {
+			t.Errorf("%s: %.30q: it restarts: %t, %v", step.name, step.content, restarts, err)
 		}
 		if next != nil {
 			now = next

@@ -24,7 +24,7 @@ const (
 	GivenUpNoAnswer = "NoAnswer"
 	// GivenUpNotAcceptedInTime: the hub answers, and has not accepted the cluster in time.
 	GivenUpNotAcceptedInTime = "NotAcceptedInTime"
-	// GivenUpBootstrapKubeconfig: the bootstrap kubeconfig is missing, or is none that the agent uses.
+	// GivenUpBootstrapKubeconfig: the bootstrap kubeconfig is missing, or cannot be used.
 	GivenUpBootstrapKubeconfig = "BootstrapKubeconfigUnusable"
 	// GivenUpBootstrapRefused: the hub refuses the user of the bootstrap kubeconfig.
 	GivenUpBootstrapRefused = "BootstrapTokenRefused"

@@ -22,7 +22,7 @@ type Candidate struct {
 	Name, Path string
 }
 
-// unusableError is that a bootstrap kubeconfig is missing, or none that an agent uses.
+// unusableError says why a bootstrap kubeconfig cannot be used.
 type unusableError struct{ message string }
 
 func (e *unusableError) Error() string { return e.message }

@@ -118,7 +118,7 @@ func (h *Hubs) Bootstrap(context.Context) (*clientcmdapi.Config, error) {
 	return nil, &unusableError{"the hub in use is that of none of the bootstrap kubeconfigs"}
 }
 
-// settle brings the state to the candidates as they are now: an agent may have had one hub before, or others.
+// settle adapts the state to the candidates: the agent may have had one hub before, or others.
 func (h *Hubs) settle(ctx context.Context) error {
 	s := h.Store.Get()
 	switch {
@@ -145,17 +145,18 @@ func (h *Hubs) settle(ctx context.Context) error {
 	return h.giveUp(ctx, "", cause{registration.GivenUpNotListed, "the hub at " + url + " is that of none of the bootstrap kubeconfigs"})
 }
 
+// listed reports whether a name is that of a candidate.
 func (h *Hubs) listed(name string) bool {
 	return slices.ContainsFunc(h.Candidates, func(c Candidate) bool { return c.Name == name })
 }
 
-// use says that the identity of the state is the one for the hub of a candidate.
+// use records that the identity of the state is the one for the hub of a candidate.
 func (h *Hubs) use(ctx context.Context, name string) error {
 	_, err := h.Store.Update(ctx, func(s *state.State) { s.Hub = name })
 	return err
 }
 
-// giveUp changes to the next hub, in one write.
+// giveUp changes to the next hub, in one write of the state.
 func (h *Hubs) giveUp(ctx context.Context, name string, why cause) error {
 	s, err := h.Store.Update(ctx, func(s *state.State) {
 		if s.Hub != name {
@@ -188,7 +189,7 @@ func (h *Hubs) giveUp(ctx context.Context, name string, why cause) error {
 	return nil
 }
 
-// merge leaves one entry for each hub that is listed, in the order in which they were given up last.
+// merge returns one entry for each hub that is listed, in the order in which they were given up last.
 func (h *Hubs) merge(all []registration.GivenUpHub) (merged []registration.GivenUpHub) {
 	times := map[string]int{}
 	for _, g := range all {
@@ -215,7 +216,7 @@ func (h *Hubs) next(givenUp []registration.GivenUpHub) string {
 	return givenUp[0].Name
 }
 
-// Forget is for an agent that has one hub: if its identity was that of one of several hubs, the one for this hub is used, if there is one.
+// Forget removes what the state has of several hubs, for an agent that has one now. If there is an identity on this hub, it is used.
 func Forget(ctx context.Context, store *state.Store, read func(context.Context) (*clientcmdapi.Config, error)) error {
 	s := store.Get()
 	if s.Hub == "" && len(s.Others) == 0 && len(s.GivenUp) == 0 {

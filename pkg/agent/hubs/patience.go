@@ -37,7 +37,7 @@ const (
 // cause is why a hub is given up: one of registration's reasons, and a text for people.
 type cause struct{ reason, text string }
 
-// patience is what is known of the hub in use since it was begun with.
+// patience is what is known of the hub in use since begin.
 type patience struct {
 	began time.Time
 	// before is how often leases had been renewed by then.
@@ -56,7 +56,7 @@ type patience struct {
 	since   time.Time
 }
 
-// begin begins with the hub of a state.
+// begin starts with the hub of a state.
 func (h *Hubs) begin(s state.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +72,7 @@ func (h *Hubs) begin(s state.State) {
 		lost: h.Timeout + h.Timeout - repeat.Jittered(h.Timeout, h.Random)}
 }
 
-// Joining hears of each step of joining: nil if the hub answers, and has to accept the cluster.
+// Joining is called after each step of joining: with nil if the hub answers, and has to accept the cluster.
 func (h *Hubs) Joining(err error) {
 	if h == nil {
 		return
@@ -84,7 +84,7 @@ func (h *Hubs) Joining(err error) {
 	}
 }
 
-// Refused hears of each look at the ManagedCluster how the hub refuses the agent, or "".
+// Refused is called after each look at the ManagedCluster, with how the hub refuses the agent, or "".
 func (h *Hubs) Refused(refusal string) {
 	if h == nil {
 		return
@@ -96,7 +96,7 @@ func (h *Hubs) Refused(refusal string) {
 	}
 }
 
-// works says whether the hub lets the agent do its work.
+// works reports whether the hub lets the agent do its work.
 func (h *Hubs) works() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +144,7 @@ func (h *Hubs) due() *cause {
 	return nil
 }
 
-// reason is that of what has failed last.
+// reason returns that of what has failed last.
 func (h *Hubs) reason() string {
 	var unusable *unusableError
 	refusal := h.Store.Get().Refusal
@@ -159,7 +159,7 @@ func (h *Hubs) reason() string {
 	return registration.GivenUpNoAnswer
 }
 
-// text is what the agent waits for.
+// text returns what the agent waits for.
 func (h *Hubs) text() string {
 	if h.failed != nil {
 		return h.failed.Error()
@@ -177,7 +177,7 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:longestText-3], "") + "..."
 }
 
-// RefusedIn returns a function that hears of refusals, and remembers them in the state.
+// RefusedIn returns a function that calls Refused, and writes refusals to the state.
 func (h *Hubs) RefusedIn(store *state.Store) func(context.Context, string) error {
 	return func(ctx context.Context, refusal string) error {
 		h.Refused(refusal)

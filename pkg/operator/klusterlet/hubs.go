@@ -18,7 +18,7 @@ import (
 // multipleHubs is the feature gate of agents with several hubs. It is off by default, as in Open Cluster Management.
 const multipleHubs = "MultipleHubs"
 
-// hubSecrets are the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec; none for an agent with one hub.
+// hubSecrets returns the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec; none for an agent with one hub.
 // ignored says what of the field has no effect, and why.
 func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
 	const at = "spec.registrationConfiguration.bootstrapKubeConfigs"
@@ -68,7 +68,7 @@ func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
 	return names, ignored
 }
 
-// checkHubSecret says why a Secret cannot be one more of several with bootstrap kubeconfigs, or "". The names become those of folders. Those of
+// checkHubSecret returns why a Secret cannot be one more of several with bootstrap kubeconfigs, or "". The names become those of folders. Those of
 // the agent's other Secrets are refused: who writes Klusterlets need not be who may have them mounted.
 func checkHubSecret(name string, before []string) string {
 	switch {
@@ -84,13 +84,14 @@ func checkHubSecret(name string, before []string) string {
 	return ""
 }
 
+// gateEnabled reports whether a feature gate is turned on.
 func gateEnabled(gates []operatorv1.FeatureGate, name string) bool {
 	return slices.ContainsFunc(gates, func(g operatorv1.FeatureGate) bool {
 		return g.Feature == name && g.Mode == operatorv1.FeatureGateModeTypeEnable
 	})
 }
 
-// hubNumbers are the flags of an agent with several hubs that are numbers.
+// hubNumbers returns the flags of an agent with several hubs that are numbers.
 func hubNumbers(k *operatorv1.Klusterlet) []number {
 	if names, _ := hubSecrets(k); len(names) == 0 {
 		return nil
@@ -107,11 +108,11 @@ var givenUpTexts = map[string]string{
 	registration.RefusalUnknown:             "it does not know the identity of the agent",
 	registration.GivenUpNoAnswer:            "it does not answer",
 	registration.GivenUpNotAcceptedInTime:   "it has not accepted the cluster in time",
-	registration.GivenUpBootstrapKubeconfig: "the Secret is not there, or has no kubeconfig that the agent uses",
+	registration.GivenUpBootstrapKubeconfig: "the Secret is missing, or its kubeconfig cannot be used",
 	registration.GivenUpBootstrapRefused:    "it refuses the bootstrap token",
 }
 
-// rebootstrap says what the agent says of its several hubs. Its words choose among texts and among the names of the spec, and are in none.
+// rebootstrap sets RebootstrapProgressing by what the agent has written about its hubs. That selects texts and names of the spec, and is never quoted.
 func (s *report) rebootstrap(g given) {
 	if len(g.hubs) == 0 {
 		return
@@ -128,7 +129,7 @@ func (s *report) rebootstrap(g given) {
 	s.set(operatorv1.ConditionRebootstrapProgressing, status, reason, message)
 }
 
-// hub is the Secret of the hub that the agent uses or tries, "" if that is not known, and what it says of the hubs that it has given up.
+// hub returns the Secret of the hub that the agent uses or tries, "" if that is not known, and texts about the hubs that it has given up.
 func (g given) hub() (using string, givenUp []string) {
 	if g.identity == nil {
 		return "", nil
