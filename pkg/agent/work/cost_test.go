@@ -61,3 +61,53 @@ func TestCost_OfAWork(t *testing.T) {
 		}
 	})
 }
+
+// TestCost_OfARestart: after a restart, an object is read and watched, and a record as well. Nothing is written.
+func TestCost_OfARestart(t *testing.T) {
+	const works = 3
+	w := newWorld(t)
+	names := w.variedWorks(works)
+	stop := w.start(w.newAgent())
+	for _, name := range names {
+		w.eventuallySaid(name, workv1.WorkApplied, "True: True True True True True")
+	}
+	w.eventuallyIdle()
+	stop()
+	var mu sync.Mutex
+	asked := map[string]int{}
+	w.around = func(r *http.Request, do func() (*http.Response, error)) (*http.Response, error) {
+		what := r.Method
+		if r.URL.Query().Get("watch") != "" {
+			what = "WATCH"
+		}
+		if strings.Contains(r.URL.Path, "/namespaces/"+w.namespace+"/") || strings.Contains(r.URL.Path, "/appliedmanifestworks/") {
+			mu.Lock()
+			asked[what]++
+			mu.Unlock()
+		}
+		return do()
+	}
+	w.start(w.newAgent())
+	w.eventuallyIdle()
+	mu.Lock()
+	defer mu.Unlock()
+	if asked["GET"] != works*6 || len(asked) > 2 {
+		t.Errorf("there are %v requests, want %d to read, and others only to watch", asked, works*6)
+	}
+}
+
+// variedWorks makes works of five manifests each, of different kinds.
+func (w *world) variedWorks(n int) (names []string) {
+	w.Helper()
+	for i := range n {
+		names = append(names, fmt.Sprint("w", i))
+		text := func(kind, rest string) string {
+			return fmt.Sprintf("{apiVersion: v1, kind: %s, metadata: {name: x%d, namespace: %s, labels: {app: x}}, %s}", kind, i, w.namespace, rest)
+		}
+		w.put(names[i], w.spec(w.configMap(names[i], "{k: v}"), text("Secret", "stringData: {k: v}"), text("ServiceAccount", "imagePullSecrets: [{name: s}]"),
+			text("Service", "spec: {clusterIP: None, selector: {app: x}, ports: [{port: 80}]}"),
+			fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: x%d, namespace: %s}, spec: {replicas: 0, selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, "+
+				"spec: {containers: [{name: c, image: i, ports: [{containerPort: 80}], env: [{name: A, value: a}]}]}}}}", i, w.namespace)))
+	}
+	return names
+}
