@@ -89,7 +89,8 @@ func admit(t *testing.T, plugin admission.Interface, front *rest.Config) error {
 		t.Fatal(err)
 	}
 	kind, resource := schema.GroupVersionKind{Group: "a", Version: "v1", Kind: "B"}, schema.GroupVersionResource{Group: "a", Version: "v1", Resource: "bs"}
-	return plugins.(admission.MutationInterface).Admit(t.Context(), admission.NewAttributesRecord(nil, nil, kind, "n", "o", resource, "", admission.Create, nil, false, nil), nil)
+	create := admission.NewAttributesRecord(nil, nil, kind, "n", "o", resource, "", admission.Create, nil, false, nil)
+	return plugins.(admission.MutationInterface).Admit(t.Context(), create, nil)
 }
 
 // refusing refuses each request with an error.

@@ -131,7 +131,8 @@ func (a *attempts) removed(p *edgev1alpha1.EdgePlacement, service int) {
 
 // observe records what came of the versions of a placement. It returns when to look again, and whether versions are due to be tried again: the
 // only service of a placement by a new work, one of several by a work without its objects.
-func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, work types.UID, t *told, failures map[int]string, now time.Time) (again time.Duration, retry bool) {
+func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, work types.UID, t *told, failures map[int]string, now time.Time,
+) (again time.Duration, retry bool) {
 	for i := range p.Spec.Services {
 		later, due := a.observeOne(p, i, work, t.state, failures[i], now)
 		if later > 0 && (again == 0 || later < again) {

@@ -135,8 +135,9 @@ func (r *Reconciler) observed(ctx context.Context, p *edgev1alpha1.EdgePlacement
 		if appliedNow(w) {
 			d.attempts.removed(p, service)
 		}
-		return newTold(edgev1alpha1.PlacementPending, reasonRetrying, fmt.Sprintf("version %s of service %s has failed, and its objects are removed from the node, to be applied again",
-			p.Spec.Services[service].Version, p.Spec.Services[service].Name), w.Name).with(d), 0, nil
+		s := &p.Spec.Services[service]
+		message := fmt.Sprintf("version %s of service %s has failed, and its objects are removed from the node, to be applied again", s.Version, s.Name)
+		return newTold(edgev1alpha1.PlacementPending, reasonRetrying, message, w.Name).with(d), 0, nil
 	}
 	again, retry := d.attempts.observe(p, w.UID, &t, failures(w, &t, len(p.Spec.Services)), r.clock.Now())
 	if retry {

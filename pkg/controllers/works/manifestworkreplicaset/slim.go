@@ -64,7 +64,8 @@ func slimManifests(all []workv1.ManifestCondition, failures bool) (slim []workv1
 	for _, m := range all {
 		var conditions []metav1.Condition
 		for _, c := range m.Conditions {
-			if failures && (c.Type == workv1.ManifestApplied && c.Status == metav1.ConditionFalse || c.Type == workv1.ManifestDegraded && c.Status == metav1.ConditionTrue) {
+			if failures && (c.Type == workv1.ManifestApplied && c.Status == metav1.ConditionFalse ||
+				c.Type == workv1.ManifestDegraded && c.Status == metav1.ConditionTrue) {
 				conditions = append(conditions, c)
 			}
 		}
