@@ -40,10 +40,12 @@ func TestSortClusters(t *testing.T) {
 		"state":   "b d a c",
 		"version": "d c b a",
 		"agent":   "c a d b", // skew first
+		"upgrade": "d c a b", // failed, under way, outdated, done
 	} {
 		all := []*ClusterUse{use("c", time.Second, "1500m", "1Gi", 12, Healthy), use("d", 0, "", "", -1, Unknown),
 			use("b", time.Hour, "4", "2Gi", 2, Unhealthy), use("a", time.Minute, "500m", "1Ti", 7, Healthy)}
 		all[0].Agent, all[0].Skew, all[1].Agent, all[2].Agent, all[3].Agent = "v9", "newer than the hub", "v2", "v3", "v1"
+		all[0].Upgrade, all[1].Upgrade, all[2].Upgrade, all[3].Upgrade = "v9: upgrading: x", "v9: failed: x", "v9: done", "outdated"
 		sorted, err := SortClusters(all, order, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +61,7 @@ func TestSortClusters(t *testing.T) {
 			t.Errorf("by %s, of three: %v, %v", order, most, err)
 		}
 	}
-	if len(ClusterOrders()) != 8 {
+	if len(ClusterOrders()) != 9 {
 		t.Error("an order is without a test")
 	}
 	if _, err := SortClusters(nil, "size", 0); err == nil || !strings.Contains(err.Error(), "cpu, lease, memory") {
