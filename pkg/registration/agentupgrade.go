@@ -23,7 +23,8 @@ const (
 )
 
 // image is a repository with an optional port, and a tag, a digest or both.
-var image = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9][a-z0-9._-]*)*)(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}))?$`)
+var image = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(?::[0-9]{1,5})?(?:/[a-z0-9][a-z0-9._-]*)*)` +
+	`(?::([A-Za-z0-9_][A-Za-z0-9_.-]{0,127}))?(?:@(sha256:[0-9a-f]{64}))?$`)
 
 // SplitImage returns the repository of an image, and its version: the tag, or the digest if it has none.
 func SplitImage(name string) (repository, version string, err error) {
@@ -74,7 +75,8 @@ func CheckAgentImage(manifest *unstructured.Unstructured, repository string) err
 	}
 	name := ImageOfAgent(given)
 	if !reflect.DeepEqual(given.Object, AgentImage(given.GetNamespace(), name).Object) {
-		return errors.New("a work may set the image of the agent, and nothing else of its Deployment: kubectl hub agent upgrade --dry-run=client --output=yaml prints the manifest")
+		return errors.New("a work may set the image of the agent, and nothing else of its Deployment: " +
+			"kubectl hub agent upgrade --dry-run=client --output=yaml prints the manifest")
 	}
 	have, version, err := SplitImage(name)
 	switch {

@@ -64,7 +64,8 @@ func (o Own) isDeployment(t apply.Target) bool {
 // refuseImage returns why a work may not have a manifest of the agent's Deployment.
 func (o Own) refuseImage(t apply.Target, manifest *unstructured.Unstructured) error {
 	if o.Repository == "" {
-		return fmt.Errorf("%s is the agent's own: no work may name it, unless an admin of the cluster lets the hub upgrade the agent (kubectl hub join --upgradable)", t)
+		return fmt.Errorf("%s is the agent's own: no work may name it, "+
+			"unless an admin of the cluster lets the hub upgrade the agent (kubectl hub join --upgradable)", t)
 	}
 	if err := registration.CheckAgentImage(manifest, o.Repository); err != nil {
 		return fmt.Errorf("%s is the agent's own: %w", t, err)
