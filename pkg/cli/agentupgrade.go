@@ -65,7 +65,7 @@ kubectl hub agent upgrade --placement fleet/stores --image … --dry-run=client 
 	fs.StringVar(&o.progressDeadline, "progress-deadline", o.progressDeadline, "After which time a cluster that is not done counts as failed.")
 	fs.StringVar(&o.minSuccessTime, "min-success-time", o.minSuccessTime, "How long a cluster has to be well before it is done.")
 	must(cmd.MarkFlagRequired("placement"))
-	o.dryRun.addTo(cmd)
+	o.addTo(cmd)
 	o.out.addObjectTo(cmd)
 	return cmd
 }
