@@ -63,6 +63,21 @@ func (w *world) patterns() {
 	w.lands("by-policy")
 	w.judged("by-policy", 0, string(edge.HasPattern)+"=1", string(edge.PolicyConstraint)+"=2")
 
+	w.Log("A version of which the hub can make no work gives way to the next one, and comes back once it can")
+	w.service("by-pattern", "2.0.0", "")
+	input := func(value string) {
+		w.Helper()
+		w.mustAs(deployer, "", "patch", "edgeservice", serviceName("by-pattern", "2.0.0"), "-n", shop, "--type=merge", "-p", `{"spec":{"userInput":[{"name":"SIZE"`+value+`}]}}`)
+	}
+	input("")
+	w.mustAs(deployer, "", "patch", "deploymentpattern", "all", "-n", shop, "--type=merge", "-p", `{"spec":{"services":[{"serviceUrl":"by-pattern","serviceVersions":[`+
+		`{"version":"2.0.0","priority":{"priority_value":1}},{"version":"1.0.0","priority":{"priority_value":2}}]}]}}`)
+	w.says("what was tried", "by-pattern 2.0.0 GivenUp", w.hub, "get", "edgeplacements", "-n", shop, "-l", edgev1alpha1.PatternLabel+"=all",
+		"-o", `jsonpath={range .items[*].status.attempts[?(@.state=="GivenUp")]}{.name} {.version} {.state}{end}`)
+	w.lands("by-pattern", "abc 1.0.0")
+	input(`,"defaultValue":"small"`)
+	w.lands("by-pattern", "abc 2.0.0")
+
 	w.Log("And the other way round")
 	w.mustAs(owner, "", "patch", "edgenode", ofABC, "--type=merge", "-p", `{"spec":{"pattern":null}}`)
 	w.lands("by-pattern")
