@@ -180,7 +180,7 @@ func (o *upgradeOptions) write(ctx context.Context, set *workv1alpha1.ManifestWo
 	}
 	executor := there.Spec.ManifestWorkTemplate.Executor
 	there.Spec = set.Spec
-	there.Spec.ManifestWorkTemplate.Executor = executor // somebody's decision
+	there.Spec.ManifestWorkTemplate.Executor = executor // a user has set it: no flag does
 	made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()})
 	return made, "is updated", err
 }
