@@ -81,7 +81,7 @@ func (f *fleet) path(name string) string {
 	return filepath.Join(f.dir, name, registration.KeyKubeconfig)
 }
 
-// secret mounts a Secret, or takes it away if it has no content.
+// secret mounts a Secret, or removes it if it has no content.
 func (f *fleet) secret(name, content string) {
 	f.T.Helper()
 	err := os.RemoveAll(filepath.Join(f.dir, name))

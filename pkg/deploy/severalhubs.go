@@ -48,7 +48,7 @@ func mountBootstrapSecrets(o *unstructured.Unstructured, names []string) (flag s
 	return "--bootstrap-kubeconfigs=" + strings.Join(files, ","), unstructured.SetNestedMap(o.Object, spec, path...)
 }
 
-// withoutBootstrapSecret takes the right to read the one Secret with a bootstrap kubeconfig out of a Role.
+// withoutBootstrapSecret removes the right to read the one Secret with a bootstrap kubeconfig from a Role.
 func withoutBootstrapSecret(o *unstructured.Unstructured) error {
 	rules, _, err := unstructured.NestedSlice(o.Object, "rules")
 	if err != nil {

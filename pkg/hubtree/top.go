@@ -38,7 +38,7 @@ type ClusterUse struct {
 	// Agent is the version of the agent, and Skew why that does not go with the version of the hub.
 	Agent string `json:"agentVersion,omitempty"`
 	Skew  string `json:"agentVersionSkew,omitempty"`
-	// Upgrade is what becomes of the agent: outdated, or the version that it gets, and how far it is.
+	// Upgrade is the state of the agent's upgrade: outdated, or the desired version and its progress.
 	Upgrade string `json:"agentUpgrade,omitempty"`
 	// Clock and Certificate are the status of the conditions of these, Waits that a certificate request waits for an admin.
 	Clock       string `json:"clockSynced"`

@@ -56,7 +56,7 @@ func AgentImage(namespace, image string) *unstructured.Unstructured {
 	}}
 }
 
-// ImageOfAgent returns the image in a manifest of AgentImage; it is empty if there is none.
+// ImageOfAgent returns the image in a manifest of AgentImage, or "" if it has no image.
 func ImageOfAgent(manifest *unstructured.Unstructured) string {
 	containers, _, _ := unstructured.NestedSlice(manifest.Object, "spec", "template", "spec", "containers")
 	if len(containers) != 1 {

@@ -43,7 +43,7 @@ const (
 
 // GivenUpHub is a hub that was given up.
 type GivenUpHub struct {
-	// Name is that of its bootstrap kubeconfig.
+	// Name is the name of its bootstrap kubeconfig.
 	Name string `json:"name"`
 	// Reason is one of those above, or a refusal.
 	Reason string `json:"reason"`

@@ -18,7 +18,7 @@ import (
 
 // Candidate is a hub that an agent may join.
 type Candidate struct {
-	// Name is that of the Secret with the bootstrap kubeconfig, and Path is where the kubeconfig is.
+	// Name is the name of the Secret with the bootstrap kubeconfig, and Path is the path of the kubeconfig.
 	Name, Path string
 }
 

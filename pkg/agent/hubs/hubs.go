@@ -29,7 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Hubs are those that an agent may join. A nil *Hubs is that of an agent with one hub, which is never given up.
+// Hubs chooses among the hubs that an agent may join. An agent with one hub has a nil *Hubs, and never gives its hub up.
 type Hubs struct {
 	// Candidates are in the order in which they are tried.
 	Candidates []Candidate
@@ -145,7 +145,7 @@ func (h *Hubs) settle(ctx context.Context) error {
 	return h.giveUp(ctx, "", cause{registration.GivenUpNotListed, "the hub at " + url + " is that of none of the bootstrap kubeconfigs"})
 }
 
-// listed reports whether a name is that of a candidate.
+// listed reports whether a candidate has the name.
 func (h *Hubs) listed(name string) bool {
 	return slices.ContainsFunc(h.Candidates, func(c Candidate) bool { return c.Name == name })
 }
@@ -169,7 +169,7 @@ func (h *Hubs) giveUp(ctx context.Context, name string, why cause) error {
 		s.SwitchTo(h.next(s.GivenUp))
 		for other := range s.Others {
 			if !h.listed(other) {
-				delete(s.Others, other) // nobody asks for it any more, and it has a private key
+				delete(s.Others, other) // it has a private key, and is not used again
 			}
 		}
 	})

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// lookEvery is how often it is looked at whether the hub is to be given up. Nothing is asked for that.
+	// lookEvery is the interval of the checks whether to give the hub up. They send no requests.
 	lookEvery = 5 * time.Second
 	// tryFor is how long a hub that the agent does not work with yet may give no good answer. It doubles each time that all hubs have been
 	// tried, up to longestTry: hubs that are all down are not asked in quick turns, and the state is not written all the time.
@@ -37,7 +37,7 @@ const (
 // cause is why a hub is given up: one of registration's reasons, and a text for people.
 type cause struct{ reason, text string }
 
-// patience is what is known of the hub in use since begin.
+// patience is the state of the hub in use since begin.
 type patience struct {
 	began time.Time
 	// before is how often leases had been renewed by then.

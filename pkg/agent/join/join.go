@@ -54,7 +54,7 @@ type Joiner struct {
 	Bootstrap func(context.Context) (*clientcmdapi.Config, error)
 	Connect   hub.Connect
 	Health    *health.Health
-	// Hubs are those of an agent that has several, or nil.
+	// Hubs is set for an agent with several hubs.
 	Hubs *hubs.Hubs
 	// Random is in [0, 1), for delays that spread.
 	Random func() float64

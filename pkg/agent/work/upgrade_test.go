@@ -216,7 +216,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: `+w.user+`}]`
 }
 
 // TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt: the agent that sets the image ends as soon as that is written, before it can tell the hub. The
-// next one goes on, writes nothing anew, and the work progresses until no pod of the old version is left.
+// next one goes on, writes nothing again, and the work progresses until no pod of the old version is left.
 func TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt(t *testing.T) {
 	w := newWorld(t)
 	deployment := w.upgradable()
@@ -282,7 +282,7 @@ func TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt(t *testing.T) {
 }
 
 // TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet: a Klusterlet that a work changes is not the work's, if it is the one that the agent belongs to.
-// With it hub-operator would take the agent away. Another one goes with its work.
+// Deleting it would have hub-operator remove the agent. Other Klusterlets are deleted with their work.
 func TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet(t *testing.T) {
 	w := newWorld(t)
 	resource := schema.GroupVersionResource{Group: "operator.open-cluster-management.io", Version: "v1", Resource: "klusterlets"}
