@@ -111,7 +111,7 @@ func (h *Hub) startKubeControllerManager(ctx context.Context) error {
 	args := []string{
 		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", h.ports[procKCM]),
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig,
-		"--leader-elect=false", "--use-service-account-credentials",
+		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + localserver.ControllersWithoutStorage,
 		"--service-account-private-key-file=" + certs.Key(localserver.ServiceAccountKey), "--root-ca-file=" + certs.Cert(serverCA),
 		"--cluster-signing-cert-file=" + certs.Cert(csrSigner), "--cluster-signing-key-file=" + certs.Key(csrSigner),
 		"--cert-dir=" + h.path(procKCM),

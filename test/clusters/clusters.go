@@ -41,6 +41,7 @@ type Shared struct {
 
 // Main runs the tests of a package, and then stops the clusters they have started.
 func (s *Shared) Main(m *testing.M) int {
+	binaries.Moderate()
 	dir, err := os.MkdirTemp("", "clusters-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

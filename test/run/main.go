@@ -4,7 +4,8 @@
 // Command run runs the jobs of a test run, several at a time, and says what each costs. hack/test.sh writes the jobs to its standard
 // input, a line for each: TITLE, a tab, KIND, a tab, and a command of bash. KIND is one of
 //
-//	wait     it mostly waits for the servers that it starts: as many at a time as the cores can serve, those first that take longest
+//	wait     it mostly waits for the servers that it starts: as many at a time as the cores can serve, by their figures and by what of the
+//	         cores is idle, those first that take longest
 //	compute  it computes: one at a time, in the processor time that the others leave
 //
 // What a job is expected to cost is read from figures.tsv, which --record replaces. A job that has ended is a line
@@ -35,6 +36,13 @@ import (
 
 // progress is how often run prints which jobs are running.
 const progress = time.Minute
+
+// measured is the time over which it is measured how much of the cores is idle.
+const measured = 10 * time.Second
+
+// spareCores is how much of the cores must be idle for another job to start beside those that wait. Where all takes twice the processor time of
+// the figures, as many jobs as fit by these would have each other miss their time limits.
+const spareCores = 0.5
 
 func main() {
 	if len(os.Args) > 2 && os.Args[1] == superviseArg {
@@ -114,7 +122,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, figuresFile string, r
 		jobs[i].Expected, jobs[i].ExpectedTook = known[jobs[i].Title], tookOf(known, jobs[i].Title)
 	}
 	started := time.Now()
-	results := schedule(ctx, jobs, runtime.NumCPU(), execute, out)
+	results := schedule(ctx, jobs, runtime.NumCPU(), newIdleMeter(), execute, out)
 	if record {
 		limitGrowth = 0
 	}
@@ -173,8 +181,9 @@ func execute(ctx context.Context, j job) (r result) {
 	return r
 }
 
-// schedule runs jobs until all have ended, and prints the output of each when it ends.
-func schedule(ctx context.Context, jobs []job, cores int, execute func(context.Context, job) result, out io.Writer) (results []result) {
+// schedule runs jobs until all have ended, and prints the output of each when it ends. The function idle returns how many cores were idle since it
+// was called last, on average.
+func schedule(ctx context.Context, jobs []job, cores int, idle func() float64, execute func(context.Context, job) result, out io.Writer) (results []result) {
 	pending := slices.Clone(jobs)
 	slices.SortStableFunc(pending, func(a, b job) int { return longestFirst(a, b) })
 	var running []job
@@ -182,9 +191,12 @@ func schedule(ctx context.Context, jobs []job, cores int, execute func(context.C
 	done := make(chan result)
 	ticker := time.NewTicker(progress)
 	defer ticker.Stop()
+	measures := time.NewTicker(measured)
+	defer measures.Stop()
+	spare := false
 	for len(pending)+len(running) > 0 {
 		for i := 0; i < len(pending); {
-			if ctx.Err() != nil || !fits(pending[i], running, cores) {
+			if ctx.Err() != nil || !fits(pending[i], running, cores, spare) {
 				i++
 				continue
 			}
@@ -192,6 +204,7 @@ func schedule(ctx context.Context, jobs []job, cores int, execute func(context.C
 			pending = slices.Delete(pending, i, i+1)
 			running = append(running, j)
 			began[j.Title] = time.Now()
+			spare = spare && j.Kind == kindCompute // what it takes is not measured yet
 			go func() { done <- execute(ctx, j) }()
 		}
 		if len(running) == 0 { // interrupted
@@ -205,6 +218,8 @@ func schedule(ctx context.Context, jobs []job, cores int, execute func(context.C
 			running = slices.DeleteFunc(running, func(j job) bool { return j.Title == r.Title })
 			results = append(results, r)
 			fmt.Fprintf(out, "%s=== %s: %s\n", r.Output, r.Title, r.outcome())
+		case <-measures.C:
+			spare = idle() >= spareCores
 		case <-ticker.C:
 			var titles []string
 			for _, j := range running {
@@ -234,8 +249,9 @@ func longestFirst(a, b job) int {
 }
 
 // fits reports whether a job can start beside those that run. Jobs that wait may together need the cores, and no more of them run than
-// there are cores and one, so that what they wait for is not slowed down too much; jobs that compute come one at a time.
-func fits(j job, running []job, cores int) bool {
+// there are cores and one, so that what they wait for is not slowed down too much, and only while some of the cores are spare; jobs that compute
+// come one at a time.
+func fits(j job, running []job, cores int, spare bool) bool {
 	if j.Kind == kindCompute {
 		return !slices.ContainsFunc(running, func(r job) bool { return r.Kind == kindCompute })
 	}
@@ -246,5 +262,5 @@ func fits(j job, running []job, cores int) bool {
 			n++
 		}
 	}
-	return n == 0 || n <= cores && load <= float64(cores)
+	return n == 0 || spare && n <= cores && load <= float64(cores)
 }

@@ -7,12 +7,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -50,7 +53,7 @@ func TestSchedule(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began, events := time.Now(), make(chan string, 100)
-		results := schedule(t.Context(), jobs, 2, func(_ context.Context, j job) result {
+		results := schedule(t.Context(), jobs, 2, func() float64 { return spareCores }, func(_ context.Context, j job) result {
 			events <- j.Title + " starts at " + time.Since(began).String()
 			time.Sleep(time.Duration(max(j.Expected.Seconds, 30)) * time.Second)
 			return result{job: j}
@@ -66,9 +69,9 @@ func TestSchedule(t *testing.T) {
 		for _, want := range []string{
 			"new starts at 0s",    // without a figure
 			"units starts at 0s",  // beside those that wait
-			"idle starts at 0s",   // 0.5 + 0.4 cores: busy does not fit beside new
-			"short starts at 0s",  // 0.5 + 0.4 + 0.5
-			"busy starts at 30s",  // 1.6 cores: not beside idle and short, but beside idle
+			"idle starts at 10s",  // 0.5 + 0.4 cores, when it is known what is spare: busy does not fit beside new
+			"short starts at 20s", // 0.5 + 0.4 + 0.5
+			"busy starts at 50s",  // 1.6 cores: not beside idle and short, but beside idle
 			"models starts at 1m", // one that computes at a time
 		} {
 			found := false
@@ -80,6 +83,50 @@ func TestSchedule(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestSchedule_OnABusyMachine shows that jobs that wait run one at a time where no core is spare, and what computes runs beside them.
+func TestSchedule_OnABusyMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var waiting, most atomic.Int32
+		jobs := []job{{Title: "a", Kind: kindWait}, {Title: "b", Kind: kindWait}, {Title: "units", Kind: kindCompute}, {Title: "c", Kind: kindWait}}
+		began := time.Now()
+		schedule(t.Context(), jobs, 2, func() float64 { return spareCores / 2 }, func(_ context.Context, j job) result {
+			if j.Kind == kindWait {
+				most.Store(max(most.Load(), waiting.Add(1)))
+				defer waiting.Add(-1)
+			}
+			time.Sleep(time.Minute)
+			return result{job: j}
+		}, t.Output())
+		if most.Load() != 1 || time.Since(began) != 3*time.Minute {
+			t.Errorf("%d jobs waited at the same time and all took %s, expected one at a time and 3m0s", most.Load(), time.Since(began))
+		}
+	})
+}
+
+// TestExecute_CountsKubeAPIServers runs programs of that name, one of which starts late, and one not below the job.
+func TestExecute_CountsKubeAPIServers(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("processes are counted on Linux only")
+	}
+	dir := t.TempDir()
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := filepath.Join(dir, "kube-apiserver")
+	if err := os.Symlink(sleep, server); err != nil {
+		t.Fatal(err)
+	}
+	other := exec.CommandContext(t.Context(), server, "100")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	command := fmt.Sprintf("(%[1]s 100 &); sleep 0.7; %[1]s 1.2", server)
+	if r := execute(t.Context(), job{Title: "x", Kind: kindWait, Command: command}); r.Err != nil || r.Cost.Starts != 2 {
+		t.Errorf("%d kube-apiservers were counted, expected 2: %v", r.Cost.Starts, r.Err)
+	}
 }
 
 // TestExecute runs processes that take half a second of processor time.

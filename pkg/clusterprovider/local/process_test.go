@@ -24,6 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 	"github.com/clusterhub/clusterhub/test/await"
+	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
 // providerEnv makes the test binary a provider in that directory.
@@ -37,6 +38,7 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
+	binaries.Moderate()
 	os.Exit(m.Run())
 }
 
@@ -59,9 +61,9 @@ func runProvider(dir string, uid types.UID) error {
 }
 
 // providerCommand is a provider of one cluster as a process of its own.
-func providerCommand(dir string, uid types.UID, env ...string) *exec.Cmd {
+func providerCommand(options Options, uid types.UID, env ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
-	cmd.Env = append(os.Environ(), append(env, providerEnv+"="+dir, "UID_OF_CLUSTER="+string(uid))...)
+	cmd.Env = append(os.Environ(), append(env, providerEnv+"="+options.Dir, "TEST_BIN_DIR="+options.BinDir, "UID_OF_CLUSTER="+string(uid))...)
 	return cmd
 }
 
@@ -83,7 +85,7 @@ func TestKill(t *testing.T) {
 	// killed kills a provider as soon as it has come to a step.
 	killed := func(step string, reached func() bool, env ...string) {
 		t.Helper()
-		cmd := providerCommand(options.Dir, object.UID, env...)
+		cmd := providerCommand(options, object.UID, env...)
 		var complaint strings.Builder
 		cmd.Stderr = &complaint
 		out, err := cmd.StdoutPipe()
@@ -146,7 +148,7 @@ func TestEndWithProvider(t *testing.T) {
 		t.Skip("only Linux ends processes with the one that has started them")
 	}
 	options := testOptions(t)
-	cmd := providerCommand(options.Dir, uuid.NewUUID(), "END=yes")
+	cmd := providerCommand(options, uuid.NewUUID(), "END=yes")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 	"github.com/clusterhub/clusterhub/pkg/localhub"
+	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
 // Root is that of the repository, as the tests of each folder see it.
@@ -85,6 +86,7 @@ func sharedConfig(dir string, changes []func(*localhub.Config)) localhub.Config 
 // and keeps its logs if a test has failed. The changes are what a folder needs of the shared hub.
 func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 	shared.changes = changes
+	binaries.Moderate()
 	if isDetached() || os.Getenv(worldDir) != "" { // what other runs have made may not have been deleted yet
 		sequence.Store(int64(os.Getpid()) * 1000)
 	}
