@@ -31,8 +31,9 @@ const (
 	PatternLabel = GroupName + "/pattern"
 )
 
-// AuthorAnnotation of a DeploymentPolicy or DeploymentPattern says who wrote its spec last, as JSON: services of other namespaces are
-// deployed for it as far as its author may get them. Only hub-apiserver writes it.
+// AuthorAnnotation of a DeploymentPolicy, DeploymentPattern or EdgeService records who wrote its spec last, as JSON: services of other namespaces are
+// deployed for a policy or pattern as far as its author may get them, and with the feature gate NilExecutorValidating the authors of all three may
+// have works without an executor. Only hub-apiserver writes it.
 const AuthorAnnotation = GroupName + "/author"
 
 // Types of conditions of DeploymentPolicies and DeploymentPatterns.

@@ -9,9 +9,11 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/author"
 	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
@@ -24,6 +26,7 @@ var variableTypes = []edge.PropertyType{
 func ValidateEdgeService(s *edge.EdgeService, languages Languages) field.ErrorList {
 	metadata := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&s.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadata)
+	errs = append(errs, author.Validate(edge.AuthorAnnotation, &s.ObjectMeta, &metav1.ObjectMeta{})...)
 	wrong := validateServiceSpec(&s.Spec, languages, field.NewPath("spec"))
 	if want := edge.ServiceName(s.Spec.URL, s.Spec.Version, s.Spec.Arch); len(wrong) == 0 && s.Name != want {
 		errs = append(errs, field.Invalid(metadata.Child("name"), s.Name, fmt.Sprintf(
@@ -36,6 +39,7 @@ func ValidateEdgeService(s *edge.EdgeService, languages Languages) field.ErrorLi
 func ValidateEdgeServiceUpdate(s, old *edge.EdgeService, languages Languages) field.ErrorList {
 	path := field.NewPath("spec")
 	errs := apivalidation.ValidateObjectMetaUpdate(&s.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	errs = append(errs, author.Validate(edge.AuthorAnnotation, &s.ObjectMeta, &old.ObjectMeta)...)
 	errs = append(errs, apivalidation.ValidateImmutableField(s.Spec.URL, old.Spec.URL, path.Child("url"))...)
 	errs = append(errs, apivalidation.ValidateImmutableField(s.Spec.Version, old.Spec.Version, path.Child("version"))...)
 	errs = append(errs, apivalidation.ValidateImmutableField(s.Spec.Arch, old.Spec.Arch, path.Child("arch"))...)

@@ -12,28 +12,50 @@ import (
 
 	"github.com/clusterhub/clusterhub/pkg/apis/author"
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
+	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// mayExecute says why the author of a policy or pattern may not have the agent of the node make objects, where that takes a permission. The
-// questions are those about the author of a ManifestWorkReplicaSet. It is asked before each write, and not in between: what is delivered stays.
+// mayExecute returns why the authors of what is delivered, the policy or pattern and its services, may not have the agent of the node make objects,
+// where that takes a permission. The questions are those about the author of a ManifestWorkReplicaSet. They are asked before each write, and not in
+// between: what is delivered stays.
 func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (refusal string, err error) {
 	if !r.ChecksAgentExecutor {
 		return "", nil
 	}
+	if refusal, err = r.authorMayExecute(ctx, node, d.sets, d.author, "its policy or pattern"); refusal != "" || err != nil {
+		return refusal, err
+	}
+	allowed := map[string]bool{d.author: true}
+	for _, service := range d.services {
+		record := service.Annotations[edgev1alpha1.AuthorAnnotation]
+		if allowed[record] {
+			continue
+		}
+		what := fmt.Sprintf("EdgeService %s/%s", service.Namespace, service.Name)
+		if refusal, err = r.authorMayExecute(ctx, node, d.sets, record, what); refusal != "" || err != nil {
+			return refusal, err
+		}
+		allowed[record] = true
+	}
+	return "", nil
+}
+
+// authorMayExecute returns why the author of an object, by its record, may not have the agent of the node make objects.
+func (r *Reconciler) authorMayExecute(ctx context.Context, node string, sets []string, record, object string) (refusal string, err error) {
 	who := author.Author{}
-	if json.Unmarshal([]byte(d.author), &who) != nil || who.Username == "" {
-		return "it is not known who has written the spec of its policy or pattern: write it again, such as by kubectl apply after a change", nil
+	if json.Unmarshal([]byte(record), &who) != nil || who.Username == "" {
+		return "it is not known who has written the spec of " + object + ": write it again, such as by kubectl apply after a change", nil
 	}
 	// Permission (verb: execute-as; name: `system:serviceaccount::klusterlet-work-sa`; namespace: none, for all nodes, or that of the cluster): with the feature gate
-	// NilExecutorValidating, services are delivered for the author of a DeploymentPolicy or DeploymentPattern.
+	// NilExecutorValidating, services are delivered for the authors of a DeploymentPolicy or DeploymentPattern and of its EdgeServices.
 	works := authorizationv1.ResourceAttributes{Verb: "execute-as", Group: workv1.GroupName, Resource: "manifestworks", Name: work.AgentExecutor}
 	questions := []authorizationv1.ResourceAttributes{works}
-	for _, set := range d.sets {
+	for _, set := range sets {
 		// Permission (verb: execute-as; name: `SET:system:serviceaccount::klusterlet-work-sa`, a set that is bound to the namespace): with the feature
-		// gate NilExecutorValidating, services are delivered to nodes of the set for such an author.
+		// gate NilExecutorValidating, services are delivered to nodes of the set for such authors.
 		questions = append(questions, authorizationv1.ResourceAttributes{Verb: works.Verb, Group: clusterv1beta2.GroupName,
 			Resource: "managedclustersets", Subresource: "manifestworks", Name: set + ":" + works.Name})
 	}
@@ -43,6 +65,6 @@ func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (r
 			return "", err
 		}
 	}
-	return fmt.Sprintf("user %q, who has written the spec of its policy or pattern, may not %s %s %q in namespace %s", who.Username,
+	return fmt.Sprintf("user %q, who has written the spec of %s, may not %s %s %q in namespace %s", who.Username, object,
 		works.Verb, works.Resource, works.Name, node), nil
 }

@@ -10,14 +10,21 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgetest"
 )
 
-// asAgent has the feature gate on, and an author who may do these things only.
+// asAgent has the feature gate on, and an author of the policy and its service who may do these things only.
 func asAgent(f *fixture, author string, allows ...string) (asked *[]string) {
+	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
+		p.Annotations = map[string]string{edgev1alpha1.AuthorAnnotation: author}
+	})
+	f.serviceBy(author)
+	f.settle() // the service has another generation, for which nobody is asked yet
 	asked = &[]string{}
 	f.gate = true
 	f.Allows = func(s *authorizationv1.SubjectAccessReviewSpec) bool {
@@ -26,11 +33,16 @@ func asAgent(f *fixture, author string, allows ...string) (asked *[]string) {
 		*asked = append(*asked, q)
 		return slices.Contains(allows, q)
 	}
-	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
-		p.Annotations = map[string]string{edgev1alpha1.AuthorAnnotation: author}
-	})
 	f.restart()
 	return asked
+}
+
+// serviceBy writes who is the author of the service.
+func (f *fixture) serviceBy(author string) {
+	s := &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: edge.ServiceName("web", "1.0.0", "amd64")}}
+	edgetest.Change(f.Hub, s, func(s *edgev1alpha1.EdgeService) {
+		s.Annotations = map[string]string{edgev1alpha1.AuthorAnnotation: author}
+	})
 }
 
 // toGreen has the service delivered into another namespace.
@@ -83,6 +95,34 @@ func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
 			f.state("Pending NotAllowed")
 			if n := len(f.works()); n > 0 {
 				t.Errorf("%d works", n)
+			}
+		})
+	}
+}
+
+// Who may change a service decides what a policy delivers that another author has written.
+func TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight(t *testing.T) {
+	const right = `ann: execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa in ""`
+	for name, test := range map[string]struct{ author, want string }{
+		"another user":            {`{"username":"eve"}`, `user "eve", who has written the spec of EdgeService`},
+		"of no record":            {"", "it is not known who has written the spec of EdgeService"},
+		"of a record of nobody":   {`{"groups":["system:masters"]}`, "it is not known who has written the spec of EdgeService"},
+		"the same with a new uid": {`{"username":"ann","uid":"1"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			asAgent(f, `{"username":"ann"}`, right)
+			f.serviceBy(test.author)
+			if err := f.Delete(t.Context(), f.work()); err != nil {
+				t.Fatal(err)
+			}
+			f.restart()
+			f.settle()
+			if message := f.placement().Status.Message; test.want != "" && (len(f.works()) > 0 || !strings.Contains(message, test.want)) {
+				t.Errorf("%d works are written, and the message is %q, expected %q", len(f.works()), message, test.want)
+			}
+			if test.want == "" && len(f.works()) != 1 {
+				t.Errorf("%d works, expected one: %s", len(f.works()), f.placement().Status.Message)
 			}
 		})
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/validation"
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
+	"github.com/clusterhub/clusterhub/pkg/registry/author"
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
@@ -45,7 +46,7 @@ var Kind = &hubgeneric.Kind[*edge.EdgeService]{
 	},
 	IndexedFields: []string{"spec.url"},
 
-	Stamp:      readArchive,
+	Stamp:      stamp,
 	MostWeight: validation.MostWeight,
 	Validate: func(s *edge.EdgeService) field.ErrorList {
 		return append(validation.ValidateEdgeService(s, languages), unreadable(s)...)
@@ -55,8 +56,16 @@ var Kind = &hubgeneric.Kind[*edge.EdgeService]{
 	},
 }
 
+var stampAuthor = author.Stamp[*edge.EdgeService](edge.AuthorAnnotation)
+
+// stamp writes what the hub says of a service: the status, and who wrote the spec.
+func stamp(ctx context.Context, s, old *edge.EdgeService, changed bool) {
+	readArchive(s, old)
+	stampAuthor(ctx, s, old, changed)
+}
+
 // readArchive writes into the status what is in the archive, once for each archive. Without a status, it could not be read.
-func readArchive(_ context.Context, s, old *edge.EdgeService, _ bool) {
+func readArchive(s, old *edge.EdgeService) {
 	if archiveOf(s) != nil && bytes.Equal(archiveOf(s), archiveOf(old)) {
 		return // The status is that of the stored object.
 	}

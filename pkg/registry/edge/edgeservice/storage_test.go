@@ -7,6 +7,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
@@ -146,5 +149,39 @@ func TestStatus(t *testing.T) {
 	another.Name = "web"
 	if _, err := r.Create(ctx, another, rest.ValidateAllObjectFunc, &metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "web--1.0.0--amd64") {
 		t.Errorf("a service by another name: %v", err)
+	}
+}
+
+// TestAuthor: who may change a service decides what its policies deliver. So no user says who that is.
+func TestAuthor(t *testing.T) {
+	r := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
+	as := func(name string) context.Context {
+		return request.WithUser(registrytest.Context(r), &user.DefaultInfo{Name: name})
+	}
+	s := service(t, fmt.Sprintf(configMap, "a", "blue"))
+	s.Annotations = map[string]string{edge.AuthorAnnotation: `{"username":"admin"}`}
+	s = registrytest.Create(t, as("ann"), r, s)
+	for _, step := range []struct {
+		user, want string
+		change     func(*edge.EdgeService)
+	}{
+		{"ann", "ann", func(*edge.EdgeService) {}},
+		{"eve", "ann", func(s *edge.EdgeService) { s.Labels = map[string]string{"a": "b"} }},
+		{"eve", "ann", func(s *edge.EdgeService) { delete(s.Annotations, edge.AuthorAnnotation) }},
+		{"eve", "eve", func(s *edge.EdgeService) { s.Spec.Public = false }},
+		{"eve", "eve", func(s *edge.EdgeService) { s.Annotations[edge.AuthorAnnotation] = `{"username":"ann"}` }},
+		{"bob", "bob", func(s *edge.EdgeService) {
+			s.Spec.ClusterDeployment.OperatorYamlArchive = packed(t, fmt.Sprintf(configMap, "b", "blue"))
+		}},
+	} {
+		updated := s.DeepCopy()
+		step.change(updated)
+		var err error
+		if s, err = registrytest.Update(as(step.user), r, updated); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := s.Annotations[edge.AuthorAnnotation], fmt.Sprintf(`{"username":%q}`, step.want); got != want {
+			t.Errorf("after a write of %s the author is %s, expected %s", step.user, got, want)
+		}
 	}
 }
