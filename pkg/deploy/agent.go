@@ -191,10 +191,14 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 		args = append(args, UpgradeFlag+repository)
 		// The old pod ends when the new one has renewed the lease of the cluster, so that an image that does not start costs nothing. Meanwhile
 		// there are two processes with one identity: they write the state of the agent as one that was restarted would.
-		o.Object["spec"].(map[string]any)["strategy"] = map[string]any{"type": "RollingUpdate",
-			"rollingUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}}
+		o.Object["spec"].(map[string]any)["strategy"] = RollingUpdate()
 	}
 	return addArgs(o, args...)
+}
+
+// RollingUpdate returns the strategy of a Deployment of which the old pod ends when the new one is ready.
+func RollingUpdate() map[string]any {
+	return map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}}
 }
 
 // addArgs adds flags to the one container of a Deployment's pods.

@@ -16,6 +16,22 @@ import (
 // bootstrapFolder has a folder for each mounted Secret with a bootstrap kubeconfig. It is upstream's.
 const bootstrapFolder = "/spoke/bootstrap/"
 
+// bootstrapFlag names the bootstrap kubeconfigs of several hubs.
+const bootstrapFlag = "--bootstrap-kubeconfigs="
+
+// HasSeveralHubs reports whether the agent of a Deployment has bootstrap kubeconfigs of several hubs.
+func HasSeveralHubs(o *unstructured.Unstructured) bool {
+	containers, _, _ := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	for _, one := range containers {
+		container, _ := one.(map[string]any)
+		args, _, _ := unstructured.NestedStringSlice(container, "args")
+		if slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, bootstrapFlag) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // mountBootstrapSecrets mounts Secrets with bootstrap kubeconfigs into the pods of a Deployment, and returns the flag that names the files.
 // They are mounted, and not read by the agent: RBAC lets nobody give a right to a Secret whose name is not known before, unless with a right to
 // all Secrets. A Secret may come later than the pod. Nothing of it is mounted but the kubeconfig.
@@ -45,7 +61,7 @@ func mountBootstrapSecrets(o *unstructured.Unstructured, names []string) (flag s
 		files = append(files, bootstrapFolder+name+"/"+registration.KeyKubeconfig)
 	}
 	spec["volumes"], container["volumeMounts"] = volumes, mounts
-	return "--bootstrap-kubeconfigs=" + strings.Join(files, ","), unstructured.SetNestedMap(o.Object, spec, path...)
+	return bootstrapFlag + strings.Join(files, ","), unstructured.SetNestedMap(o.Object, spec, path...)
 }
 
 // withoutBootstrapSecret removes the right to read the one Secret with a bootstrap kubeconfig from a Role.

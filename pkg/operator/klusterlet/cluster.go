@@ -81,6 +81,12 @@ func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want 
 	if have != nil && have.GetDeletionTimestamp() != nil && applier.Owner.Owns(have) {
 		return errGoing
 	}
+	if want.GroupVersionKind() == deployments.GroupVersionKind {
+		there, _ := have.(*unstructured.Unstructured)
+		if want, err = withRollout(want, there); err != nil {
+			return err
+		}
+	}
 	return applier.Apply(ctx, want, have)
 }
 
