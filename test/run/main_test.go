@@ -105,6 +105,20 @@ func TestSchedule_OnABusyMachine(t *testing.T) {
 	})
 }
 
+// TestExecute_ComputesAtLowPriority: what is idle for jobs that wait does not count what those that compute take.
+func TestExecute_ComputesAtLowPriority(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("priorities are set on Linux only")
+	}
+	for kind, want := range map[string]string{kindCompute: "5", kindWait: "0"} {
+		// The 19th field of /proc/PID/stat.
+		r := execute(t.Context(), job{Title: "x", Kind: kind, Command: "cut -d' ' -f19 /proc/self/stat"})
+		if got := strings.TrimSpace(string(r.Output)); r.Err != nil || got != want {
+			t.Errorf("a job of kind %s runs with niceness %q, expected %s: %v", kind, got, want, r.Err)
+		}
+	}
+}
+
 // TestExecute_CountsKubeAPIServers runs programs of that name, one of which starts late, and one not below the job.
 func TestExecute_CountsKubeAPIServers(t *testing.T) {
 	if runtime.GOOS != "linux" {

@@ -67,9 +67,9 @@ func supervise(kind, command string) int {
 }
 
 // lowerPriority lowers the priority of this session. Where the kernel groups processes by session, nice has no effect across sessions:
-// there the group of the session gets the priority.
+// there the group of the session gets the priority. It is that of all threads: a child has the one of the thread that starts it.
 func lowerPriority() {
-	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, computeNice)
+	_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, computeNice)
 	_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(computeNice)), 0)
 }
 
