@@ -118,12 +118,12 @@ func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	if out, err := a.sh(label + " --as dana"); err == nil {
 		t.Fatalf("dana writes the label: %s", out)
 	}
-	for _, value := range []string{"payments", "default"} { // the one that comes and the one that goes
-		access := "access dana write " + harness.SetLabel + "=" + value
-		for _, fix := range a.finds(access, diagnosis.AccessMissing).Fix {
-			a.paste(fix)
-		}
-		a.finds(access, "")
+	access := "access dana write " + harness.SetLabel + "="
+	for _, fix := range a.finds(access+"payments", diagnosis.AccessMissing).Fix {
+		a.paste(fix)
+	}
+	for _, value := range []string{"payments", "default"} { // to leave default, or to fall back to it, takes no other right
+		a.finds(access+value, "")
 	}
 	harness.Eventually(t, "dana may write the label", func(context.Context) (bool, error) {
 		out, err := a.sh(label + " --as dana")
