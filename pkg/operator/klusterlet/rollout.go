@@ -13,13 +13,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// annotationPods has the hash of what was applied of the pods of a Deployment, without their images.
+// annotationPods is the annotation with the hash of the applied pod template of a Deployment, without images.
 const annotationPods = "operator.clusterhub.dev/pods-sha256"
 
-// withRollout returns a Deployment with the strategy by which its pods are replaced; have is the one that is there, or nil. If the image is all that
-// changes, the old pod ends when the new one is ready, so that an image that does not start costs nothing. Both are agents of one hub then, with one
-// identity, and write what one agent that was restarted would. With any other change the next pod may be of another hub, or register another way: the
-// old one ends before. So it does with several hubs, of which the two could use different ones. While nothing changes, the strategy stays.
+// withRollout returns the desired Deployment with its update strategy set; have is the observed Deployment, or nil. The strategy is
+//
+//   - RollingUpdate if only the image changes. The old pod ends when the new one is ready, so an image that does not start leaves the agent running. Both
+//     pods belong to one hub, share one identity and write the same state.
+//   - Recreate if anything else changes, since the new pod may belong to another hub or register in another way, and if the agent has several hubs, of
+//     which two pods could use different ones.
+//
+// The observed strategy is retained while the pods do not change.
 func withRollout(want, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	hash, err := hashOfPods(want)
 	if err != nil {
@@ -45,7 +49,7 @@ func withRollout(want, have *unstructured.Unstructured) (*unstructured.Unstructu
 	return changed, err
 }
 
-// hashOfPods returns a hash of the template of a Deployment without the images of its containers.
+// hashOfPods returns the hash of the pod template of a Deployment, without the images of its containers.
 func hashOfPods(o *unstructured.Unstructured) (string, error) {
 	template, _, err := unstructured.NestedMap(o.Object, "spec", "template") // a copy
 	if err != nil {
@@ -62,7 +66,7 @@ func hashOfPods(o *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// imageOf returns the images of the containers of a Deployment, as one text.
+// imageOf returns the images of the containers of a Deployment, one per line.
 func imageOf(o *unstructured.Unstructured) (images string) {
 	for _, container := range containersOf(o.Object, "spec", "template", "spec", "containers") {
 		image, _ := container["image"].(string)

@@ -18,9 +18,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// mayExecute returns why the authors of what is delivered, the policy or pattern and its services, may not have the agent of the node make objects,
-// where that takes a permission. The questions are those about the author of a ManifestWorkReplicaSet. They are asked before each write, and not in
-// between: what is delivered stays.
+// mayExecute returns the reason why a work without an executor is refused, or an empty string: with the feature gate NilExecutorValidating, the authors
+// of the policy or pattern and of each EdgeService it delivers need the permission that the author of a ManifestWorkReplicaSet needs. The permission is
+// checked before each write only, so that a work that was delivered stays if it is revoked.
 func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (refusal string, err error) {
 	if !r.ChecksAgentExecutor {
 		return "", nil
@@ -43,7 +43,7 @@ func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (r
 	return "", nil
 }
 
-// authorMayExecute returns why the author of an object, by its record, may not have the agent of the node make objects.
+// authorMayExecute returns the reason why the recorded author of an object lacks the permission for the node, or an empty string.
 func (r *Reconciler) authorMayExecute(ctx context.Context, node string, sets []string, record, object string) (refusal string, err error) {
 	who := author.Author{}
 	if json.Unmarshal([]byte(record), &who) != nil || who.Username == "" {

@@ -24,7 +24,7 @@ func asAgent(f *fixture, author string, allows ...string) (asked *[]string) {
 		p.Annotations = map[string]string{edgev1alpha1.AuthorAnnotation: author}
 	})
 	f.serviceBy(author)
-	f.settle() // the service has another generation, for which nobody is asked yet
+	f.settle() // applies the new generation of the service while the gate is off
 	asked = &[]string{}
 	f.gate = true
 	f.Allows = func(s *authorizationv1.SubjectAccessReviewSpec) bool {
@@ -100,13 +100,13 @@ func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
 	}
 }
 
-// Who may change a service decides what a policy delivers that another author has written.
+// TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight: a user who may change an EdgeService determines what the policies of other authors deliver.
 func TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight(t *testing.T) {
 	const right = `ann: execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa in ""`
 	for name, test := range map[string]struct{ author, want string }{
 		"another user":            {`{"username":"eve"}`, `user "eve", who has written the spec of EdgeService`},
-		"of no record":            {"", "it is not known who has written the spec of EdgeService"},
-		"of a record of nobody":   {`{"groups":["system:masters"]}`, "it is not known who has written the spec of EdgeService"},
+		"no record":               {"", "it is not known who has written the spec of EdgeService"},
+		"a record without a user": {`{"groups":["system:masters"]}`, "it is not known who has written the spec of EdgeService"},
 		"the same with a new uid": {`{"username":"ann","uid":"1"}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
