@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,13 +174,13 @@ func TestAttack_HubsThatAreAllDownAreNotAskedInQuickTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
 		f.set("a", "b")
-		writes := 0
-		f.Set(func() { f.Write = func(do func()) { writes++; do() } })
+		var writes atomic.Int32
+		f.Set(func() { f.Write = func(do func()) { writes.Add(1); do() } })
 		stop := start(t, f.agent("a", "b"))
 		f.pass(time.Hour)
-		before := writes
+		before := writes.Load()
 		f.pass(2 * time.Hour)
-		if n := writes - before; n > 2*40 {
+		if n := writes.Load() - before; n > 2*40 {
 			t.Errorf("in two hours the state and events were written %d times", n)
 		}
 		if n := f.hubs["a"].Asked("") + f.hubs["b"].Asked(""); n > 3*60*8 {
