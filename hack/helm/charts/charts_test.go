@@ -301,11 +301,15 @@ func TestAgent_IsWhatJoinDeploys(t *testing.T) {
 		"works": {AgentNamespace, map[string]any{"works": map[string]any{"role": "cluster-admin"}}, deploy.Agent{Works: deploy.Works{Role: "cluster-admin"}}},
 		"works in some namespaces": {AgentNamespace, map[string]any{"works": map[string]any{"role": "admin", "namespaces": []any{"a", "b"}}},
 			deploy.Agent{Works: deploy.Works{Role: "admin", Namespaces: []string{"a", "b"}}}},
+		"works that upgrade the agent": {AgentNamespace, map[string]any{"works": map[string]any{"role": "admin", "upgradable": true}},
+			deploy.Agent{Works: deploy.Works{Role: "admin"}, Upgradable: true}},
 		"elsewhere": {"other", map[string]any{"works": map[string]any{"role": "admin"}}, deploy.Agent{Namespace: "other", Works: deploy.Works{Role: "admin"}}},
 		"edge": {AgentNamespace, map[string]any{"works": map[string]any{"role": "admin"}, "edge": on("enabled")},
 			deploy.Agent{Args: []string{"--edge", "--edge-namespace=edge"}, Works: deploy.Works{Role: "admin"}}},
 		"one namespace": {"team-a", map[string]any{"clusterName": "c1", "namespaceScoped": true},
 			deploy.Agent{Namespace: "team-a", Scoped: true, Args: []string{"--cluster-name=c1"}}},
+		"one namespace, with works that upgrade the agent": {"team-a", map[string]any{"clusterName": "c1", "namespaceScoped": true, "works": map[string]any{"upgradable": true}},
+			deploy.Agent{Namespace: "team-a", Scoped: true, Upgradable: true, Args: []string{"--cluster-name=c1"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			way.values["bootstrap"], way.agent.Kubeconfig = secret, []byte(kubeconfig)

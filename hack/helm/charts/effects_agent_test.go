@@ -39,6 +39,8 @@ func agentEffects() map[string]effect {
 		"works.namespaces": {`[a, b]`, []string{"+ RoleBinding a/clusterhub:hub-agent-works-rights", "+ RoleBinding b/clusterhub:hub-agent-works-rights",
 			"- ClusterRole clusterhub:hub-agent-works-namespaces", "- ClusterRoleBinding clusterhub:hub-agent-works-namespaces",
 			"- ClusterRoleBinding clusterhub:hub-agent-works-rights"}, works},
+		"works.upgradable": {`true`, []string{"+ " + args + "--upgrade-repository=clusterhub/hub-agent", "+ Role clusterhub:hub-agent-upgrade",
+			"+ RoleBinding clusterhub:hub-agent-upgrade", "- Deployment * spec.strategy.type: Recreate", "+ Deployment * spec.strategy.*"}, works},
 		"edge.enabled":   {`true`, []string{"+ " + args + "--edge", "+ " + args + "--edge-namespace=edge"}, works},
 		"edge.namespace": {`other`, []string{"- " + args + "--edge-namespace=edge", "+ " + args + "--edge-namespace=other"}, `{works: {role: admin}, edge: {enabled: true}}`},
 

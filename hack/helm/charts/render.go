@@ -117,6 +117,9 @@ func renderings() []rendering {
 			"works/rbac.yaml":                 "agent-works/rbac.yaml",
 			"works/appliedmanifestworks.yaml": "agent-works/appliedmanifestworks.yaml",
 		}, ""},
+		{Agent, AgentNamespace, map[string]any{"works": map[string]any{"role": "admin", "upgradable": true}}, map[string]string{
+			"works/upgrade.yaml": "agent-upgrade/rbac.yaml",
+		}, ""},
 		{Agent, "namespace-of-a-team", scoped, map[string]string{"namespace-rights.yaml": "agent-namespace/rights.yaml"}, AgentNamespace},
 	}
 }

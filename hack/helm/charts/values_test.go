@@ -153,6 +153,7 @@ func TestValues_Refused(t *testing.T) {
 		"a flag in a name":           {Agent, `clusterName: "c1 --works"`, "does not match pattern"},
 		"a second label in a value":  {Agent, `clusterLabels: {a: "b,c=d"}`, "does not match pattern"},
 		"namespaces without rights":  {Agent, `works: {namespaces: [a]}`, "say with which rights"},
+		"upgrades without works":     {Agent, `works: {upgradable: true}`, "it is works that set the image"},
 		"works beside the agent":     {Agent, `works: {role: admin, namespaces: [open-cluster-management-agent]}`, "works can have nothing"},
 		"an edge node without works": {Agent, `edge: {enabled: true}`, "Set works.role"},
 		"services beside the agent":  {Agent, `{works: {role: admin}, edge: {enabled: true, namespace: open-cluster-management-agent}}`, "could act as the agent"},

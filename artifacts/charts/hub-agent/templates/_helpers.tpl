@@ -27,8 +27,12 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- end -}}
 
+{{- define "hub-agent.repository" -}}
+{{ with .registry }}{{ . }}/{{ end }}{{ .repository }}
+{{- end -}}
+
 {{- define "hub-agent.image" }}
-        image: {{ with .registry }}{{ . }}/{{ end }}{{ .repository -}}
+        image: {{ include "hub-agent.repository" . -}}
                {{- if or .tag (not .digest) }}:{{ .tag | default .appVersion }}{{ end -}}
                {{- with .digest }}@{{ . }}{{ end }}
 {{- with .pullPolicy }}
@@ -84,6 +88,9 @@ SPDX-License-Identifier: Apache-2.0
         # An ID that does not change with the address of the hub, so that the agent knows what it has brought before.
         - --agent-id={{ .Release.Namespace }}
 {{- end }}
+{{- if .Values.works.upgradable }}
+        - --upgrade-repository={{ include "hub-agent.repository" .Values.image }}
+{{- end }}
 {{- range .Values.extraArgs }}
         - {{ . | quote }}
 {{- end }}
@@ -136,6 +143,9 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- if and .Values.works.namespaces (not .Values.works.role) }}
 {{- fail "works.namespaces: say with which rights works are brought there, by works.role." }}
+{{- end }}
+{{- if and .Values.works.upgradable (not .Values.works.role) (not .Values.namespaceScoped) }}
+{{- fail "works.upgradable: it is works that set the image of the agent. Set works.role." }}
 {{- end }}
 {{- if has .Release.Namespace .Values.works.namespaces }}
 {{- fail (printf "works.namespaces: %s is the agent's own, where works can have nothing." .Release.Namespace) }}
