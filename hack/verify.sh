@@ -78,6 +78,7 @@ step_words() {
   # The brackets keep the pattern from finding itself.
   found=$(files ':!LICENSE' ':!*go.sum' ':!pkg/generated' ':!*zz_generated*' ':!pkg/ui/assets/app.js' | over grep -nIwiE "s?[h]e|[h]im(self)?|[h]is|[h]ers?(elf)?" || true)
   none "$found" "a user is not a man or a woman: say they, the user, or the name"
+  go run ./hack/words || { echo "  → see docs/design/style.md" && return 1; }
 }
 
 step_manifests() {
