@@ -191,7 +191,7 @@ func (o *accessOptions) ask(ctx context.Context, h *hub, name string, wanted *v1
 		if _, err := requests.Create(ctx, request, metav1.CreateOptions{}); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(o.ErrOut, "Made AccessRequest %s/%s\n", o.namespace, name)
+		_, _ = fmt.Fprintln(o.ErrOut, outcome("accessrequest", name, "created"))
 		return nil
 	case err != nil:
 		return err
@@ -275,9 +275,9 @@ func (o *accessOptions) end(ctx context.Context, h *hub, entry *accessContext) e
 		return err
 	}
 	if gone {
-		_, err = fmt.Fprintf(o.Out, "there is no %s\n", what)
+		_, err = fmt.Fprintf(o.Out, "accessrequest %q not found\n", entry.request)
 	} else {
-		_, err = fmt.Fprintf(o.Out, "revoked the access to cluster %s\n", o.cluster.NamespacedName())
+		_, err = fmt.Fprintf(o.Out, "accessrequest %q deleted: access to cluster %s revoked\n", entry.request, o.cluster.NamespacedName())
 	}
 	return err
 }

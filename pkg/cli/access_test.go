@@ -64,7 +64,7 @@ func (s *fakeServer) accessRequest() *v1alpha1.AccessRequest {
 func TestAccess_MakesTheRequestAndTheContext(t *testing.T) {
 	s, file := newAccess(t, 3)
 	stdout, stderr, err := run(t, file, "access", "blue", "-n", "teams", "--cluster-role", "view", "--role", "web/deployer", "--ttl", "8h")
-	if err != nil || stderr != "Made AccessRequest teams/"+annsBlue+"\n" ||
+	if err != nil || stderr != "accessrequest/"+annsBlue+" created\n" ||
 		stdout != file+" has the context teams--blue for cluster teams/blue: kubectl --context teams--blue ...\n" {
 		t.Fatalf("%v: %q, %q", err, stdout, stderr)
 	}
@@ -164,7 +164,7 @@ func TestAccess_Revoke(t *testing.T) {
 		writeJSON(w, http.StatusOK, s.get(accessRequests+"/"+annsBlue))
 		return true
 	}
-	if got := mustRun(t, file, "access", "blue", "-n", "teams", "--revoke"); got != "revoked the access to cluster teams/blue\n" || looks != 3 {
+	if got := mustRun(t, file, "access", "blue", "-n", "teams", "--revoke"); got != "accessrequest \""+annsBlue+"\" deleted: access to cluster teams/blue revoked\n" || looks != 3 {
 		t.Errorf("it prints %q after %d looks", got, looks)
 	}
 	config, err := clientcmd.LoadFromFile(file)
@@ -172,7 +172,7 @@ func TestAccess_Revoke(t *testing.T) {
 		t.Errorf("%v: the kubeconfig has %v", err, config.Contexts)
 	}
 	delete(s.on, "DELETE "+accessRequests+"/"+annsBlue)
-	if got := mustRun(t, file, "access", "blue", "-n", "teams", "--revoke"); got != "there is no AccessRequest teams/"+annsBlue+"\n" {
+	if got := mustRun(t, file, "access", "blue", "-n", "teams", "--revoke"); got != "accessrequest \""+annsBlue+"\" not found\n" {
 		t.Errorf("again: %q", got)
 	}
 }

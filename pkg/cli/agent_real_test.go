@@ -155,7 +155,7 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 
 	stdout, stderr := w.must(anns, "install", install...)
 	says(t, stdout, "The agent of cluster c-shop is deployed.", "with the rights of admin in these namespaces: shop.", "kubectl hub accept --clusters c-shop")
-	says(t, stderr, "It is called c-shop on the hub (--cluster-name says otherwise)", "Made Deployment shop/hub-agent")
+	says(t, stderr, "It is called c-shop on the hub (--cluster-name says otherwise)", "deployment/hub-agent created")
 	made := map[string]bool{}
 	for name := range operatortest.Objects(t, w.admin) {
 		if !before[name] {

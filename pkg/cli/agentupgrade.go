@@ -78,7 +78,7 @@ func (o *upgradeOptions) upgrade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	done := "is created"
+	done := "created"
 	if !o.isClient() {
 		if set, done, err = o.write(ctx, set); err != nil {
 			return err
@@ -88,7 +88,7 @@ func (o *upgradeOptions) upgrade(ctx context.Context) error {
 		set.TypeMeta = metav1.TypeMeta{APIVersion: workv1alpha1.SchemeGroupVersion.String(), Kind: "ManifestWorkReplicaSet"}
 		return o.out.printObjects(o.Out, set)
 	}
-	_, err = fmt.Fprintf(o.Out, "ManifestWorkReplicaSet %s/%s %s%s\n", set.Namespace, set.Name, done, o.says())
+	_, err = fmt.Fprintln(o.Out, o.outcome("manifestworkreplicaset", set.Name, done))
 	if err == nil && o.value == "none" {
 		_, err = fmt.Fprintf(o.Out, "\nFollow it:\n\n    kubectl hub rollout status %s -n %s --wait\n    kubectl hub top agents\n", set.Name, set.Namespace)
 	}
@@ -168,7 +168,7 @@ func (o *upgradeOptions) write(ctx context.Context, set *workv1alpha1.ManifestWo
 	sets := h.clusters.WorkV1alpha1().ManifestWorkReplicaSets(set.Namespace)
 	made, err := sets.Create(ctx, set, metav1.CreateOptions{DryRun: o.options()})
 	if !apierrors.IsAlreadyExists(err) {
-		return made, "is created", err
+		return made, "created", err
 	}
 	there, err := sets.Get(ctx, set.Name, metav1.GetOptions{})
 	if err != nil {
@@ -182,7 +182,7 @@ func (o *upgradeOptions) write(ctx context.Context, set *workv1alpha1.ManifestWo
 	there.Spec = set.Spec
 	there.Spec.ManifestWorkTemplate.Executor = executor // a user has set it: no flag does
 	made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()})
-	return made, "is updated", err
+	return made, "configured", err
 }
 
 // checkTolerates returns an error if a cluster that is lost would leave the placement, and with it the rollout.

@@ -67,7 +67,7 @@ func TestAgentUpgrade(t *testing.T) {
 	if s.get(path) != nil {
 		t.Fatal("a dry run makes it")
 	}
-	says(t, upgrade("--image=clusterhub/hub-agent:v2"), "fleet/agent-upgrade-stores is created", "kubectl hub rollout status agent-upgrade-stores -n fleet --wait")
+	says(t, upgrade("--image=clusterhub/hub-agent:v2"), "manifestworkreplicaset/agent-upgrade-stores created", "kubectl hub rollout status agent-upgrade-stores -n fleet --wait")
 	read := func() *workv1alpha1.ManifestWorkReplicaSet {
 		t.Helper()
 		set := &workv1alpha1.ManifestWorkReplicaSet{}
@@ -89,12 +89,12 @@ func TestAgentUpgrade(t *testing.T) {
 	set.Spec.ManifestWorkTemplate.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{Type: "ServiceAccount",
 		ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "n", Name: "executor"}}}
 	s.put(set)
-	says(t, upgrade("--image=clusterhub/hub-agent:v3", "--max-concurrency=1"), "is updated")
+	says(t, upgrade("--image=clusterhub/hub-agent:v3", "--max-concurrency=1"), "manifestworkreplicaset/agent-upgrade-stores configured")
 	if set = read(); upgradeVersion(&set.Spec.ManifestWorkTemplate) != "v3" || set.Spec.PlacementRefs[0].RolloutStrategy.Progressive.MaxConcurrency.IntValue() != 1 ||
 		set.Spec.ManifestWorkTemplate.Executor == nil {
 		t.Errorf("it becomes %+v", set.Spec)
 	}
-	says(t, upgrade("--image=clusterhub/hub-agent:v4", "--klusterlet=k1", "--name=ks"), "fleet/ks is created")
+	says(t, upgrade("--image=clusterhub/hub-agent:v4", "--klusterlet=k1", "--name=ks"), "manifestworkreplicaset/ks created")
 
 	set.Labels = nil
 	s.put(set)

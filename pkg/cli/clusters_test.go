@@ -60,7 +60,7 @@ func TestReach_DeletesByARoleOnASet(t *testing.T) {
 			s.refuse("GET "+viewedPath+"/c1", gone)
 			return false
 		}
-		if got := mustRun(t, config, "delete", "cluster", "c1", "--wait"); got != "Managed cluster c1 is deleted\n" || s.get(viewedPath+"/c1") != nil {
+		if got := mustRun(t, config, "delete", "cluster", "c1", "--wait"); got != "managedcluster \"c1\" deleted\n" || s.get(viewedPath+"/c1") != nil {
 			t.Errorf("%s: it says %q", name, got)
 		}
 		// The one that was read there is meant.

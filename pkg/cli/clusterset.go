@@ -67,12 +67,12 @@ kubectl hub create clusterset tests --selector 'env=test,tier notin (gold)'`),
 			}
 			_, err = h.clusters.ClusterV1beta1().ManagedClusterSets().Create(cmd.Context(), set, metav1.CreateOptions{})
 			if apierrors.IsAlreadyExists(err) && exclusive+labels == "" {
-				return out.print(g.Out, change{Name: args[0]}, "Clusterset %s is already created\n", args[0])
+				return out.print(g.Out, change{Name: args[0]}, "%s\n", outcome("managedclusterset", args[0], "unchanged"))
 			}
 			if err != nil {
 				return err
 			}
-			return out.print(g.Out, change{args[0], true}, "Clusterset %s is created\n", args[0])
+			return out.print(g.Out, change{args[0], true}, "%s\n", outcome("managedclusterset", args[0], "created"))
 		},
 	}
 	cmd.Flags().StringVar(&exclusive, "exclusive-label", "", "Label as KEY=VALUE of the clusters in the set. No other set can have the same one.")
@@ -155,7 +155,7 @@ func (o *deleteClusterSetOptions) run(ctx context.Context, name string) error {
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
 	sets := h.clusters.ClusterV1beta2().ManagedClusterSets()
-	return o.remove(ctx, &o.waiting, o.out, "Clusterset", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+	return o.remove(ctx, &o.waiting, o.out, "managedclusterset", name, func(ctx context.Context, options metav1.DeleteOptions) error {
 		return sets.Delete(ctx, name, options)
 	}, func(ctx context.Context) (metav1.Object, error) { return sets.Get(ctx, name, metav1.GetOptions{}) })
 }
@@ -185,14 +185,14 @@ func (g *global) newBindCommands() []*cobra.Command {
 				if err != nil {
 					return err
 				}
-				is := "is already"
+				already := "already "
 				if changed {
-					is = "is"
+					already = ""
 				}
 				return out.print(g.Out, struct {
 					change
 					Namespace string `json:"namespace"`
-				}{change{args[0], changed}, namespace}, "Clusterset %s %s %s Namespace %s\n", args[0], is, says, namespace)
+				}{change{args[0], changed}, namespace}, "managedclusterset/%s %s%s namespace %s\n", args[0], already, says, namespace)
 			},
 		}
 		cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the binding. The default is that of the context.")

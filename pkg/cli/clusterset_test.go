@@ -59,7 +59,7 @@ func TestCreateClusterSet(t *testing.T) {
 				s.wantAsked()
 				return
 			}
-			if err != nil || stdout != "Clusterset payments is created\n" {
+			if err != nil || stdout != "managedclusterset/payments created\n" {
 				t.Fatalf("%v: %q", err, stdout)
 			}
 			says(t, s.bodies["POST "+setsV1beta1], `"name":"payments"`, test.body)
@@ -72,7 +72,7 @@ func TestCreateClusterSet_ThatIsThere(t *testing.T) {
 	s := newServer(t)
 	s.refuse("POST "+setsV1beta1, apierrors.NewAlreadyExists(v1beta2.Resource("managedclustersets"), "payments"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
-	if got := mustRun(t, config, "create", "clusterset", "payments"); got != "Clusterset payments is already created\n" {
+	if got := mustRun(t, config, "create", "clusterset", "payments"); got != "managedclusterset/payments unchanged\n" {
 		t.Errorf("it says %q", got)
 	}
 	if _, _, err := run(t, config, "create", "clusterset", "payments", "--exclusive-label", "a=b"); !apierrors.IsAlreadyExists(err) {
@@ -97,7 +97,7 @@ func TestDeleteClusterSet(t *testing.T) {
 	says(t, err.Error(), "the set payments is bound to the namespaces team-a, team-b: kubectl hub unbind payments --namespace team-a first")
 	s.wantUnchanged()
 
-	if got := mustRun(t, config, "unbind", "payments", "--namespace", "team-a"); got != "Clusterset payments is unbound from Namespace team-a\n" {
+	if got := mustRun(t, config, "unbind", "payments", "--namespace", "team-a"); got != "managedclusterset/payments unbound from namespace team-a\n" {
 		t.Errorf("unbind says %q", got)
 	}
 	mustRun(t, config, "unbind", "payments", "-n", "team-b")
@@ -107,12 +107,12 @@ func TestDeleteClusterSet(t *testing.T) {
 		return false
 	}
 	stdout, stderr, err := run(t, config, "delete", "clusterset", "payments", "--wait")
-	if err != nil || stdout != "Clusterset payments is deleted\n" || stderr != "Warning: the set has 2 members\n" {
+	if err != nil || stdout != "managedclusterset \"payments\" deleted\n" || stderr != "Warning: the set has 2 members\n" {
 		t.Errorf("%v: %q, %q", err, stdout, stderr)
 	}
 	says(t, s.bodies["DELETE "+setsPath+"/payments"], `"preconditions":{"uid":`)
 	delete(s.on, "DELETE "+setsPath+"/payments")
-	if got := mustRun(t, config, "delete", "clusterset", "payments"); got != "Clusterset payments is not found or is already deleted\n" {
+	if got := mustRun(t, config, "delete", "clusterset", "payments"); got != "managedclusterset \"payments\" not found\n" {
 		t.Errorf("again, it says %q", got)
 	}
 	if s.get(bindingsPath+"/other") == nil || s.get(setsPath+"/default") == nil {
@@ -126,7 +126,7 @@ func TestDeleteClusterSet_ByAUserWhoDoesNotSeeBindings(t *testing.T) {
 	s.refuse(allBindings, forbidden("managedclustersetbindings", "list"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	stdout, stderr, err := run(t, config, "delete", "clusterset", "payments")
-	if err != nil || stdout != "Clusterset payments is deleted\n" {
+	if err != nil || stdout != "managedclusterset \"payments\" deleted\n" {
 		t.Errorf("%v: %q", err, stdout)
 	}
 	says(t, stderr, "Warning: you may not see which namespaces the set payments is bound to")
@@ -148,8 +148,8 @@ func TestBind(t *testing.T) {
 		if _, _, err := run(t, config, command("bind", "nothing")...); !apierrors.IsNotFound(err) {
 			t.Errorf("a set that is not there is bound: %v", err)
 		}
-		for _, want := range []string{"is bound to", "is already bound to"} {
-			if got := mustRun(t, config, command("bind", "payments")...); got != "Clusterset payments "+want+" Namespace team-a\n" {
+		for _, want := range []string{"bound to", "already bound to"} {
+			if got := mustRun(t, config, command("bind", "payments")...); got != "managedclusterset/payments "+want+" namespace team-a\n" {
 				t.Errorf("it says %q", got)
 			}
 		}
@@ -158,8 +158,8 @@ func TestBind(t *testing.T) {
 		} else if set, _, _ := unstructured.NestedString(made.Object, "spec", "clusterSet"); set != "payments" {
 			t.Errorf("the binding is %v", made)
 		}
-		for _, want := range []string{"is unbound from", "is already unbound from"} {
-			if got := mustRun(t, config, command("unbind", "payments")...); got != "Clusterset payments "+want+" Namespace team-a\n" {
+		for _, want := range []string{"unbound from", "already unbound from"} {
+			if got := mustRun(t, config, command("unbind", "payments")...); got != "managedclusterset/payments "+want+" namespace team-a\n" {
 				t.Errorf("it says %q", got)
 			}
 		}

@@ -85,7 +85,7 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 		p.Spec.PrioritizerPolicy.Configurations = append(p.Spec.PrioritizerPolicy.Configurations, one)
 	}
 	if o.isClient() {
-		return o.done(p, "is created")
+		return o.done(p, "created")
 	}
 	h, err := o.hub()
 	if err != nil {
@@ -106,20 +106,20 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 		if made, err = placements.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()}); err != nil {
 			return err
 		}
-		return o.done(made, "is updated")
+		return o.done(made, "configured")
 	}
 	if err != nil {
 		return err
 	}
-	return o.done(made, "is created")
+	return o.done(made, "created")
 }
 
-func (o *createPlacementOptions) done(p *v1beta1.Placement, is string) error {
+func (o *createPlacementOptions) done(p *v1beta1.Placement, operation string) error {
 	if !o.out.isTable() {
 		p.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Placement"}
 		return o.out.printObjects(o.Out, p)
 	}
-	_, err := fmt.Fprintf(o.Out, "Placement %s/%s %s%s\n", p.Namespace, p.Name, is, o.says())
+	_, err := fmt.Fprintln(o.Out, o.outcome("placement", p.Name, operation))
 	return err
 }
 

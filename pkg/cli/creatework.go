@@ -189,7 +189,7 @@ func (o *createWorkOptions) makeWorks(ctx context.Context, h *hub, name string, 
 	list, failed := &workv1.ManifestWorkList{}, []error{}
 	for _, cluster := range o.clusters {
 		work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name}, Spec: spec}
-		is := "is created"
+		done := "created"
 		if !o.isClient() {
 			made, updated, err := o.makeWork(ctx, h, work)
 			if err != nil {
@@ -197,13 +197,13 @@ func (o *createWorkOptions) makeWorks(ctx context.Context, h *hub, name string, 
 				continue
 			}
 			if work = made; updated {
-				is = "is updated"
+				done = "configured"
 			}
 		}
 		work.TypeMeta = metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: "ManifestWork"}
 		list.Items = append(list.Items, *work)
 		if o.out.isTable() {
-			if _, err := fmt.Fprintf(o.Out, "Work %s/%s %s%s\n", cluster, name, is, o.says()); err != nil {
+			if _, err := fmt.Fprintln(o.Out, o.outcome("manifestwork", name, done+" in cluster "+cluster)); err != nil {
 				return err
 			}
 		}
@@ -242,7 +242,7 @@ func (o *createWorkOptions) makeSet(ctx context.Context, namespace, placement, n
 	set.Spec.ManifestWorkTemplate = spec
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: placement,
 		RolloutStrategy: clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.All}}}
-	is := "is created"
+	done := "created"
 	if !o.isClient() {
 		h, err := o.hub()
 		if err != nil {
@@ -258,7 +258,7 @@ func (o *createWorkOptions) makeSet(ctx context.Context, namespace, placement, n
 			if getErr != nil {
 				return getErr
 			}
-			there.Spec.ManifestWorkTemplate.Workload, is = spec.Workload, "is updated"
+			there.Spec.ManifestWorkTemplate.Workload, done = spec.Workload, "configured"
 			made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()})
 		}
 		if err != nil {
@@ -270,6 +270,6 @@ func (o *createWorkOptions) makeSet(ctx context.Context, namespace, placement, n
 		set.TypeMeta = metav1.TypeMeta{APIVersion: workv1alpha1.SchemeGroupVersion.String(), Kind: "ManifestWorkReplicaSet"}
 		return o.out.printObjects(o.Out, set)
 	}
-	_, err := fmt.Fprintf(o.Out, "ManifestWorkReplicaSet %s/%s %s%s\n", namespace, name, is, o.says())
+	_, err := fmt.Fprintln(o.Out, o.outcome("manifestworkreplicaset", name, done))
 	return err
 }

@@ -61,7 +61,7 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 			warned = true
 			o.warn("the agent of managed cluster %s runs: kubectl hub unjoin --cluster-name %[1]s, on the cluster, ends it", name)
 		}
-		return struct{}{}, o.remove(ctx, &o.waiting, o.out, "Managed cluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
+		return struct{}{}, o.remove(ctx, &o.waiting, o.out, "managedcluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
 			return c.Delete(ctx, name, options)
 		}, func(ctx context.Context) (metav1.Object, error) {
 			cluster, err := c.Get(ctx, name)
@@ -85,13 +85,13 @@ func (g *global) remove(ctx context.Context, w *waiting, out *format, kind, name
 	}
 	err = remove(ctx, options)
 	if apierrors.IsNotFound(err) {
-		return out.print(g.Out, change{Name: name}, "%s %s is not found or is already deleted\n", kind, name)
+		return out.print(g.Out, change{Name: name}, "%s %q not found\n", kind, name)
 	}
 	if err != nil {
 		return err
 	}
 	if w.wait {
-		err = g.await(ctx, strings.ToLower(kind)+" "+name, func(ctx context.Context) (bool, string, error) {
+		err = g.await(ctx, kind+" "+name, func(ctx context.Context) (bool, string, error) {
 			now, err := get(ctx)
 			if apierrors.IsNotFound(err) || err == nil && options.Preconditions != nil && now.GetUID() != *options.Preconditions.UID {
 				return true, "", nil
@@ -105,5 +105,5 @@ func (g *global) remove(ctx context.Context, w *waiting, out *format, kind, name
 			return err
 		}
 	}
-	return out.print(g.Out, change{name, true}, "%s %s is deleted\n", kind, name)
+	return out.print(g.Out, change{name, true}, "%s %q deleted\n", kind, name)
 }

@@ -90,11 +90,11 @@ func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
 	}
 	for _, cluster := range clusters {
 		_, deleted := left[cluster]
-		is := "is not found or is already deleted"
+		done := "not found in"
 		if deleted {
-			is = "is deleted"
+			done = "deleted from"
 		}
-		if err := o.out.print(o.Out, change{cluster + "/" + name, deleted}, "Work %s/%s %s\n", cluster, name, is); err != nil {
+		if err := o.out.print(o.Out, change{cluster + "/" + name, deleted}, "manifestwork %q %s cluster %s\n", name, done, cluster); err != nil {
 			return err
 		}
 	}

@@ -84,7 +84,7 @@ func TestDeleteCluster(t *testing.T) {
 	s := newServer(t, newAccepted("c1", available), newCluster("c2", nil))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	stdout, stderr, err := run(t, config, "delete", "cluster", "c1")
-	if err != nil || stdout != "Managed cluster c1 is deleted\n" {
+	if err != nil || stdout != "managedcluster \"c1\" deleted\n" {
 		t.Errorf("%v: %q", err, stdout)
 	}
 	says(t, stderr, "Warning: the agent of managed cluster c1 runs: kubectl hub unjoin --cluster-name c1, on the cluster, ends it")
@@ -108,11 +108,11 @@ func TestDeleteCluster(t *testing.T) {
 	if err == nil {
 		t.Fatal("it does not wait")
 	}
-	says(t, err.Error(), "waiting for managed cluster c3: interrupted: it has the finalizers example.com/a")
+	says(t, err.Error(), "waiting for managedcluster c3: interrupted: it has the finalizers example.com/a")
 
 	// Who may not see it may delete it.
 	s.refuse("GET "+clustersPath+"/c2", forbidden("managedclusters", "get"))
-	if got := mustRun(t, config, "delete", "cluster", "c2"); got != "Managed cluster c2 is deleted\n" {
+	if got := mustRun(t, config, "delete", "cluster", "c2"); got != "managedcluster \"c2\" deleted\n" {
 		t.Errorf("it says %q", got)
 	}
 }

@@ -112,7 +112,7 @@ func TestDoctor_WithoutRights(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	says(t, stdout, "Nothing wrong was found.", "Not seen, so neither right nor wrong:", "deployments: you may not read them", "secret bootstrap-hub-kubeconfig: you may not read them")
+	says(t, stdout, "No problems found.", "Not seen, so neither right nor wrong:", "deployments: you may not read them", "secret bootstrap-hub-kubeconfig: you may not read them")
 }
 
 // agentsSecret has a kubeconfig that others have written.

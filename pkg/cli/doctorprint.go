@@ -63,25 +63,25 @@ func reportText(report *diagnosis.Report) string {
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format+"\n", args...) }
 	for _, f := range report.Findings {
 		line("%s %s%s", strings.ToUpper(string(f.Severity)), f.ID, command.Printable(after("  ", f.Object)))
-		line("  cause: %s", command.Printable(f.Cause))
+		line("  cause:       %s", command.Printable(f.Cause))
 		if f.Since != nil {
-			line("  since: %s", f.Since.UTC().Format(time.RFC3339))
+			line("  since:       %s", f.Since.UTC().Format(time.RFC3339))
 		}
 		if f.Turn != "" {
-			line("  turn:  %s", command.Printable(f.Turn))
+			line("  waiting for: %s", command.Printable(f.Turn))
 		}
 		for i, fix := range f.Fix {
-			title := "  fix:   "
+			title := "  fix:         "
 			if i > 0 {
-				title = "         "
+				title = "               "
 			}
 			line("%s%s", title, command.Printable(fix))
 		}
-		line("  more:  %s", f.Link())
+		line("  more:        %s", f.Link())
 		line("")
 	}
 	if len(report.Findings) == 0 {
-		line("Nothing wrong was found.")
+		line("No problems found.")
 	}
 	line("Checked: %s.", strings.Join(report.Checked, ", "))
 	for i, what := range report.Unseen {

@@ -6,9 +6,11 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // dryRun is the flag --dry-run, as kubectl's.
@@ -48,8 +50,18 @@ func (d *dryRun) options() []string {
 	return nil
 }
 
-// says is what follows a result.
-func (d *dryRun) says() string {
+// outcome returns the result of one operation as kubectl prints it, such as "placement/web created (dry run)".
+func (d *dryRun) outcome(kind, name, operation string) string { return outcome(kind, name, operation) + d.suffix() }
+
+// created returns the result of the creation of an object.
+func created(o *unstructured.Unstructured) string { return outcome(o.GetKind(), o.GetName(), "created") }
+
+func outcome(kind, name, operation string) string {
+	return strings.ToLower(kind) + "/" + name + " " + operation
+}
+
+// suffix is what kubectl appends to the result of a dry run.
+func (d *dryRun) suffix() string {
 	switch d.value {
 	case "client":
 		return " (dry run)"

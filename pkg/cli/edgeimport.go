@@ -101,7 +101,7 @@ func (o *importOptions) run(ctx context.Context) error {
 			}
 		}
 		if o.out.isTable() {
-			if _, err := fmt.Fprintf(o.Out, "%s is applied%s\n", idOf(object), o.dryRun.says()); err != nil {
+			if _, err := fmt.Fprintln(o.Out, o.dryRun.outcome(object.GetKind(), object.GetName(), "applied")); err != nil {
 				return err
 			}
 		}

@@ -61,7 +61,7 @@ func TestEdgeImport_ShowsWhatBecomesOfFiles(t *testing.T) {
 		t.Errorf("it says %s", stderr)
 	}
 	stdout, _, err = run(t, config, importArgs(exported(t), "--dry-run=client")...)
-	if want := "EdgeService acme/web--1.0.0--amd64 is applied (dry run)\nDeploymentPolicy shop/all-stores is applied (dry run)\nEdgeNode store-1 is applied (dry run)\n"; err != nil || stdout != want {
+	if want := "edgeservice/web--1.0.0--amd64 applied (dry run)\ndeploymentpolicy/all-stores applied (dry run)\nedgenode/store-1 applied (dry run)\n"; err != nil || stdout != want {
 		t.Errorf("%v: it prints %s", err, stdout)
 	}
 	s.wantAsked()
@@ -72,7 +72,7 @@ func TestEdgeImport_Applies(t *testing.T) {
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	const base = "/apis/edge.clusterhub.dev/v1alpha1/"
 	stdout, stderr, err := run(t, config, importArgs(exported(t))...)
-	if err != nil || strings.Count(stdout, " is applied\n") != 3 {
+	if err != nil || strings.Count(stdout, " applied\n") != 3 {
 		t.Fatalf("%v: it prints %s", err, stdout)
 	}
 	if !strings.Contains(stderr, "Note: to see which nodes get it: kubectl hub deploycheck --policy all-stores -n shop\n") {
@@ -190,7 +190,7 @@ func TestEdgeImport_ReadsArchivesOfAllowedFoldersOnly(t *testing.T) {
 			}
 			stdout, _, err := run(t, "", args...)
 			switch {
-			case test.want == "" && (err != nil || !strings.Contains(stdout, "EdgeService shop/web--1.0.0--amd64 is applied")):
+			case test.want == "" && (err != nil || !strings.Contains(stdout, "edgeservice/web--1.0.0--amd64 applied")):
 				t.Errorf("it prints %s and says %v", stdout, err)
 			case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want) || stdout != ""):
 				t.Errorf("it prints %s and says %v, want %s", stdout, err, test.want)

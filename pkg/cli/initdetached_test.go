@@ -69,7 +69,7 @@ func TestInitDetached_MakesTheHubAndPrintsTheJoinCommand(t *testing.T) {
 	}
 	says(t, stdout, "The hub blue is prepared for clusters to join. Its servers run on the management cluster, in the namespace "+hubSpace+".",
 		"kubectl hub join --hub-token "+bootstrapToken+" --hub-apiserver "+hub.URL+" --ca-data ")
-	says(t, stderr, "Made ClusterManager blue\n", "Made Secret "+hubSpace+"/external-hub-kubeconfig\n")
+	says(t, stderr, "clustermanager/blue created\n", "secret/external-hub-kubeconfig created\n")
 	c := &operatorv1.ClusterManager{}
 	management.as(clusterManagerPath, c)
 	if own := c.Spec.Clusterhub; c.Mode() != operatorv1.InstallModeDetached || own.APIServer.Address.Host != "hub.example.com" || own.APIServer.Address.Port != 8443 ||

@@ -98,7 +98,7 @@ func TestJoin_DeploysTheAgent(t *testing.T) {
 	}
 	for _, o := range objects {
 		made := cluster.get(pathOf(o.Object))
-		if made == nil || made.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy || !strings.Contains(stderr, "Made "+remote.IDOf(o).String()+"\n") {
+		if made == nil || made.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy || !strings.Contains(stderr, created(o)+"\n") {
 			t.Errorf("%s: %v, and it says %s", remote.IDOf(o), made, stderr)
 		}
 	}

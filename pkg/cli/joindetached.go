@@ -267,7 +267,7 @@ func (m *management) make(ctx context.Context, o *unstructured.Unstructured) err
 		return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explain(err))
 	}
 	if have == nil {
-		_, _ = fmt.Fprintf(m.ErrOut, "Made %s\n", remote.IDOf(o))
+		_, _ = fmt.Fprintln(m.ErrOut, created(o))
 	}
 	return nil
 }

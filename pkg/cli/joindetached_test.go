@@ -132,7 +132,7 @@ func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
 		"kubectl hub get klusterlets shows what it waits for.\n" {
 		t.Fatalf("%v: %q", err, stdout)
 	}
-	says(t, stderr, "Made Klusterlet c1\n", "Made Secret "+detachedSpace+"/external-managed-kubeconfig\n", "Made Secret "+detachedSpace+"/bootstrap-hub-kubeconfig\n",
+	says(t, stderr, "klusterlet/c1 created\n", "secret/external-managed-kubeconfig created\n", "secret/bootstrap-hub-kubeconfig created\n",
 		"Warning: --managed-kubeconfig leads to "+d.managed.URL+", which is this machine")
 	k := &operatorv1.Klusterlet{}
 	d.management.as(klusterletPath, k)
@@ -183,7 +183,7 @@ func TestJoinDetached_InTheModeHosted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, stderr, "Made Klusterlet k1\n", "Made Secret k1/external-managed-kubeconfig\n")
+	says(t, stderr, "klusterlet/k1 created\n", "secret/external-managed-kubeconfig created\n")
 	k := &operatorv1.Klusterlet{}
 	d.management.as("/apis/operator.open-cluster-management.io/v1/klusterlets/k1", k)
 	if k.Mode() != operatorv1.InstallModeHosted {

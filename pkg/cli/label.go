@@ -51,7 +51,7 @@ kubectl hub label c1 cluster.open-cluster-management.io/clusterset=payments --ov
 				Name   string            `json:"name"`
 				Labels map[string]string `json:"labels"`
 			}{cluster.Name, cluster.Labels}
-			return out.print(g.Out, result, "labelled managed cluster %s\n", cluster.Name)
+			return out.print(g.Out, result, "%s\n", outcome("managedcluster", cluster.Name, "labeled"))
 		},
 	}
 	cmd.Flags().BoolVar(&overwrite, "overwrite", false, "Change labels that already have another value.")

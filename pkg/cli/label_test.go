@@ -44,7 +44,7 @@ func TestLabel_ChangesJustTheLabels(t *testing.T) {
 				s.wantUnchanged()
 				return
 			}
-			if err != nil || stdout != "labelled managed cluster c1\n" || stderr != "" {
+			if err != nil || stdout != "managedcluster/c1 labeled\n" || stderr != "" {
 				t.Errorf("%v: %q, %q", err, stdout, stderr)
 			}
 			if got := s.get(clustersPath + "/c1").GetLabels(); !maps.Equal(got, test.want) {
@@ -70,7 +70,7 @@ func TestLabel_GoesTheNarrowWay(t *testing.T) {
 	s := newServer(t, newCluster("c1", nil))
 	s.refuse("PATCH "+clustersPath+"/c1", forbidden("managedclusters", "patch"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
-	if got := mustRun(t, config, "label", "c1", "a=b"); got != "labelled managed cluster c1\n" {
+	if got := mustRun(t, config, "label", "c1", "a=b"); got != "managedcluster/c1 labeled\n" {
 		t.Errorf("it prints %q", got)
 	}
 	s.wantAsked("GET "+clustersPath+"/c1", "PATCH "+clustersPath+"/c1*", "PATCH "+clustersPath+"/c1/label*")

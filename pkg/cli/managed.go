@@ -144,7 +144,7 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 			return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explain(err))
 		}
 		if have[i] == nil {
-			_, _ = fmt.Fprintf(m.ErrOut, "Made %s\n", remote.IDOf(o))
+			_, _ = fmt.Fprintln(m.ErrOut, created(o))
 		}
 	}
 	return nil

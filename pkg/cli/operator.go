@@ -240,7 +240,7 @@ func (m *management) install(ctx context.Context, plan *operatorPlan, kind strin
 			return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explainOperator(err))
 		}
 		if plan.have[i] == nil {
-			_, _ = fmt.Fprintf(m.ErrOut, "Made %s\n", remote.IDOf(o))
+			_, _ = fmt.Fprintln(m.ErrOut, created(o))
 		}
 	}
 	return m.await(ctx, "the management cluster to serve "+kind+"s", func(ctx context.Context) (bool, string, error) {

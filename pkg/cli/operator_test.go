@@ -53,7 +53,7 @@ func TestJoinDetached_InstallsTheOperator(t *testing.T) {
 	}
 	for _, o := range objects {
 		made := d.management.get(pathOf(o.Object))
-		if made == nil || made.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy || !strings.Contains(stderr, "Made "+remote.IDOf(o).String()+"\n") {
+		if made == nil || made.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy || !strings.Contains(stderr, created(o)+"\n") {
 			t.Errorf("%s: %v, and it says %s", remote.IDOf(o), made, stderr)
 		}
 	}

@@ -89,7 +89,7 @@ func TestCreatePlacement(t *testing.T) {
 	stdout, stderr, err := run(t, config, "create", "placement", "web", "-n", "dev", "--clustersets", "eu,us", "--count", "0",
 		"--label-selectors", "env=prod,tier in (a,b)", "--predicate", "env=test,x notin (y)", "--cel", "a == b", "--cel", "c[0, 1]",
 		"--prioritizers", "BuiltIn:Steady:3,AddOn:load:free:-1")
-	if err != nil || stdout != "Placement dev/web is created\n" || !strings.Contains(stderr, "not bound to the set us:") || strings.Contains(stderr, "set eu:") {
+	if err != nil || stdout != "placement/web created\n" || !strings.Contains(stderr, "not bound to the set us:") || strings.Contains(stderr, "set eu:") {
 		t.Fatalf("%v, %q, %q", err, stdout, stderr)
 	}
 	p := &v1beta1.Placement{}
@@ -119,7 +119,7 @@ func TestCreatePlacement(t *testing.T) {
 	if _, _, err := run(t, config, "create", "placement", "web", "-n", "dev"); err == nil || !strings.Contains(err.Error(), "--overwrite") {
 		t.Errorf("a second one: %v", err)
 	}
-	if got := mustRun(t, config, "create", "placement", "web", "-n", "dev", "--overwrite"); got != "Placement dev/web is updated\n" {
+	if got := mustRun(t, config, "create", "placement", "web", "-n", "dev", "--overwrite"); got != "placement/web configured\n" {
 		t.Errorf("it prints %q", got)
 	}
 	if got := s.get(placementsPath + "/web"); strings.Contains(fmt.Sprint(got.Object["spec"]), "predicates") {
@@ -135,7 +135,7 @@ func TestCreatePlacement_DryRun(t *testing.T) {
 	if len(s.asked) > 0 {
 		t.Errorf("it asks %v", s.asked)
 	}
-	if got := mustRun(t, config, "create", "placement", "web", "-n", "dev", "--dry-run"); got != "Placement dev/web is created (dry run)\n" {
+	if got := mustRun(t, config, "create", "placement", "web", "-n", "dev", "--dry-run"); got != "placement/web created (dry run)\n" {
 		t.Errorf("it prints %q", got)
 	}
 	if got := mustRun(t, config, "create", "placement", "web", "-n", "dev", "--dry-run=server", "-o", "name"); got != "placement.cluster.open-cluster-management.io/web\n" {

@@ -85,10 +85,10 @@ func TestRolloutUndo(t *testing.T) {
 	s := newServer(t, replicaSet("three"), revisionOf("1", 1, "one"), revisionOf("1", 2, "two"), revisionOf("0", 9, "of an earlier set"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	for args, want := range map[string]string{
-		"undo web -n dev":                                "ManifestWorkReplicaSet dev/web rolled back to revision 2\n",
-		"undo web -n dev --to-revision 1":                "ManifestWorkReplicaSet dev/web rolled back to revision 1\n",
-		"undo web -n dev --dry-run=server":               "ManifestWorkReplicaSet dev/web rolled back to revision 2 (server dry run)\n",
-		"undo web -n dev --dry-run":                      "ManifestWorkReplicaSet dev/web rolled back to revision 2 (dry run)\n",
+		"undo web -n dev":                                "manifestworkreplicaset/web rolled back to revision 2\n",
+		"undo web -n dev --to-revision 1":                "manifestworkreplicaset/web rolled back to revision 1\n",
+		"undo web -n dev --dry-run=server":               "manifestworkreplicaset/web rolled back to revision 2 (server dry run)\n",
+		"undo web -n dev --dry-run":                      "manifestworkreplicaset/web rolled back to revision 2 (dry run)\n",
 		"undo web -n dev -o name":                        "manifestworkreplicaset.work.open-cluster-management.io/web\n",
 		"undo web -n dev --to-revision 1 --dry-run -o=x": "",
 	} {

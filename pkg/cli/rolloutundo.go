@@ -73,7 +73,7 @@ func (o *rolloutUndoOptions) run(ctx context.Context, name string) error {
 	if !o.out.isTable() {
 		return o.out.printObjects(o.Out, set)
 	}
-	_, err = fmt.Fprintf(o.Out, "ManifestWorkReplicaSet %s/%s %s%s\n", set.Namespace, set.Name, is, o.says())
+	_, err = fmt.Fprintln(o.Out, o.outcome("manifestworkreplicaset", set.Name, is))
 	return err
 }
 

@@ -113,19 +113,19 @@ func (o *whyOptions) print(a *diagnosis.Answer) error {
 
 func printFinding(l *lines, f *diagnosis.Finding) {
 	l.printf("")
-	l.printf("Cause:  %s", f.Cause)
+	l.printf("Cause:        %s", f.Cause)
 	if f.Turn != "" {
-		l.printf("Turn:   %s", f.Turn)
+		l.printf("Waiting for:  %s", f.Turn)
 	}
 	if f.Since != nil {
-		l.printf("Since:  %s (%s)", f.Since.UTC().Format(time.RFC3339), age(*f.Since))
+		l.printf("Since:        %s (%s)", f.Since.UTC().Format(time.RFC3339), age(*f.Since))
 	}
 	for i, fix := range f.Fix {
-		head := "        "
+		head := "              "
 		if i == 0 {
-			head = "Next:   "
+			head = "Next:         "
 		}
 		l.printf("%s%s", head, fix)
 	}
-	l.printf("More:   %s", f.Link())
+	l.printf("More:         %s", f.Link())
 }

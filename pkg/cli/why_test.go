@@ -87,7 +87,7 @@ func TestWhyCluster_SaysByItsExitCodeWhatItFinds(t *testing.T) {
 		case "yaml":
 			err = yaml.Unmarshal([]byte(out), &answer)
 		default:
-			says(t, out, "accepted     BROKEN", "Next:   kubectl hub --kubeconfig=", " --context=hub accept --clusters c1\n", "docs/findings.md#clusternotaccepted")
+			says(t, out, "accepted     BROKEN", "Next:         kubectl hub --kubeconfig=", " --context=hub accept --clusters c1\n", "docs/findings.md#clusternotaccepted")
 			continue
 		}
 		if err != nil || answer.Finding == nil || answer.Finding.ID != diagnosis.ClusterNotAccepted || answer.Steps[2].State != diagnosis.Broken {

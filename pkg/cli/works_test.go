@@ -163,7 +163,7 @@ func TestCreateWork(t *testing.T) {
 	// What is there is left alone, and holds up no other.
 	stdout, _, err := run(t, config, "create", "work", "web", "-f", dir, "--clusters", "c1,c2,c3")
 	if err == nil || !strings.Contains(err.Error(), "cluster c2:") || !strings.Contains(err.Error(), "--overwrite") ||
-		stdout != "Work c1/web is created\nWork c3/web is created\n" {
+		stdout != "manifestwork/web created in cluster c1\nmanifestwork/web created in cluster c3\n" {
 		t.Fatalf("%v, %q", err, stdout)
 	}
 	made := s.get(worksPath + "c3/manifestworks/web")
@@ -171,7 +171,7 @@ func TestCreateWork(t *testing.T) {
 	if made == nil || strings.Contains(s.bodies["POST "+worksPath+"c3/manifestworks"], `"kind":"List"`) {
 		t.Errorf("made %v", made)
 	}
-	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--cluster", "c2", "--overwrite"); got != "Work c2/web is updated\n" {
+	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--cluster", "c2", "--overwrite"); got != "manifestwork/web configured in cluster c2\n" {
 		t.Errorf("it prints %q", got)
 	}
 	says(t, mustRun(t, config, "create", "work", "web", "-f", dir, "-c", "c4", "--dry-run", "-o", "yaml"), "kind: ManifestWork", "namespace: c4")
@@ -183,7 +183,7 @@ func TestCreateWork(t *testing.T) {
 func TestCreateWork_ByPlacement(t *testing.T) {
 	s, config := newPlaced(t)
 	dir := manifests(t, map[string]string{"a.yaml": twoObjects})
-	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web"); strings.Count(got, "is created") != 3 {
+	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web"); strings.Count(got, "manifestwork/web created in cluster ") != 3 {
 		t.Errorf("it prints %q", got)
 	}
 	if _, _, err := run(t, config, "create", "work", "web", "-f", dir, "--placement", "web"); err == nil || !strings.Contains(err.Error(), "there is no placement web in the namespace default: --placement takes NAMESPACE/NAME") {
@@ -199,11 +199,11 @@ func TestCreateWork_ByPlacement(t *testing.T) {
 	if _, _, err := run(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/none"); err == nil || !strings.Contains(err.Error(), "has chosen no cluster") {
 		t.Errorf("without clusters: %v", err)
 	}
-	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web", "--replicaset"); got != "ManifestWorkReplicaSet dev/web is created\n" {
+	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web", "--replicaset"); got != "manifestworkreplicaset/web created\n" {
 		t.Errorf("it prints %q", got)
 	}
 	says(t, s.bodies["POST /apis/work.open-cluster-management.io/v1alpha1/namespaces/dev/manifestworkreplicasets"], `"placementRefs":[{"name":"web"`, `"kind":"Namespace"`)
-	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web", "-r", "--overwrite"); got != "ManifestWorkReplicaSet dev/web is updated\n" {
+	if got := mustRun(t, config, "create", "work", "web", "-f", dir, "--placement", "dev/web", "-r", "--overwrite"); got != "manifestworkreplicaset/web configured\n" {
 		t.Errorf("it prints %q", got)
 	}
 }
@@ -233,7 +233,7 @@ func TestDeleteWork(t *testing.T) {
 	if _, _, err := run(t, config, "delete", "work", "web"); err == nil || !strings.Contains(err.Error(), "--clusters has to name") {
 		t.Errorf("without clusters: %v", err)
 	}
-	want := "Work c1/web is deleted\nWork c9/web is not found or is already deleted\n"
+	want := "manifestwork \"web\" deleted from cluster c1\nmanifestwork \"web\" not found in cluster c9\n"
 	if got := mustRun(t, config, "delete", "work", "web", "--clusters", "c1,c9", "--wait"); got != want {
 		t.Errorf("it prints %q", got)
 	}
@@ -243,7 +243,7 @@ func TestDeleteWork(t *testing.T) {
 	s.wantAsked("GET "+worksPath+"c1/manifestworks/web", "DELETE "+worksPath+"c1/manifestworks/web", "GET "+worksPath+"c9/manifestworks/web",
 		"GET "+worksPath+"c1/manifestworks/web")
 	says(t, s.bodies["DELETE "+worksPath+"c1/manifestworks/web"], `"preconditions":{"uid":"u"}`)
-	if got := mustRun(t, config, "delete", "work", "web", "-A"); strings.Count(got, "is deleted\n") != 2 {
+	if got := mustRun(t, config, "delete", "work", "web", "-A"); strings.Count(got, " deleted from cluster ") != 2 {
 		t.Errorf("it prints %q", got)
 	}
 	s.refuse("DELETE "+worksPath+"c1/manifestworks/db", apierrors.NewForbidden(workv1.Resource("manifestworks"), "db", nil))
@@ -276,7 +276,7 @@ func TestCreateWork_OnceForACluster(t *testing.T) {
 	twice := &v1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web-decision-11", Labels: map[string]string{v1beta1.PlacementLabel: "web"}}}
 	twice.Status.Decisions = []v1beta1.ClusterDecision{{ClusterName: "c1"}}
 	s.put(twice)
-	if got := mustRun(t, config, "create", "work", "web", "-f", manifests(t, map[string]string{"a.yaml": twoObjects}), "--placement", "dev/web"); strings.Count(got, "c1/web") != 1 {
+	if got := mustRun(t, config, "create", "work", "web", "-f", manifests(t, map[string]string{"a.yaml": twoObjects}), "--placement", "dev/web"); strings.Count(got, "in cluster c1\n") != 1 {
 		t.Errorf("it prints %q", got)
 	}
 }

@@ -56,7 +56,7 @@ func TestKubectlHub_Access(t *testing.T) {
 		t.Errorf("the request is %+v", ar.Spec)
 	}
 	a.provide(t, ar)
-	harness.Contains(t, <-done, "Made AccessRequest teams/"+ar.Name, "has the context teams--blue for cluster teams/blue")
+	harness.Contains(t, <-done, "accessrequest/"+ar.Name+" created", "has the context teams--blue for cluster teams/blue")
 
 	config := harness.Must(clientcmd.LoadFromFile(p.Kubeconfig))(t)
 	if config.CurrentContext == "teams--blue" || config.AuthInfos["teams--blue"].Token != "" {
@@ -94,7 +94,7 @@ func TestKubectlHub_Access(t *testing.T) {
 	}
 	harness.Contains(t, <-done, "Changed AccessRequest", "is denied: nobody gets edit")
 
-	harness.Contains(t, <-run("--revoke"), "revoked the access to cluster teams/blue")
+	harness.Contains(t, <-run("--revoke"), "access to cluster teams/blue revoked")
 	if err := a.client.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); !apierrors.IsNotFound(err) {
 		t.Errorf("the request is there: %v", err)
 	}

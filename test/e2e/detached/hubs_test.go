@@ -63,7 +63,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	m.AwaitHub(t, blue.name, blue.Hub)
 	plugin := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"mgmt": m.Hub})}
 	if stdout, stderr, err := plugin.Run(t, "init", "--mode=detached", "--name=blue", "--management-context=mgmt", "--hub-kubeconfig="+blue.AdminKubeconfig(),
-		"--operator-image="+harness.OperatorImage); err != nil || strings.Contains(stderr, "Made ") {
+		"--operator-image="+harness.OperatorImage); err != nil || strings.Contains(stderr, " created\n") {
 		t.Errorf("kubectl hub init, again: %v\n%s%s", err, stdout, stderr)
 	}
 

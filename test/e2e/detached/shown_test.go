@@ -31,7 +31,7 @@ func shown(t *testing.T, test string, begin ...string) (blocks []pages.Block) {
 }
 
 // installed is what a command says that installs hub-operator: the first one on a management cluster.
-const installed = "Made CustomResourceDefinition clustermanagers.operator.open-cluster-management.io\n…\nMade Deployment clusterhub-operator/hub-operator\n"
+const installed = "customresourcedefinition/clustermanagers.operator.open-cluster-management.io created\n…\ndeployment/hub-operator created\n"
 
 // newReader is one who types what docs/detached.md says, and has a context for each cluster, and artifacts of the repository.
 func newReader(t *testing.T, clusters map[string]*localhub.Hub) *typing.Session {

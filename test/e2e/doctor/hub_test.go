@@ -24,7 +24,7 @@ func TestDoctor_Hub(t *testing.T) {
 	if r := w.doctor(t, onHub, "--as", "someone"); len(r.Findings) > 0 || len(r.Unseen) < 10 {
 		t.Errorf("who may see nothing finds:\n%s", r)
 	}
-	harness.Contains(t, w.plugin.Must(t, "doctor", "--context", onHub), "Nothing wrong was found.", "Checked: APIServices, ")
+	harness.Contains(t, w.plugin.Must(t, "doctor", "--context", onHub), "No problems found.", "Checked: APIServices, ")
 
 	for _, fault := range []struct {
 		name string

@@ -165,7 +165,7 @@ func showsTheCluster(t *testing.T, p harness.Plugin) {
 	if out, err := apply.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	harness.Contains(t, p.Must(t, "label", "c1", "env=production", "--context", "hub"), "labelled managed cluster c1")
+	harness.Contains(t, p.Must(t, "label", "c1", "env=production", "--context", "hub"), "managedcluster/c1 labeled")
 	harness.Contains(t, p.Must(t, "members", "production", "--context", "hub"), "CLUSTER", "c1", "True")
 	harness.Contains(t, p.Must(t, "get", "clusters", "--clusterset", "production", "--context", "hub"), "c1")
 	harness.Eventually(t, "get clustersets counts", func(context.Context) (bool, error) {

@@ -67,7 +67,7 @@ func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 		}
 	}
 
-	harness.Contains(t, plugin.Must(t, "delete", "cluster", mine, "--wait", "--as", who), mine+" is deleted")
+	harness.Contains(t, plugin.Must(t, "delete", "cluster", mine, "--wait", "--as", who), "managedcluster \""+mine+"\" deleted")
 	if _, err := harness.Admin(t).ClusterV1().ManagedClusters().Get(t.Context(), mine, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the cluster is left: %v", err)
 	}
