@@ -38,7 +38,7 @@ type rule struct {
 var rules = []rule{
 	{"cleft", regexp.MustCompile(`(?i)\b(is|are|was|were) (what|that|those that)\b`), "subject and verb, such as \"returns\" or \"reports that\"", 60},
 	{"passive speech", regexp.MustCompile(`(?i)\b(is|are|was|were|be|been|being) (told|asked|said|heard)\b`), "the API's word: get, request, report, set", 60},
-	{"is none", regexp.MustCompile(`(?i)\b(is|are|was|were|be) none\b`), "\"is not set\", \"does not exist\", \"is not a …\"", 20},
+	{"is none", regexp.MustCompile(`\b(is|are|was|were|be) none\b`), "\"is not set\", \"does not exist\", \"is not a …\"", 20},
 	{"anew", regexp.MustCompile(`(?i)\banew\b`), "again", 10},
 	{"somebody", regexp.MustCompile(`(?i)\b(somebody|anybody|nobody|whoever)\b`), "another client, a user who, no user", 15},
 	{"who as a subject", regexp.MustCompile(`(^|[.:;] )Who [^.?]*\.`), "a user who, users who", 5},

@@ -23,7 +23,7 @@ type Author struct {
 	UID string `json:"uid,omitempty"`
 	// Groups are those of the user.
 	Groups []string `json:"groups,omitempty"`
-	// Extra is what else authorizers may look at.
+	// Extra has further attributes for authorizers.
 	Extra map[string][]string `json:"extra,omitempty"`
 }
 

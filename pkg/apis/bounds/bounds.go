@@ -59,7 +59,7 @@ func Filled(path *field.Path, value string, most int) field.ErrorList {
 	return nil
 }
 
-// OneOf refuses a value that is none of those.
+// OneOf rejects a value that is not in values.
 func OneOf[T ~string](path *field.Path, value T, values []T) field.ErrorList {
 	for _, v := range values {
 		if v == value {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// mostFaults is how many faults of one object are told. Kubernetes joins them to one text in a time that grows with their
-	// square, and some bytes of a request can be a fault.
+	// mostFaults is the maximum number of faults of one object that are reported. Kubernetes joins them to one text in a time that grows
+	// with their square, and few bytes of a request can be a fault.
 	mostFaults = 64
 
 	// What entries add to what is in them, at least, when they are stored: quotes and commas of a text, and names of fields.

@@ -19,9 +19,9 @@ type ClusterClaim struct {
 	Spec ClusterClaimSpec
 }
 
-// ClusterClaimSpec is what a claim says.
+// ClusterClaimSpec is the content of a claim.
 type ClusterClaimSpec struct {
-	// value is what is claimed, 1 to 1024 characters.
+	// value is the value of the claim, 1 to 1024 characters.
 	Value string
 }
 

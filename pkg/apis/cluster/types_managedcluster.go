@@ -21,7 +21,7 @@ type ManagedCluster struct {
 
 	// spec is how the hub and other clients reach the cluster, and whether the hub accepts it.
 	Spec ManagedClusterSpec
-	// status is what the cluster's agent and the hub's controllers observe.
+	// status is the state that the cluster's agent and the hub's controllers observe.
 	Status ManagedClusterStatus
 }
 
@@ -49,7 +49,7 @@ type ClientConfig struct {
 	CABundle []byte
 }
 
-// TaintEffect is what a taint does to placements that do not tolerate it.
+// TaintEffect is the effect of a taint on placements that do not tolerate it.
 type TaintEffect string
 
 const (
@@ -67,22 +67,21 @@ type Taint struct {
 	Key string
 	// value further describes the taint.
 	Value string
-	// effect is what the taint does to placements that do not tolerate it: NoSelect, PreferNoSelect or
-	// NoSelectIfNew.
+	// effect is the effect of the taint on placements that do not tolerate it: NoSelect, PreferNoSelect or NoSelectIfNew.
 	Effect TaintEffect
 	// timeAdded is when the taint was added. The server sets it; a client sends it back unchanged or leaves it
 	// empty on a taint that is new.
 	TimeAdded metav1.Time
 }
 
-// ManagedClusterStatus is what the cluster's agent and the hub's controllers observe.
+// ManagedClusterStatus is the state that the cluster's agent and the hub's controllers observe.
 type ManagedClusterStatus struct {
 	// conditions tell how far the cluster has come: HubAcceptedManagedCluster, ManagedClusterJoined,
 	// ManagedClusterConditionAvailable and others.
 	Conditions []metav1.Condition
 	// capacity is the sum of the resources of the cluster's nodes.
 	Capacity ResourceList
-	// allocatable is what of capacity workloads can use.
+	// allocatable is the part of capacity that workloads can use.
 	Allocatable ResourceList
 	// version is the cluster's Kubernetes version.
 	Version ManagedClusterVersion

@@ -9,8 +9,8 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManagedClusterSet groups ManagedClusters by their labels. Who is in it:
-// kubectl get clustersetmembers --field-selector spec.clusterSet=<name>.
+// ManagedClusterSet groups ManagedClusters by their labels. To list its members: kubectl get clustersetmembers --field-selector
+// spec.clusterSet=<name>.
 type ManagedClusterSet struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata.
@@ -18,7 +18,7 @@ type ManagedClusterSet struct {
 
 	// spec says which clusters are in the set.
 	Spec ManagedClusterSetSpec
-	// status is what the hub observes of the set.
+	// status is the observed state of the set.
 	Status ManagedClusterSetStatus
 }
 
@@ -26,11 +26,11 @@ type ManagedClusterSet struct {
 type ManagedClusterSetSpec struct {
 	// clusterSelector selects the set's clusters.
 	ClusterSelector ManagedClusterSelector
-	// managedNamespaces are namespaces that every cluster of the set is asked to have.
+	// managedNamespaces are namespaces that every cluster of the set should have.
 	ManagedNamespaces []ManagedNamespaceConfig
 }
 
-// ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.
+// ManagedNamespaceConfig is a namespace that every cluster of a set should have.
 type ManagedNamespaceConfig struct {
 	// name of the namespace, a DNS label.
 	Name string
@@ -69,7 +69,7 @@ type ManagedClusterLabel struct {
 	Value string
 }
 
-// ManagedClusterSetStatus is what the hub observes of a set.
+// ManagedClusterSetStatus is the observed state of a set.
 type ManagedClusterSetStatus struct {
 	// conditions tell whether the set is empty (ClusterSetEmpty); its message names the number of clusters.
 	Conditions []metav1.Condition

@@ -18,7 +18,7 @@ type ManagedClusterSetBinding struct {
 
 	// spec names the set.
 	Spec ManagedClusterSetBindingSpec
-	// status is what the hub observes of the binding.
+	// status is the observed state of the binding.
 	Status ManagedClusterSetBindingStatus
 }
 
@@ -28,7 +28,7 @@ type ManagedClusterSetBindingSpec struct {
 	ClusterSet string
 }
 
-// ManagedClusterSetBindingStatus is what the hub observes of a binding.
+// ManagedClusterSetBindingStatus is the observed state of a binding.
 type ManagedClusterSetBindingStatus struct {
 	// conditions tell whether the set exists (Bound).
 	Conditions []metav1.Condition

@@ -58,8 +58,8 @@ const (
 
 // ClusterPredicate is one way in which a cluster can pass.
 type ClusterPredicate struct {
-	// requiredClusterSelector is what a cluster has to match, also after it was chosen: one that matches no longer
-	// leaves the decisions.
+	// requiredClusterSelector is the selector that a cluster must match, also after it was chosen: a cluster that no longer matches leaves
+	// the decisions.
 	RequiredClusterSelector ClusterSelector
 }
 

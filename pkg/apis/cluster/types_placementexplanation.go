@@ -21,25 +21,25 @@ type PlacementExplanation struct {
 	Status PlacementExplanationStatus
 }
 
-// PlacementExplanationStatus is what the placement comes to at the state of the hub that is.
+// PlacementExplanationStatus is the result of the placement for the current state of the hub.
 type PlacementExplanationStatus struct {
 	// problem is why nothing new is chosen, if that is so: then the clusters of the last decisions are kept.
 	Problem string
-	// partial says that the rights of the reader do not cover all sets that the placement chooses from: there may be more clusters than
-	// are told of.
+	// partial is true if the rights of the reader do not cover all sets that the placement chooses from: there may be more clusters than
+	// are listed.
 	Partial bool
 	// counts say how many clusters are chosen, and how many fell out by what. They count what the reader may see, on all pages.
 	Counts []ExplainedCount
-	// clusters are those of the sets of the placement, ordered by name, or the one that was asked for. At most as many as the limit of
-	// the request.
+	// clusters are the clusters in the sets of the placement, ordered by name, or the one that was requested. At most as many as the limit
+	// of the request.
 	Clusters []ExplainedCluster
-	// continue is what to ask for next, if there are more clusters: the same request with the parameter continue.
+	// continue is set if there are more clusters: repeat the request with this value as the parameter continue.
 	Continue string
 }
 
 // ExplainedCount is a number of clusters.
 type ExplainedCount struct {
-	// filteredBy is what they fell out by, as in clusters; empty for those that are chosen.
+	// filteredBy is the filter that excluded them, as in clusters; empty for chosen clusters.
 	FilteredBy string
 	// clusters is how many.
 	Clusters int32
@@ -53,9 +53,9 @@ type ExplainedCluster struct {
 	ClusterSets []string
 	// chosen says whether the placement chooses the cluster.
 	Chosen bool
-	// filteredBy is what the cluster fell out by. ClusterSet: it is in no set of the placement. Deletion: it is being deleted. Predicate:
-	// it matches no predicate. TaintToleration: it has a taint that is not tolerated. Spread: it would break a spread constraint.
-	// NumberOfClusters: others come before it. Empty for a cluster that is chosen, and where problem says why nothing new is chosen.
+	// filteredBy is the filter that excluded the cluster. ClusterSet: it is in no set of the placement. Deletion: it is being deleted.
+	// Predicate: it matches no predicate. TaintToleration: it has a taint that is not tolerated. Spread: it would break a spread
+	// constraint. NumberOfClusters: other clusters rank higher. Empty for a chosen cluster, and if problem states why no cluster is added.
 	FilteredBy string
 	// message says it in words.
 	Message string
@@ -84,11 +84,11 @@ type PredicateMismatch struct {
 	Selector string
 }
 
-// ExplainedScore is what one prioritizer says of a cluster.
+// ExplainedScore is the score of a cluster by one prioritizer.
 type ExplainedScore struct {
-	// name is that of the built-in prioritizer, or AddOn/<resourceName>/<scoreName>.
+	// name is the name of the built-in prioritizer, or AddOn/<resourceName>/<scoreName>.
 	Name string
-	// weight is that of the prioritizer, -10 to 10.
+	// weight is the weight of the prioritizer, -10 to 10.
 	Weight int32
 	// score is from -100 to 100. Balance compares a cluster with all of the hub, and the ResourceAllocatable ones compare it with those of the
 	// placement: they are left out unless the rights of the reader cover the sets of all these.
@@ -103,7 +103,7 @@ type PlacementExplainOptions struct {
 
 	// cluster is the name of the one ManagedCluster to explain. The default is all.
 	Cluster string
-	// limit is how many clusters are told of at most, 1 to 10000. The default is 500.
+	// limit is the maximum number of clusters in the response, 1 to 10000. The default is 500.
 	Limit int64
 	// continue is status.continue of the page before.
 	Continue string

@@ -10,7 +10,7 @@ import (
 
 // SpreadPolicy says how the chosen clusters are spread over topologies.
 type SpreadPolicy struct {
-	// spreadConstraints are what the hub considers, the most important first: at most 8.
+	// spreadConstraints are the constraints on how clusters spread, the most important first: at most 8.
 	SpreadConstraints []SpreadConstraintsTerm
 }
 
@@ -26,7 +26,7 @@ type SpreadConstraintsTerm struct {
 	WhenUnsatisfiable UnsatisfiableMaxSkewAction
 }
 
-// TopologyKeyType is what the key of a topology is.
+// TopologyKeyType is the type of the key of a topology.
 type TopologyKeyType string
 
 const (
@@ -36,7 +36,7 @@ const (
 	TopologyKeyTypeClaim TopologyKeyType = "Claim"
 )
 
-// UnsatisfiableMaxSkewAction is what happens to a cluster that would spread the decisions too unevenly.
+// UnsatisfiableMaxSkewAction is the action for a cluster that would exceed the maximum skew.
 type UnsatisfiableMaxSkewAction string
 
 const (

@@ -24,8 +24,8 @@ const (
 	MaxClusterClaims = 512
 )
 
-// AcceptedAtAnnotation has the time (RFC 3339) at which an update made spec.hubAcceptsClient true. Only hub-apiserver writes
-// it. A cluster that was accepted from the start has none: it was not there before, to be asked for.
+// AcceptedAtAnnotation has the time (RFC 3339) at which an update made spec.hubAcceptsClient true. Only hub-apiserver writes it. It is not
+// set for a cluster that was created accepted: nothing was requested for the cluster before.
 const AcceptedAtAnnotation = "registration.clusterhub.dev/accepted-at"
 
 // RecordNamespace is the namespace in which the hub remembers what it has accepted clusters with.

@@ -20,7 +20,7 @@ const maxText = 64
 type Duration struct {
 	// Duration is the time.
 	time.Duration `json:"-"`
-	// text is what the duration was read from. It counts as long as it says the same.
+	// text is the text that the duration was decoded from. It is used as long as it has the same value.
 	text string `json:"-"`
 }
 

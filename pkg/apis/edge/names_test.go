@@ -56,7 +56,7 @@ func TestPlacementName_IsAName(t *testing.T) {
 	}
 }
 
-// What is laid over the properties of a node is how the existing system was told wrong facts.
+// In the existing system, overlays of a node's properties could set wrong facts.
 func TestDropReadOnlyOfNode_LooksIntoEveryOverlay(t *testing.T) {
 	properties := func() []Property {
 		return []Property{{Name: "a"}, {Name: PropertyKubernetesNamespace}, {Name: PropertyAllowPrivileged}, {Name: "openhorizon.service.url"}, {Name: PropertyArch}}

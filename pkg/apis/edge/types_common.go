@@ -11,8 +11,8 @@ type Property struct {
 	Name string
 	// value is a text of at most 1024 characters, a number, or true or false.
 	Value Value
-	// type says how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or
-	// "list of strings" (a text with commas between the entries). Without it, the type is that of value in JSON.
+	// type is how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or "list
+	// of strings" (a text with commas between the entries). The default is the JSON type of value.
 	Type PropertyType
 }
 
@@ -34,9 +34,9 @@ const (
 	PropertyList PropertyType = "list of strings"
 )
 
-// Policy is what one side of a deployment says of itself, and what it requires of the other side.
+// Policy has the properties of one side of a deployment, and the constraints on the other side.
 type Policy struct {
-	// properties are what constraints of the other side are about, at most 128, each name once.
+	// properties are the values that constraints of the other side are evaluated with, at most 128, each name once.
 	Properties []Property
 	// constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as
 	// 'purpose == "retail" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too.

@@ -22,7 +22,7 @@ type DeployCheck struct {
 	Status DeployCheckStatus
 }
 
-// DeployCheckSpec is what is asked. Exactly one of policyName, policy, patternName and pattern is required.
+// DeployCheckSpec is the question. Exactly one of policyName, policy, patternName and pattern is required.
 type DeployCheckSpec struct {
 	// policyName is a DeploymentPolicy of the namespace, at most 244 characters.
 	PolicyName string
@@ -39,7 +39,7 @@ type DeployCheckSpec struct {
 	// nodeNames are EdgeNodes that are there, at most 1000. Where nodes and nodeNames are both empty, all nodes are judged that the
 	// namespace reaches.
 	NodeNames []string
-	// limit is how many nodes are told of, 1 to 1000. The default, and what 0 stands for, is 500. The counts are about all nodes.
+	// limit is the maximum number of nodes in the response, 1 to 1000. 0, the default, means 500. The counts include all nodes.
 	Limit int32
 	// continue is status.continue of the answer before, with the same question. At most 63 characters.
 	Continue string
@@ -47,7 +47,7 @@ type DeployCheckSpec struct {
 
 // CheckedService is a service that need not be there.
 type CheckedService struct {
-	// org is the namespace that the service would be in. The default is that of the check. At most 63 characters.
+	// org is the namespace that the service would be in. The default is the namespace of the check. At most 63 characters.
 	Org string
 	// spec is the service.
 	Spec EdgeServiceSpec
@@ -75,7 +75,7 @@ type DeployCheckStatus struct {
 	Excluded []ExcludedNodes
 	// nodes says it of each node, ordered by name.
 	Nodes []NodeVerdict
-	// continue is what to ask for next, if there are more nodes. At most 63 characters.
+	// continue is set if there are more nodes: repeat the check with this value. At most 63 characters.
 	Continue string
 }
 

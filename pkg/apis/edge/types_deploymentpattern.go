@@ -28,7 +28,7 @@ type DeploymentPatternSpec struct {
 	Label string
 	// description is a text for people, at most 4096 characters.
 	Description string
-	// services are what is deployed, 1 to 32, each once.
+	// services are the services to deploy, 1 to 32, each once.
 	Services []PatternService
 	// clusterNamespace is the namespace that all services are deployed to, a DNS label of at most 63 characters. With it, the pattern is
 	// only for nodes that have that namespace alone; without it (the default), only for those that deploy to any namespace. It is ignored on
@@ -42,10 +42,10 @@ type DeploymentPatternSpec struct {
 type PatternService struct {
 	// serviceUrl is the name of the service, as spec.url of its EdgeServices has it, 1 to 253 characters.
 	ServiceUrl string
-	// serviceOrgid is the namespace of the EdgeServices. The default is that of the pattern. In another namespace, an EdgeService has to be
-	// public, or the user who writes the pattern has to be allowed to get it.
+	// serviceOrgid is the namespace of the EdgeServices. The default is the namespace of the pattern. In another namespace, an EdgeService
+	// must be public, or the user who writes the pattern must have the permission to get it.
 	ServiceOrgid string
-	// serviceArch is the architecture of the service, such as amd64. "" (the default) and "*" are that of each node.
+	// serviceArch is the architecture of the service, such as amd64. "" (the default) and "*" mean the architecture of each node.
 	ServiceArch string
 	// serviceVersions are the versions that may be deployed, 1 to 32, each once. The first by priority that fits a node is deployed to it.
 	ServiceVersions []ServiceVersion

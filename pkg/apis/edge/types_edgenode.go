@@ -9,13 +9,13 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// EdgeNode is what services can be deployed to: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster
-// that its agent registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub makes
-// these properties of the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory,
+// EdgeNode is a target of deployments: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent
+// registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub derives these
+// properties from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory,
 // openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.
 type EdgeNode struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. The name is that of the ManagedCluster, a DNS label of 1 to 63 characters.
+	// metadata is the standard object metadata. The name is the name of the ManagedCluster, a DNS label of 1 to 63 characters.
 	metav1.ObjectMeta
 
 	// spec is the node policy: what the node is for, and what it requires of what is deployed to it. Users write it who may update
@@ -30,8 +30,9 @@ type EdgeNodeSpec struct {
 	// nodeType is cluster (the default) or device. Nothing is delivered to devices: rules and checks alone know them, and ignore namespaces
 	// there.
 	NodeType NodeType
-	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of that, and
-	// none of a DeploymentPolicy. The default is none. The hub gives a pattern only to nodes of the sets that are bound to its namespace.
+	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of the
+	// pattern, and none of a DeploymentPolicy. By default a node has no pattern. The hub gives a pattern only to nodes of the sets that are
+	// bound to its namespace.
 	Pattern string
 	// label is a short text for people, at most 253 characters.
 	Label string
@@ -64,12 +65,12 @@ type EdgeNodeStatus struct {
 	Arch string
 	// cpu is the number of CPUs of the cluster, 1 or more.
 	CPU *int64
-	// memory is that of the cluster in MB (1048576 bytes), 1 or more.
+	// memory is the memory of the cluster in MB (1048576 bytes), 1 or more.
 	Memory *int64
 	// kubernetesVersion is the version of the cluster as its API server says it, such as v1.33.3. At most 253 characters.
 	KubernetesVersion string
-	// namespace is where services go by default, a DNS label of 1 to 63 characters: the agent's own if it has a namespace alone, else one
-	// that is not the agent's, openhorizon-agent unless the agent is told another one.
+	// namespace is the namespace of services by default, a DNS label of 1 to 63 characters: the agent's own if the node is
+	// namespace-scoped, else a different one, openhorizon-agent unless a flag of the agent sets another one.
 	Namespace string
 	// namespaceScoped is true for an agent that deploys to its own namespace alone, false for one that deploys to any namespace.
 	// As long as it is not known, nothing is deployed.

@@ -10,11 +10,11 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// EdgePlacement is what one policy or pattern has placed on one node. The hub writes placements; users read them.
+// EdgePlacement records the services that one policy or pattern placed on one node. The hub writes placements; users read them.
 type EdgePlacement struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. The name is that of the policy or pattern with a hash that has the node in it. The labels
-	// edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.
+	// metadata is the standard object metadata. The name is the name of the policy or pattern with a hash that includes the node. The
+	// labels edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.
 	metav1.ObjectMeta
 
 	// spec says what is placed where.
@@ -29,7 +29,7 @@ type EdgePlacementSpec struct {
 	Node string
 	// origin is the policy or pattern of the namespace that this is of.
 	Origin PlacementOrigin
-	// services are what is placed: 1 for a policy, 1 to 32 for a pattern.
+	// services are the placed services: 1 for a policy, 1 to 32 for a pattern.
 	Services []PlacedService
 }
 

@@ -21,7 +21,7 @@ type EdgeService struct {
 
 	// spec is the service. Users write it. url, version and arch cannot be changed.
 	Spec EdgeServiceSpec
-	// status is what the hub finds in the archive of the service. It is written with the spec, by the hub alone.
+	// status is the content that the hub found in the archive of the service. Only the hub writes it, together with the spec.
 	Status EdgeServiceStatus
 }
 
@@ -41,18 +41,18 @@ type EdgeServiceSpec struct {
 	// version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, or 1.0.1-rc1 before its release. 1.0 and 1.0.0 are
 	// the same in ranges, and different services. 1 to 63 characters.
 	Version string
-	// arch is the architecture that the images are for, as GOARCH has it, such as amd64: small letters and digits, 1 to 63 characters. "*"
-	// is for all, and is taken where there is none for the one of the node.
+	// arch is the architecture that the images are for, as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. "*"
+	// stands for all architectures, and is used if no service has the architecture of the node.
 	Arch string
 	// userInput are the variables of the service, at most 128, each name once.
 	UserInput []Variable
-	// deployment is what a device would run: any object of at most 65536 bytes, which the hub does not look into. A service with it is one
-	// for devices.
+	// deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with it is a
+	// service for devices.
 	Deployment *runtime.RawExtension
-	// clusterDeployment is what a cluster runs. A service with it is one for clusters. One of deployment and clusterDeployment is
-	// required.
+	// clusterDeployment is the deployment for clusters. A service with it is a service for clusters. One of deployment and
+	// clusterDeployment is required.
 	ClusterDeployment *ClusterDeployment
-	// policy is what the service says of itself and requires of nodes: the service policy.
+	// policy is the service policy: properties of the service, and constraints on nodes.
 	Policy *Policy
 }
 
@@ -69,14 +69,14 @@ type Variable struct {
 	DefaultValue *string
 }
 
-// ClusterDeployment is what a cluster runs.
+// ClusterDeployment is the deployment of a service to clusters.
 type ClusterDeployment struct {
 	// operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, in base64. At most 512000 bytes before base64. The hub reads
 	// it when it is written, and refuses one that it cannot read, or that is too large when it is unpacked.
 	OperatorYamlArchive []byte
 }
 
-// EdgeServiceStatus is what the hub finds in the archive of a service.
+// EdgeServiceStatus is the content that the hub found in the archive of a service.
 type EdgeServiceStatus struct {
 	// observedGeneration is the metadata.generation of the archive that was read.
 	ObservedGeneration int64

@@ -21,20 +21,20 @@ type AccessRequest struct {
 	// clusters.openmcp.cloud/profile are set when it is clear who is responsible for the request.
 	metav1.ObjectMeta
 
-	// spec is the access that is asked for.
+	// spec is the requested access.
 	Spec AccessRequestSpec
 	// status is the answer.
 	Status AccessRequestStatus
 }
 
-// AccessRequestSpec is the access that is asked for: to which cluster, with which rights, and for how long. Exactly one of
-// token and oidc has to be set.
+// AccessRequestSpec is the requested access: to which cluster, with which rights, and for how long. Exactly one of token and oidc must be
+// set.
 type AccessRequestSpec struct {
-	// clusterRef names the Cluster that access is asked for. It takes precedence over requestRef. Once set, it is neither
-	// changed nor removed.
+	// clusterRef names the Cluster to which access is requested. It takes precedence over requestRef. Once set, it is neither changed nor
+	// removed.
 	ClusterRef *ObjectReference
-	// requestRef names the ClusterRequest whose Cluster access is asked for. When the request has been given one, clusterRef
-	// is set to it. Once set, it is neither changed nor removed.
+	// requestRef names the ClusterRequest to whose Cluster access is requested. When the request has been given one, clusterRef is set to
+	// it. Once set, it is neither changed nor removed.
 	RequestRef *ObjectReference
 	// token asks for access as a ServiceAccount, with a token that is renewed for as long as the request is there.
 	Token *TokenConfig
@@ -88,7 +88,7 @@ type RoleRef struct {
 
 // AccessRequestStatus is the answer to a request.
 type AccessRequestStatus struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	Status
 	// secretRef names the Secret with the kubeconfig, in the namespace of the request.
 	SecretRef *LocalObjectReference

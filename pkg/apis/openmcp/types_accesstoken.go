@@ -16,13 +16,13 @@ type AccessToken struct {
 	// metadata has the name and the namespace of the AccessRequest.
 	metav1.ObjectMeta
 
-	// spec is the token that is asked for.
+	// spec is the requested token.
 	Spec AccessTokenSpec
 	// status is the token.
 	Status AccessTokenStatus
 }
 
-// AccessTokenSpec is the token that is asked for.
+// AccessTokenSpec is the requested token.
 type AccessTokenSpec struct {
 	// expirationSeconds is for how long the token is wanted.
 	ExpirationSeconds *int64

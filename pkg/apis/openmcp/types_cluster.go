@@ -10,8 +10,8 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// Cluster is a Kubernetes cluster that a cluster provider makes and keeps, as its profile says. Who needs a cluster asks for
-// one with a ClusterRequest, who needs to get into one with an AccessRequest.
+// Cluster is a Kubernetes cluster that a cluster provider creates and maintains, as its profile specifies. Users request a cluster with a
+// ClusterRequest, and access to one with an AccessRequest.
 type Cluster struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata. The provider sets the labels clusters.openmcp.cloud/provider and
@@ -20,7 +20,7 @@ type Cluster struct {
 
 	// spec is the cluster that is wanted.
 	Spec ClusterSpec
-	// status is what the provider observes.
+	// status is the state that the provider observes.
 	Status ClusterStatus
 }
 
@@ -40,25 +40,25 @@ type ClusterSpec struct {
 	Profile string
 	// clusterConfigs name configurations of the provider for this cluster, in the namespace of the cluster.
 	ClusterConfigs []LocalObjectReference
-	// kubernetes is how Kubernetes is to be in the cluster.
+	// kubernetes is the desired configuration of Kubernetes in the cluster.
 	Kubernetes K8sConfiguration
-	// purposes are what the cluster is there for: at least one, if the field is given. ClusterRequests ask for a purpose.
-	// Usual ones are platform, workload, onboarding and mcp.
+	// purposes are the purposes of the cluster: at least one, if the field is set. ClusterRequests ask for a purpose. Usual ones are
+	// platform, workload, onboarding and mcp.
 	Purposes []string
 	// tenancy tells whether the cluster is for one request (Exclusive) or for several (Shared).
 	Tenancy Tenancy
 }
 
-// K8sConfiguration is how Kubernetes is to be in a cluster.
+// K8sConfiguration is the desired configuration of Kubernetes in a cluster.
 type K8sConfiguration struct {
 	// version of Kubernetes that is wanted, one of spec.supportedVersions of the profile unless these are empty. Without it
 	// the provider chooses. The version that the cluster has is in its label clusters.openmcp.cloud/k8sversion.
 	Version string
 }
 
-// ClusterStatus is what the provider of a cluster observes.
+// ClusterStatus is the state that the provider of a cluster observes.
 type ClusterStatus struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	Status
 	// apiServer is the address of the cluster's API server. Deprecated: endpoints has it.
 	APIServer string

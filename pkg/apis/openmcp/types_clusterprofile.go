@@ -13,15 +13,15 @@ import (
 // configurations, and in which versions of Kubernetes. Providers publish their profiles, Clusters name them.
 type ClusterProfile struct {
 	metav1.TypeMeta
-	// metadata is the standard object metadata. The name is what Clusters have in spec.profile, and becomes a label of
+	// metadata is the standard object metadata. Clusters refer to it by its name, in spec.profile. The name becomes a label of
 	// AccessRequests: 63 characters at most.
 	metav1.ObjectMeta
 
-	// spec is what is offered, and by whom.
+	// spec is the offer, and the provider that makes it.
 	Spec ClusterProfileSpec
 }
 
-// ClusterProfileSpec is what a provider offers.
+// ClusterProfileSpec is the offer of a provider.
 type ClusterProfileSpec struct {
 	// providerRef names the cluster provider that made the profile, and that makes the clusters of it. It is a label of
 	// these clusters.

@@ -16,24 +16,24 @@ type ClusterRequest struct {
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta
 
-	// spec is what is asked for. It cannot be changed.
+	// spec is the request. It cannot be changed.
 	Spec ClusterRequestSpec
 	// status is the answer.
 	Status ClusterRequestStatus
 }
 
-// ClusterRequestSpec is what a request asks for. It cannot be changed.
+// ClusterRequestSpec is the requested cluster. It cannot be changed.
 type ClusterRequestSpec struct {
-	// purpose is what the cluster is needed for, one of those that the scheduler has a definition for.
+	// purpose is the purpose of the cluster: one that the scheduler's configuration defines.
 	Purpose string
-	// waitForClusterDeletion says whether the request, when it is deleted, stays until its cluster is gone, if its deletion
-	// is what deletes the cluster. Without it, this is so for a cluster of tenancy Exclusive.
+	// waitForClusterDeletion is whether a deleted request stays until its cluster is gone, if the deletion of the request deletes the
+	// cluster. The default is true for a cluster of tenancy Exclusive, and false otherwise.
 	WaitForClusterDeletion *bool
 }
 
 // ClusterRequestStatus is the answer to a request.
 type ClusterRequestStatus struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	Status
 	// cluster is the Cluster that the request is given. Once set, it is neither changed nor removed.
 	Cluster *ObjectReference

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Status is what the status of every kind begins with.
+// Status has the fields of the status that all kinds have.
 type Status struct {
 	// observedGeneration is the metadata.generation that the status is about: what is newer has not been looked at yet.
 	ObservedGeneration int64
@@ -26,7 +26,7 @@ type ObjectReference struct {
 	Namespace string
 }
 
-// LocalObjectReference names an object whose namespace, if it has one, is that of the referring object.
+// LocalObjectReference names an object in the namespace of the referring object, or a cluster-scoped one.
 type LocalObjectReference struct {
 	// name of the object.
 	Name string

@@ -29,7 +29,7 @@ type OIDCProviderConfig struct {
 	// usernameClaim is the claim of a token that has the user's name. Without the field it is sub, and an empty one means
 	// that too.
 	UsernameClaim *string
-	// extraScopes are asked for at the provider, besides openid.
+	// extraScopes are requested from the provider, besides openid.
 	ExtraScopes []string
 	// roleBindings give roles of the cluster to users and groups of the provider.
 	RoleBindings []RoleBindings

@@ -8,7 +8,7 @@ const (
 	K8sVersionLabel = GroupName + "/k8sversion"
 	// ProviderLabel is the provider that is responsible for a Cluster or an AccessRequest.
 	ProviderLabel = GroupName + "/provider"
-	// ProviderInfoAnnotation is what a provider shows of a Cluster to those who list it.
+	// ProviderInfoAnnotation is information of the provider about a Cluster, which tables show.
 	ProviderInfoAnnotation = GroupName + "/providerinfo"
 	// AccessFinalizer keeps a Cluster until no AccessRequest is for it.
 	AccessFinalizer = "access." + GroupName + "/requests"

@@ -34,8 +34,8 @@ type Revision struct {
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 	// Digest is the digest of the compiled rules, by which each replica finds the same state among those that it has seen.
 	Digest string `json:"digest"`
-	// ClustersDigest is that of the rules that decide which clusters users see. A replica of before there was such a thing
-	// leaves it out, and one that knows it writes it again.
+	// ClustersDigest is the digest of the rules that decide which clusters users see. Replicas of earlier versions leave it out, and
+	// replicas that know it write it again.
 	ClustersDigest string `json:"clustersDigest,omitempty"`
 	// ClusterRoles and ClusterRoleBindings are the resource versions of the latest changes of each that are in the
 	// digest. A replica that has not seen as much does not overwrite it with an older state.

@@ -8,7 +8,7 @@ type ManifestConfigOption struct {
 	// resourceIdentifier says which objects these are: those of the work that it names. In name and namespace, * stands
 	// for any characters. It is required.
 	ResourceIdentifier ResourceIdentifier
-	// feedbackRules say which fields of the objects are reported in the status, at most 16. The default is none.
+	// feedbackRules select the fields of the objects that are reported in the status, at most 16. By default no field is reported.
 	FeedbackRules []FeedbackRule
 	// feedbackScrapeType is when fields are read. Poll (the default): now and then. Watch: when they change.
 	FeedbackScrapeType FeedbackScrapeType
@@ -66,7 +66,7 @@ const (
 
 // JsonPath is a field that is reported.
 type JsonPath struct {
-	// name is what the field is called in the status, 1 to 253 characters. It is required.
+	// name is the name of the value in the status, 1 to 253 characters. It is required.
 	Name string
 	// version is the API version of the object in which the path is looked up, at most 63 characters. In an object of
 	// another version the field is not reported. The default is the version of the manifest.
@@ -79,9 +79,9 @@ type JsonPath struct {
 // ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its
 // objects together, for the work.
 type ConditionRule struct {
-	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated,
-	// which the agent makes. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are
-	// what rollouts go by. It is required.
+	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which
+	// the agent sets. Some types have an effect: an object that is Complete is no longer updated, and rollouts depend on Progressing and
+	// Degraded. It is required.
 	Condition string
 	// type is WellKnownConditions: the rule that the agent has for the condition and the kind, such as Complete of a Job.
 	// CEL: the condition is True if all celExpressions are. It is required.
@@ -153,8 +153,8 @@ type ServerSideApplyConfig struct {
 
 // IgnoreField has fields of a manifest that are not applied. At least one of its lists has an entry.
 type IgnoreField struct {
-	// condition is when they are left out. OnSpokePresent (the default): while the object is there, so that they count
-	// when it is made. OnSpokeChange: when somebody else has changed them in the managed cluster.
+	// condition is when they are ignored. OnSpokePresent (the default): while the object exists, so that they only apply when it is
+	// created. OnSpokeChange: after another client has changed them in the managed cluster.
 	Condition IgnoreFieldsCondition
 	// jsonPaths are fields as kubectl has them with -o jsonpath, such as .spec.replicas: at most 128, of 1 to 1024
 	// characters.
@@ -170,7 +170,7 @@ type IgnoreField struct {
 type IgnoreFieldsCondition string
 
 const (
-	// IgnoreFieldsConditionOnSpokeChange leaves out fields that somebody else has changed.
+	// IgnoreFieldsConditionOnSpokeChange ignores fields that another client has changed.
 	IgnoreFieldsConditionOnSpokeChange IgnoreFieldsCondition = "OnSpokeChange"
 	// IgnoreFieldsConditionOnSpokePresent leaves out fields of an object that is there.
 	IgnoreFieldsConditionOnSpokePresent IgnoreFieldsCondition = "OnSpokePresent"

@@ -10,9 +10,9 @@ import (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManifestWork is a list of objects that an agent makes in one managed cluster, and keeps as they are written here. It is in
-// the namespace that has the name of the cluster. Whoever may write it can do in the cluster what the agent can: see
-// spec.executor. Deleting it deletes the objects, unless spec.deleteOption says otherwise.
+// ManifestWork is a list of objects that an agent applies to one managed cluster, and restores when they are changed there. It is in the
+// namespace that has the name of the cluster. A user who may write it can do in the cluster what the agent can: see spec.executor. Deleting
+// it deletes the objects, unless spec.deleteOption says otherwise.
 type ManifestWork struct {
 	metav1.TypeMeta
 	// metadata is the standard object metadata. The name has at most 188 characters: the object that the agent makes for it
@@ -95,7 +95,7 @@ type ResourceIdentifier struct {
 	Resource string
 	// name is the name of the object, 1 to 253 characters. It is required.
 	Name string
-	// namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.
+	// namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.
 	Namespace string
 }
 
@@ -123,9 +123,9 @@ const (
 
 // ManifestWorkSubjectServiceAccount names a service account of the managed cluster.
 type ManifestWorkSubjectServiceAccount struct {
-	// namespace is that of the service account, 1 to 253 characters. It is required.
+	// namespace is the namespace of the service account, 1 to 253 characters. It is required.
 	Namespace string
-	// name is that of the service account, 1 to 253 characters. It is required.
+	// name is the name of the service account, 1 to 253 characters. It is required.
 	Name string
 }
 

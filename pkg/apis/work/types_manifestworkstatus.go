@@ -47,7 +47,7 @@ type ManifestResourceMeta struct {
 	Resource string
 	// name is the name of the object, at most 253 characters.
 	Name string
-	// namespace is that of the object, at most 253 characters. It is empty for objects of the whole cluster.
+	// namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects.
 	Namespace string
 }
 

@@ -18,11 +18,11 @@ type ManifestWorkReplicaSetRevision struct {
 	// metadata is the standard object metadata. The hub makes the name of the set and of its revision.
 	metav1.ObjectMeta
 
-	// spec is what was rolled out. It never changes.
+	// spec is the template that was rolled out. It never changes.
 	Spec ManifestWorkReplicaSetRevisionSpec
 }
 
-// ManifestWorkReplicaSetRevisionSpec is what was rolled out.
+// ManifestWorkReplicaSetRevisionSpec is a template that was rolled out.
 type ManifestWorkReplicaSetRevisionSpec struct {
 	// replicaSet is the name of the ManifestWorkReplicaSet. It is required.
 	ReplicaSet string

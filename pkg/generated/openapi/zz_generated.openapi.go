@@ -790,7 +790,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScore(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AddOnPlacementScore has scores of one cluster, which placements may choose by. Its namespace is that of the cluster. Its name and that of a score are what the addOn of a placement's prioritizer names.",
+				Description: "AddOnPlacementScore has scores of one cluster, by which placements can rank clusters. Its namespace is the namespace of the cluster. The addOn of a placement's prioritizer refers to it by its name and the name of a score.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -816,7 +816,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScore(ref common.ReferenceCa
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status has the scores. Whoever computes them writes it.",
+							Description: "status has the scores. The program that computes them writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AddOnPlacementScoreStatus{}.OpenAPIModelName()),
 						},
@@ -966,7 +966,7 @@ func schema_pkg_apis_cluster_v1alpha1_AddOnPlacementScoreStatus(ref common.Refer
 					},
 					"validUntil": {
 						SchemaProps: spec.SchemaProps{
-							Description: "validUntil is when the scores stop counting: from then on, placements take 0 for each. The default is never. Who writes the scores renews it in time.",
+							Description: "validUntil is the time at which the scores expire: from then on, placements use 0 for each. By default they do not expire. The program that writes the scores renews it in time.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1001,14 +1001,14 @@ func schema_pkg_apis_cluster_v1alpha1_ClusterClaim(ref common.ReferenceCallback)
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is that of the claim, such as id.k8s.io.",
+							Description: "metadata is the standard object metadata. The name is the name of the claim, such as id.k8s.io.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the fact. Whoever knows it writes it.",
+							Description: "spec is the fact. The program that determines it writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.ClusterClaimSpec{}.OpenAPIModelName()),
 						},
@@ -1075,12 +1075,12 @@ func schema_pkg_apis_cluster_v1alpha1_ClusterClaimSpec(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterClaimSpec is what a claim says.",
+				Description: "ClusterClaimSpec is the content of a claim.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is what is claimed, 1 to 1024 characters. It is required.",
+							Description: "value is the value of the claim, 1 to 1024 characters. It is required.",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](1024),
 							Type:        []string{"string"},
@@ -1539,7 +1539,7 @@ func schema_pkg_apis_cluster_v1beta1_ClusterPredicate(ref common.ReferenceCallba
 				Properties: map[string]spec.Schema{
 					"requiredClusterSelector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "requiredClusterSelector is what a cluster has to match, also after it was chosen: one that matches no longer leaves the decisions.",
+							Description: "requiredClusterSelector is the selector that a cluster must match, also after it was chosen: a cluster that no longer matches leaves the decisions.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ClusterSelector{}.OpenAPIModelName()),
 						},
@@ -1747,7 +1747,7 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCluster(ref common.ReferenceCallba
 					},
 					"filteredBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "filteredBy is what the cluster fell out by. ClusterSet: it is in no set of the placement. Deletion: it is being deleted. Predicate: it matches no predicate. TaintToleration: it has a taint that is not tolerated. Spread: it would break a spread constraint. NumberOfClusters: others come before it. Empty for a cluster that is chosen, and where problem says why nothing new is chosen.",
+							Description: "filteredBy is the filter that excluded the cluster. ClusterSet: it is in no set of the placement. Deletion: it is being deleted. Predicate: it matches no predicate. TaintToleration: it has a taint that is not tolerated. Spread: it would break a spread constraint. NumberOfClusters: other clusters rank higher. Empty for a chosen cluster, and if problem states why no cluster is added.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1849,7 +1849,7 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedCount(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"filteredBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "filteredBy is what they fell out by, as in clusters; empty for those that are chosen.",
+							Description: "filteredBy is the filter that excluded them, as in clusters; empty for chosen clusters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1873,12 +1873,12 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedScore(ref common.ReferenceCallback
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ExplainedScore is what one prioritizer says of a cluster.",
+				Description: "ExplainedScore is the score of a cluster by one prioritizer.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the built-in prioritizer, or AddOn/<resourceName>/<scoreName>.",
+							Description: "name is the name of the built-in prioritizer, or AddOn/<resourceName>/<scoreName>.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1886,7 +1886,7 @@ func schema_pkg_apis_cluster_v1beta1_ExplainedScore(ref common.ReferenceCallback
 					},
 					"weight": {
 						SchemaProps: spec.SchemaProps{
-							Description: "weight is that of the prioritizer, -10 to 10.",
+							Description: "weight is the weight of the prioritizer, -10 to 10.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2076,7 +2076,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSet(ref common.ReferenceCallb
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users write it.",
+							Description: "spec is the desired state: which clusters are in the set, and which namespaces they should have. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ManagedClusterSetSpec{}.OpenAPIModelName()),
 						},
@@ -2329,7 +2329,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedClusterSetSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each cluster makes them there, and removes none.",
+							Description: "managedNamespaces are namespaces that every cluster of the set should have, at most 256. The agent of each cluster creates them there, and deletes none.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -2389,7 +2389,7 @@ func schema_pkg_apis_cluster_v1beta1_ManagedNamespaceConfig(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.",
+				Description: "ManagedNamespaceConfig is a namespace that every cluster of a set should have.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -2617,7 +2617,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplainOptions(ref common.Referenc
 					},
 					"limit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "limit is how many clusters are told of at most, 1 to 10000. The default is 500.",
+							Description: "limit is the maximum number of clusters in the response, 1 to 10000. The default is 500.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2682,7 +2682,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.Refer
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "PlacementExplanationStatus is what the placement comes to at the state of the hub that is.",
+				Description: "PlacementExplanationStatus is the result of the placement for the current state of the hub.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"problem": {
@@ -2694,7 +2694,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.Refer
 					},
 					"partial": {
 						SchemaProps: spec.SchemaProps{
-							Description: "partial says that the rights of the reader do not cover all sets that the placement chooses from: there may be more clusters than are told of.",
+							Description: "partial is true if the rights of the reader do not cover all sets that the placement chooses from: there may be more clusters than are listed.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2724,7 +2724,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "clusters are those of the sets of the placement, ordered by name, or the one that was asked for. At most as many as the limit of the request.",
+							Description: "clusters are the clusters in the sets of the placement, ordered by name, or the one that was requested. At most as many as the limit of the request.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2737,7 +2737,7 @@ func schema_pkg_apis_cluster_v1beta1_PlacementExplanationStatus(ref common.Refer
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is what to ask for next, if there are more clusters: the same request with the parameter continue.",
+							Description: "continue is set if there are more clusters: repeat the request with this value as the parameter continue.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -3201,7 +3201,7 @@ func schema_pkg_apis_cluster_v1beta1_SpreadPolicy(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "spreadConstraints are what the hub considers, the most important first: at most 8.",
+							Description: "spreadConstraints are the constraints on how clusters spread, the most important first: at most 8.",
 							MaxItems:    ptr.To[int64](8),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3336,7 +3336,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSet(ref common.ReferenceCallb
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users write it.",
+							Description: "spec is the desired state: which clusters are in the set, and which namespaces they should have. Users write it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta2.ManagedClusterSetSpec{}.OpenAPIModelName()),
 						},
@@ -3589,7 +3589,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedClusterSetSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each cluster makes them there, and removes none.",
+							Description: "managedNamespaces are namespaces that every cluster of the set should have, at most 256. The agent of each cluster creates them there, and deletes none.",
 							MaxItems:    ptr.To[int64](256),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -3649,7 +3649,7 @@ func schema_pkg_apis_cluster_v1beta2_ManagedNamespaceConfig(ref common.Reference
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.",
+				Description: "ManagedNamespaceConfig is a namespace that every cluster of a set should have.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -3731,7 +3731,7 @@ func schema_pkg_apis_edge_v1alpha1_CheckedService(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"org": {
 						SchemaProps: spec.SchemaProps{
-							Description: "org is the namespace that the service would be in. The default is that of the check. At most 63 characters.",
+							Description: "org is the namespace that the service would be in. The default is the namespace of the check. At most 63 characters.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -3757,7 +3757,7 @@ func schema_pkg_apis_edge_v1alpha1_ClusterDeployment(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterDeployment is what a cluster runs.",
+				Description: "ClusterDeployment is the deployment of a service to clusters.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"operatorYamlArchive": {
@@ -3869,7 +3869,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeployCheckSpec is what is asked. Exactly one of policyName, policy, patternName and pattern is required.",
+				Description: "DeployCheckSpec is the question. Exactly one of policyName, policy, patternName and pattern is required.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"policyName": {
@@ -3971,7 +3971,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckSpec(ref common.ReferenceCallback)
 					},
 					"limit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "limit is how many nodes are told of, 1 to 1000. The default, and what 0 stands for, is 500. The counts are about all nodes.",
+							Description: "limit is the maximum number of nodes in the response, 1 to 1000. 0, the default, means 500. The counts include all nodes.",
 							Default:     500,
 							Minimum:     ptr.To[float64](0),
 							Maximum:     ptr.To[float64](1000),
@@ -4078,7 +4078,7 @@ func schema_pkg_apis_edge_v1alpha1_DeployCheckStatus(ref common.ReferenceCallbac
 					},
 					"continue": {
 						SchemaProps: spec.SchemaProps{
-							Description: "continue is what to ask for next, if there are more nodes. At most 63 characters.",
+							Description: "continue is set if there are more nodes: repeat the check with this value. At most 63 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -4223,7 +4223,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPatternSpec(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "services are what is deployed, 1 to 32, each once.",
+							Description: "services are the services to deploy, 1 to 32, each once.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](32),
 							Type:        []string{"array"},
@@ -4398,7 +4398,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicySpec(ref common.ReferenceCall
 					},
 					"service": {
 						SchemaProps: spec.SchemaProps{
-							Description: "service is what is deployed.",
+							Description: "service is the service to deploy.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.PolicyService{}.OpenAPIModelName()),
 						},
@@ -4413,7 +4413,7 @@ func schema_pkg_apis_edge_v1alpha1_DeploymentPolicySpec(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "properties are what constraints of the other side are about, at most 128, each name once.",
+							Description: "properties are the values that constraints of the other side are evaluated with, at most 128, each name once.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -4563,7 +4563,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNode(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeNode is what services can be deployed to: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub makes these properties of the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory, openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.",
+				Description: "EdgeNode is a target of deployments: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub derives these properties from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory, openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4582,7 +4582,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNode(ref common.ReferenceCallback) common
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is that of the ManagedCluster, a DNS label of 1 to 63 characters.",
+							Description: "metadata is the standard object metadata. The name is the name of the ManagedCluster, a DNS label of 1 to 63 characters.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -4677,7 +4677,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 					},
 					"pattern": {
 						SchemaProps: spec.SchemaProps{
-							Description: "pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of that, and none of a DeploymentPolicy. The default is none. The hub gives a pattern only to nodes of the sets that are bound to its namespace.",
+							Description: "pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of the pattern, and none of a DeploymentPolicy. By default a node has no pattern. The hub gives a pattern only to nodes of the sets that are bound to its namespace.",
 							MaxLength:   ptr.To[int64](317),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4709,7 +4709,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeSpec(ref common.ReferenceCallback) co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "properties are what constraints of the other side are about, at most 128, each name once.",
+							Description: "properties are the values that constraints of the other side are evaluated with, at most 128, each name once.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -4799,7 +4799,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 					},
 					"memory": {
 						SchemaProps: spec.SchemaProps{
-							Description: "memory is that of the cluster in MB (1048576 bytes), 1 or more.",
+							Description: "memory is the memory of the cluster in MB (1048576 bytes), 1 or more.",
 							Minimum:     ptr.To[float64](1),
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -4815,7 +4815,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeNodeStatus(ref common.ReferenceCallback) 
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is where services go by default, a DNS label of 1 to 63 characters: the agent's own if it has a namespace alone, else one that is not the agent's, openhorizon-agent unless the agent is told another one.",
+							Description: "namespace is the namespace of services by default, a DNS label of 1 to 63 characters: the agent's own if the node is namespace-scoped, else a different one, openhorizon-agent unless a flag of the agent sets another one.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -4873,7 +4873,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacement(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgePlacement is what one policy or pattern has placed on one node. The hub writes placements; users read them.",
+				Description: "EdgePlacement records the services that one policy or pattern placed on one node. The hub writes placements; users read them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -4892,7 +4892,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacement(ref common.ReferenceCallback) c
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is that of the policy or pattern with a hash that has the node in it. The labels edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.",
+							Description: "metadata is the standard object metadata. The name is the name of the policy or pattern with a hash that includes the node. The labels edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
@@ -5001,7 +5001,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgePlacementSpec(ref common.ReferenceCallbac
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "services are what is placed: 1 for a policy, 1 to 32 for a pattern.",
+							Description: "services are the placed services: 1 for a policy, 1 to 32 for a pattern.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](32),
 							Type:        []string{"array"},
@@ -5152,7 +5152,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeService(ref common.ReferenceCallback) com
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "status is what the hub finds in the archive of the service. It is written with the spec, by the hub alone.",
+							Description: "status is the content that the hub found in the archive of the service. Only the hub writes it, together with the spec.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(edgev1alpha1.EdgeServiceStatus{}.OpenAPIModelName()),
 						},
@@ -5276,7 +5276,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 					},
 					"arch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "arch is the architecture that the images are for, as GOARCH has it, such as amd64: small letters and digits, 1 to 63 characters. \"*\" is for all, and is taken where there is none for the one of the node.",
+							Description: "arch is the architecture that the images are for, as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. \"*\" stands for all architectures, and is used if no service has the architecture of the node.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),
@@ -5308,19 +5308,19 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceSpec(ref common.ReferenceCallback)
 					},
 					"deployment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "deployment is what a device would run: any object of at most 65536 bytes, which the hub does not look into. A service with it is one for devices.",
+							Description: "deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with it is a service for devices.",
 							Ref:         ref(runtime.RawExtension{}.OpenAPIModelName()),
 						},
 					},
 					"clusterDeployment": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterDeployment is what a cluster runs. A service with it is one for clusters. One of deployment and clusterDeployment is required.",
+							Description: "clusterDeployment is the deployment for clusters. A service with it is a service for clusters. One of deployment and clusterDeployment is required.",
 							Ref:         ref(edgev1alpha1.ClusterDeployment{}.OpenAPIModelName()),
 						},
 					},
 					"policy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "policy is what the service says of itself and requires of nodes: the service policy.",
+							Description: "policy is the service policy: properties of the service, and constraints on nodes.",
 							Ref:         ref(edgev1alpha1.Policy{}.OpenAPIModelName()),
 						},
 					},
@@ -5337,7 +5337,7 @@ func schema_pkg_apis_edge_v1alpha1_EdgeServiceStatus(ref common.ReferenceCallbac
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "EdgeServiceStatus is what the hub finds in the archive of a service.",
+				Description: "EdgeServiceStatus is the content that the hub found in the archive of a service.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
@@ -5505,7 +5505,7 @@ func schema_pkg_apis_edge_v1alpha1_NodeCounts(ref common.ReferenceCallback) comm
 					},
 					"placed": {
 						SchemaProps: spec.SchemaProps{
-							Description: "placed are those that have a placement.",
+							Description: "placed is the number of nodes that have a placement.",
 							Default:     0,
 							Minimum:     ptr.To[float64](0),
 							Type:        []string{"integer"},
@@ -5620,7 +5620,7 @@ func schema_pkg_apis_edge_v1alpha1_PatternService(ref common.ReferenceCallback) 
 					},
 					"serviceOrgid": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceOrgid is the namespace of the EdgeServices. The default is that of the pattern. In another namespace, an EdgeService has to be public, or the user who writes the pattern has to be allowed to get it.",
+							Description: "serviceOrgid is the namespace of the EdgeServices. The default is the namespace of the pattern. In another namespace, an EdgeService must be public, or the user who writes the pattern must have the permission to get it.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5628,7 +5628,7 @@ func schema_pkg_apis_edge_v1alpha1_PatternService(ref common.ReferenceCallback) 
 					},
 					"serviceArch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serviceArch is the architecture of the service, such as amd64. \"\" (the default) and \"*\" are that of each node.",
+							Description: "serviceArch is the architecture of the service, such as amd64. \"\" (the default) and \"*\" mean the architecture of each node.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5765,7 +5765,7 @@ func schema_pkg_apis_edge_v1alpha1_Policy(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Policy is what one side of a deployment says of itself, and what it requires of the other side.",
+				Description: "Policy has the properties of one side of a deployment, and the constraints on the other side.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"properties": {
@@ -5778,7 +5778,7 @@ func schema_pkg_apis_edge_v1alpha1_Policy(ref common.ReferenceCallback) common.O
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "properties are what constraints of the other side are about, at most 128, each name once.",
+							Description: "properties are the values that constraints of the other side are evaluated with, at most 128, each name once.",
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -5850,7 +5850,7 @@ func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) c
 					},
 					"org": {
 						SchemaProps: spec.SchemaProps{
-							Description: "org is the namespace of the EdgeServices. The default is that of the policy. In another namespace, an EdgeService has to be public, or the user who writes the policy has to be allowed to get it.",
+							Description: "org is the namespace of the EdgeServices. The default is the namespace of the policy. In another namespace, an EdgeService must be public, or the user who writes the policy must have the permission to get it.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5858,7 +5858,7 @@ func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) c
 					},
 					"arch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "arch is the architecture that is deployed, such as amd64. \"\" (the default) and \"*\" are that of each node.",
+							Description: "arch is the architecture to deploy, such as amd64. \"\" (the default) and \"*\" mean the architecture of each node.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5866,7 +5866,7 @@ func schema_pkg_apis_edge_v1alpha1_PolicyService(ref common.ReferenceCallback) c
 					},
 					"clusterNamespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clusterNamespace is the namespace that is deployed to, a DNS label of at most 63 characters. It comes before one that the archive asks for. A node that has a namespace alone gets the service only if it is that namespace. The default is none: what the archive asks for, else the namespace of the agent. It is ignored on devices.",
+							Description: "clusterNamespace is the namespace to deploy to, a DNS label of at most 63 characters. It takes precedence over a namespace in the archive. A namespace-scoped node gets the service only if this is its namespace. The default is the namespace in the archive, or else the namespace of the agent. It is ignored on devices.",
 							MaxLength:   ptr.To[int64](63),
 							Type:        []string{"string"},
 							Format:      "",
@@ -5977,7 +5977,7 @@ func schema_pkg_apis_edge_v1alpha1_Property(ref common.ReferenceCallback) common
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type says how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or \"list of strings\" (a text with commas between the entries). Without it, the type is that of value in JSON.",
+							Description: "type is how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or \"list of strings\" (a text with commas between the entries). The default is the JSON type of value.",
 							MaxLength:   ptr.To[int64](16),
 							Type:        []string{"string"},
 							Format:      "",
@@ -6166,7 +6166,7 @@ func schema_pkg_apis_edge_v1alpha1_Value(ref common.ReferenceCallback) common.Op
 	return common.EmbedOpenAPIDefinitionIntoV2Extension(common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Value is a text, a number, true or false, or a list of texts. In JSON it is that value itself.",
+				Description: "Value is a string, a number, a boolean, or a list of strings. In JSON it is this value itself.",
 				OneOf:       common.GenerateOpenAPIV3OneOfSchema(edgev1alpha1.Value{}.OpenAPIV3OneOfTypes()),
 				Format:      edgev1alpha1.Value{}.OpenAPISchemaFormat(),
 			},
@@ -6174,7 +6174,7 @@ func schema_pkg_apis_edge_v1alpha1_Value(ref common.ReferenceCallback) common.Op
 	}, common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Value is a text, a number, true or false, or a list of texts. In JSON it is that value itself.",
+				Description: "Value is a string, a number, a boolean, or a list of strings. In JSON it is this value itself.",
 				Type:        edgev1alpha1.Value{}.OpenAPISchemaType(),
 				Format:      edgev1alpha1.Value{}.OpenAPISchemaFormat(),
 			},
@@ -6357,7 +6357,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequest(ref common.ReferenceCallback
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the access that is asked for. The requester writes it.",
+							Description: "spec is the requested access. The requester writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.AccessRequestSpec{}.OpenAPIModelName()),
 						},
@@ -6431,7 +6431,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessRequestSpec(ref common.ReferenceCall
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessRequestSpec is the access that is asked for: to which cluster, with which rights, and for how long. Exactly one of token and oidc has to be set.",
+				Description: "AccessRequestSpec is the requested access: to which cluster, with which rights, and for how long. Exactly one of token and oidc must be set.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterRef": {
@@ -6564,7 +6564,7 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessToken(ref common.ReferenceCallback) 
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is the token that is asked for. The requester writes it.",
+							Description: "spec is the requested token. The requester writes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.AccessTokenSpec{}.OpenAPIModelName()),
 						},
@@ -6588,12 +6588,12 @@ func schema_pkg_apis_openmcp_v1alpha1_AccessTokenSpec(ref common.ReferenceCallba
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AccessTokenSpec is the token that is asked for.",
+				Description: "AccessTokenSpec is the requested token.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"expirationSeconds": {
 						SchemaProps: spec.SchemaProps{
-							Description: "expirationSeconds is how long the token is to be valid, in seconds: from 600 (10 minutes) to 86400 (24 hours). The default is 3600 (one hour). A value outside of this range is replaced by the nearest one in it, and no token outlives its request; a warning says so.",
+							Description: "expirationSeconds is the requested lifetime of the token, in seconds: from 600 (10 minutes) to 86400 (24 hours). The default is 3600 (one hour). A value outside of this range is replaced by the nearest one in it, and no token outlives its request; a warning says so.",
 							Default:     3600,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -6797,14 +6797,14 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfile(ref common.ReferenceCallbac
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "metadata is the standard object metadata. The name is what Clusters have in spec.profile. It becomes the value of a label of AccessRequests, so it should have at most 63 characters.",
+							Description: "metadata is the standard object metadata. Clusters refer to it by its name, in spec.profile. The name becomes the value of a label of AccessRequests, so it should have at most 63 characters.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is offered, and by which provider.",
+							Description: "spec is the offer, and the provider that makes it.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.ClusterProfileSpec{}.OpenAPIModelName()),
 						},
@@ -6871,7 +6871,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterProfileSpec(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterProfileSpec is what a provider offers.",
+				Description: "ClusterProfileSpec is the offer of a provider.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"providerRef": {
@@ -6976,7 +6976,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequest(ref common.ReferenceCallbac
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what is asked for. The requester writes it; it cannot be changed.",
+							Description: "spec is the request. The requester writes it; it cannot be changed.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(openmcpv1alpha1.ClusterRequestSpec{}.OpenAPIModelName()),
 						},
@@ -7050,12 +7050,12 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterRequestSpec(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ClusterRequestSpec is what a ClusterRequest asks for. It cannot be changed.",
+				Description: "ClusterRequestSpec is the requested cluster. It cannot be changed.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"purpose": {
 						SchemaProps: spec.SchemaProps{
-							Description: "purpose is what the cluster is for: one of the purposes that the scheduler's configuration defines.",
+							Description: "purpose is the purpose of the cluster: one that the scheduler's configuration defines.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							Type:        []string{"string"},
@@ -7188,7 +7188,7 @@ func schema_pkg_apis_openmcp_v1alpha1_ClusterSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "purposes are what the cluster is for, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all. The scheduler gives a ClusterRequest only a Cluster with its purpose.",
+							Description: "purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all. The scheduler gives a ClusterRequest only a Cluster with its purpose.",
 							MinItems:    ptr.To[int64](1),
 							MaxItems:    ptr.To[int64](128),
 							Type:        []string{"array"},
@@ -7837,7 +7837,7 @@ func schema_pkg_apis_openmcp_v1alpha1_Status(ref common.ReferenceCallback) commo
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Status is what the status of every kind begins with.",
+				Description: "Status has the fields of the status that all kinds have.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
@@ -8244,7 +8244,7 @@ func schema_pkg_apis_work_v1_AppliedManifestResourceMeta(ref common.ReferenceCal
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.",
+							Description: "namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -8280,7 +8280,7 @@ func schema_pkg_apis_work_v1_AppliedManifestWork(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "AppliedManifestWork is what an agent remembers, in its managed cluster, of one ManifestWork: the objects that it has made, which have it as their owner. Its name is <hash of the hub>-<name of the work>. On a hub it says something about the hub's own cluster, where that is managed as well.",
+				Description: "AppliedManifestWork is an agent's record, in its managed cluster, of one ManifestWork: it lists the objects that the agent created, and is their owner. Its name is <hash of the hub>-<name of the work>. On a hub, it is about the hub's own cluster, if that is managed as well.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -8468,7 +8468,7 @@ func schema_pkg_apis_work_v1_ConditionRule(ref common.ReferenceCallback) common.
 				Properties: map[string]spec.Schema{
 					"condition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which the agent makes. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are what rollouts go by. It is required.",
+							Description: "condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which the agent sets. Some types have an effect: an object that is Complete is no longer updated, and rollouts depend on Progressing and Degraded. It is required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](316),
@@ -8708,7 +8708,7 @@ func schema_pkg_apis_work_v1_IgnoreField(ref common.ReferenceCallback) common.Op
 				Properties: map[string]spec.Schema{
 					"condition": {
 						SchemaProps: spec.SchemaProps{
-							Description: "condition is when they are left out. OnSpokePresent (the default): while the object is there, so that they count when it is made. OnSpokeChange: when somebody else has changed them in the managed cluster.\n\nPossible enum values:\n - `\"OnSpokeChange\"` leaves out fields that somebody else has changed.\n - `\"OnSpokePresent\"` leaves out fields of an object that is there.",
+							Description: "condition is when they are ignored. OnSpokePresent (the default): while the object exists, so that they only apply when it is created. OnSpokeChange: after another client has changed them in the managed cluster.\n\nPossible enum values:\n - `\"OnSpokeChange\"` ignores fields that another client has changed.\n - `\"OnSpokePresent\"` leaves out fields of an object that is there.",
 							Default:     "OnSpokePresent",
 							Type:        []string{"string"},
 							Format:      "",
@@ -8790,7 +8790,7 @@ func schema_pkg_apis_work_v1_JsonPath(ref common.ReferenceCallback) common.OpenA
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is what the field is called in the status, 1 to 253 characters. It is required.",
+							Description: "name is the name of the value in the status, 1 to 253 characters. It is required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -8907,7 +8907,7 @@ func schema_pkg_apis_work_v1_ManifestConfigOption(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "feedbackRules say which fields of the objects are reported in the status, at most 16. The default is none.",
+							Description: "feedbackRules select the fields of the objects that are reported in the status, at most 16. By default no field is reported.",
 							MaxItems:    ptr.To[int64](16),
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
@@ -9036,7 +9036,7 @@ func schema_pkg_apis_work_v1_ManifestResourceMeta(ref common.ReferenceCallback) 
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the object, at most 253 characters. It is empty for objects of the whole cluster.",
+							Description: "namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9088,7 +9088,7 @@ func schema_pkg_apis_work_v1_ManifestWork(ref common.ReferenceCallback) common.O
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWork is a list of objects that an agent makes in one managed cluster, and keeps as they are written here. It is in the namespace that has the name of the cluster. Whoever may write it can do in the cluster what the agent can: see spec.executor. Deleting it deletes the objects, unless spec.deleteOption says otherwise.",
+				Description: "ManifestWork is a list of objects that an agent applies to one managed cluster, and restores when they are changed there. It is in the namespace that has the name of the cluster. A user who may write it can do in the cluster what the agent can: see spec.executor. Deleting it deletes the objects, unless spec.deleteOption says otherwise.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -9344,7 +9344,7 @@ func schema_pkg_apis_work_v1_ManifestWorkSubjectServiceAccount(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the service account, 1 to 253 characters. It is required.",
+							Description: "namespace is the namespace of the service account, 1 to 253 characters. It is required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -9355,7 +9355,7 @@ func schema_pkg_apis_work_v1_ManifestWorkSubjectServiceAccount(ref common.Refere
 					},
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the service account, 1 to 253 characters. It is required.",
+							Description: "name is the name of the service account, 1 to 253 characters. It is required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](253),
@@ -9443,7 +9443,7 @@ func schema_pkg_apis_work_v1_OrphaningRule(ref common.ReferenceCallback) common.
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.",
+							Description: "namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9495,7 +9495,7 @@ func schema_pkg_apis_work_v1_ResourceIdentifier(ref common.ReferenceCallback) co
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.",
+							Description: "namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.",
 							Default:     "",
 							MaxLength:   ptr.To[int64](253),
 							Type:        []string{"string"},
@@ -9828,7 +9828,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevision(ref common.Ref
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "spec is what was rolled out. It never changes.",
+							Description: "spec is the template that was rolled out. It never changes.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(workv1alpha1.ManifestWorkReplicaSetRevisionSpec{}.OpenAPIModelName()),
 						},
@@ -9896,7 +9896,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetRevisionSpec(ref common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ManifestWorkReplicaSetRevisionSpec is what was rolled out.",
+				Description: "ManifestWorkReplicaSetRevisionSpec is a template that was rolled out.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"replicaSet": {
@@ -9980,7 +9980,7 @@ func schema_pkg_apis_work_v1alpha1_ManifestWorkReplicaSetSpec(ref common.Referen
 					},
 					"cascadeDeletionPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "cascadeDeletionPolicy is Background (the default): a set that is deleted is gone at once, and its works after it. Foreground: it is there until its works are gone.\n\nPossible enum values:\n - `\"Background\"` lets the set go first.\n - `\"Foreground\"` keeps the set until its works are gone.",
+							Description: "cascadeDeletionPolicy is Background (the default): a set that is deleted is gone at once, and its works after it. Foreground: it is there until its works are gone.\n\nPossible enum values:\n - `\"Background\"` deletes the set first.\n - `\"Foreground\"` keeps the set until its works are gone.",
 							Default:     "Background",
 							Type:        []string{"string"},
 							Format:      "",
@@ -10144,7 +10144,7 @@ func schema_pkg_apis_work_v1alpha1_PlacementSummary(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is that of the placement, 1 to 63 characters. It is required.",
+							Description: "name is the name of the placement, 1 to 63 characters. It is required.",
 							Default:     "",
 							MinLength:   ptr.To[int64](1),
 							MaxLength:   ptr.To[int64](63),

@@ -22,7 +22,7 @@ var (
 
 func init() { install.Install(scheme) }
 
-// receive is what the server makes of what a client sends, unknown fields refused.
+// receive decodes, defaults and converts an object of a client as the server does, and rejects unknown fields.
 func receive(t *testing.T, fields string) *cluster.ManagedCluster {
 	t.Helper()
 	data := `{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster",` + fields + `}`

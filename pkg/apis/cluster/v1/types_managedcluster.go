@@ -78,7 +78,7 @@ type ClientConfig struct {
 	CABundle []byte `json:"caBundle,omitempty"`
 }
 
-// TaintEffect is what a taint does to placements that do not tolerate it.
+// TaintEffect is the effect of a taint on placements that do not tolerate it.
 // +enum
 type TaintEffect string
 

@@ -10,15 +10,15 @@ import (
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// AddOnPlacementScore has scores of one cluster, which placements may choose by. Its namespace is that of the cluster. Its
-// name and that of a score are what the addOn of a placement's prioritizer names.
+// AddOnPlacementScore has scores of one cluster, by which placements can rank clusters. Its namespace is the namespace of the cluster. The
+// addOn of a placement's prioritizer refers to it by its name and the name of a score.
 type AddOnPlacementScore struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// status has the scores. Whoever computes them writes it.
+	// status has the scores. The program that computes them writes it.
 	// +optional
 	Status AddOnPlacementScoreStatus `json:"status,omitempty"`
 }
@@ -37,8 +37,8 @@ type AddOnPlacementScoreStatus struct {
 	// +listMapKey=name
 	// +k8s:validation:maxItems=512
 	Scores []AddOnPlacementScoreItem `json:"scores,omitempty"`
-	// validUntil is when the scores stop counting: from then on, placements take 0 for each. The default is never. Who
-	// writes the scores renews it in time.
+	// validUntil is the time at which the scores expire: from then on, placements use 0 for each. By default they do not expire. The
+	// program that writes the scores renews it in time.
 	// +optional
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
 }

@@ -16,18 +16,18 @@ import (
 // only where that cluster is managed as well.
 type ClusterClaim struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. The name is that of the claim, such as id.k8s.io.
+	// metadata is the standard object metadata. The name is the name of the claim, such as id.k8s.io.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the fact. Whoever knows it writes it.
+	// spec is the fact. The program that determines it writes it.
 	// +optional
 	Spec ClusterClaimSpec `json:"spec,omitempty"`
 }
 
-// ClusterClaimSpec is what a claim says.
+// ClusterClaimSpec is the content of a claim.
 type ClusterClaimSpec struct {
-	// value is what is claimed, 1 to 1024 characters. It is required.
+	// value is the value of the claim, 1 to 1024 characters. It is required.
 	// +optional
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=1024

@@ -12,8 +12,8 @@ func addDefaultingFuncs(scheme *runtime.Scheme) error {
 	return RegisterDefaults(scheme)
 }
 
-// SetDefaults_GroupStrategy fills in the length of groups: the generator knows no default for what is a number or a text.
-// Clients written in Go send 0 where nothing was said.
+// SetDefaults_GroupStrategy sets the default length of groups: the generator has no defaults for a field that is a number or a string.
+// Clients written in Go send 0 if the field is not set.
 func SetDefaults_GroupStrategy(s *GroupStrategy) {
 	if s.ClustersPerDecisionGroup == intstr.FromInt32(0) {
 		s.ClustersPerDecisionGroup = intstr.FromString("100%")

@@ -19,8 +19,7 @@ type ManagedClusterSet struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users
-	// write it.
+	// spec is the desired state: which clusters are in the set, and which namespaces they should have. Users write it.
 	// +optional
 	Spec ManagedClusterSetSpec `json:"spec"`
 	// status is the observed state. The hub writes it.
@@ -33,8 +32,8 @@ type ManagedClusterSetSpec struct {
 	// clusterSelector selects the clusters of the set. It cannot select the same key and value as another exclusive set.
 	// +optional
 	ClusterSelector ManagedClusterSelector `json:"clusterSelector,omitempty"`
-	// managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each
-	// cluster makes them there, and removes none.
+	// managedNamespaces are namespaces that every cluster of the set should have, at most 256. The agent of each cluster creates them
+	// there, and deletes none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -42,7 +41,7 @@ type ManagedClusterSetSpec struct {
 	ManagedNamespaces []ManagedNamespaceConfig `json:"managedNamespaces,omitempty"`
 }
 
-// ManagedNamespaceConfig is a namespace that every cluster of a set is asked to have.
+// ManagedNamespaceConfig is a namespace that every cluster of a set should have.
 type ManagedNamespaceConfig struct {
 	// name is the name of the namespace, a DNS label of at most 63 characters.
 	// +k8s:validation:minLength=1

@@ -93,7 +93,7 @@ const (
 
 // ClusterPredicate is one way in which a cluster can pass.
 type ClusterPredicate struct {
-	// requiredClusterSelector is what a cluster has to match, also after it was chosen: one that matches no longer leaves
+	// requiredClusterSelector is the selector that a cluster must match, also after it was chosen: a cluster that no longer matches leaves
 	// the decisions.
 	// +optional
 	RequiredClusterSelector ClusterSelector `json:"requiredClusterSelector,omitempty"`

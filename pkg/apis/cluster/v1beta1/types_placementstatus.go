@@ -60,8 +60,8 @@ const (
 	PlacementConditionMisconfigured string = "PlacementMisconfigured"
 )
 
-// PlacementDisableAnnotation with the value "true" makes the hub leave a placement and its decisions alone, so that
-// somebody else can write them.
+// PlacementDisableAnnotation with the value "true" prevents the hub from changing a placement and its decisions, so that another controller
+// can write them.
 const PlacementDisableAnnotation = "cluster.open-cluster-management.io/experimental-scheduling-disable"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

@@ -12,7 +12,7 @@ import (
 
 // SpreadPolicy says how the chosen clusters are spread over topologies.
 type SpreadPolicy struct {
-	// spreadConstraints are what the hub considers, the most important first: at most 8.
+	// spreadConstraints are the constraints on how clusters spread, the most important first: at most 8.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=8
@@ -42,7 +42,7 @@ type SpreadConstraintsTerm struct {
 	WhenUnsatisfiable UnsatisfiableMaxSkewAction `json:"whenUnsatisfiable,omitempty"`
 }
 
-// TopologyKeyType is what the key of a topology is.
+// TopologyKeyType is the type of the key of a topology.
 // +enum
 type TopologyKeyType string
 
@@ -53,7 +53,7 @@ const (
 	TopologyKeyTypeClaim TopologyKeyType = "Claim"
 )
 
-// UnsatisfiableMaxSkewAction is what happens to a cluster that would spread the decisions too unevenly.
+// UnsatisfiableMaxSkewAction is the action for a cluster that would exceed the maximum skew.
 // +enum
 type UnsatisfiableMaxSkewAction string
 

@@ -21,7 +21,7 @@ func codec() runtime.Codec {
 	return serializer.NewCodecFactory(scheme).LegacyCodec(v1beta1.SchemeGroupVersion)
 }
 
-// served is what the server answers with to what was sent.
+// served returns the server's response to an object that a client sent.
 func served(t *testing.T, sent string) string {
 	t.Helper()
 	object, err := runtime.Decode(codec(), []byte(sent))
@@ -59,7 +59,7 @@ func TestPlacement_HasDefaults(t *testing.T) {
 	const head = `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"Placement","metadata":{"name":"a"},"spec":`
 	for sent, wants := range map[string][]string{
 		`{}`: {`"mode":"Additive"`, `"clustersPerDecisionGroup":"100%"`, `"sortBy":"ClusterName"`, `"scoreRateLimit":"1m"`},
-		// Clients written in Go send this where nothing was said.
+		// Clients written in Go send this for fields that are not set.
 		`{"prioritizerPolicy":{"mode":""},"spreadPolicy":{},"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":0}}}`: {
 			`"mode":"Additive"`, `"clustersPerDecisionGroup":"100%"`},
 		`{"prioritizerPolicy":{"mode":"Exact","configurations":[{"scoreCoordinate":{"builtIn":"Steady"}}]}}`: {
@@ -70,7 +70,7 @@ func TestPlacement_HasDefaults(t *testing.T) {
 		`{"tolerations":[{"key":"a"}]}`:                                         {`"operator":"Equal"`},
 		`{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":2}}}`: {`"clustersPerDecisionGroup":2`},
 	} {
-		// Nulls are what clients written in Go make of lists that are not there.
+		// Clients written in Go send null for lists that are not set.
 		got := served(t, head+sent+`,"status":{"conditions":null,"decisionGroups":[{"decisions":null}]}}`)
 		for _, want := range wants {
 			if !strings.Contains(got, want) {

@@ -37,7 +37,7 @@ var (
 
 func init() { install.Install(scheme) }
 
-// read is what a client of a version gets to see.
+// read returns an object as a client of a version gets it.
 func read[T any](t *testing.T, gv schema.GroupVersion, set *cluster.ManagedClusterSet) *T {
 	t.Helper()
 	before := set.DeepCopy()
@@ -55,7 +55,7 @@ func read[T any](t *testing.T, gv schema.GroupVersion, set *cluster.ManagedClust
 	return result
 }
 
-// write is what the server makes of an object that a client sends, with decoding, defaulting and conversion.
+// write returns the object that the server makes of one that a client sends, with decoding, defaulting and conversion.
 func write(t *testing.T, object any) *cluster.ManagedClusterSet {
 	t.Helper()
 	data, err := json.Marshal(object)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// wantErrors compares errors with what is wanted, each written "<type> <path>". The type is that of package field.
+// wantErrors compares errors with the expected ones, each written "<type> <path>". The type is that of package field.
 func wantErrors(t *testing.T, errs field.ErrorList, want ...string) {
 	t.Helper()
 	got := []string{}

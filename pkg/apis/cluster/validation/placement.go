@@ -157,7 +157,7 @@ func validateRateLimit(limit string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// oneOf refuses a value that is none of those.
+// oneOf rejects a value that is not in values.
 func oneOf[T ~string](value T, values []T, path *field.Path) field.ErrorList {
 	return bounds.OneOf(path, value, values)
 }

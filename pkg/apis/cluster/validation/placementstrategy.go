@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// maxGroupLength is that of the text of a number that fits.
+// maxGroupLength is the length of the text of the largest number that fits.
 const maxGroupLength = 10
 
 // What upstream's CustomResourceDefinition of placements says.

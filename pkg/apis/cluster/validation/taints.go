@@ -46,7 +46,7 @@ func PrepareTaints(taints, old []cluster.Taint, now metav1.Time) {
 	}
 }
 
-// isTimeOfKey reports whether the time of a taint is that of an old one with the key.
+// isTimeOfKey reports whether the time of a taint equals that of an old taint with the same key.
 func isTimeOfKey(old []cluster.Taint, t *cluster.Taint) bool {
 	return slices.ContainsFunc(old, func(o cluster.Taint) bool { return o.Key == t.Key && o.TimeAdded.Unix() == t.TimeAdded.Unix() })
 }
@@ -102,7 +102,7 @@ func validateTaintTimes(taints []cluster.Taint, path *field.Path) field.ErrorLis
 		"It is not allowed to set TimeAdded of Taint %q. Leave timeAdded out: the server sets it.", strings.Join(keys, ",")))}
 }
 
-// findTaint returns the same taint. Several taints of one key are told apart by their values and effects.
+// findTaint returns the same taint. Taints of one key differ by their values and effects.
 func findTaint(taints []cluster.Taint, t *cluster.Taint) *cluster.Taint {
 	for i := range taints {
 		if o := &taints[i]; o.Key == t.Key && o.Value == t.Value && o.Effect == t.Effect {

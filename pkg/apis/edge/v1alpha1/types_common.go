@@ -13,8 +13,8 @@ type Property struct {
 	Name string `json:"name"`
 	// value is a text of at most 1024 characters, a number, or true or false.
 	Value Value `json:"value"`
-	// type says how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or
-	// "list of strings" (a text with commas between the entries). Without it, the type is that of value in JSON.
+	// type is how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or "list
+	// of strings" (a text with commas between the entries). The default is the JSON type of value.
 	// +optional
 	// +k8s:validation:maxLength=16
 	Type PropertyType `json:"type,omitempty"`
@@ -38,9 +38,9 @@ const (
 	PropertyList PropertyType = "list of strings"
 )
 
-// Policy is what one side of a deployment says of itself, and what it requires of the other side.
+// Policy has the properties of one side of a deployment, and the constraints on the other side.
 type Policy struct {
-	// properties are what constraints of the other side are about, at most 128, each name once.
+	// properties are the values that constraints of the other side are evaluated with, at most 128, each name once.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

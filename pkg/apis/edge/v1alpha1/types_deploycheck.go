@@ -27,7 +27,7 @@ type DeployCheck struct {
 	Status DeployCheckStatus `json:"status,omitempty"`
 }
 
-// DeployCheckSpec is what is asked. Exactly one of policyName, policy, patternName and pattern is required.
+// DeployCheckSpec is the question. Exactly one of policyName, policy, patternName and pattern is required.
 type DeployCheckSpec struct {
 	// policyName is a DeploymentPolicy of the namespace, at most 244 characters.
 	// +optional
@@ -58,7 +58,7 @@ type DeployCheckSpec struct {
 	// +k8s:validation:maxItems=1000
 	// +k8s:validation:items:maxLength=63
 	NodeNames []string `json:"nodeNames,omitempty"`
-	// limit is how many nodes are told of, 1 to 1000. The default, and what 0 stands for, is 500. The counts are about all nodes.
+	// limit is the maximum number of nodes in the response, 1 to 1000. 0, the default, means 500. The counts include all nodes.
 	// +optional
 	// +default=500
 	// +k8s:validation:minimum=0
@@ -72,7 +72,7 @@ type DeployCheckSpec struct {
 
 // CheckedService is a service that need not be there.
 type CheckedService struct {
-	// org is the namespace that the service would be in. The default is that of the check. At most 63 characters.
+	// org is the namespace that the service would be in. The default is the namespace of the check. At most 63 characters.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Org string `json:"org,omitempty"`
@@ -113,7 +113,7 @@ type DeployCheckStatus struct {
 	// +optional
 	// +listType=atomic
 	Nodes []NodeVerdict `json:"nodes,omitempty"`
-	// continue is what to ask for next, if there are more nodes. At most 63 characters.
+	// continue is set if there are more nodes: repeat the check with this value. At most 63 characters.
 	// +optional
 	Continue string `json:"continue,omitempty"`
 }

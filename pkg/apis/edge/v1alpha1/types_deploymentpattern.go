@@ -35,7 +35,7 @@ type DeploymentPatternSpec struct {
 	// +optional
 	// +k8s:validation:maxLength=4096
 	Description string `json:"description,omitempty"`
-	// services are what is deployed, 1 to 32, each once.
+	// services are the services to deploy, 1 to 32, each once.
 	// +listType=atomic
 	// +k8s:validation:minItems=1
 	// +k8s:validation:maxItems=32
@@ -59,12 +59,12 @@ type PatternService struct {
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	ServiceUrl string `json:"serviceUrl"`
-	// serviceOrgid is the namespace of the EdgeServices. The default is that of the pattern. In another namespace, an EdgeService has to be
-	// public, or the user who writes the pattern has to be allowed to get it.
+	// serviceOrgid is the namespace of the EdgeServices. The default is the namespace of the pattern. In another namespace, an EdgeService
+	// must be public, or the user who writes the pattern must have the permission to get it.
 	// +optional
 	// +k8s:validation:maxLength=63
 	ServiceOrgid string `json:"serviceOrgid,omitempty"`
-	// serviceArch is the architecture of the service, such as amd64. "" (the default) and "*" are that of each node.
+	// serviceArch is the architecture of the service, such as amd64. "" (the default) and "*" mean the architecture of each node.
 	// +optional
 	// +k8s:validation:maxLength=63
 	ServiceArch string `json:"serviceArch,omitempty"`

@@ -35,7 +35,7 @@ type DeploymentPolicySpec struct {
 	// +optional
 	// +k8s:validation:maxLength=4096
 	Description string `json:"description,omitempty"`
-	// service is what is deployed.
+	// service is the service to deploy.
 	Service PolicyService `json:"service"`
 	Policy  `json:",inline"`
 	// userInput sets variables of services, at most 64.
@@ -51,18 +51,18 @@ type PolicyService struct {
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
-	// org is the namespace of the EdgeServices. The default is that of the policy. In another namespace, an EdgeService has to be public,
-	// or the user who writes the policy has to be allowed to get it.
+	// org is the namespace of the EdgeServices. The default is the namespace of the policy. In another namespace, an EdgeService must be
+	// public, or the user who writes the policy must have the permission to get it.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Org string `json:"org,omitempty"`
-	// arch is the architecture that is deployed, such as amd64. "" (the default) and "*" are that of each node.
+	// arch is the architecture to deploy, such as amd64. "" (the default) and "*" mean the architecture of each node.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Arch string `json:"arch,omitempty"`
-	// clusterNamespace is the namespace that is deployed to, a DNS label of at most 63 characters. It comes before one that the
-	// archive asks for. A node that has a namespace alone gets the service only if it is that namespace. The default is none: what the archive asks
-	// for, else the namespace of the agent. It is ignored on devices.
+	// clusterNamespace is the namespace to deploy to, a DNS label of at most 63 characters. It takes precedence over a namespace in the
+	// archive. A namespace-scoped node gets the service only if this is its namespace. The default is the namespace in the archive, or else
+	// the namespace of the agent. It is ignored on devices.
 	// +optional
 	// +k8s:validation:maxLength=63
 	ClusterNamespace string `json:"clusterNamespace,omitempty"`
@@ -103,7 +103,7 @@ type NodeCounts struct {
 	// selected are those of them that all rules let in.
 	// +k8s:validation:minimum=0
 	Selected int32 `json:"selected"`
-	// placed are those that have a placement.
+	// placed is the number of nodes that have a placement.
 	// +k8s:validation:minimum=0
 	Placed int32 `json:"placed"`
 	// running are those where the cluster says that all runs.

@@ -11,13 +11,13 @@ import (
 // +genclient:nonNamespaced
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// EdgeNode is what services can be deployed to: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster
-// that its agent registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub makes
-// these properties of the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory,
+// EdgeNode is a target of deployments: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent
+// registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub derives these
+// properties from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory,
 // openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.
 type EdgeNode struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. The name is that of the ManagedCluster, a DNS label of 1 to 63 characters.
+	// metadata is the standard object metadata. The name is the name of the ManagedCluster, a DNS label of 1 to 63 characters.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
@@ -38,8 +38,9 @@ type EdgeNodeSpec struct {
 	// +default="cluster"
 	// +k8s:validation:maxLength=16
 	NodeType NodeType `json:"nodeType,omitempty"`
-	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of that, and
-	// none of a DeploymentPolicy. The default is none. The hub gives a pattern only to nodes of the sets that are bound to its namespace.
+	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of the
+	// pattern, and none of a DeploymentPolicy. By default a node has no pattern. The hub gives a pattern only to nodes of the sets that are
+	// bound to its namespace.
 	// +optional
 	// +k8s:validation:maxLength=317
 	Pattern string `json:"pattern,omitempty"`
@@ -84,7 +85,7 @@ type EdgeNodeStatus struct {
 	// +optional
 	// +k8s:validation:minimum=1
 	CPU *int64 `json:"cpu,omitempty"`
-	// memory is that of the cluster in MB (1048576 bytes), 1 or more.
+	// memory is the memory of the cluster in MB (1048576 bytes), 1 or more.
 	// +optional
 	// +k8s:validation:minimum=1
 	Memory *int64 `json:"memory,omitempty"`
@@ -92,8 +93,8 @@ type EdgeNodeStatus struct {
 	// +optional
 	// +k8s:validation:maxLength=253
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// namespace is where services go by default, a DNS label of 1 to 63 characters: the agent's own if it has a namespace alone, else one
-	// that is not the agent's, openhorizon-agent unless the agent is told another one.
+	// namespace is the namespace of services by default, a DNS label of 1 to 63 characters: the agent's own if the node is
+	// namespace-scoped, else a different one, openhorizon-agent unless a flag of the agent sets another one.
 	// +optional
 	// +k8s:validation:maxLength=63
 	Namespace string `json:"namespace,omitempty"`

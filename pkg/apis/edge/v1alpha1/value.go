@@ -28,7 +28,7 @@ const (
 	ValueList ValueType = "List"
 )
 
-// Value is a text, a number, true or false, or a list of texts. In JSON it is that value itself.
+// Value is a string, a number, a boolean, or a list of strings. In JSON it is this value itself.
 type Value struct {
 	// type says which of the others counts.
 	Type ValueType `json:"-"`

@@ -48,19 +48,20 @@ const (
 
 // Reasons of these conditions.
 const (
-	// ReasonAsExpected is that all is as the spec says.
+	// ReasonAsExpected means that the state is the desired one.
 	ReasonAsExpected = "AsExpected"
-	// ReasonServiceNotFound is that an EdgeService is not there in any version that the spec names.
+	// ReasonServiceNotFound means that no version of an EdgeService that the spec names exists.
 	ReasonServiceNotFound = "ServiceNotFound"
-	// ReasonServiceNotAllowed is that a service of another namespace is not public any more, and the user who wrote the spec may not get it.
+	// ReasonServiceNotAllowed means that a service of another namespace is no longer public, and the user who wrote the spec may not get
+	// it.
 	ReasonServiceNotAllowed = "ServiceNotAllowed"
-	// ReasonNoBoundSet is that no set is bound to the namespace, so that no node is reached.
+	// ReasonNoBoundSet means that no set is bound to the namespace, so that no node can be chosen.
 	ReasonNoBoundSet = "NoBoundSet"
-	// ReasonNoNodeSelected is that the rules exclude every node.
+	// ReasonNoNodeSelected means that the rules exclude every node.
 	ReasonNoNodeSelected = "NoNodeSelected"
-	// ReasonProgressing is that placements are on their way.
+	// ReasonProgressing means that placements are in progress.
 	ReasonProgressing = "Progressing"
-	// ReasonPlacementsFailed is that placements are Failed.
+	// ReasonPlacementsFailed means that placements are Failed.
 	ReasonPlacementsFailed = "PlacementsFailed"
 )
 

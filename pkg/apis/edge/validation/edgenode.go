@@ -17,7 +17,7 @@ import (
 
 var (
 	nodeTypes = []edge.NodeType{edge.NodeTypeCluster, edge.NodeTypeDevice}
-	// factForm is what facts of a node have: they become values of properties, and are shown to users.
+	// factForm matches facts of a node: they become values of properties, and are shown to users.
 	factForm = regexp.MustCompile(`^[!-~]*$`)
 )
 

@@ -20,7 +20,7 @@ var (
 	nameForm    = regexp.MustCompile(`^[^\pZ\pC]+$`)
 )
 
-// Values of arch that are none: what a service may be for, and what a reference to services may have.
+// Values of arch that are not architectures: of services, and of references to services.
 var (
 	anyService   = []string{"*"}
 	anyReference = []string{"*", ""}

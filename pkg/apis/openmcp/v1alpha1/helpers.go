@@ -61,7 +61,7 @@ func (s *ClusterStatus) GetProviderStatus(into any) error {
 	return json.Unmarshal(s.ProviderStatus.Raw, into)
 }
 
-// GetPurposes are what the cluster is there for.
+// GetPurposes returns the purposes of the cluster.
 func (c *Cluster) GetPurposes() []string { return c.Spec.Purposes }
 
 // GetTenancyCount is the number of ClusterRequests that have the cluster.
@@ -83,7 +83,7 @@ func (r *ClusterRequest) FinalizerForCluster() string {
 	return RequestFinalizerOnClusterPrefix + string(r.UID)
 }
 
-// GetPurposes is the purpose that is asked for.
+// GetPurposes returns the requested purpose.
 func (r *ClusterRequest) GetPurposes() []string { return []string{r.Spec.Purpose} }
 
 // IsPending says that the request is neither granted nor denied yet.

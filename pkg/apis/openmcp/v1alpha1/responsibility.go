@@ -19,7 +19,7 @@ const (
 	ConditionProviderMissing = "ProviderMissing"
 )
 
-// ReasonDeniedByPolicy of a condition says that no rule of the hub's policy allows what is asked for.
+// ReasonDeniedByPolicy of a condition means that no rule of the hub's policy allows the request.
 const ReasonDeniedByPolicy = "DeniedByPolicy"
 
 // IsClusterProviderResponsibleForAccessRequest says whether an AccessRequest is a provider's to handle: any provider's, if

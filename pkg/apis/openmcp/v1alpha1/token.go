@@ -19,7 +19,7 @@ type AccessToken struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the token that is asked for. The requester writes it.
+	// spec is the requested token. The requester writes it.
 	// +optional
 	Spec AccessTokenSpec `json:"spec,omitzero"`
 	// status is the token. The server writes it.
@@ -27,11 +27,10 @@ type AccessToken struct {
 	Status AccessTokenStatus `json:"status,omitzero"`
 }
 
-// AccessTokenSpec is the token that is asked for.
+// AccessTokenSpec is the requested token.
 type AccessTokenSpec struct {
-	// expirationSeconds is how long the token is to be valid, in seconds: from 600 (10 minutes) to 86400 (24 hours). The
-	// default is 3600 (one hour). A value outside of this range is replaced by the nearest one in it, and no token
-	// outlives its request; a warning says so.
+	// expirationSeconds is the requested lifetime of the token, in seconds: from 600 (10 minutes) to 86400 (24 hours). The default is 3600
+	// (one hour). A value outside of this range is replaced by the nearest one in it, and no token outlives its request; a warning says so.
 	// +optional
 	// +default=3600
 	ExpirationSeconds *int64 `json:"expirationSeconds,omitempty"`
@@ -71,7 +70,7 @@ const (
 
 	// TokenSourceKubeconfigKey is the kubeconfig of the ServiceAccount that may ask for tokens: server, CA and token.
 	TokenSourceKubeconfigKey = openmcp.TokenSourceKubeconfigKey
-	// TokenSourceServiceAccountNamespaceKey is the namespace of the ServiceAccount that tokens are asked for.
+	// TokenSourceServiceAccountNamespaceKey is the key of the namespace of the ServiceAccount whose tokens are requested.
 	TokenSourceServiceAccountNamespaceKey = openmcp.TokenSourceServiceAccountNamespaceKey
 	// TokenSourceServiceAccountNameKey is the name of that ServiceAccount.
 	TokenSourceServiceAccountNameKey = openmcp.TokenSourceServiceAccountNameKey

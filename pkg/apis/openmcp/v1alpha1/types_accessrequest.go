@@ -24,7 +24,7 @@ type AccessRequest struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the access that is asked for. The requester writes it.
+	// spec is the requested access. The requester writes it.
 	// +optional
 	Spec AccessRequestSpec `json:"spec"`
 	// status is the answer. The hub and the cluster provider write it.
@@ -32,8 +32,8 @@ type AccessRequest struct {
 	Status AccessRequestStatus `json:"status,omitzero"`
 }
 
-// AccessRequestSpec is the access that is asked for: to which cluster, with which rights, and for how long. Exactly one
-// of token and oidc has to be set.
+// AccessRequestSpec is the requested access: to which cluster, with which rights, and for how long. Exactly one of token and oidc must be
+// set.
 type AccessRequestSpec struct {
 	// clusterRef names the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither
 	// changed nor removed.
@@ -122,7 +122,7 @@ type RoleRef struct {
 
 // AccessRequestStatus is the answer to an AccessRequest.
 type AccessRequestStatus struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	Status `json:",inline"`
 	// secretRef names the Secret with the kubeconfig, in the namespace of the request. Its key is kubeconfig. The
 	// cluster provider writes it.

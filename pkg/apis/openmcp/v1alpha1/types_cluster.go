@@ -54,8 +54,8 @@ type ClusterSpec struct {
 	// kubernetes is the desired Kubernetes configuration.
 	// +optional
 	Kubernetes K8sConfiguration `json:"kubernetes,omitzero"`
-	// purposes are what the cluster is for, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all.
-	// The scheduler gives a ClusterRequest only a Cluster with its purpose.
+	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all. The scheduler
+	// gives a ClusterRequest only a Cluster with its purpose.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:minItems=1
@@ -77,7 +77,7 @@ type K8sConfiguration struct {
 
 // ClusterStatus is the observed state of a Cluster.
 type ClusterStatus struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	Status `json:",inline"`
 	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
 	// +optional

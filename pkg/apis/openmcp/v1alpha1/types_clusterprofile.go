@@ -15,17 +15,17 @@ import (
 // configurations, and in which versions of Kubernetes. Providers write ClusterProfiles; Clusters name them.
 type ClusterProfile struct {
 	metav1.TypeMeta `json:",inline"`
-	// metadata is the standard object metadata. The name is what Clusters have in spec.profile. It becomes the value of
-	// a label of AccessRequests, so it should have at most 63 characters.
+	// metadata is the standard object metadata. Clusters refer to it by its name, in spec.profile. The name becomes the value of a label of
+	// AccessRequests, so it should have at most 63 characters.
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is offered, and by which provider.
+	// spec is the offer, and the provider that makes it.
 	// +optional
 	Spec ClusterProfileSpec `json:"spec"`
 }
 
-// ClusterProfileSpec is what a provider offers.
+// ClusterProfileSpec is the offer of a provider.
 type ClusterProfileSpec struct {
 	// providerRef names the cluster provider that makes the clusters of this profile. It becomes the value of a label of
 	// these Clusters, so it has to be a valid label value, 1 to 63 characters.

@@ -18,7 +18,7 @@ type ClusterRequest struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what is asked for. The requester writes it; it cannot be changed.
+	// spec is the request. The requester writes it; it cannot be changed.
 	// +optional
 	Spec ClusterRequestSpec `json:"spec"`
 	// status is the answer. The scheduler writes it.
@@ -26,9 +26,9 @@ type ClusterRequest struct {
 	Status ClusterRequestStatus `json:"status,omitzero"`
 }
 
-// ClusterRequestSpec is what a ClusterRequest asks for. It cannot be changed.
+// ClusterRequestSpec is the requested cluster. It cannot be changed.
 type ClusterRequestSpec struct {
-	// purpose is what the cluster is for: one of the purposes that the scheduler's configuration defines.
+	// purpose is the purpose of the cluster: one that the scheduler's configuration defines.
 	// +k8s:validation:minLength=1
 	Purpose string `json:"purpose"`
 	// waitForClusterDeletion is true when a deleted request stays until its Cluster is gone, if the Cluster is deleted
@@ -39,7 +39,7 @@ type ClusterRequestSpec struct {
 
 // ClusterRequestStatus is the answer to a ClusterRequest.
 type ClusterRequestStatus struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	Status `json:",inline"`
 	// cluster names the Cluster that the request has been given. The scheduler sets it once; then it can be neither
 	// changed nor removed.

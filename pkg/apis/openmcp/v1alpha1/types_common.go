@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Status is what the status of every kind begins with.
+// Status has the fields of the status that all kinds have.
 type Status struct {
 	// observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation,
 	// the latest change has not been handled yet.

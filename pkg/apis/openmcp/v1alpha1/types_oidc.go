@@ -111,10 +111,10 @@ func (o *OIDCProviderConfig) GetUsernameClaim() string {
 	return claim(o.UsernameClaim, defaultUsernameClaim)
 }
 
-// GetGroupsPrefix is what stands before the names of groups in RBAC.
+// GetGroupsPrefix returns the prefix of the names of groups in RBAC.
 func (o *OIDCProviderConfig) GetGroupsPrefix() string { return prefix(o.GroupsPrefix, o.Name) }
 
-// GetUsernamePrefix is what stands before the names of users in RBAC.
+// GetUsernamePrefix returns the prefix of the names of users in RBAC.
 func (o *OIDCProviderConfig) GetUsernamePrefix() string { return prefix(o.UsernamePrefix, o.Name) }
 
 func claim(given *string, otherwise string) string {

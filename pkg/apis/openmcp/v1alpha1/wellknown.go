@@ -21,9 +21,9 @@ const (
 const (
 	// REQUEST_PENDING says that the request is neither granted nor denied yet.
 	REQUEST_PENDING = "Pending"
-	// REQUEST_GRANTED says that what is asked for is there.
+	// REQUEST_GRANTED means that the request is granted.
 	REQUEST_GRANTED = "Granted"
-	// REQUEST_DENIED says that what is asked for will not be there.
+	// REQUEST_DENIED means that the request is denied.
 	REQUEST_DENIED = "Denied"
 )
 
@@ -55,7 +55,7 @@ const (
 	ProviderLabel = openmcp.ProviderLabel
 	// ProfileLabel is the profile of the Cluster that an AccessRequest is for.
 	ProfileLabel = GroupName + "/profile"
-	// ProviderInfoAnnotation is what a provider shows of a Cluster to those who list it.
+	// ProviderInfoAnnotation is information of the provider about a Cluster, which tables show.
 	ProviderInfoAnnotation = openmcp.ProviderInfoAnnotation
 	// DeleteWithoutRequestsLabel, if its value is "true", lets the scheduler delete a Cluster with its last ClusterRequest.
 	DeleteWithoutRequestsLabel = GroupName + "/delete-without-requests"
@@ -67,11 +67,11 @@ const (
 	OperationAnnotation = parentGroupName + "/operation"
 	// OperationAnnotationValueIgnore lets controllers leave the object alone, even its status.
 	OperationAnnotationValueIgnore = "ignore"
-	// OperationAnnotationValueReconcile lets controllers look at the object anew. They remove it.
+	// OperationAnnotationValueReconcile makes controllers reconcile the object again. They remove it.
 	OperationAnnotationValueReconcile = "reconcile"
 	// ManagedByLabel is the controller that made an object.
 	ManagedByLabel = parentGroupName + "/managed-by"
-	// ManagedPurposeLabel is what the controller made it for.
+	// ManagedPurposeLabel is the purpose for which the controller created it.
 	ManagedPurposeLabel = parentGroupName + "/managed-purpose"
 	// EnvironmentLabel is the environment of the controller that made it.
 	EnvironmentLabel = parentGroupName + "/environment"
@@ -98,7 +98,7 @@ const (
 	// AccessFinalizer keeps a Cluster until no AccessRequest is for it, so that access can be taken back from a cluster that
 	// is still there. Providers of clusters wait for the finalizers of others.
 	AccessFinalizer = openmcp.AccessFinalizer
-	// ClusterAccessFinalizer is that of the consumers of a ClusterRequest or AccessRequest.
+	// ClusterAccessFinalizer is the finalizer of the consumers of a ClusterRequest or AccessRequest.
 	ClusterAccessFinalizer = GroupName + "/clusteraccess"
 )
 

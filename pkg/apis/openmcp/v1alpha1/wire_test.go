@@ -22,7 +22,7 @@ var (
 
 func init() { install.Install(scheme) }
 
-// throughTheServer is what a server stores of JSON, in JSON.
+// throughTheServer returns the JSON that a server stores of JSON.
 func throughTheServer(t *testing.T, kind, fields string) (string, error) {
 	t.Helper()
 	data := `{"apiVersion":"clusters.openmcp.cloud/v1alpha1","kind":"` + kind + `",` + fields + `}`

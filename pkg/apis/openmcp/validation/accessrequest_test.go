@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
-// validOIDC is what the specification has for an example.
+// validOIDC returns the example of the specification.
 func validOIDC() *openmcp.OIDCConfig {
 	return &openmcp.OIDCConfig{
 		OIDCProviderConfig: openmcp.OIDCProviderConfig{

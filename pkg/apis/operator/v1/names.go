@@ -13,7 +13,7 @@ const (
 
 	// AnnotationEvictionTimestamp is since when the managed cluster of a Klusterlet that is being deleted could not be reached, RFC 3339.
 	AnnotationEvictionTimestamp = "operator.open-cluster-management.io/managed-resources-eviction-timestamp"
-	// ClusterAnnotationsKeyPrefix is what the annotations begin with that an agent may set on its ManagedCluster.
+	// ClusterAnnotationsKeyPrefix is the prefix of the annotations that an agent may set on its ManagedCluster.
 	ClusterAnnotationsKeyPrefix = "agent.open-cluster-management.io"
 
 	// LabelKlusterlet is on all that was made for a Klusterlet, with its name.
@@ -39,9 +39,10 @@ const (
 const (
 	// BootstrapHubKubeconfig is by which an agent without an identity finds its hub.
 	BootstrapHubKubeconfig = "bootstrap-hub-kubeconfig"
-	// ExternalManagedKubeconfig is that of an admin of the managed cluster, in the modes in which the agent runs elsewhere.
+	// ExternalManagedKubeconfig is the Secret with the kubeconfig of an admin of the managed cluster, in the modes in which the agent runs
+	// elsewhere.
 	ExternalManagedKubeconfig = "external-managed-kubeconfig"
-	// ExternalHubKubeconfig is that of an admin of the hub, in the modes in which its servers run elsewhere.
+	// ExternalHubKubeconfig is the Secret with the kubeconfig of an admin of the hub, in the modes in which its servers run elsewhere.
 	ExternalHubKubeconfig = "external-hub-kubeconfig"
 
 	// HubKubeconfigSecret is the state of the registration agent.
@@ -126,7 +127,7 @@ func (k *Klusterlet) WorkServiceAccount() string { return k.Name + "-work-sa" }
 // AgentServiceAccount is the name of the ServiceAccounts of the Singleton modes, on either cluster.
 func (k *Klusterlet) AgentServiceAccount() string { return k.Name + "-agent-sa" }
 
-// GetResourceRequirement is what the containers ask for and may use.
+// GetResourceRequirement returns the requests and limits of the containers.
 func (k *Klusterlet) GetResourceRequirement() *ResourceRequirement { return k.Spec.ResourceRequirement }
 
 // Mode is where the servers run.
@@ -152,7 +153,7 @@ func (c *ClusterManager) MintedKubeconfig(serviceAccount string) string {
 	return serviceAccount + "-kubeconfig"
 }
 
-// GetResourceRequirement is what the containers ask for and may use.
+// GetResourceRequirement returns the requests and limits of the containers.
 func (c *ClusterManager) GetResourceRequirement() *ResourceRequirement {
 	return c.Spec.ResourceRequirement
 }

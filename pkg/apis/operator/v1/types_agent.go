@@ -92,8 +92,8 @@ type RegistrationConfiguration struct {
 // ClusterClaimConfiguration limits the ClusterClaims of a managed cluster.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterClaimConfiguration struct {
-	// maxCustomClusterClaims is the most ClusterClaims that are sent to the hub beside those of the agent and those with a reserved suffix.
-	// The default is 20, and 0 is none.
+	// maxCustomClusterClaims is the maximum number of ClusterClaims that are sent to the hub, besides the agent's own and those with a
+	// reserved suffix. The default is 20; 0 sends none.
 	// +required
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=0
@@ -175,7 +175,7 @@ const (
 // BootstrapKubeConfigs are the hubs that an agent may go to.
 // +kubebuilder:pruning:PreserveUnknownFields
 type BootstrapKubeConfigs struct {
-	// type is None (the one secret bootstrap-hub-kubeconfig) or LocalSecrets (those of localSecretsConfig). The default is None.
+	// type is None (the Secret bootstrap-hub-kubeconfig) or LocalSecrets (the Secrets in localSecretsConfig). The default is None.
 	// +required
 	// +kubebuilder:default=None
 	// +kubebuilder:validation:Enum=None;LocalSecrets

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ClusterManagerClusterhub is what a hub of Clusterhub has beyond Open Cluster Management.
+// ClusterManagerClusterhub has the settings of a hub that Open Cluster Management does not have.
 // +kubebuilder:validation:XValidation:rule="has(self.etcd) && self.etcd.type == 'External' || !has(self.apiServer) || !has(self.apiServer.replicas) || self.apiServer.replicas == 1",fieldPath=".apiServer.replicas",message="with the embedded etcd there is one replica, which has its volume: for several, make a hub with an etcd of the type External"
 type ClusterManagerClusterhub struct {
 	// apiServer says which image of hub-apiserver runs, how often, and where the hub reaches it.
@@ -23,10 +23,10 @@ type ClusterManagerClusterhub struct {
 	// +kubebuilder:default={type: Embedded}
 	Etcd HubEtcd `json:"etcd,omitzero"`
 
-	// components are what the hub has beside its servers: auto-approval (clusters are accepted by themselves), aws-auth (identities of
-	// AWS, by the ConfigMap aws-auth), cluster-provider (clusters on request, of clusters that exist), leftovers (ManagedClusters without
-	// an agent are deleted), manual-certificates (no certificate is approved by itself), per-cluster-roles (a role for each cluster) and
-	// upstream-agents (agents of Open Cluster Management can join).
+	// components are optional parts of the hub: auto-approval (clusters are accepted by themselves), aws-auth (identities of AWS, by the
+	// ConfigMap aws-auth), cluster-provider (clusters on request, of clusters that exist), leftovers (ManagedClusters without an agent are
+	// deleted), manual-certificates (no certificate is approved by itself), per-cluster-roles (a role for each cluster) and upstream-agents
+	// (agents of Open Cluster Management can join).
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
@@ -36,7 +36,7 @@ type ClusterManagerClusterhub struct {
 
 // HubAPIServer is for hub-apiserver.
 type HubAPIServer struct {
-	// image is that of hub-apiserver. The default is the one of hub-operator's own version.
+	// image is the image of hub-apiserver. The default has the version of hub-operator.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image,omitempty"`
@@ -72,7 +72,7 @@ type HubAPIServerAddress struct {
 
 // HubControllerManager is for hub-controller-manager.
 type HubControllerManager struct {
-	// image is that of hub-controller-manager. The default is the one of hub-operator's own version.
+	// image is the image of hub-controller-manager. The default has the version of hub-operator.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Image string `json:"image,omitempty"`
@@ -118,8 +118,8 @@ type HubEtcd struct {
 
 // HubEtcdEmbeddedVolume is the volume of an embedded etcd.
 type HubEtcdEmbeddedVolume struct {
-	// size is that of the volume, at least 1Gi, such as 20Gi. The default is 10Gi. It can grow, if the storage class allows that, and never
-	// shrink.
+	// size is the size of the volume, at least 1Gi, such as 20Gi. The default is 10Gi. It can grow, if the storage class allows that, and
+	// cannot shrink.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
@@ -128,7 +128,7 @@ type HubEtcdEmbeddedVolume struct {
 	// +kubebuilder:validation:XValidation:rule="quantity(self).compareTo(quantity('1Gi')) >= 0",message="size must be at least 1Gi"
 	Size *resource.Quantity `json:"size,omitempty"`
 
-	// storageClassName is the StorageClass of the volume. The default is that of the cluster. It cannot be changed.
+	// storageClassName is the StorageClass of the volume. The default is the default class of the cluster. It cannot be changed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -156,7 +156,7 @@ type HubEtcdExternalServers struct {
 	SecretName string `json:"secretName,omitempty"`
 }
 
-// KlusterletClusterhub is what an agent of Clusterhub has beyond Open Cluster Management.
+// KlusterletClusterhub has the settings of an agent that Open Cluster Management does not have.
 type KlusterletClusterhub struct {
 	// works says what the agent may do with what works have. By default it has the ClusterRole admin in all namespaces.
 	// +optional
@@ -191,7 +191,7 @@ type KlusterletWorks struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// KlusterletClusterhubStatus is what hub-operator has found beyond Open Cluster Management's status.
+// KlusterletClusterhubStatus is the observed state that Open Cluster Management's status does not have.
 type KlusterletClusterhubStatus struct {
 	// clusterName is the name by which the agent has registered the cluster. From then on spec.clusterName can be set to nothing else.
 	// +optional

@@ -32,16 +32,16 @@ type ClusterManager struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants.
+	// spec is the desired state.
 	// +kubebuilder:default={deployOption: {mode: Default}}
 	Spec ClusterManagerSpec `json:"spec"`
 
-	// status is what hub-operator has found and done.
+	// status is the state that hub-operator observes.
 	// +optional
 	Status ClusterManagerStatus `json:"status,omitempty"`
 }
 
-// ClusterManagerSpec is what a user wants of a hub.
+// ClusterManagerSpec is the desired state of a hub.
 // +kubebuilder:validation:XValidation:rule="self.deployOption.mode != 'Default' || !has(self.clusterhub) || !has(self.clusterhub.apiServer) || !has(self.clusterhub.apiServer.address)",fieldPath=".clusterhub.apiServer.address",message="the address is for the modes Detached and Hosted: in the mode Default the hub reaches hub-apiserver by its Service, so remove it"
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterManagerSpec struct {
@@ -95,12 +95,12 @@ type ClusterManagerSpec struct {
 	// +optional
 	ServerConfiguration *ServerConfiguration `json:"serverConfiguration,omitempty"`
 
-	// resourceRequirement is what each container of the hub asks for and may use.
+	// resourceRequirement is the requests and limits of each container of the hub.
 	// +optional
 	ResourceRequirement *ResourceRequirement `json:"resourceRequirement,omitempty"`
 
-	// clusterhub is what Clusterhub has beyond Open Cluster Management. Fields that are not known are refused or dropped in here, as
-	// in all kinds of Kubernetes.
+	// clusterhub has the fields that Open Cluster Management does not have. Fields that are not known are refused or dropped in here, as in
+	// all kinds of Kubernetes.
 	// +optional
 	// +kubebuilder:default={}
 	Clusterhub *ClusterManagerClusterhub `json:"clusterhub,omitempty"`
@@ -128,7 +128,7 @@ type ClusterManagerDeployOption struct {
 	Hosted *HostedClusterManagerConfiguration `json:"hosted,omitempty"`
 }
 
-// ClusterManagerStatus is what hub-operator has found and done.
+// ClusterManagerStatus is the observed state of a hub.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ClusterManagerStatus struct {
 	// observedGeneration is the metadata.generation that the status is about.

@@ -51,7 +51,7 @@ type FeatureGate struct {
 	Mode FeatureGateModeType `json:"mode,omitempty"`
 }
 
-// FeatureGateModeType is what is done with a feature.
+// FeatureGateModeType is whether a feature is enabled.
 type FeatureGateModeType string
 
 const (
@@ -61,7 +61,7 @@ const (
 	FeatureGateModeTypeDisable FeatureGateModeType = "Disable"
 )
 
-// ResourceRequirement is what containers ask for and may use.
+// ResourceRequirement is the requests and limits of containers.
 // +kubebuilder:pruning:PreserveUnknownFields
 type ResourceRequirement struct {
 	// type is Default (what the manifests say), BestEffort (nothing) or ResourceRequirement (what resourceRequirements says). The default
@@ -107,7 +107,7 @@ type RelatedResourceMeta struct {
 	// +optional
 	Namespace string `json:"namespace"`
 
-	// name is that of the object, in its namespace if it has one.
+	// name is the name of the object.
 	// +required
 	Name string `json:"name"`
 }
@@ -131,7 +131,7 @@ type GenerationStatus struct {
 	// +optional
 	Namespace string `json:"namespace"`
 
-	// name is that of the object, in its namespace if it has one.
+	// name is the name of the object.
 	// +required
 	Name string `json:"name"`
 

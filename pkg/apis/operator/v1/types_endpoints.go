@@ -40,13 +40,13 @@ type BindConfiguration struct {
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
 
-	// healthProbePort is that of its probes, 0 for none. The default is 8000.
+	// healthProbePort is the port of its probes, 0 for none. The default is 8000.
 	// +optional
 	// +kubebuilder:default=8000
 	// +kubebuilder:validation:Maximum=65535
 	HealthProbePort int32 `json:"healthProbePort"`
 
-	// metricsPort is that of its metrics, 0 for none. The default is 8080.
+	// metricsPort is the port of its metrics, 0 for none. The default is 8080.
 	// +optional
 	// +kubebuilder:default=8080
 	// +kubebuilder:validation:Maximum=65535
@@ -74,7 +74,7 @@ type HostedWebhookConfiguration struct {
 	// +kubebuilder:validation:Pattern=`^(([a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9\-]*[a-zA-Z0-9])\.)*([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9\-]*[A-Za-z0-9])$`
 	Address string `json:"address"`
 
-	// port is that at the address. The default is 443.
+	// port is the port at the address. The default is 443.
 	// +optional
 	// +kubebuilder:default=443
 	// +kubebuilder:validation:Maximum=65535

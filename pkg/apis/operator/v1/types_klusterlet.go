@@ -36,16 +36,16 @@ type Klusterlet struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what the user wants.
+	// spec is the desired state.
 	// +optional
 	// +kubebuilder:default={deployOption: {mode: Default}}
 	Spec KlusterletSpec `json:"spec,omitempty"`
 
-	// status is what hub-operator has found and done.
+	// status is the state that hub-operator observes.
 	Status KlusterletStatus `json:"status,omitempty"`
 }
 
-// KlusterletSpec is what a user wants of an agent.
+// KlusterletSpec is the desired state of an agent.
 // +kubebuilder:validation:XValidation:rule="(has(self.__namespace__) ? self.__namespace__ : 'open-cluster-management-agent') == (has(oldSelf.__namespace__) ? oldSelf.__namespace__ : 'open-cluster-management-agent')",fieldPath=".namespace",message="namespace cannot be changed (without one it is open-cluster-management-agent): delete the Klusterlet and make a new one"
 // +kubebuilder:pruning:PreserveUnknownFields
 type KlusterletSpec struct {
@@ -74,8 +74,8 @@ type KlusterletSpec struct {
 	// +kubebuilder:validation:MaxLength=1024
 	ImagePullSpec string `json:"imagePullSpec,omitempty"`
 
-	// clusterName is what the managed cluster is called on the hub, a DNS label of at most 63 characters. Without it the agent takes
-	// the UID of the managed cluster's namespace kube-system. It can be set once. Later it cannot be changed, except to the name in
+	// clusterName is the name of the managed cluster on the hub, a DNS label of at most 63 characters. The default is the UID of the
+	// managed cluster's namespace kube-system. It can be set once. Later it cannot be changed, except to the name in
 	// status.clusterhub.clusterName, and it cannot be removed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -109,7 +109,7 @@ type KlusterletSpec struct {
 	// +optional
 	HubApiServerHostAlias *HubApiServerHostAlias `json:"hubApiServerHostAlias,omitempty"`
 
-	// resourceRequirement is what each container of the agent asks for and may use.
+	// resourceRequirement is the requests and limits of each container of the agent.
 	// +optional
 	ResourceRequirement *ResourceRequirement `json:"resourceRequirement,omitempty"`
 
@@ -118,8 +118,8 @@ type KlusterletSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// clusterhub is what Clusterhub has beyond Open Cluster Management. Fields that are not known are refused or dropped in here, as
-	// in all kinds of Kubernetes.
+	// clusterhub has the fields that Open Cluster Management does not have. Fields that are not known are refused or dropped in here, as in
+	// all kinds of Kubernetes.
 	// +optional
 	Clusterhub *KlusterletClusterhub `json:"clusterhub,omitempty"`
 }
@@ -139,7 +139,7 @@ type KlusterletDeployOption struct {
 	Mode InstallMode `json:"mode"`
 }
 
-// KlusterletStatus is what hub-operator has found and done.
+// KlusterletStatus is the observed state of an agent.
 // +kubebuilder:pruning:PreserveUnknownFields
 type KlusterletStatus struct {
 	// observedGeneration is the metadata.generation that the status is about.
@@ -164,7 +164,7 @@ type KlusterletStatus struct {
 	// +optional
 	RelatedResources []RelatedResourceMeta `json:"relatedResources,omitempty"`
 
-	// clusterhub is what Clusterhub has beyond Open Cluster Management.
+	// clusterhub has the fields that Open Cluster Management does not have.
 	// +optional
 	Clusterhub *KlusterletClusterhubStatus `json:"clusterhub,omitempty"`
 }

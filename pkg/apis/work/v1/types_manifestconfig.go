@@ -9,7 +9,7 @@ type ManifestConfigOption struct {
 	// for any characters. It is required.
 	// +required
 	ResourceIdentifier ResourceIdentifier `json:"resourceIdentifier"`
-	// feedbackRules say which fields of the objects are reported in the status, at most 16. The default is none.
+	// feedbackRules select the fields of the objects that are reported in the status, at most 16. By default no field is reported.
 	// +optional
 	// +listType=atomic
 	// +k8s:validation:maxItems=16
@@ -86,7 +86,7 @@ const (
 
 // JsonPath is a field that is reported.
 type JsonPath struct {
-	// name is what the field is called in the status, 1 to 253 characters. It is required.
+	// name is the name of the value in the status, 1 to 253 characters. It is required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
@@ -107,9 +107,9 @@ type JsonPath struct {
 // ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its
 // objects together, for the work.
 type ConditionRule struct {
-	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated,
-	// which the agent makes. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are
-	// what rollouts go by. It is required.
+	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which
+	// the agent sets. Some types have an effect: an object that is Complete is no longer updated, and rollouts depend on Progressing and
+	// Degraded. It is required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=316
@@ -206,8 +206,8 @@ type ServerSideApplyConfig struct {
 
 // IgnoreField has fields of a manifest that are not applied. At least one of its lists has an entry.
 type IgnoreField struct {
-	// condition is when they are left out. OnSpokePresent (the default): while the object is there, so that they count
-	// when it is made. OnSpokeChange: when somebody else has changed them in the managed cluster.
+	// condition is when they are ignored. OnSpokePresent (the default): while the object exists, so that they only apply when it is
+	// created. OnSpokeChange: after another client has changed them in the managed cluster.
 	// +optional
 	// +default="OnSpokePresent"
 	Condition IgnoreFieldsCondition `json:"condition,omitempty"`
@@ -235,7 +235,7 @@ type IgnoreField struct {
 type IgnoreFieldsCondition string
 
 const (
-	// IgnoreFieldsConditionOnSpokeChange leaves out fields that somebody else has changed.
+	// IgnoreFieldsConditionOnSpokeChange ignores fields that another client has changed.
 	IgnoreFieldsConditionOnSpokeChange IgnoreFieldsCondition = "OnSpokeChange"
 	// IgnoreFieldsConditionOnSpokePresent leaves out fields of an object that is there.
 	IgnoreFieldsConditionOnSpokePresent IgnoreFieldsCondition = "OnSpokePresent"

@@ -11,9 +11,9 @@ import (
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// ManifestWork is a list of objects that an agent makes in one managed cluster, and keeps as they are written here. It is in
-// the namespace that has the name of the cluster. Whoever may write it can do in the cluster what the agent can: see
-// spec.executor. Deleting it deletes the objects, unless spec.deleteOption says otherwise.
+// ManifestWork is a list of objects that an agent applies to one managed cluster, and restores when they are changed there. It is in the
+// namespace that has the name of the cluster. A user who may write it can do in the cluster what the agent can: see spec.executor. Deleting
+// it deletes the objects, unless spec.deleteOption says otherwise.
 type ManifestWork struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata. The name has at most 188 characters: the object that the agent makes for it
@@ -125,7 +125,7 @@ type ResourceIdentifier struct {
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
-	// namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.
+	// namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.
 	// +optional
 	// +k8s:validation:maxLength=253
 	Namespace string `json:"namespace"`
@@ -159,13 +159,13 @@ const (
 
 // ManifestWorkSubjectServiceAccount names a service account of the managed cluster.
 type ManifestWorkSubjectServiceAccount struct {
-	// namespace is that of the service account, 1 to 253 characters. It is required.
+	// namespace is the namespace of the service account, 1 to 253 characters. It is required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253
 	// +k8s:validation:pattern="^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$"
 	Namespace string `json:"namespace"`
-	// name is that of the service account, 1 to 253 characters. It is required.
+	// name is the name of the service account, 1 to 253 characters. It is required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=253

@@ -73,7 +73,7 @@ type ManifestResourceMeta struct {
 	// +optional
 	// +k8s:validation:maxLength=253
 	Name string `json:"name"`
-	// namespace is that of the object, at most 253 characters. It is empty for objects of the whole cluster.
+	// namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects.
 	// +optional
 	// +k8s:validation:maxLength=253
 	Namespace string `json:"namespace"`

@@ -13,8 +13,8 @@ func addDefaultingFuncs(scheme *runtime.Scheme) error {
 	return RegisterDefaults(scheme)
 }
 
-// SetDefaults_LocalPlacementReference rolls out to all clusters at once where nothing else was said. Clients written in Go send an
-// empty strategy then.
+// SetDefaults_LocalPlacementReference defaults to a rollout to all clusters at once. Clients written in Go send an empty strategy if the
+// field is not set.
 func SetDefaults_LocalPlacementReference(r *LocalPlacementReference) {
 	if r.RolloutStrategy == (clusterv1alpha1.RolloutStrategy{}) {
 		r.RolloutStrategy = clusterv1alpha1.RolloutStrategy{Type: clusterv1alpha1.All, All: &clusterv1alpha1.RolloutAll{}}

@@ -56,7 +56,7 @@ type CascadeDeletionPolicy string
 const (
 	// Foreground keeps the set until its works are gone.
 	Foreground CascadeDeletionPolicy = "Foreground"
-	// Background lets the set go first.
+	// Background deletes the set first.
 	Background CascadeDeletionPolicy = "Background"
 )
 
@@ -93,7 +93,7 @@ type ManifestWorkReplicaSetStatus struct {
 
 // PlacementSummary counts the works of a placement.
 type PlacementSummary struct {
-	// name is that of the placement, 1 to 63 characters. It is required.
+	// name is the name of the placement, 1 to 63 characters. It is required.
 	// +required
 	// +k8s:validation:minLength=1
 	// +k8s:validation:maxLength=63
@@ -152,19 +152,19 @@ const (
 
 // Reasons of conditions of a ManifestWorkReplicaSet.
 const (
-	// ReasonPlacementDecisionNotFound is that a placement is not there.
+	// ReasonPlacementDecisionNotFound means that a placement does not exist.
 	ReasonPlacementDecisionNotFound = "PlacementDecisionNotFound"
-	// ReasonPlacementDecisionEmpty is that a placement has chosen no cluster.
+	// ReasonPlacementDecisionEmpty means that a placement has chosen no cluster.
 	ReasonPlacementDecisionEmpty = "PlacementDecisionEmpty"
-	// ReasonAsExpected is that all is as the spec says.
+	// ReasonAsExpected means that the state is the desired one.
 	ReasonAsExpected = "AsExpected"
-	// ReasonProcessing is that works are on the way to what they should be.
+	// ReasonProcessing means that works are being updated to the desired state.
 	ReasonProcessing = "Processing"
-	// ReasonNotAsExpected is that works are not what they should be.
+	// ReasonNotAsExpected means that works are not in the desired state.
 	ReasonNotAsExpected = "NotAsExpected"
-	// ReasonProgressing is that the rollout goes on.
+	// ReasonProgressing means that the rollout is in progress.
 	ReasonProgressing = "Progressing"
-	// ReasonComplete is that the rollout has ended.
+	// ReasonComplete means that the rollout is complete.
 	ReasonComplete = "Complete"
 )
 

@@ -22,12 +22,12 @@ type ManifestWorkReplicaSetRevision struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is what was rolled out. It never changes.
+	// spec is the template that was rolled out. It never changes.
 	// +required
 	Spec ManifestWorkReplicaSetRevisionSpec `json:"spec"`
 }
 
-// ManifestWorkReplicaSetRevisionSpec is what was rolled out.
+// ManifestWorkReplicaSetRevisionSpec is a template that was rolled out.
 type ManifestWorkReplicaSetRevisionSpec struct {
 	// replicaSet is the name of the ManifestWorkReplicaSet. It is required.
 	// +required

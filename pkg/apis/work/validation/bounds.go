@@ -12,8 +12,8 @@ import (
 const (
 	// StatusLimit is how many bytes the status of a work has at most in its texts and entries.
 	StatusLimit = 512_000
-	// MostWeight is how many bytes an object may have in its entries to be looked at. It is above what admission lets be stored: manifests
-	// (pkg/admission/work/manifestsize), a status, and all else (pkg/admission/objectsize).
+	// MostWeight is the maximum number of bytes in the entries of an object that is validated. It is above what admission allows to be
+	// stored: manifests (pkg/admission/work/manifestsize), a status, and all else (pkg/admission/objectsize).
 	MostWeight = 1536 << 10
 )
 

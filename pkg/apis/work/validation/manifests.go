@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// enoughFaults are more than are told.
+// enoughFaults is a number of faults above the maximum that is reported.
 const enoughFaults = 100
 
 // Canonical brings manifests into the form in which they are stored: every reader finds the same in them, whatever it does with a
@@ -49,8 +49,8 @@ func parse(raw []byte) (map[string]any, bool) {
 	return object, err == nil && object != nil
 }
 
-// BadManifests is what upstream's webhook refuses of manifests, besides their size, which has a flag (pkg/admission/work/manifestsize).
-// It is nil for those that are as they were.
+// BadManifests returns the faults of manifests that upstream's webhook rejects, besides their size, which has a flag
+// (pkg/admission/work/manifestsize). Unchanged manifests have none.
 func BadManifests(manifests, old []work.Manifest, at *field.Path) field.ErrorList {
 	if len(manifests) == 0 {
 		return field.ErrorList{field.Required(at, "manifests should not be empty")}

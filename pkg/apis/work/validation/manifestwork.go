@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// subdomain is what upstream's schema says of the names of service accounts.
+	// subdomain is the pattern for names of service accounts in upstream's schema.
 	subdomain = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)$`)
 
 	propagationPolicies = []work.DeletePropagationPolicyType{
@@ -41,7 +41,7 @@ func ValidateManifestWorkUpdate(w, old *work.ManifestWork) field.ErrorList {
 	return append(errs, validateWorkSpec(&w.Spec, &old.Spec, field.NewPath("spec"))...)
 }
 
-// BadManifestWork is what upstream's webhook refuses of a work.
+// BadManifestWork returns the faults of a work that upstream's webhook rejects.
 func BadManifestWork(w, old *work.ManifestWork) field.ErrorList {
 	return badWorkSpec(&w.Spec, &old.Spec, field.NewPath("spec"))
 }

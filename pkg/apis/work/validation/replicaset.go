@@ -40,7 +40,7 @@ func ValidateManifestWorkReplicaSetUpdate(s, old *work.ManifestWorkReplicaSet) f
 	return append(errs, validateReplicaSetSpec(&s.Spec, &old.Spec, field.NewPath("spec"))...)
 }
 
-// BadManifestWorkReplicaSet is what upstream's webhook refuses of the works of a replica set.
+// BadManifestWorkReplicaSet returns the faults of the works of a replica set that upstream's webhook rejects.
 func BadManifestWorkReplicaSet(s, old *work.ManifestWorkReplicaSet) field.ErrorList {
 	return badWorkSpec(&s.Spec.ManifestWorkTemplate, &old.Spec.ManifestWorkTemplate, field.NewPath("spec", "manifestWorkTemplate"))
 }

@@ -38,7 +38,7 @@ func ValidateManifestWorkReplicaSetRevision(r *work.ManifestWorkReplicaSetRevisi
 	return errs
 }
 
-// ValidateManifestWorkReplicaSetRevisionUpdate checks a change of a revision, of whose spec there is none.
+// ValidateManifestWorkReplicaSetRevisionUpdate checks an update of a revision, whose spec is immutable.
 func ValidateManifestWorkReplicaSetRevisionUpdate(r, old *work.ManifestWorkReplicaSetRevision) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&r.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	return append(errs, immutable(r.Spec, old.Spec)...)

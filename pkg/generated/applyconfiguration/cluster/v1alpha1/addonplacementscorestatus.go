@@ -19,8 +19,8 @@ type AddOnPlacementScoreStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// scores are the scores by their names, at most 512.
 	Scores []AddOnPlacementScoreItemApplyConfiguration `json:"scores,omitempty"`
-	// validUntil is when the scores stop counting: from then on, placements take 0 for each. The default is never. Who
-	// writes the scores renews it in time.
+	// validUntil is the time at which the scores expire: from then on, placements use 0 for each. By default they do not expire. The
+	// program that writes the scores renews it in time.
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
 }
 

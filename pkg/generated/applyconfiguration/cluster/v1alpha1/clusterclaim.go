@@ -22,9 +22,9 @@ import (
 // only where that cluster is managed as well.
 type ClusterClaimApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is that of the claim, such as id.k8s.io.
+	// metadata is the standard object metadata. The name is the name of the claim, such as id.k8s.io.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the fact. Whoever knows it writes it.
+	// spec is the fact. The program that determines it writes it.
 	Spec *ClusterClaimSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

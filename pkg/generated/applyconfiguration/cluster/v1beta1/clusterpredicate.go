@@ -10,7 +10,7 @@ package v1beta1
 //
 // ClusterPredicate is one way in which a cluster can pass.
 type ClusterPredicateApplyConfiguration struct {
-	// requiredClusterSelector is what a cluster has to match, also after it was chosen: one that matches no longer leaves
+	// requiredClusterSelector is the selector that a cluster must match, also after it was chosen: a cluster that no longer matches leaves
 	// the decisions.
 	RequiredClusterSelector *ClusterSelectorApplyConfiguration `json:"requiredClusterSelector,omitempty"`
 }

@@ -10,7 +10,7 @@ package v1beta1
 //
 // SpreadPolicy says how the chosen clusters are spread over topologies.
 type SpreadPolicyApplyConfiguration struct {
-	// spreadConstraints are what the hub considers, the most important first: at most 8.
+	// spreadConstraints are the constraints on how clusters spread, the most important first: at most 8.
 	SpreadConstraints []SpreadConstraintsTermApplyConfiguration `json:"spreadConstraints,omitempty"`
 }
 

@@ -23,8 +23,7 @@ type ManagedClusterSetApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the desired state: which clusters are in the set, and which namespaces they are asked to have. Users
-	// write it.
+	// spec is the desired state: which clusters are in the set, and which namespaces they should have. Users write it.
 	Spec *ManagedClusterSetSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the observed state. The hub writes it.
 	Status *ManagedClusterSetStatusApplyConfiguration `json:"status,omitempty"`

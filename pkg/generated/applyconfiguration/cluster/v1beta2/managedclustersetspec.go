@@ -12,8 +12,8 @@ package v1beta2
 type ManagedClusterSetSpecApplyConfiguration struct {
 	// clusterSelector selects the clusters of the set. It cannot select the same key and value as another exclusive set.
 	ClusterSelector *ManagedClusterSelectorApplyConfiguration `json:"clusterSelector,omitempty"`
-	// managedNamespaces are namespaces that every cluster of the set is asked to have, at most 256. The agent of each
-	// cluster makes them there, and removes none.
+	// managedNamespaces are namespaces that every cluster of the set should have, at most 256. The agent of each cluster creates them
+	// there, and deletes none.
 	ManagedNamespaces []ManagedNamespaceConfigApplyConfiguration `json:"managedNamespaces,omitempty"`
 }
 

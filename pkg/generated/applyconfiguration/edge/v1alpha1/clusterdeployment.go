@@ -8,7 +8,7 @@ package v1alpha1
 // ClusterDeploymentApplyConfiguration represents a declarative configuration of the ClusterDeployment type for use
 // with apply.
 //
-// ClusterDeployment is what a cluster runs.
+// ClusterDeployment is the deployment of a service to clusters.
 type ClusterDeploymentApplyConfiguration struct {
 	// operatorYamlArchive is a tar.gz of YAML files with Kubernetes objects, in base64. At most 512000 bytes before base64. The hub reads
 	// it when it is written, and refuses one that it cannot read, or that is too large when it is unpacked.

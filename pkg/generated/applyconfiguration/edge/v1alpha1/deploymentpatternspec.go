@@ -14,7 +14,7 @@ type DeploymentPatternSpecApplyConfiguration struct {
 	Label *string `json:"label,omitempty"`
 	// description is a text for people, at most 4096 characters.
 	Description *string `json:"description,omitempty"`
-	// services are what is deployed, 1 to 32, each once.
+	// services are the services to deploy, 1 to 32, each once.
 	Services []PatternServiceApplyConfiguration `json:"services,omitempty"`
 	// clusterNamespace is the namespace that all services are deployed to, a DNS label of at most 63 characters. With it, the pattern is
 	// only for nodes that have that namespace alone; without it (the default), only for those that deploy to any namespace. It is ignored on

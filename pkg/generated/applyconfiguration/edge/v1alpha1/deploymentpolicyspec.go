@@ -14,7 +14,7 @@ type DeploymentPolicySpecApplyConfiguration struct {
 	Label *string `json:"label,omitempty"`
 	// description is a text for people, at most 4096 characters.
 	Description *string `json:"description,omitempty"`
-	// service is what is deployed.
+	// service is the service to deploy.
 	Service                  *PolicyServiceApplyConfiguration `json:"service,omitempty"`
 	PolicyApplyConfiguration `json:""`
 	// userInput sets variables of services, at most 64.

@@ -17,13 +17,13 @@ import (
 // EdgeNodeApplyConfiguration represents a declarative configuration of the EdgeNode type for use
 // with apply.
 //
-// EdgeNode is what services can be deployed to: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster
-// that its agent registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub makes
-// these properties of the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory,
+// EdgeNode is a target of deployments: a cluster, or one namespace of a cluster. It has the name of the ManagedCluster that its agent
+// registers. Users write the spec, which is the node policy; the agent of the node alone writes the status. The hub derives these
+// properties from the status, and no spec can set them: openhorizon.arch, openhorizon.cpu, openhorizon.memory,
 // openhorizon.kubernetesVersion, openhorizon.kubernetesNamespace and openhorizon.kubernetesNamespaceScoped.
 type EdgeNodeApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is that of the ManagedCluster, a DNS label of 1 to 63 characters.
+	// metadata is the standard object metadata. The name is the name of the ManagedCluster, a DNS label of 1 to 63 characters.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the node policy: what the node is for, and what it requires of what is deployed to it. Users write it who may update
 	// the edgenode, by its name or by a set.

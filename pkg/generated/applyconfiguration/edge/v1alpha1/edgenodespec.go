@@ -17,8 +17,9 @@ type EdgeNodeSpecApplyConfiguration struct {
 	// nodeType is cluster (the default) or device. Nothing is delivered to devices: rules and checks alone know them, and ignore namespaces
 	// there.
 	NodeType *edgev1alpha1.NodeType `json:"nodeType,omitempty"`
-	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of that, and
-	// none of a DeploymentPolicy. The default is none. The hub gives a pattern only to nodes of the sets that are bound to its namespace.
+	// pattern is the DeploymentPattern that the node has, written <namespace>/<name>. A node with a pattern gets the services of the
+	// pattern, and none of a DeploymentPolicy. By default a node has no pattern. The hub gives a pattern only to nodes of the sets that are
+	// bound to its namespace.
 	Pattern *string `json:"pattern,omitempty"`
 	// label is a short text for people, at most 253 characters.
 	Label *string `json:"label,omitempty"`

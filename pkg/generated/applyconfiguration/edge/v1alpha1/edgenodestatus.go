@@ -20,12 +20,12 @@ type EdgeNodeStatusApplyConfiguration struct {
 	Arch *string `json:"arch,omitempty"`
 	// cpu is the number of CPUs of the cluster, 1 or more.
 	CPU *int64 `json:"cpu,omitempty"`
-	// memory is that of the cluster in MB (1048576 bytes), 1 or more.
+	// memory is the memory of the cluster in MB (1048576 bytes), 1 or more.
 	Memory *int64 `json:"memory,omitempty"`
 	// kubernetesVersion is the version of the cluster as its API server says it, such as v1.33.3. At most 253 characters.
 	KubernetesVersion *string `json:"kubernetesVersion,omitempty"`
-	// namespace is where services go by default, a DNS label of 1 to 63 characters: the agent's own if it has a namespace alone, else one
-	// that is not the agent's, openhorizon-agent unless the agent is told another one.
+	// namespace is the namespace of services by default, a DNS label of 1 to 63 characters: the agent's own if the node is
+	// namespace-scoped, else a different one, openhorizon-agent unless a flag of the agent sets another one.
 	Namespace *string `json:"namespace,omitempty"`
 	// namespaceScoped is true for an agent that deploys to its own namespace alone, false for one that deploys to any namespace.
 	// As long as it is not known, nothing is deployed.

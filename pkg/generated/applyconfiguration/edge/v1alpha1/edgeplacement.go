@@ -17,11 +17,11 @@ import (
 // EdgePlacementApplyConfiguration represents a declarative configuration of the EdgePlacement type for use
 // with apply.
 //
-// EdgePlacement is what one policy or pattern has placed on one node. The hub writes placements; users read them.
+// EdgePlacement records the services that one policy or pattern placed on one node. The hub writes placements; users read them.
 type EdgePlacementApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is that of the policy or pattern with a hash that has the node in it. The labels
-	// edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.
+	// metadata is the standard object metadata. The name is the name of the policy or pattern with a hash that includes the node. The
+	// labels edge.clusterhub.dev/node, and edge.clusterhub.dev/policy or edge.clusterhub.dev/pattern, select placements.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what is placed where.
 	Spec *EdgePlacementSpecApplyConfiguration `json:"spec,omitempty"`

@@ -14,7 +14,7 @@ type EdgePlacementSpecApplyConfiguration struct {
 	Node *string `json:"node,omitempty"`
 	// origin is the policy or pattern of the namespace that this is of.
 	Origin *PlacementOriginApplyConfiguration `json:"origin,omitempty"`
-	// services are what is placed: 1 for a policy, 1 to 32 for a pattern.
+	// services are the placed services: 1 for a policy, 1 to 32 for a pattern.
 	Services []PlacedServiceApplyConfiguration `json:"services,omitempty"`
 }
 

@@ -27,7 +27,7 @@ type EdgeServiceApplyConfiguration struct {
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the service. Users write it. url, version and arch cannot be changed.
 	Spec *EdgeServiceSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what the hub finds in the archive of the service. It is written with the spec, by the hub alone.
+	// status is the content that the hub found in the archive of the service. Only the hub writes it, together with the spec.
 	Status *EdgeServiceStatusApplyConfiguration `json:"status,omitempty"`
 }
 

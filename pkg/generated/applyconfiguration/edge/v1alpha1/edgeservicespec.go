@@ -28,18 +28,18 @@ type EdgeServiceSpecApplyConfiguration struct {
 	// version of the service: 1 to 3 numbers with dots between them, such as 1.0.1, or 1.0.1-rc1 before its release. 1.0 and 1.0.0 are
 	// the same in ranges, and different services. 1 to 63 characters.
 	Version *string `json:"version,omitempty"`
-	// arch is the architecture that the images are for, as GOARCH has it, such as amd64: small letters and digits, 1 to 63 characters. "*"
-	// is for all, and is taken where there is none for the one of the node.
+	// arch is the architecture that the images are for, as in GOARCH, such as amd64: lower case letters and digits, 1 to 63 characters. "*"
+	// stands for all architectures, and is used if no service has the architecture of the node.
 	Arch *string `json:"arch,omitempty"`
 	// userInput are the variables of the service, at most 128, each name once.
 	UserInput []VariableApplyConfiguration `json:"userInput,omitempty"`
-	// deployment is what a device would run: any object of at most 65536 bytes, which the hub does not look into. A service with it is one
-	// for devices.
+	// deployment is the deployment for devices: any object of at most 65536 bytes, which the hub does not interpret. A service with it is a
+	// service for devices.
 	Deployment *runtime.RawExtension `json:"deployment,omitempty"`
-	// clusterDeployment is what a cluster runs. A service with it is one for clusters. One of deployment and clusterDeployment is
-	// required.
+	// clusterDeployment is the deployment for clusters. A service with it is a service for clusters. One of deployment and
+	// clusterDeployment is required.
 	ClusterDeployment *ClusterDeploymentApplyConfiguration `json:"clusterDeployment,omitempty"`
-	// policy is what the service says of itself and requires of nodes: the service policy.
+	// policy is the service policy: properties of the service, and constraints on nodes.
 	Policy *PolicyApplyConfiguration `json:"policy,omitempty"`
 }
 

@@ -8,7 +8,7 @@ package v1alpha1
 // EdgeServiceStatusApplyConfiguration represents a declarative configuration of the EdgeServiceStatus type for use
 // with apply.
 //
-// EdgeServiceStatus is what the hub finds in the archive of a service.
+// EdgeServiceStatus is the content that the hub found in the archive of a service.
 type EdgeServiceStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation of the archive that was read.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

@@ -14,7 +14,7 @@ type NodeCountsApplyConfiguration struct {
 	Reached *int32 `json:"reached,omitempty"`
 	// selected are those of them that all rules let in.
 	Selected *int32 `json:"selected,omitempty"`
-	// placed are those that have a placement.
+	// placed is the number of nodes that have a placement.
 	Placed *int32 `json:"placed,omitempty"`
 	// running are those where the cluster says that all runs.
 	Running *int32 `json:"running,omitempty"`

@@ -8,9 +8,9 @@ package v1alpha1
 // PolicyApplyConfiguration represents a declarative configuration of the Policy type for use
 // with apply.
 //
-// Policy is what one side of a deployment says of itself, and what it requires of the other side.
+// Policy has the properties of one side of a deployment, and the constraints on the other side.
 type PolicyApplyConfiguration struct {
-	// properties are what constraints of the other side are about, at most 128, each name once.
+	// properties are the values that constraints of the other side are evaluated with, at most 128, each name once.
 	Properties []PropertyApplyConfiguration `json:"properties,omitempty"`
 	// constraints are required of the other side, all of them: at most 64 expressions of at most 4096 characters each, such as
 	// 'purpose == "retail" AND openhorizon.memory > 2048'. A property that is not there makes every comparison false, != too.

@@ -12,14 +12,14 @@ package v1alpha1
 type PolicyServiceApplyConfiguration struct {
 	// name of the service, as spec.url of its EdgeServices has it, 1 to 253 characters.
 	Name *string `json:"name,omitempty"`
-	// org is the namespace of the EdgeServices. The default is that of the policy. In another namespace, an EdgeService has to be public,
-	// or the user who writes the policy has to be allowed to get it.
+	// org is the namespace of the EdgeServices. The default is the namespace of the policy. In another namespace, an EdgeService must be
+	// public, or the user who writes the policy must have the permission to get it.
 	Org *string `json:"org,omitempty"`
-	// arch is the architecture that is deployed, such as amd64. "" (the default) and "*" are that of each node.
+	// arch is the architecture to deploy, such as amd64. "" (the default) and "*" mean the architecture of each node.
 	Arch *string `json:"arch,omitempty"`
-	// clusterNamespace is the namespace that is deployed to, a DNS label of at most 63 characters. It comes before one that the
-	// archive asks for. A node that has a namespace alone gets the service only if it is that namespace. The default is none: what the archive asks
-	// for, else the namespace of the agent. It is ignored on devices.
+	// clusterNamespace is the namespace to deploy to, a DNS label of at most 63 characters. It takes precedence over a namespace in the
+	// archive. A namespace-scoped node gets the service only if this is its namespace. The default is the namespace in the archive, or else
+	// the namespace of the agent. It is ignored on devices.
 	ClusterNamespace *string `json:"clusterNamespace,omitempty"`
 	// serviceVersions are the versions that may be deployed, 1 to 32, each once. The first by priority that fits a node is deployed to it.
 	ServiceVersions []ServiceVersionApplyConfiguration `json:"serviceVersions,omitempty"`

@@ -20,8 +20,8 @@ type PropertyApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// value is a text of at most 1024 characters, a number, or true or false.
 	Value *edgev1alpha1.Value `json:"value,omitempty"`
-	// type says how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or
-	// "list of strings" (a text with commas between the entries). Without it, the type is that of value in JSON.
+	// type is how value is compared: string, version (1 to 3 numbers with dots between them, such as 1.2.0), boolean, int, float, or "list
+	// of strings" (a text with commas between the entries). The default is the JSON type of value.
 	Type *edgev1alpha1.PropertyType `json:"type,omitempty"`
 }
 

@@ -25,7 +25,7 @@ type AccessRequestApplyConfiguration struct {
 	// metadata is the standard object metadata. The hub sets the labels clusters.openmcp.cloud/provider and
 	// clusters.openmcp.cloud/profile as soon as it knows the provider of the cluster.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the access that is asked for. The requester writes it.
+	// spec is the requested access. The requester writes it.
 	Spec *AccessRequestSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the answer. The hub and the cluster provider write it.
 	Status *AccessRequestStatusApplyConfiguration `json:"status,omitempty"`

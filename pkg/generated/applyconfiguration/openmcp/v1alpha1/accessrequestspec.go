@@ -12,8 +12,8 @@ import (
 // AccessRequestSpecApplyConfiguration represents a declarative configuration of the AccessRequestSpec type for use
 // with apply.
 //
-// AccessRequestSpec is the access that is asked for: to which cluster, with which rights, and for how long. Exactly one
-// of token and oidc has to be set.
+// AccessRequestSpec is the requested access: to which cluster, with which rights, and for how long. Exactly one of token and oidc must be
+// set.
 type AccessRequestSpecApplyConfiguration struct {
 	// clusterRef names the Cluster to get access to. It takes precedence over requestRef. Once set, it can be neither
 	// changed nor removed.

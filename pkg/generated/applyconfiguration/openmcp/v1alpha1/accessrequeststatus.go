@@ -14,7 +14,7 @@ import (
 //
 // AccessRequestStatus is the answer to an AccessRequest.
 type AccessRequestStatusApplyConfiguration struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	StatusApplyConfiguration `json:""`
 	// secretRef names the Secret with the kubeconfig, in the namespace of the request. Its key is kubeconfig. The
 	// cluster provider writes it.

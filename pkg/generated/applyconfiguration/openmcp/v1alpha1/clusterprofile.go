@@ -21,10 +21,10 @@ import (
 // configurations, and in which versions of Kubernetes. Providers write ClusterProfiles; Clusters name them.
 type ClusterProfileApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
-	// metadata is the standard object metadata. The name is what Clusters have in spec.profile. It becomes the value of
-	// a label of AccessRequests, so it should have at most 63 characters.
+	// metadata is the standard object metadata. Clusters refer to it by its name, in spec.profile. The name becomes the value of a label of
+	// AccessRequests, so it should have at most 63 characters.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is offered, and by which provider.
+	// spec is the offer, and the provider that makes it.
 	Spec *ClusterProfileSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

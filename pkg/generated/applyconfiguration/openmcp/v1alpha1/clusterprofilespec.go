@@ -8,7 +8,7 @@ package v1alpha1
 // ClusterProfileSpecApplyConfiguration represents a declarative configuration of the ClusterProfileSpec type for use
 // with apply.
 //
-// ClusterProfileSpec is what a provider offers.
+// ClusterProfileSpec is the offer of a provider.
 type ClusterProfileSpecApplyConfiguration struct {
 	// providerRef names the cluster provider that makes the clusters of this profile. It becomes the value of a label of
 	// these Clusters, so it has to be a valid label value, 1 to 63 characters.

@@ -23,7 +23,7 @@ type ClusterRequestApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what is asked for. The requester writes it; it cannot be changed.
+	// spec is the request. The requester writes it; it cannot be changed.
 	Spec *ClusterRequestSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the answer. The scheduler writes it.
 	Status *ClusterRequestStatusApplyConfiguration `json:"status,omitempty"`

@@ -8,9 +8,9 @@ package v1alpha1
 // ClusterRequestSpecApplyConfiguration represents a declarative configuration of the ClusterRequestSpec type for use
 // with apply.
 //
-// ClusterRequestSpec is what a ClusterRequest asks for. It cannot be changed.
+// ClusterRequestSpec is the requested cluster. It cannot be changed.
 type ClusterRequestSpecApplyConfiguration struct {
-	// purpose is what the cluster is for: one of the purposes that the scheduler's configuration defines.
+	// purpose is the purpose of the cluster: one that the scheduler's configuration defines.
 	Purpose *string `json:"purpose,omitempty"`
 	// waitForClusterDeletion is true when a deleted request stays until its Cluster is gone, if the Cluster is deleted
 	// with it. The default is true for a Cluster of tenancy Exclusive, and false for one of tenancy Shared.

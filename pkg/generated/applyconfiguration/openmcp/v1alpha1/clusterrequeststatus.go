@@ -14,7 +14,7 @@ import (
 //
 // ClusterRequestStatus is the answer to a ClusterRequest.
 type ClusterRequestStatusApplyConfiguration struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	StatusApplyConfiguration `json:""`
 	// cluster names the Cluster that the request has been given. The scheduler sets it once; then it can be neither
 	// changed nor removed.

@@ -21,8 +21,8 @@ type ClusterSpecApplyConfiguration struct {
 	ClusterConfigs []LocalObjectReferenceApplyConfiguration `json:"clusterConfigs,omitempty"`
 	// kubernetes is the desired Kubernetes configuration.
 	Kubernetes *K8sConfigurationApplyConfiguration `json:"kubernetes,omitempty"`
-	// purposes are what the cluster is for, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all.
-	// The scheduler gives a ClusterRequest only a Cluster with its purpose.
+	// purposes are the purposes of the cluster, such as platform, workload, onboarding or mcp: 1 to 128, or no field at all. The scheduler
+	// gives a ClusterRequest only a Cluster with its purpose.
 	Purposes []string `json:"purposes,omitempty"`
 	// tenancy says how many ClusterRequests can use the cluster: Exclusive for one, Shared for several. It is required.
 	Tenancy *openmcpv1alpha1.Tenancy `json:"tenancy,omitempty"`

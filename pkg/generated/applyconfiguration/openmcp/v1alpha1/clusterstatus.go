@@ -16,7 +16,7 @@ import (
 //
 // ClusterStatus is the observed state of a Cluster.
 type ClusterStatusApplyConfiguration struct {
-	// Status is what the status of every kind begins with.
+	// Status has the fields of the status that all kinds have.
 	StatusApplyConfiguration `json:""`
 	// apiServer is the URL of the cluster's API server, at most 2048 bytes. Deprecated: use endpoints.
 	APIServer *string `json:"apiServer,omitempty"`

@@ -12,7 +12,7 @@ import (
 // StatusApplyConfiguration represents a declarative configuration of the Status type for use
 // with apply.
 //
-// Status is what the status of every kind begins with.
+// Status has the fields of the status that all kinds have.
 type StatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that the status is about. If it is lower than metadata.generation,
 	// the latest change has not been handled yet.

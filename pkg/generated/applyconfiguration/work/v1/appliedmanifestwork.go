@@ -17,9 +17,9 @@ import (
 // AppliedManifestWorkApplyConfiguration represents a declarative configuration of the AppliedManifestWork type for use
 // with apply.
 //
-// AppliedManifestWork is what an agent remembers, in its managed cluster, of one ManifestWork: the objects that it has made,
-// which have it as their owner. Its name is <hash of the hub>-<name of the work>. On a hub it says something about the hub's
-// own cluster, where that is managed as well.
+// AppliedManifestWork is an agent's record, in its managed cluster, of one ManifestWork: it lists the objects that the agent created, and
+// is their owner. Its name is <hash of the hub>-<name of the work>. On a hub, it is about the hub's own cluster, if that is managed as
+// well.
 type AppliedManifestWorkApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.

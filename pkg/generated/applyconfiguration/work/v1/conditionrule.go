@@ -15,9 +15,9 @@ import (
 // ConditionRule makes a condition of the state of an object. The condition is shown for the object, and, from all of its
 // objects together, for the work.
 type ConditionRuleApplyConfiguration struct {
-	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated,
-	// which the agent makes. Some have a meaning: an object that is Complete is not updated any more, and Progressing and Degraded are
-	// what rollouts go by. It is required.
+	// condition is the type of the condition, 1 to 316 characters: not Applied, Deleting, StatusFeedbackSynced or StatusTruncated, which
+	// the agent sets. Some types have an effect: an object that is Complete is no longer updated, and rollouts depend on Progressing and
+	// Degraded. It is required.
 	Condition *string `json:"condition,omitempty"`
 	// type is WellKnownConditions: the rule that the agent has for the condition and the kind, such as Complete of a Job.
 	// CEL: the condition is True if all celExpressions are. It is required.

@@ -14,8 +14,8 @@ import (
 //
 // IgnoreField has fields of a manifest that are not applied. At least one of its lists has an entry.
 type IgnoreFieldApplyConfiguration struct {
-	// condition is when they are left out. OnSpokePresent (the default): while the object is there, so that they count
-	// when it is made. OnSpokeChange: when somebody else has changed them in the managed cluster.
+	// condition is when they are ignored. OnSpokePresent (the default): while the object exists, so that they only apply when it is
+	// created. OnSpokeChange: after another client has changed them in the managed cluster.
 	Condition *workv1.IgnoreFieldsCondition `json:"condition,omitempty"`
 	// jsonPaths are fields as kubectl has them with -o jsonpath, such as .spec.replicas: at most 128, of 1 to 1024
 	// characters.

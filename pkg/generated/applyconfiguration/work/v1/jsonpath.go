@@ -10,7 +10,7 @@ package v1
 //
 // JsonPath is a field that is reported.
 type JsonPathApplyConfiguration struct {
-	// name is what the field is called in the status, 1 to 253 characters. It is required.
+	// name is the name of the value in the status, 1 to 253 characters. It is required.
 	Name *string `json:"name,omitempty"`
 	// version is the API version of the object in which the path is looked up, at most 63 characters. In an object of
 	// another version the field is not reported. The default is the version of the manifest.

@@ -17,7 +17,7 @@ type ManifestConfigOptionApplyConfiguration struct {
 	// resourceIdentifier says which objects these are: those of the work that it names. In name and namespace, * stands
 	// for any characters. It is required.
 	ResourceIdentifier *ResourceIdentifierApplyConfiguration `json:"resourceIdentifier,omitempty"`
-	// feedbackRules say which fields of the objects are reported in the status, at most 16. The default is none.
+	// feedbackRules select the fields of the objects that are reported in the status, at most 16. By default no field is reported.
 	FeedbackRules []FeedbackRuleApplyConfiguration `json:"feedbackRules,omitempty"`
 	// feedbackScrapeType is when fields are read. Poll (the default): now and then. Watch: when they change.
 	FeedbackScrapeType *workv1.FeedbackScrapeType `json:"feedbackScrapeType,omitempty"`

@@ -22,7 +22,7 @@ type ManifestResourceMetaApplyConfiguration struct {
 	Resource *string `json:"resource,omitempty"`
 	// name is the name of the object, at most 253 characters.
 	Name *string `json:"name,omitempty"`
-	// namespace is that of the object, at most 253 characters. It is empty for objects of the whole cluster.
+	// namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects.
 	Namespace *string `json:"namespace,omitempty"`
 }
 

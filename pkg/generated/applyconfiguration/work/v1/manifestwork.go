@@ -17,9 +17,9 @@ import (
 // ManifestWorkApplyConfiguration represents a declarative configuration of the ManifestWork type for use
 // with apply.
 //
-// ManifestWork is a list of objects that an agent makes in one managed cluster, and keeps as they are written here. It is in
-// the namespace that has the name of the cluster. Whoever may write it can do in the cluster what the agent can: see
-// spec.executor. Deleting it deletes the objects, unless spec.deleteOption says otherwise.
+// ManifestWork is a list of objects that an agent applies to one managed cluster, and restores when they are changed there. It is in the
+// namespace that has the name of the cluster. A user who may write it can do in the cluster what the agent can: see spec.executor. Deleting
+// it deletes the objects, unless spec.deleteOption says otherwise.
 type ManifestWorkApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The name has at most 188 characters: the object that the agent makes for it

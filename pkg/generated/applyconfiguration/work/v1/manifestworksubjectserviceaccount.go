@@ -10,9 +10,9 @@ package v1
 //
 // ManifestWorkSubjectServiceAccount names a service account of the managed cluster.
 type ManifestWorkSubjectServiceAccountApplyConfiguration struct {
-	// namespace is that of the service account, 1 to 253 characters. It is required.
+	// namespace is the namespace of the service account, 1 to 253 characters. It is required.
 	Namespace *string `json:"namespace,omitempty"`
-	// name is that of the service account, 1 to 253 characters. It is required.
+	// name is the name of the service account, 1 to 253 characters. It is required.
 	Name *string `json:"name,omitempty"`
 }
 

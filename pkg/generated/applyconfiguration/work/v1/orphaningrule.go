@@ -16,7 +16,7 @@ type OrphaningRuleApplyConfiguration struct {
 	Resource *string `json:"resource,omitempty"`
 	// name is the name of the object, 1 to 253 characters. It is required.
 	Name *string `json:"name,omitempty"`
-	// namespace is that of the object, at most 253 characters. The default is none, as for objects of the whole cluster.
+	// namespace is the namespace of the object, at most 253 characters. It is empty for cluster-scoped objects, which is the default.
 	Namespace *string `json:"namespace,omitempty"`
 }
 

@@ -24,7 +24,7 @@ type ManifestWorkReplicaSetRevisionApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata. The hub makes the name of the set and of its revision.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is what was rolled out. It never changes.
+	// spec is the template that was rolled out. It never changes.
 	Spec *ManifestWorkReplicaSetRevisionSpecApplyConfiguration `json:"spec,omitempty"`
 }
 

@@ -13,7 +13,7 @@ import (
 // ManifestWorkReplicaSetRevisionSpecApplyConfiguration represents a declarative configuration of the ManifestWorkReplicaSetRevisionSpec type for use
 // with apply.
 //
-// ManifestWorkReplicaSetRevisionSpec is what was rolled out.
+// ManifestWorkReplicaSetRevisionSpec is a template that was rolled out.
 type ManifestWorkReplicaSetRevisionSpecApplyConfiguration struct {
 	// replicaSet is the name of the ManifestWorkReplicaSet. It is required.
 	ReplicaSet *string `json:"replicaSet,omitempty"`

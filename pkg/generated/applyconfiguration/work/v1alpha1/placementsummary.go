@@ -10,7 +10,7 @@ package v1alpha1
 //
 // PlacementSummary counts the works of a placement.
 type PlacementSummaryApplyConfiguration struct {
-	// name is that of the placement, 1 to 63 characters. It is required.
+	// name is the name of the placement, 1 to 63 characters. It is required.
 	Name *string `json:"name,omitempty"`
 	// availableDecisionGroups is how many groups of the placement have their works, and how many clusters, as text for
 	// people: at most 253 characters.
