@@ -15,7 +15,7 @@ import (
 var worksDescription = prometheus.NewDesc("clusterhub_works",
 	"ManifestWorks by whether they are applied to their clusters, and whether what is in them is available there.", []string{"applied", "available"}, nil)
 
-// values are those of a condition.
+// values are the label values of the condition statuses.
 var values = map[metav1.ConditionStatus]string{metav1.ConditionTrue: "true", metav1.ConditionFalse: "false", metav1.ConditionUnknown: "unknown"}
 
 func newTally() *kit.Tally[*workv1.ManifestWork] {
@@ -30,7 +30,7 @@ func newTally() *kit.Tally[*workv1.ManifestWork] {
 	}, zero...)
 }
 
-// valueOf is unknown for what the agent has said nothing of, and for what is no status at all.
+// valueOf returns the label value of a condition. It is unknown if the agent has not reported the condition, or if its status is not valid.
 func valueOf(w *workv1.ManifestWork, condition string) string {
 	if c := meta.FindStatusCondition(w.Status.Conditions, condition); c != nil && values[c.Status] != "" {
 		return values[c.Status]

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package finishedworks deletes ManifestWorks that are complete, when the time is over for which their spec keeps them
-// (deleteOption.ttlSecondsAfterFinished). Works of a ManifestWorkReplicaSet stay: it would make them again.
+// Package finishedworks deletes ManifestWorks that are complete after their deleteOption.ttlSecondsAfterFinished. It skips works of a
+// ManifestWorkReplicaSet, whose controller would create them again.
 package finishedworks
 
 import (
@@ -23,10 +23,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
 )
 
-// longest is the longest time that is waited for: it is more than anybody waits, and a time can be added to it.
+// longest is the longest TTL that counts. It is longer than any that is useful, and short enough to be added to a time.
 const longest = 100 * 365 * 24 * time.Hour
 
-// Reconciler deletes one work.
+// Reconciler deletes one ManifestWork.
 type Reconciler struct {
 	client client.Client
 	clock  clock.PassiveClock
@@ -48,7 +48,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 		WithOptions(kit.Options(1)).Complete(r)
 }
 
-// end is when a work is to be deleted, if it is.
+// end returns the time at which a work must be deleted, and whether there is one.
 func end(w *workv1.ManifestWork) (at time.Time, ends bool) {
 	complete := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkComplete)
 	o := w.Spec.DeleteOption
@@ -73,6 +73,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if wait := at.Sub(r.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	// As it was read: somebody may have given it more time.
+	// Delete the work only if it is unchanged: a user may have extended its TTL.
 	return reconcile.Result{}, kit.IgnoreOutdated(r.client.Delete(ctx, w, kit.AsRead(w)))
 }

@@ -24,7 +24,7 @@ import (
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// finished is a work with a condition Complete since the start.
+// finished returns a work whose condition Complete was set at start.
 func finished(ttl *int64, status metav1.ConditionStatus, labels map[string]string) *workv1.ManifestWork {
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "w", Labels: labels}}
 	w.Spec.DeleteOption = &workv1.DeleteOption{TTLSecondsAfterFinished: ttl}
@@ -36,7 +36,7 @@ func finished(ttl *int64, status metav1.ConditionStatus, labels map[string]strin
 func TestReconcile(t *testing.T) {
 	for name, test := range map[string]struct {
 		work *workv1.ManifestWork
-		// after is how long after the start it is looked at; wait how long it is to stay. It is deleted if there is nothing to wait for.
+		// after is the time since start at which the work is reconciled; wait is the time that it has left. The work is deleted if wait is 0.
 		after, wait time.Duration
 		stays       bool
 	}{
@@ -69,7 +69,7 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// Who gives a work more time at the last moment has given it.
+// A TTL that a user extends at the last moment takes effect: the controller deletes only the version that it has read.
 func TestReconcile_DeletesWhatItHasRead(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := workv1.AddToScheme(scheme); err != nil {

@@ -15,17 +15,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "manifestworkreplicaset"
 
-// Options are what flags say about the controller.
+// Options are the settings of the controller that flags set.
 type Options struct {
-	// ChecksAgentExecutor is the feature gate NilExecutorValidating: the author of a template without an executor needs the permission to execute as
-	// work.AgentExecutor. The works are written by hub-controller-manager, which may execute as everyone.
+	// ChecksAgentExecutor is the feature gate NilExecutorValidating: the author of a template without an executor needs the permission to execute
+	// as work.AgentExecutor. hub-controller-manager writes the works, and may itself execute as every user.
 	ChecksAgentExecutor bool
 }
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func (o Options) Controller() kit.Controller {
 	works, replicaSets, placements := workv1.SchemeGroupVersion, workv1alpha1.SchemeGroupVersion, clusterv1beta1.SchemeGroupVersion
 	return kit.Controller{Name: name, Setup: o.SetupWithManager, Rights: []kit.Right{
@@ -33,11 +33,11 @@ func (o Options) Controller() kit.Controller {
 		kit.On(replicaSets, "manifestworkreplicasets/status", "patch"),
 		kit.On(replicaSets, "manifestworkreplicasets/finalizers", "update"),
 		kit.On(replicaSets, "manifestworkreplicasetrevisions", "list", "watch", "create", "delete"),
-		// execute-as is for templates with an executor: that their authors have it, it asks itself.
+		// execute-as is for templates with an executor. The controller itself checks that the author has the permission.
 		kit.On(works, "manifestworks", "list", "watch", "create", "patch", "delete", executeAs),
 		kit.On(placements, "placements", "list", "watch"),
 		kit.On(placements, "placementdecisions", "list", "watch"),
-		// What an author may do is asked for sets, too.
+		// The permissions of an author may come from sets.
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),
 		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersets", "list", "watch"),
 		kit.On(clusterv1beta2.SchemeGroupVersion, "managedclustersetbindings", "list", "watch"),

@@ -19,7 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/sample"
 )
 
-// A process may be killed after any write. The next one comes to the same end, and never are more works in progress than may be.
+// TestKilled_AfterAnyWriteTheNextProcessGoesOn verifies that after a process is killed after any write, the next one reaches the same result, and
+// that there are never more works in progress than allowed.
 func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
 	soak := func(p *clusterv1alpha1.RolloutProgressive) {
 		p.MinSuccessTime = duration.Duration{Duration: time.Second}
@@ -46,7 +47,7 @@ func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// run lets agents do their part after each step, until nothing is left to do.
+			// run has the agents report after each step, until nothing is left to do.
 			run := func(f *fixture) {
 				for range 20 {
 					f.settle()
@@ -98,7 +99,7 @@ func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
 	}
 }
 
-// checkConcurrency counts works of the present template that agents have not told of.
+// checkConcurrency counts the works of the current template on which the agents have not reported.
 func (f *fixture) checkConcurrency(set *workv1alpha1.ManifestWorkReplicaSet) {
 	f.Helper()
 	p := set.Spec.PlacementRefs[0].RolloutStrategy.Progressive
@@ -125,20 +126,20 @@ func slimmed(w *workv1.ManifestWork) *workv1.ManifestWork {
 	return w
 }
 
-// A watch that is behind makes no second work, and no more in progress than may be.
+// TestLag verifies that a stale watch causes no second work for a cluster, and no more works in progress than allowed.
 func TestLag(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 2))
 	f.each = func() { f.checkConcurrency(progressive(replicaSet("p"), 2)) }
 	f.decide("p", names(6)...)
 	f.tell()
-	for range 10 { // rounds without a word of the watches, but for those of the set
+	for range 10 { // rounds without events of watches, except those of the set
 		f.pass(0)
 		f.once()
 	}
 	if got := f.works(); !slices.Equal(got, []string{"create c1", "create c2"}) {
 		t.Fatalf("written: %q", got)
 	}
-	// What was written is still to be told, and the process is another one that has seen nothing.
+	// The events of these writes are still pending, and a new process has seen none of them.
 	own := f.untold
 	f.process = newReconciler(f.process.client, f.events, f.clock)
 	f.untold = nil
@@ -157,7 +158,7 @@ func TestLag(t *testing.T) {
 	f.expect("create c3", "create c4")
 }
 
-// What somebody else has changed meanwhile is not overwritten unseen.
+// A change by another client is not overwritten unseen.
 func TestLag_AnUpdateIsOfWhatIsKnown(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
@@ -178,7 +179,7 @@ func TestLag_AnUpdateIsOfWhatIsKnown(t *testing.T) {
 	}
 }
 
-// A work of which no watch ever tells is not believed in for ever.
+// A written work that no watch ever reports is looked up after longestUnseen.
 func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
@@ -193,7 +194,7 @@ func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
 	f.expect("create c1")
 }
 
-// 10,000 clusters: what they cost is what changes, and not what there is.
+// The cost of a round for 10,000 clusters depends on what changes, and not on the number of clusters.
 func TestCost_OfTenThousandClusters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a while")

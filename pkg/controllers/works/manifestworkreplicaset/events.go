@@ -17,13 +17,14 @@ const action = "RollOut"
 
 const (
 	eventNotApplied = "WorksNotApplied" // the agents of some clusters could not apply their works
-	eventApplied    = "WorksApplied"    // that is over
+	eventApplied    = "WorksApplied"    // no agent reports that any more
 )
 
-// tellsAgain is after how long it is told again whether works can be applied. Agents say that of their works as often as they like.
+// tellsAgain is the shortest interval between two events on whether works can be applied. Agents may report that as often as they like.
 const tellsAgain = time.Minute
 
-// tell makes events of what has changed in the status of the set, which has been written. How many works are under way changes all the time.
+// tell records events for the changes in the status of the set, which has been written. The number of works in progress is no reason for an event,
+// since it changes all the time.
 func (r *round) tell(before []metav1.Condition) {
 	after := r.set.Status.Conditions
 	conditionevents.RecordFault(r.recorder, r.set, before, after, workv1alpha1.ManifestWorkReplicaSetConditionPlacementVerified, action)
@@ -32,8 +33,8 @@ func (r *round) tell(before []metav1.Condition) {
 	conditionevents.Record(r.recorder, r.set, before, after, workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut, action)
 }
 
-// tellUnapplied makes an event when some works cannot be applied, and when that is over, and says when to look again; never, if it is zero. The first look
-// is no event: the hub may have told it before it was started again.
+// tellUnapplied records an event when some works cannot be applied, and one when all can again. It returns the time until the next check, or 0 if
+// none is needed. The first check records no event: the hub may have done so before it was restarted.
 func (r *round) tellUnapplied() time.Duration {
 	m, are := r.memory, len(r.unapplied) > 0
 	if m.looked && m.unapplied == are {
@@ -55,7 +56,7 @@ func (r *round) tellUnapplied() time.Duration {
 	return 0
 }
 
-// notApplied names clusters that could not apply their works. Why is in the conditions of these.
+// notApplied names clusters that could not apply their works. The conditions of the works have the cause.
 func (r *round) notApplied() string {
 	return named(r.unapplied) + " could not apply what they got: see their ManifestWorks"
 }

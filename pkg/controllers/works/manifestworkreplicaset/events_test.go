@@ -14,7 +14,7 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
-// wantEvents looks at the events since the last look: their type, their reason and the beginning of their message.
+// wantEvents compares the events since the last call: their type, their reason and the beginning of their message.
 func (f *fixture) wantEvents(what string, want ...string) {
 	f.Helper()
 	var got []string
@@ -57,7 +57,7 @@ func TestEvents_TellOfARolloutAndOfWhatHindersIt(t *testing.T) {
 	f.wantEvents("no cluster is chosen any more", "Warning PlacementDecisionEmpty no cluster was chosen", "Normal AsExpected Authorized is True", "Warning PlacementDecisionEmpty there are no works", "Normal Complete ")
 }
 
-// That works cannot be applied is told once, whatever their agents say meanwhile, and not again by a hub that was started again.
+// The event that works cannot be applied is recorded once, however often their agents report, and not again by a hub that was restarted.
 func TestEvents_TellOfWorksThatCannotBeApplied(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "c2")
@@ -99,7 +99,7 @@ func TestEvents_TellOfWorksThatCannotBeApplied(t *testing.T) {
 	f.pass(tellsAgain)
 	f.settle()
 	f.wantEvents("the hub was started again")
-	f.retext("better") // what is said is about what was there before
+	f.retext("better") // the status is still of the previous template
 	f.settle()
 	f.wantEvents("there is another template", "Normal WorksApplied ")
 }

@@ -28,13 +28,14 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// watched is a kind, and what becomes of its events.
+// watched is a kind, and the handler of its events.
 type watched struct {
 	kind    client.Object
 	handler handler.EventHandler
 }
 
-// watches are all that is read. Workers start when each has told of all that there is. What changes together costs one round.
+// watches returns all kinds that are watched. Workers start when each handler has received all existing objects. Changes that come together cause
+// one round.
 func (r *Reconciler) watches() []watched {
 	return []watched{
 		feed(r, func(set *workv1alpha1.ManifestWorkReplicaSet) []types.NamespacedName {
@@ -55,7 +56,7 @@ func (r *Reconciler) watches() []watched {
 		feed(r, ofRevision, ofRevision),
 		feed(r, r.ofPlacement, r.ofPlacement),
 		feed(r, r.ofDecision, r.ofDecision),
-		// What these change comes as decisions. That an author may do more is found out after a while.
+		// Changes of these arrive as decisions. That an author has gained a permission is noticed after a while.
 		feed(r, nothing[*clusterv1.ManagedCluster], nothing),
 		feed(r, nothing[*clusterv1beta2.ManagedClusterSet], nothing),
 		feed(r, nothing[*clusterv1beta2.ManagedClusterSetBinding], nothing),
@@ -76,8 +77,8 @@ func (r *Reconciler) ofDecision(d *clusterv1beta1.PlacementDecision) []types.Nam
 	return r.works.setsOf(types.NamespacedName{Namespace: d.Namespace, Name: d.Labels[clusterv1beta1.PlacementLabel]})
 }
 
-// feed tells of changes, and asks for a round of the sets that they concern. A fault of ours that one object brings to light must not end
-// the process, which would find the same object when it starts again.
+// feed returns a handler that records changes, and enqueues the sets that they concern. A panic caused by one object must not end the process,
+// which would find the same object after a restart.
 func feed[O any, T interface {
 	*O
 	client.Object
@@ -96,7 +97,7 @@ func feed[O any, T interface {
 	return watched{kind: T(new(O)), handler: handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { do(ctx, e.Object, q, set) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			// A decision may come from another placement.
+			// The decision may have belonged to another placement before.
 			do(ctx, e.ObjectOld, q, func(before T) []types.NamespacedName {
 				if d, ok := any(before).(*clusterv1beta1.PlacementDecision); ok {
 					return any(gone).(func(*clusterv1beta1.PlacementDecision) []types.NamespacedName)(d)
@@ -109,7 +110,7 @@ func feed[O any, T interface {
 	}}
 }
 
-// catchUp takes what the cache has for what there is, where a write has been unseen for too long.
+// catchUp reads works from the cache whose write no watch has reported for too long.
 func (r *Reconciler) catchUp(ctx context.Context, set types.NamespacedName) {
 	for _, e := range r.works.unseenSince(set, r.clock.Now().Add(-longestUnseen)) {
 		w, key := &workv1.ManifestWork{}, client.ObjectKeyFromObject(e.work)

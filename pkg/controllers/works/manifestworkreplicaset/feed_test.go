@@ -21,7 +21,7 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
-// One object that we cannot take in ends nothing, and the next one is taken.
+// An object whose event causes a panic does not end the process, and the next one is handled.
 func TestFeed_OutlivesAFault(t *testing.T) {
 	bad := true
 	w := feed(nil, func(*workv1.ManifestWork) []types.NamespacedName {
@@ -39,7 +39,7 @@ func TestFeed_OutlivesAFault(t *testing.T) {
 	}
 }
 
-// A set that goes does not forget a work that could not be deleted.
+// A set that is being deleted waits for a work that could not be deleted.
 func TestDelete_WaitsForWhatIsRefused(t *testing.T) {
 	set := replicaSet("p")
 	f := newFixture(t, set)
@@ -68,7 +68,7 @@ func TestDelete_WaitsForWhatIsRefused(t *testing.T) {
 	}
 }
 
-// A change concerns the sets that it can touch, and no others.
+// A change enqueues the sets that it can affect, and no others.
 func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
 	f := newFixture(t, replicaSet("p", "q"))
 	other := replicaSet("r")
@@ -80,7 +80,7 @@ func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
 	if f.tell(); len(f.queue.all) > 0 {
 		t.Errorf("a placement of no set: %v", f.queue.all)
 	}
-	// It becomes one of another placement, and is so for both.
+	// The decision moves to another placement, which enqueues the sets of both.
 	for _, to := range []string{"p", "r", "x"} {
 		change(f, types.NamespacedName{Namespace: d.Namespace, Name: d.Name}, func(d *clusterv1beta1.PlacementDecision) { d.Labels[clusterv1beta1.PlacementLabel] = to })
 		f.tell()
@@ -103,7 +103,7 @@ func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
 	}
 }
 
-// A set rests after a round, by how long that took, without the writes of works.
+// A set rests after a round, in proportion to the time that the round took without the writes of works.
 func TestReconcile_Rests(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
@@ -124,7 +124,8 @@ func TestReconcile_Rests(t *testing.T) {
 	f.expect("create c2")
 }
 
-// The watch may tell of a deletion before the answer to it comes: the work is not remembered then, or the set would wait for it for ever.
+// The watch may report a deletion before the response to the request arrives. The work is not recorded then: otherwise the set would wait for it
+// forever.
 func TestDelete_TheWatchIsFasterThanTheAnswer(t *testing.T) {
 	set := replicaSet("p")
 	set.Spec.CascadeDeletionPolicy = workv1alpha1.Foreground

@@ -41,16 +41,17 @@ var (
 // fixture is a hub, the watches of a process, and the process, which may be killed after any write.
 type fixture struct {
 	*testing.T
-	// client is that of users and agents. The watches are told of every write.
+	// client is the client of users and agents. Each write becomes an event of the watches.
 	client client.WithWatch
 	clock  *clocktesting.FakePassiveClock
 	uids   int
 
-	// untold are the events that the watches have yet to tell, and cached the works that they have told of.
+	// untold are the pending events of the watches, and cached the works whose events were delivered.
 	untold []told
 	cached map[string]client.Object
 
-	// effects are what the process has written, reviews and asked what it has asked, and lists how often it has read lists.
+	// effects are the writes of the process, reviews the questions of its SubjectAccessReviews, asked the last of these, and lists the number of
+	// its lists.
 	effects   []string
 	reviews   []string
 	asked     authorizationv1.SubjectAccessReviewSpec
@@ -58,15 +59,15 @@ type fixture struct {
 	each      func()
 	killAfter int
 	dead      bool
-	// refuse may answer a write in place of the server, and allows says what authors may do.
+	// refuse may answer a write in place of the server, and allows returns whether an author has a permission.
 	refuse func(effect string) error
 	allows func(question string) (bool, error)
-	// defaults is what the server makes of a work.
+	// defaults sets the server's defaults of a work.
 	defaults func(*workv1.ManifestWork)
 
 	process *Reconciler
 	queue   *requests
-	// events are those about the set.
+	// events are the events about the set.
 	events *events.FakeRecorder
 }
 
@@ -76,7 +77,7 @@ type told struct {
 	gone bool
 }
 
-// requests is a queue without time. later are the requests that were put off, and for how long.
+// requests is a queue without time. later are the requests that were added with a delay, and the delay.
 type requests struct {
 	queue
 	all   []reconcile.Request
@@ -107,7 +108,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	return f
 }
 
-// server counts generations, as ours does, and remembers what the watches are to tell.
+// server counts generations as hub-apiserver does, and queues the events of the watches.
 func (f *fixture) server() interceptor.Funcs {
 	tell := func(ctx context.Context, c client.Client, obj client.Object, err error) error {
 		if err != nil {
@@ -160,7 +161,7 @@ func (f *fixture) server() interceptor.Funcs {
 	}
 }
 
-// restart is a new process, which knows nothing but what is there.
+// restart replaces the process by a new one, which knows only what the API server has.
 func (f *fixture) restart() {
 	f.Helper()
 	f.dead, f.killAfter, f.untold, f.cached = false, -1, nil, map[string]client.Object{}
@@ -179,7 +180,7 @@ func (f *fixture) restart() {
 	}
 }
 
-// effect is a write of the process. It dies right after the last one that it lives for.
+// effect does a write of the process. The process dies right after the write number killAfter.
 func (f *fixture) effect(verb string, obj client.Object, do func() error) error {
 	what := fmt.Sprintf("%s %s", verb, obj.GetNamespace())
 	if f.dead {
@@ -204,7 +205,7 @@ func (f *fixture) effect(verb string, obj client.Object, do func() error) error 
 	return err
 }
 
-// own counts what the process does. Works it reads from its cache.
+// own records what the process does. It reads works from its cache.
 func (f *fixture) own() interceptor.Funcs {
 	return interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, name client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -224,10 +225,10 @@ func (f *fixture) own() interceptor.Funcs {
 			if _, ok := list.(*workv1.ManifestWorkList); ok {
 				f.Error("all works are listed")
 			}
-			// The one that is not for the fake client.
+			// The fake client does not support this option.
 			opts = slices.DeleteFunc(slices.Clone(opts), func(o client.ListOption) bool { return o == client.UnsafeDisableDeepCopy })
 			if revisions, ok := list.(*workv1alpha1.ManifestWorkReplicaSetRevisionList); ok {
-				f.lists-- // of one set
+				f.lists-- // the revisions of one set
 				if err := c.List(ctx, list, opts...); err != nil {
 					return err
 				}
@@ -275,7 +276,7 @@ func identity(obj client.Object) string {
 	return fmt.Sprintf("%T %s/%s", obj, obj.GetNamespace(), obj.GetName())
 }
 
-// tell has the watches tell what they have not told yet.
+// tell delivers the pending events of the watches.
 func (f *fixture) tell() {
 	f.Helper()
 	all := f.untold
@@ -305,7 +306,7 @@ func (f *fixture) tell() {
 	}
 }
 
-// once handles the requests that there are, and notes those that are put off.
+// once handles the queued requests, and records those with a delay.
 func (f *fixture) once() {
 	f.Helper()
 	all := f.queue.all
@@ -325,8 +326,8 @@ func (f *fixture) once() {
 	}
 }
 
-// settle lets the process do all that is to be done, and time pass as far as it is put off by a second at most. It returns what was
-// written to works.
+// settle runs the process until nothing is left to do, and advances the clock for requests with a delay of up to one second. It returns the writes
+// to works.
 func (f *fixture) settle() []string {
 	f.Helper()
 	f.effects = nil
@@ -354,20 +355,20 @@ func (f *fixture) settle() []string {
 	return nil
 }
 
-// works are the effects on works: not those on the set and its revisions, which are in the namespace ns.
+// works returns the effects on works: not those on the set and its revisions, which are in the namespace ns.
 func (f *fixture) works() []string {
 	return slices.DeleteFunc(slices.Clone(f.effects), func(effect string) bool {
 		return slices.Contains([]string{"status ns", "mark ns", "create ns", "delete ns"}, effect)
 	})
 }
 
-// pass lets time pass.
+// pass advances the clock.
 func (f *fixture) pass(d time.Duration) {
 	f.clock.SetTime(f.clock.Now().Add(d))
 	f.queue.Add(reconcile.Request{NamespacedName: key})
 }
 
-// expect settles and compares what was written to works.
+// expect calls settle and compares the writes to works.
 func (f *fixture) expect(want ...string) {
 	f.Helper()
 	if got := f.settle(); !slices.Equal(got, want) {
@@ -375,7 +376,7 @@ func (f *fixture) expect(want ...string) {
 	}
 }
 
-// change is an update by a user. A set has a new generation then.
+// change is an update by a user. It increases the generation of a set.
 func change[O any, T interface {
 	*O
 	client.Object

@@ -22,16 +22,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
-// entry is what is known of a work. It is not changed: another one takes its place.
+// entry is the known state of a work. It is immutable: a new one replaces it.
 type entry struct {
 	work        *workv1.ManifestWork
 	owner       string
 	placement   string
 	observation rollout.Observation
 	summary     workv1alpha1.ManifestWorkReplicaSetSummary
-	// unapplied says that its agent could not apply it as it is now.
+	// unapplied reports that the agent could not apply the current version.
 	unapplied bool
-	// unseen is when it was written, if no watch has told of that yet.
+	// unseen is the time of the write, if no watch has reported it yet.
 	unseen time.Time
 }
 
@@ -49,7 +49,7 @@ func (e *entry) time(annotation string) time.Time {
 	return t
 }
 
-// newEntry takes a work as the cache has it.
+// newEntry returns the entry of a work of the cache.
 func newEntry(w *workv1.ManifestWork) *entry {
 	e := &entry{work: w, owner: ownerFrom(w.Labels), placement: w.Labels[work.PlacementLabel], observation: observe(w)}
 	if e.leaving() {
@@ -70,16 +70,16 @@ func newEntry(w *workv1.ManifestWork) *entry {
 	return e
 }
 
-// index has the works of all sets, by set, and the sets of placements. A change of a work costs as much in a large hub as in a small one.
+// index has the works of all sets, by set, and the sets by placement. The cost of a change of a work does not depend on the size of the hub.
 type index struct {
 	mu sync.Mutex
-	// works are by the owner, and then by their name.
+	// works are by owner, and then by name.
 	works map[string]map[types.NamespacedName]*entry
-	// counts are of the works of an owner, by placement.
+	// counts are the counts of the works of an owner, by placement.
 	counts map[string]map[string]workv1alpha1.ManifestWorkReplicaSetSummary
-	// owners says whose a work is.
+	// owners are the owners of works.
 	owners map[types.NamespacedName]string
-	// sets are by their owner hash, and by the placements that they name.
+	// sets are by owner hash; byPlacement has the sets that name a placement.
 	sets        map[string]types.NamespacedName
 	placements  map[types.NamespacedName][]string
 	byPlacement map[types.NamespacedName]map[types.NamespacedName]bool
@@ -93,14 +93,14 @@ func newIndex() *index {
 	}
 }
 
-// set takes a work, and returns the sets that it concerns. learned is when it was written, for what no watch has told.
+// set stores a work, and returns the sets that it concerns. learned is the time of the write, if no watch has reported it yet.
 func (x *index) set(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.put(w, learned)
 }
 
-// setDeleted takes a work that was deleted, and is leaving now. If a watch has told of its end already, it is not remembered.
+// setDeleted stores a work that is being deleted, unless a watch has reported already that it is gone.
 func (x *index) setDeleted(w *workv1.ManifestWork, learned time.Time) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -131,7 +131,7 @@ func (x *index) put(w *workv1.ManifestWork, learned time.Time) (concerns []types
 	return concerns
 }
 
-// delete forgets a work, unless it is another one of the name by now.
+// delete removes a work, unless a different one has the name.
 func (x *index) delete(key types.NamespacedName, uid types.UID) []types.NamespacedName {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -177,21 +177,21 @@ func add(to *workv1alpha1.ManifestWorkReplicaSetSummary, s workv1alpha1.Manifest
 	to.Updated += by * s.Updated
 }
 
-// of are the works of a set.
+// of returns the works of a set.
 func (x *index) of(set types.NamespacedName) []*entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.Collect(maps.Values(x.works[owner(set)]))
 }
 
-// countsOf are those of the works of a set, by placement.
+// countsOf returns the counts of the works of a set, by placement.
 func (x *index) countsOf(set types.NamespacedName) map[string]workv1alpha1.ManifestWorkReplicaSetSummary {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return maps.Clone(x.counts[owner(set)])
 }
 
-// unseenSince are the works of a set of whose writes at that time or before no watch has told.
+// unseenSince returns the works of a set that were written at the given time or before, and whose write no watch has reported.
 func (x *index) unseenSince(set types.NamespacedName, at time.Time) (works []*entry) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -203,7 +203,7 @@ func (x *index) unseenSince(set types.NamespacedName, at time.Time) (works []*en
 	return works
 }
 
-// setReplicaSet takes a set with the placements that it names.
+// setReplicaSet stores a set with the placements that it names.
 func (x *index) setReplicaSet(key types.NamespacedName, placements []string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -235,14 +235,14 @@ func (x *index) forget(key types.NamespacedName) {
 	delete(x.sets, owner(key))
 }
 
-// setsOf are those that name a placement.
+// setsOf returns the sets that name a placement.
 func (x *index) setsOf(placement types.NamespacedName) []types.NamespacedName {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(x.byPlacement[placement]), func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// isOlder says so of versions that can be compared.
+// isOlder reports whether version a is older than b. It is false if they cannot be compared.
 func isOlder(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// How far a set is.
+	// The states of a set.
 	stateRolledOut, stateProgressing = "rolled_out", "progressing"
-	// What has become of a write.
+	// The results of a write.
 	written, refused, failed = "written", "refused", "failed"
 )
 
-// clusterStates are the states in which clusters are counted, by the values of the label.
+// clusterStates are the label values by which clusters are counted, by state.
 var clusterStates = map[rollout.State]string{
 	rollout.Waiting: "waiting", rollout.Writing: "waiting", rollout.Blocked: "blocked", rollout.InProgress: "progressing", rollout.Failed: "failed",
 	rollout.TimeOut: "timed_out", rollout.Soaking: "soaking", rollout.Succeeded: "succeeded",
@@ -32,7 +32,7 @@ var (
 		"Clusters of the placements of ManifestWorkReplicaSets by their state in the rollout; one counts for each placement that has chosen it.", []string{"state"}, nil)
 )
 
-// metrics are about all sets together: users choose their names, and make as many as they like.
+// metrics are totals over all sets: users choose the names of sets, and create as many as they like.
 type metrics struct {
 	writes   *prometheus.CounterVec
 	duration prometheus.Histogram
@@ -41,7 +41,7 @@ type metrics struct {
 	progress map[types.NamespacedName]progress
 }
 
-// progress is how far a set is.
+// progress is the progress of the rollout of a set.
 type progress struct {
 	rolledOut bool
 	clusters  map[string]int
@@ -96,7 +96,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	m.duration.Collect(ch)
 }
 
-// saw notes how far a set is.
+// saw records the progress of a set.
 func (m *metrics) saw(set types.NamespacedName, rolledOut bool, targets []*target) {
 	p := progress{rolledOut: rolledOut, clusters: map[string]int{}}
 	for _, t := range targets {

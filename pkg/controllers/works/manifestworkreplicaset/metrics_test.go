@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// measured are the series that are not 0, such as "clusterhub_replicasets rolled_out 1".
+// measured returns the series that are not 0, such as "clusterhub_replicasets rolled_out 1".
 func (f *fixture) measured() (all []string) {
 	f.Helper()
 	registry := prometheus.NewPedanticRegistry()

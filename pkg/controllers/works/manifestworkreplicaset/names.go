@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// hashLabel of a work is a hash of its set.
+	// hashLabel has a hash of the set of a work.
 	hashLabel = work.ReplicaSetHashLabel
-	// ownerAnnotation says it to people.
+	// ownerAnnotation has the name of the set, for users.
 	ownerAnnotation = "work.open-cluster-management.io/manifestworkreplicaset-owner"
-	// writtenAnnotation of a work is when its spec was written, and succeededAnnotation when it was first seen to be a success since.
+	// writtenAnnotation of a work is the time at which its spec was written, and succeededAnnotation the time at which it was first seen to succeed
+	// after that.
 	writtenAnnotation   = "work.clusterhub.dev/rollout-written"
 	succeededAnnotation = "work.clusterhub.dev/rollout-succeeded"
 )
 
-// owner is a hash of a set, by which its works are found.
+// owner returns a hash of a set, by which its works are found.
 func owner(set types.NamespacedName) string { return ownerOf(set.Namespace + "." + set.Name) }
 
 func ownerOf(label string) string {
@@ -35,8 +36,8 @@ func ownerOf(label string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// ownerFrom is that of a work, or empty. The older label counts more: Open Cluster Management goes by it. Whoever labels a work without a
-// placement has not meant it to be one of the set's, which would delete it.
+// ownerFrom returns the owner of a work from its labels, or an empty string. The older label has precedence, as in Open Cluster Management. A work
+// that has the label of a set but none of a placement does not belong to the set: it was labelled by mistake, and the set would delete it.
 func ownerFrom(labels map[string]string) string {
 	if labels[work.PlacementLabel] == "" {
 		return ""
@@ -47,22 +48,22 @@ func ownerFrom(labels map[string]string) string {
 	return labels[hashLabel]
 }
 
-// IsOfReplicaSet says that a work with these labels is kept by a ManifestWorkReplicaSet.
+// IsOfReplicaSet reports whether a work with these labels belongs to a ManifestWorkReplicaSet.
 func IsOfReplicaSet(labels map[string]string) bool {
 	_, label := labels[work.ReplicaSetLabel]
 	_, hash := labels[hashLabel]
 	return label || hash
 }
 
-// workName is the name of the work of a set for any cluster of a placement. It is always the same: two processes, or one that does not
-// see what it has written, cannot make two works.
+// workName returns the name of the work of a set for any cluster of a placement. It is deterministic, so that two processes, or one with a stale
+// cache, cannot create two works.
 func workName(set types.NamespacedName, placement string) string {
 	hash := namehash.NameHash(set.Namespace, set.Name, placement)
 	begin := set.Name[:min(len(set.Name), work.MaxNameLength-len(hash)-1)]
 	return strings.TrimRight(begin, "-.") + "-" + hash
 }
 
-// labelsOf are the labels of a work.
+// labelsOf returns the labels of a work.
 func labelsOf(set *workv1alpha1.ManifestWorkReplicaSet, placement string) map[string]string {
 	labels := maps.Clone(set.Labels)
 	if labels == nil {
@@ -78,7 +79,7 @@ func labelsOf(set *workv1alpha1.ManifestWorkReplicaSet, placement string) map[st
 	return labels
 }
 
-// hasAll says that a map has all that another one has.
+// hasAll reports whether a map has all entries of another map.
 func hasAll(have, want map[string]string) bool {
 	for k, v := range want {
 		if now, there := have[k]; !there || now != v {

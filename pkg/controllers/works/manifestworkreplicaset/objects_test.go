@@ -29,13 +29,13 @@ const (
 	applied   = workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied
 )
 
-// template is a spec of works that can be told from others by its text. Its keys are in the order in which the fake server has them.
+// template returns a spec of a work with a text that identifies it. Its keys are in the order of the fake server.
 func template(text string) workv1.ManifestWorkSpec {
 	raw := fmt.Sprintf(`{"apiVersion":"v1","data":{"text":%q},"kind":"ConfigMap","metadata":{"name":"a","namespace":"default"}}`, text)
 	return workv1.ManifestWorkSpec{Workload: workv1.ManifestsTemplate{Manifests: []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(raw)}}}}}
 }
 
-// replicaSet is the set web, by ann, for placements.
+// replicaSet returns the set web with the author ann, for placements.
 func replicaSet(placements ...string) *workv1alpha1.ManifestWorkReplicaSet {
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: key.Namespace, Name: key.Name, Labels: map[string]string{"app": "web"},
@@ -48,7 +48,7 @@ func replicaSet(placements ...string) *workv1alpha1.ManifestWorkReplicaSet {
 	return set
 }
 
-// progressive makes the rollout of each placement one of so many at a time.
+// progressive sets the rollout of each placement to progressive with the given concurrency.
 func progressive(set *workv1alpha1.ManifestWorkReplicaSet, concurrency int, change ...func(*clusterv1alpha1.RolloutProgressive)) *workv1alpha1.ManifestWorkReplicaSet {
 	for i := range set.Spec.PlacementRefs {
 		p := &clusterv1alpha1.RolloutProgressive{MaxConcurrency: intstr.FromInt(concurrency)}
@@ -64,7 +64,7 @@ func placement(name string) *clusterv1beta1.Placement {
 	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: name}}
 }
 
-// decision is the one of a group of a placement.
+// decision returns the decision of a group of a placement.
 func decision(placement string, group int, groupName string) *clusterv1beta1.PlacementDecision {
 	return &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: key.Namespace, Name: fmt.Sprintf("%s-decision-%d", placement, group+1), Labels: map[string]string{
@@ -113,7 +113,7 @@ func (f *fixture) set() *workv1alpha1.ManifestWorkReplicaSet {
 	return set
 }
 
-// there are the works that there are.
+// there returns all existing works.
 func (f *fixture) there() (all []workv1.ManifestWork) {
 	f.Helper()
 	list := &workv1.ManifestWorkList{}
@@ -123,7 +123,7 @@ func (f *fixture) there() (all []workv1.ManifestWork) {
 	return list.Items
 }
 
-// texts are such as "c1 one": clusters and the text of their work.
+// texts returns clusters with the text of their work, such as "c1 one".
 func (f *fixture) texts() (all []string) {
 	f.Helper()
 	for _, w := range f.there() {
@@ -135,8 +135,7 @@ func (f *fixture) texts() (all []string) {
 	return all
 }
 
-// report is what the agent of a cluster says of all works there, at their generation: "Applied Available" are True, "!Progressing" is
-// False.
+// report has the agents of clusters report conditions for all works at their generation: "Applied Available" are True, "!Progressing" is False.
 func (f *fixture) report(conditions string, clusters ...string) {
 	f.Helper()
 	for _, w := range f.there() {

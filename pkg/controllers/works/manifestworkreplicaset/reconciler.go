@@ -1,10 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifestworkreplicaset keeps, for each ManifestWorkReplicaSet, a ManifestWork for each cluster that its placements have chosen,
-// and brings changes of the template to them step by step, as pkg/rollout decides.
+// Package manifestworkreplicaset reconciles ManifestWorkReplicaSets: each cluster that the placements of a set have chosen gets a ManifestWork, and
+// changes of the template are applied to the works step by step, as pkg/rollout decides.
 //
-// A set can do what the author of its spec could: the author's rights are asked for before anything is written.
+// A set has no more rights than the author of its spec: the author's permissions are checked before anything is written.
 package manifestworkreplicaset
 
 import (
@@ -34,49 +34,49 @@ import (
 
 const (
 	workers = 4
-	// gather is how long changes are gathered, and how long a set rests that has more to write than one round may.
+	// gather is the time for which changes are collected, and the pause of a set that has more to write than one round may.
 	gather = 200 * time.Millisecond
-	// mostWrites is how much one round writes. A large set leaves time to others, and follows changes meanwhile.
+	// mostWrites is the maximum number of writes of one round. It leaves time for other sets, and lets a large set follow changes between rounds.
 	mostWrites = 200
-	// rests is for how many times the length of a round, without its writes, a set rests after it. A round for 10,000 clusters takes a
-	// tenth of a second: while they tell of themselves, it takes no more than a part of a worker's time.
+	// rests is the factor by which a pause is longer than the round before it, without its writes. A round for 10,000 clusters takes a tenth of a
+	// second: while their agents report, the set takes no more than a part of a worker's time.
 	rests = 4
-	// spacing is between two writes of the status of a set.
+	// spacing is the interval between two writes of the status of a set.
 	spacing = time.Second
-	// longestUnseen is how long a write counts more than what watches tell.
+	// longestUnseen is the time for which a write counts more than the watches.
 	longestUnseen = time.Minute
 )
 
-// Reconciler keeps the works of sets.
+// Reconciler reconciles the works of sets.
 type Reconciler struct {
 	Options
 	client client.Client
 	clock  clock.PassiveClock
 	works  *index
-	// recorder writes events about sets.
+	// recorder records events about sets.
 	recorder events.EventRecorder
-	// metrics are about all sets.
+	// metrics are totals over all sets.
 	metrics *metrics
 
 	mu sync.Mutex
-	// memories are what is remembered of sets.
+	// memories are the states of sets between rounds.
 	memories map[types.NamespacedName]*memory
 }
 
-// memory is what is remembered of a set, and is found out again if it is not there. Only the one worker has it who looks at the set.
+// memory is the state of a set between rounds. It is rebuilt if it is lost. Only the worker that reconciles the set uses it.
 type memory struct {
 	author *author
-	// digests are those of works that have the template: its own, and what the server has made of it.
+	// digests are the digests of works that have the template: the template's own, and those of the specs that the server has made of it.
 	template string
 	digests  []string
-	// status is when the status was written last, and rests until when no round begins.
+	// status is the time of the last write of the status, and rests the time before which no round begins.
 	status, rests time.Time
-	// unapplied says whether works could not be applied when that was told last, at told; looked is false before the first look.
+	// unapplied reports whether works could not be applied at the last event, which was recorded at told; looked is false before the first check.
 	looked, unapplied bool
 	told              time.Time
-	// revise is before when no revision is tried, since one was refused.
+	// revise is the time before which no revision is written, after one was refused.
 	revise time.Time
-	// refusals are clusters that have refused the spec of a generation a short while ago, by cluster and placement.
+	// refusals are the recent refusals of clusters for the spec of the generation, by cluster and placement.
 	generation int64
 	refusals   map[types.NamespacedName]refusal
 }
@@ -135,7 +135,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		wait, err = round.end(ctx)
 	}
 	if kit.IsOutdated(err) || apierrors.IsAlreadyExists(err) {
-		// What has changed comes as an event, or was this controller's own write.
+		// The change arrives as an event, or was this controller's own write.
 		return reconcile.Result{RequeueAfter: gather}, nil
 	}
 	return reconcile.Result{RequeueAfter: wait}, err
@@ -148,7 +148,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	delete(r.memories, key)
 }
 
-// remember is what is remembered of a set, without what was of another spec.
+// remember returns the memory of a set, without what belongs to an earlier spec.
 func (r *Reconciler) remember(set *workv1alpha1.ManifestWorkReplicaSet) *memory {
 	r.mu.Lock()
 	m := r.memories[client.ObjectKeyFromObject(set)]
@@ -167,7 +167,7 @@ func (r *Reconciler) remember(set *workv1alpha1.ManifestWorkReplicaSet) *memory 
 	return m
 }
 
-// round is one look at a set.
+// round is one reconciliation of a set.
 type round struct {
 	*Reconciler
 	set     *workv1alpha1.ManifestWorkReplicaSet
@@ -177,18 +177,18 @@ type round struct {
 	memory  *memory
 	rights  *rights
 	targets []*target
-	// surplus are the works that are to go, and unapplied the clusters whose agents could not apply theirs.
+	// surplus are the works to delete, and unapplied the clusters whose agents could not apply their works.
 	surplus   []*entry
 	unapplied []string
-	// refused says why nothing may be written to a cluster, and failures what could not be.
+	// refused are the reasons why nothing may be written to a cluster, and failures the errors of refused writes.
 	refused  map[string]string
 	failures []error
 	errs     []error
-	// writing is how long writes of works have taken. That is no work of this process.
+	// writing is the time that the writes of works have taken. It is not work of this process.
 	writing time.Duration
 }
 
-// run does what is to be done, as far as one round may, and says when to look again; never, if it is zero.
+// run reconciles a set, within the limits of one round. It returns the time until the next round, or 0 if none is needed.
 func (r *round) run(ctx context.Context) (time.Duration, error) {
 	if _, err := kit.Patch(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
 		if !slices.Contains(set.Finalizers, work.ReplicaSetFinalizer) {
@@ -216,7 +216,7 @@ func (r *round) run(ctx context.Context) (time.Duration, error) {
 	return r.wait(wait), errors.Join(append(r.errs, err)...)
 }
 
-// assign finds the work for each cluster of each placement, and those that are too many.
+// assign finds the work for each cluster of each placement, and the surplus works.
 func (r *round) assign() {
 	byPlacement := map[string][]*entry{}
 	for _, e := range r.works.of(r.key) {
@@ -247,7 +247,7 @@ func compareKeys(a, b *workv1.ManifestWork) int {
 	return slices.Compare([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
 }
 
-// removeSurplus deletes what is too many. What is left is for the next round.
+// removeSurplus deletes the surplus works. The next round deletes those that are left.
 func (r *round) removeSurplus(ctx context.Context) {
 	for len(r.surplus) > 0 && r.left > 0 {
 		r.left--
@@ -262,10 +262,10 @@ func (r *round) removeSurplus(ctx context.Context) {
 	}
 }
 
-// isCurrent says that a work has the template.
+// isCurrent reports whether a work has the template.
 func (r *round) isCurrent(e *entry) bool { return slices.Contains(r.memory.digests, e.digest()) }
 
-// writeStatus writes the status, unless it was written just now: then it says when to look again.
+// writeStatus writes the status, unless the last write was less than spacing ago. It returns the time until the next check.
 func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 	now := r.isRolledOut()
 	r.metrics.saw(r.key, now, r.targets)
@@ -292,7 +292,7 @@ func (r *round) writeStatus(ctx context.Context) (time.Duration, error) {
 	return r.tellUnapplied(), nil
 }
 
-// wait is after how long to look again.
+// wait returns the time until the next round.
 func (r *round) wait(wait time.Duration) time.Duration {
 	sooner := func(d time.Duration) {
 		if wait == 0 || d < wait {
@@ -322,7 +322,7 @@ func (r *round) wait(wait time.Duration) time.Duration {
 	return wait
 }
 
-// end deletes the works of a set that is being deleted, and then lets it go: in the foreground, when they are gone.
+// end deletes the works of a set that is being deleted, and then removes the set's finalizer: with Foreground, when the works are gone.
 func (r *round) end(ctx context.Context) (time.Duration, error) {
 	if !slices.Contains(r.set.Finalizers, work.ReplicaSetFinalizer) {
 		return 0, nil
@@ -335,13 +335,13 @@ func (r *round) end(ctx context.Context) (time.Duration, error) {
 	}
 	r.removeSurplus(ctx)
 	if errs := append(r.errs, r.failures...); len(errs) > 0 {
-		return 0, errors.Join(errs...) // also a work that must not be deleted is not forgotten
+		return 0, errors.Join(errs...) // the finalizer also stays for a work that must not be deleted
 	}
 	if len(r.surplus) > 0 {
 		return gather, nil
 	}
 	if r.set.Spec.CascadeDeletionPolicy == workv1alpha1.Foreground && len(works) > 0 {
-		return longestUnseen, nil // each that goes is an event, and what no watch has told of is looked up then
+		return longestUnseen, nil // each deletion is an event; those that no watch has reported are looked up then
 	}
 	_, err := kit.Patch(ctx, r.client, r.set, func(set *workv1alpha1.ManifestWorkReplicaSet) {
 		set.Finalizers = slices.DeleteFunc(set.Finalizers, func(f string) bool { return f == work.ReplicaSetFinalizer })

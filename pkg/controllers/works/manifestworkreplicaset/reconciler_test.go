@@ -110,7 +110,7 @@ func TestProgressive_BatchesFollowEachOther(t *testing.T) {
 	if s := f.set().Status.Summary; s.Updated != 2 || s.Applied != 4 {
 		t.Errorf("summary %+v", s)
 	}
-	// A cluster that leaves loses its work, also one that is not up to date.
+	// A cluster that is no longer chosen loses its work, even if that is not up to date.
 	f.decide("p", "c1", "c2", "c3")
 	f.expect("delete c4", "delete c5", "delete c6")
 }
@@ -146,14 +146,14 @@ func TestProgressive_SoakIsOfThisGeneration(t *testing.T) {
 	f.expect("mark c1")
 	f.pass(50 * time.Second)
 	f.expect()
-	f.restart() // and it is not forgotten
+	f.restart() // a new process knows it, too
 	f.expect()
 	f.pass(10 * time.Second)
 	f.expect("create c2")
 	f.report("Applied Available", "c2")
 	f.pass(2 * time.Minute)
 	f.settle()
-	// The conditions stay True, so that their times are old.
+	// The conditions stay True, so that their transition times are old.
 	f.retext("two")
 	f.expect("update c1")
 	f.report("Applied Available", "c1")
@@ -177,7 +177,7 @@ func TestPlacements_ThatAreNotThereLeaveOthersAlone(t *testing.T) {
 	f.expect("create c1", "create c2")
 	f.is(verified, "True", "AsExpected")
 
-	// Whoever deletes a placement by mistake has not deleted what runs.
+	// Deleting a placement by mistake does not delete the works.
 	if err := f.client.Delete(t.Context(), placement("p")); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestPlacements_ThatAreNotThereLeaveOthersAlone(t *testing.T) {
 	}
 	f.expect()
 	f.is(verified, "False", "PlacementDecisionNotFound")
-	// One that is named no more is none.
+	// A placement that the set does not name any more loses its works.
 	change(f, key, func(set *workv1alpha1.ManifestWorkReplicaSet) { set.Spec.PlacementRefs = set.Spec.PlacementRefs[:1] })
 	f.expect("delete c1")
 
@@ -209,7 +209,7 @@ func TestGroups_MandatoryFirst(t *testing.T) {
 	f.expect("create a1", "create a2")
 }
 
-// What upstream's controller has made is taken over; of two works for a cluster one stays.
+// Works of the upstream controller are adopted; of two works for a cluster one stays.
 func TestTakeOver(t *testing.T) {
 	theirs := func(name string, age time.Duration) *workv1.ManifestWork {
 		return &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{
@@ -235,7 +235,7 @@ func TestTakeOver(t *testing.T) {
 	f.expect("update c1", "update c2")
 }
 
-// A work that somebody has labelled by mistake is not one of the set's.
+// A work with the label of the set, but without that of a placement, was labelled by mistake and does not belong to the set.
 func TestTakeOver_NoWorkWithoutAPlacement(t *testing.T) {
 	f := newFixture(t, replicaSet("p"), &workv1.ManifestWork{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "theirs", Labels: map[string]string{work.ReplicaSetLabel: "ns.web"}}, Spec: template("theirs"),
@@ -261,13 +261,13 @@ func TestUpdate_ReplacesTheWholeSpec(t *testing.T) {
 	if w := f.there()[0]; w.Spec.DeleteOption != nil || w.Spec.Executor != nil || w.Annotations[digestAnnotation] != "" {
 		t.Errorf("%+v", w)
 	}
-	// Somebody else changes it.
+	// Another client changes the work.
 	change(f, workKey("c1", "p"), func(w *workv1.ManifestWork) { w.Spec = template("three") })
 	f.expect("update c1")
 	if got := f.texts(); !slices.Equal(got, []string{"c1 two"}) {
 		t.Errorf("%q", got)
 	}
-	// And a new label of the set goes to its works.
+	// A new label of the set is applied to its works.
 	change(f, key, func(set *workv1alpha1.ManifestWorkReplicaSet) { set.Labels["a"] = "b" })
 	f.expect("mark c1")
 	if f.there()[0].Labels["a"] != "b" {
@@ -275,7 +275,7 @@ func TestUpdate_ReplacesTheWholeSpec(t *testing.T) {
 	}
 }
 
-// A server that fills in defaults has another spec than the template. It is not written for ever.
+// A server that sets defaults stores a different spec than the template. The controller does not write it again and again.
 func TestUpdate_SettlesWithDefaults(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.defaults = func(w *workv1.ManifestWork) {
@@ -285,7 +285,7 @@ func TestUpdate_SettlesWithDefaults(t *testing.T) {
 	f.expect("create c1")
 	f.retext("two")
 	f.expect("update c1")
-	// Only a process that has not written it yet does not know it.
+	// Only a process that has not written the work yet writes it once more.
 	f.restart()
 	f.expect("update c1")
 	f.expect()
@@ -294,7 +294,7 @@ func TestUpdate_SettlesWithDefaults(t *testing.T) {
 	}
 }
 
-// What is of somebody else stays, and a cluster that refuses a work holds up no others.
+// A work of another owner is not changed, and a cluster that refuses a work does not block others.
 func TestRefusals_HoldUpNoOthers(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 1), &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: workName(key, "p")}, Spec: template("theirs")})
 	f.refuse = func(effect string) error {
@@ -351,7 +351,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// A cluster's work that is being deleted makes way for a new one.
+// A work that is being deleted is replaced by a new one when it is gone.
 func TestLeaving(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")

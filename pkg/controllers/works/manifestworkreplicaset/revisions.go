@@ -27,19 +27,19 @@ import (
 )
 
 const (
-	// mostRevisions is how many templates of a set are kept: the last one that was a success, and the one before, to go back to.
+	// mostRevisions is the number of templates of a set that are kept: the last successful one, and the one before it for an undo.
 	mostRevisions = 2
-	// reviseAgain is after how long a revision is tried again that the server has refused, such as for a quota.
+	// reviseAgain is the time until a revision that the server has refused is tried again. A quota may be the cause.
 	reviseAgain = 2 * time.Minute
 )
 
-// errNotKept is that the server has refused a revision. What was kept before stays.
+// errNotKept reports that the server has refused a revision. Earlier revisions stay.
 var errNotKept = errors.New("the revision was refused")
 
-// slimRevision keeps of a revision which template it has.
+// slimRevision replaces the template of a revision in the cache by its digest.
 func slimRevision(r *workv1alpha1.ManifestWorkReplicaSetRevision) {
 	if len(r.Spec.ManifestWorkTemplate.Workload.Manifests) == 0 && r.Annotations[digestAnnotation] != "" {
-		return // it was done
+		return // has been done
 	}
 	if r.Annotations == nil {
 		r.Annotations = map[string]string{}
@@ -48,7 +48,7 @@ func slimRevision(r *workv1alpha1.ManifestWorkReplicaSetRevision) {
 	r.Spec.ManifestWorkTemplate = workv1.ManifestWorkSpec{}
 }
 
-// revisions are those that have the label of a set, whichever set of the name they are of, with the latest first.
+// revisions returns the revisions with the label of a set, also those of an earlier set of the name, with the latest first.
 func (r *Reconciler) revisions(ctx context.Context, set types.NamespacedName) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
 	list := &workv1alpha1.ManifestWorkReplicaSetRevisionList{}
 	if err := r.client.List(ctx, list, client.InNamespace(set.Namespace), client.MatchingLabels{work.ReplicaSetLabel: set.Namespace + "." + set.Name},
@@ -61,7 +61,7 @@ func (r *Reconciler) revisions(ctx context.Context, set types.NamespacedName) ([
 	return list.Items, nil
 }
 
-// forgetRevisions deletes those of a set that is gone. The garbage collector does the same, but not where the set was orphaned.
+// forgetRevisions deletes the revisions of a set that is gone. The garbage collector does the same, but not if the set was orphaned.
 func (r *Reconciler) forgetRevisions(ctx context.Context, set types.NamespacedName) error {
 	all, err := r.revisions(ctx, set)
 	if err != nil {
@@ -85,8 +85,8 @@ func (r *Reconciler) deleteRevisions(ctx context.Context, revisions []workv1alph
 	return errors.Join(errs...)
 }
 
-// hasSucceeded says that all clusters have the template, that it works on at least one of them, and that the status says so: the
-// server believes nothing else.
+// hasSucceeded reports whether all clusters have the template and have succeeded, whether there is at least one, and whether the status says so:
+// the server accepts a revision only then.
 func (r *round) hasSucceeded() bool {
 	said := meta.FindStatusCondition(r.set.Status.Conditions, workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut)
 	if said == nil || said.Status != metav1.ConditionTrue || said.ObservedGeneration != r.set.Generation || len(r.surplus) > 0 {
@@ -102,7 +102,7 @@ func (r *round) hasSucceeded() bool {
 	return succeeded > 0
 }
 
-// revise keeps what is to be kept, as far as the server allows.
+// revise writes and prunes revisions, as far as the server allows.
 func (r *round) revise(ctx context.Context) error {
 	err := r.keepTemplates(ctx)
 	if errors.Is(err, errNotKept) {
@@ -111,7 +111,7 @@ func (r *round) revise(ctx context.Context) error {
 	return err
 }
 
-// keepTemplates keeps the template if it has succeeded, and of those before it the last one that is another.
+// keepTemplates writes a revision of the template if it has succeeded, and prunes all but that and the last one with a different template.
 func (r *round) keepTemplates(ctx context.Context) error {
 	if !r.hasSucceeded() || r.now.Before(r.memory.revise) {
 		return nil
@@ -144,7 +144,7 @@ func (r *round) keepTemplates(ctx context.Context) error {
 	return r.deleteRevisions(ctx, surplus)
 }
 
-// addRevision keeps the template that is. What the cache does not have yet, the server has under the same name.
+// addRevision creates a revision of the current template. If the cache is stale, the server refuses a second one of the same name.
 func (r *round) addRevision(ctx context.Context) error {
 	one := &workv1alpha1.ManifestWorkReplicaSetRevision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: r.set.Namespace, Name: work.RevisionName(r.set.Name, r.set.UID, r.set.Generation),
@@ -162,7 +162,7 @@ func (r *round) addRevision(ctx context.Context) error {
 	case err == nil || apierrors.IsAlreadyExists(err):
 		return nil
 	case isRefusal(err):
-		// The set goes on without. If it has changed meanwhile, it tells of itself.
+		// The rollout continues without a revision. If the set has changed, an event enqueues it.
 		r.memory.revise = r.now.Add(reviseAgain)
 		ctrl.LoggerFrom(ctx).Info("The template that was rolled out is not kept for kubectl hub rollout undo", "manifestWorkReplicaSet", klog.KRef(r.key.Namespace, r.key.Name), "err", err.Error())
 		return errNotKept

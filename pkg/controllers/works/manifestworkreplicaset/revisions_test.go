@@ -21,7 +21,7 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
-// kept are the revisions that there are, with the latest first: their number and the text of their template.
+// kept returns the existing revisions, with the latest first: their number and the text of their template.
 func (f *fixture) kept() (kept []string) {
 	f.Helper()
 	list := &workv1alpha1.ManifestWorkReplicaSetRevisionList{}
@@ -50,7 +50,7 @@ func (f *fixture) wantKept(what string, want ...string) {
 	}
 }
 
-// rollOut has all clusters report that they have what was written, until nothing is left to do.
+// rollOut has all clusters report the conditions for what was written, until nothing is left to do.
 func (f *fixture) rollOut(conditions string, clusters ...string) {
 	f.Helper()
 	for range 6 {
@@ -122,7 +122,7 @@ func TestRevisions_NeedASuccess(t *testing.T) {
 	f.wantKept("a placement without clusters does not matter", "1 one")
 }
 
-// Whoever makes a set of the name of an earlier one does not find what that had.
+// A new set with the name of an earlier one does not get its revisions.
 func TestRevisions_GoWithTheirSet(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1")
@@ -137,7 +137,7 @@ func TestRevisions_GoWithTheirSet(t *testing.T) {
 	f.rollOut("")
 	f.wantKept("its set is gone")
 
-	// One that the garbage collector has left, and a set of the name.
+	// The garbage collector has left a revision, and there is a new set of the name.
 	orphan.Items[0].ResourceVersion = ""
 	again := replicaSet("p")
 	again.Spec.ManifestWorkTemplate = template("theirs")
@@ -163,7 +163,7 @@ func TestRevisions_AfterAKill(t *testing.T) {
 	}
 }
 
-// The rollout goes on, and it is tried again after a while.
+// The rollout continues, and the revision is tried again after a while.
 func TestRevisions_ThatAreRefused(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	tries, answer := 0, apierrors.NewForbidden(schema.GroupResource{}, "web", errors.New("exceeded quota"))
@@ -187,7 +187,7 @@ func TestRevisions_ThatAreRefused(t *testing.T) {
 	f.wantKept("there is room again", "1 one")
 }
 
-// What the cache has of a revision is which template it has.
+// The cache holds the digest of the template of a revision, and not the template.
 func TestForCache_KeepsNoTemplates(t *testing.T) {
 	r := &workv1alpha1.ManifestWorkReplicaSetRevision{}
 	r.Spec.ManifestWorkTemplate = template("secret")

@@ -30,26 +30,26 @@ const (
 	create    = "create"
 	executeAs = "execute-as"
 
-	// How long answers count. A right that is taken away stops what is under way after the first time at the latest; that one
-	// was given is noticed after the second, or the third if it is for one cluster only.
+	// The times for which answers are valid. The revocation of a right stops a rollout after the first time at the latest; a new right is noticed
+	// after the second, or the third if it is for one cluster only.
 	allowedFor, deniedFor, deniedForCluster = 30 * time.Second, 2 * time.Minute, 10 * time.Minute
-	// mostReviews is how many questions one round asks, and askAgain when the next one may. So an author without rights, for 10,000
+	// mostReviews is the maximum number of questions of one round, and askAgain the time until the next. So an author without rights, for 10,000
 	// clusters, costs no more.
 	mostReviews, askAgain = 50, time.Second
 )
 
-// author is who has written the spec of a set, and what is known of what that user may do.
+// author is the user who wrote the spec of a set, with the answers about that user's permissions.
 type author struct {
 	uid        types.UID
 	generation int64
 	recorded   string
 	apiauthor.Author
-	// unknown says why nothing is allowed at all.
+	// unknown is the reason why nothing is allowed at all.
 	unknown string
 	answers map[question]answer
 }
 
-// question is one that the front is asked.
+// question is a question of a SubjectAccessReview.
 type question struct{ verb, group, resource, subresource, namespace, name string }
 
 func (q question) String() string {
@@ -82,7 +82,7 @@ func (a answer) counts(q question, now time.Time) bool {
 	}
 }
 
-// authorOf is who has written the spec as it is. What was answered for another spec does not count.
+// authorOf returns the author of the current spec. Answers for another spec are dropped.
 func authorOf(set *workv1alpha1.ManifestWorkReplicaSet, before *author) *author {
 	recorded := set.Annotations[work.AuthorAnnotation]
 	if before != nil && before.uid == set.UID && before.generation == set.Generation && before.recorded == recorded {
@@ -96,17 +96,17 @@ func authorOf(set *workv1alpha1.ManifestWorkReplicaSet, before *author) *author 
 	return a
 }
 
-// rights are what an author may do, in one round.
+// rights are the permissions of an author, in one round.
 type rights struct {
 	*author
 	r         *Reconciler
 	namespace string
-	// executor is the user as whom the works are executed, as far as that takes a right of the author; else it is empty.
+	// executor is the user as whom the works are executed, if the author needs a permission for it; otherwise it is empty.
 	executor string
 	left     int
-	// sets are those bound to the namespace, by which clusters they select. They are read if they are needed.
+	// sets are the selectors of the sets that are bound to the namespace. They are read when they are needed.
 	sets map[string]labels.Selector
-	// asksMore says that there was more to ask than one round may.
+	// asksMore reports that there were more questions than one round may ask.
 	asksMore bool
 }
 
@@ -124,7 +124,7 @@ func (r *Reconciler) rights(set *workv1alpha1.ManifestWorkReplicaSet, who *autho
 	return a
 }
 
-// may says why the author may not write works of the set for a cluster; it is empty if that is allowed.
+// may returns why the author may not write works of the set for a cluster. It is empty if the author may.
 func (a *rights) may(ctx context.Context, cluster string) (refusal string, err error) {
 	if a.unknown != "" {
 		return a.unknown, nil
@@ -135,7 +135,7 @@ func (a *rights) may(ctx context.Context, cluster string) (refusal string, err e
 	return a.holds(ctx, executeAs, a.executor, cluster)
 }
 
-// holds asks for all clusters, then for the sets of the cluster, then for the cluster: most authors have a right for many.
+// holds checks the permission for all clusters, then for the sets of the cluster, then for the cluster: most authors have one for many.
 func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal string, err error) {
 	// Permission (verb: create; name: none; namespace: none, for all clusters, or that of the cluster): works of a ManifestWorkReplicaSet are
 	// written for its author. With an executor in the template, `execute-as` with the executor's name, too; without one, that of `system:serviceaccount::klusterlet-work-sa`
@@ -176,7 +176,7 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 	return refusal, nil
 }
 
-// ask is false, and not an error, where a round may ask no more.
+// ask returns false without an error if the round may ask no more questions.
 func (a *rights) ask(ctx context.Context, q question) (bool, error) {
 	now := a.r.clock.Now()
 	if known, there := a.answers[q]; there && known.counts(q, now) {
@@ -197,7 +197,7 @@ func (a *rights) ask(ctx context.Context, q question) (bool, error) {
 	return allowed, nil
 }
 
-// setsOf are the sets bound to the namespace that select a cluster. A right for any other set is none to use them here.
+// setsOf returns the sets bound to the namespace that select a cluster. A permission for an unbound set does not count here.
 func (a *rights) setsOf(ctx context.Context, cluster string) (names []string, err error) {
 	c := &clusterv1.ManagedCluster{}
 	if err := a.r.client.Get(ctx, types.NamespacedName{Name: cluster}, c); err != nil {

@@ -21,12 +21,12 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
-// only allows these questions.
+// only allows these questions, and no others.
 func only(questions ...string) func(string) (bool, error) {
 	return func(q string) (bool, error) { return slices.Contains(questions, q), nil }
 }
 
-// bound is the set s1, with a cluster in it, and a binding of it in the namespace.
+// bound returns a set with clusters, and a binding of it in the namespace.
 func bound(set, namespace string, clusters ...string) (objs []client.Object) {
 	objs = append(objs, &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: set}},
 		&clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: set}, Spec: clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}})
@@ -52,7 +52,7 @@ func TestRights_OneReviewForAllClusters(t *testing.T) {
 		t.Errorf("%d works after %q", len(f.works()), f.reviews)
 	}
 	f.is(conditionAuthorized, "True", "AsExpected")
-	// Another spec is asked for anew, and so is the same one after a while.
+	// The questions are asked again for another spec, and for the same one after a while.
 	f.retext("two")
 	f.settle()
 	f.clock.SetTime(f.clock.Now().Add(allowedFor))
@@ -101,7 +101,7 @@ func TestRights_AreThoseOfTheAuthor(t *testing.T) {
 	}
 }
 
-// An executor is somebody whose rights in the cluster are used: that takes a right of its own.
+// Naming an executor uses its rights in the cluster, which takes a permission of its own.
 func TestRights_ToActAsTheExecutor(t *testing.T) {
 	set := replicaSet("p")
 	set.Spec.ManifestWorkTemplate.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
@@ -129,7 +129,8 @@ func TestRights_ToActAsTheExecutor(t *testing.T) {
 	}
 }
 
-// With the feature gate, the agent is an executor as well. hub-controller-manager may execute as everyone, so nobody else asks for the author.
+// With the feature gate, the agent is an executor as well. hub-controller-manager may execute as every user, so the permission of the author is
+// checked nowhere else.
 func TestRights_ToHaveNoExecutor(t *testing.T) {
 	const asAgent = `ann: execute-as manifestworks "system:serviceaccount::klusterlet-work-sa"`
 	for name, test := range map[string]struct {
@@ -157,7 +158,7 @@ func TestRights_ToHaveNoExecutor(t *testing.T) {
 	}
 }
 
-// A user who may not execute as the agent gets nothing by the sets of one who may: neither another template nor one whose executor is taken away
+// A user who may not execute as the agent gains nothing from the sets of a user who may: neither a new template nor the removal of the executor
 // reaches a cluster.
 func TestAttack_TheExecutorIsTakenFromATemplate(t *testing.T) {
 	executor := &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
@@ -203,7 +204,7 @@ func TestRights_WithoutAnAuthorNothingIsWritten(t *testing.T) {
 			t.Errorf("asked: %q", f.reviews)
 		}
 	}
-	// What it had written stays as it is.
+	// Works that were written before stay as they are.
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "c2")
 	f.settle()
@@ -217,7 +218,7 @@ func TestRights_WithoutAnAuthorNothingIsWritten(t *testing.T) {
 	}
 }
 
-// Somebody with fewer rights changes the spec: what is there stays as it was, and nobody else's rights are used.
+// A user with fewer rights changes the spec: existing works stay as they are, and no other user's rights are used.
 func TestRights_OfTheLastAuthorCount(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", "c1", "c2")
@@ -238,7 +239,7 @@ func TestRights_OfTheLastAuthorCount(t *testing.T) {
 	}
 }
 
-// A right that is taken away counts for what is still to be written, soon, and one that is given after a while.
+// The revocation of a right soon applies to works that are not written yet, and a new right after a while.
 func TestRights_Change(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 1))
 	f.decide("p", "c1", "c2")
@@ -254,7 +255,7 @@ func TestRights_Change(t *testing.T) {
 	f.expect("create c2")
 }
 
-// Nobody knows is no.
+// If the review fails, nothing is allowed.
 func TestRights_ThatCannotBeAskedAreNone(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.allows = func(string) (bool, error) { return true, errors.New("connection refused") }
@@ -266,7 +267,7 @@ func TestRights_ThatCannotBeAskedAreNone(t *testing.T) {
 	}
 }
 
-// Who may not write to any of many clusters costs a bounded number of questions.
+// An author who may not write to most of many clusters costs a bounded number of questions.
 func TestRights_QuestionsArePaced(t *testing.T) {
 	f := newFixture(t, progressive(replicaSet("p"), 1))
 	f.allows = only(inC2)
@@ -276,7 +277,7 @@ func TestRights_QuestionsArePaced(t *testing.T) {
 		t.Fatalf("%d questions in a round", len(f.reviews))
 	}
 	f.expect("create c2")
-	// While it has the one place, no others are asked for.
+	// While the cluster has the only slot, there are no questions about others.
 	if asked := len(f.reviews); asked > 200 {
 		t.Errorf("%d questions", asked)
 	}

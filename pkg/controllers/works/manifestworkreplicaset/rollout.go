@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
-// rollOut writes to clusters what the plan says. A cluster that may not be written, or refuses it, gives its place to others; where it is
-// not known what has become of a write, nothing more is written until it is.
+// rollOut writes to clusters as planned. A cluster that the author may not write to, or that refuses the work, gives its slot to others; if the
+// result of a write is unknown, nothing more is written until it is known.
 func (r *round) rollOut(ctx context.Context, t *target) {
 	r.recall(t)
 	for again := true; again; {
@@ -54,7 +54,7 @@ func (r *round) rollOut(ctx context.Context, t *target) {
 	r.tend(ctx, t)
 }
 
-// recall leaves out clusters that have refused the same a short while ago.
+// recall marks clusters as blocked that have refused the same spec a short while ago.
 func (r *round) recall(t *target) {
 	for name, c := range t.clusters {
 		key := types.NamespacedName{Namespace: name, Name: t.placement}
@@ -69,8 +69,8 @@ func (r *round) recall(t *target) {
 	}
 }
 
-// isAllowed says whether the author may write to a cluster. If not, all clusters are looked at that are still to be written, so that
-// the plan is not made anew for each.
+// isAllowed reports whether the author may write to a cluster. If not, it checks all clusters that are not written yet, so that the plan is not
+// recomputed for each.
 func (r *round) isAllowed(ctx context.Context, t *target, c *rollout.Cluster) (bool, error) {
 	refusal, err := r.rights.may(ctx, c.Name)
 	if err != nil || refusal == "" {
@@ -91,7 +91,7 @@ func (r *round) isAllowed(ctx context.Context, t *target, c *rollout.Cluster) (b
 	return false, nil
 }
 
-// tend keeps what is noted on works, and their labels.
+// tend updates annotations on works, and their labels.
 func (r *round) tend(ctx context.Context, t *target) {
 	labels, notes := labelsOf(r.set, t.placement), map[string]bool{}
 	for _, name := range t.plan.Note {
@@ -109,7 +109,7 @@ func (r *round) tend(ctx context.Context, t *target) {
 			}
 		}
 		if !relabel && (e.work.Labels[hashLabel] == "" || !notes[o.Name] && !c.Written.IsZero()) {
-			continue // what has no hash yet is taken over first
+			continue // a work without a hash is adopted first
 		}
 		if r.left == 0 {
 			return

@@ -21,16 +21,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
-// digestAnnotation is on works in the cache only, in place of what was taken off their spec.
+// digestAnnotation is on works in the cache only, in place of the spec.
 const digestAnnotation = "work.clusterhub.dev/digest-in-cache"
 
-// byRules is what follows the digest of a spec with a rule for the condition Progressing.
+// byRules is the suffix of the digest of a spec with a rule for the condition Progressing.
 const byRules = " Progressing"
 
 var _ cache.TransformFunc = ForCache
 
-// ForCache keeps of works, revisions and edge services what the controllers need: the manifests of 10,000 clusters would fill the memory. Writes of the
-// spec from the cache are none: see replaceSpec.
+// ForCache reduces works, revisions and edge services to what the controllers need: the manifests of 10,000 clusters would fill the memory. The
+// spec must not be written from the cache: see replaceSpec.
 func ForCache(in any) (any, error) {
 	switch obj := in.(type) {
 	case *workv1.ManifestWork:
@@ -38,7 +38,7 @@ func ForCache(in any) (any, error) {
 	case *workv1alpha1.ManifestWorkReplicaSetRevision:
 		slimRevision(obj)
 	case *edgev1alpha1.EdgeService:
-		// Archives are fetched when works are made of them.
+		// Archives are fetched when works are made from them.
 		model.WithoutArchive(obj)
 	}
 	return command.ForCache(in)
@@ -46,7 +46,7 @@ func ForCache(in any) (any, error) {
 
 func slim(w *workv1.ManifestWork) {
 	if len(w.Spec.Workload.Manifests) == 0 && w.Annotations[digestAnnotation] != "" {
-		return // it was done
+		return // has been done
 	}
 	delete(w.Annotations, digestAnnotation)
 	if IsOfReplicaSet(w.Labels) || w.Labels[edgev1alpha1.PlacementHashLabel] != "" {
@@ -59,7 +59,7 @@ func slim(w *workv1.ManifestWork) {
 	w.Status.ResourceStatus.Manifests = slimManifests(w.Status.ResourceStatus.Manifests, w.Labels[edgev1alpha1.PlacementHashLabel] != "")
 }
 
-// slimManifests leaves the values of well-known kinds, and the conditions of manifests that have failed where these are asked for.
+// slimManifests drops all but the feedback values of well-known kinds and, if failures is set, the conditions of manifests that have failed.
 func slimManifests(all []workv1.ManifestCondition, failures bool) (slim []workv1.ManifestCondition) {
 	for _, m := range all {
 		var conditions []metav1.Condition
@@ -81,11 +81,11 @@ func slimManifests(all []workv1.ManifestCondition, failures bool) (slim []workv1
 	return slim
 }
 
-// digest tells specs apart, and says whether one has a rule for the condition Progressing.
+// digest returns a hash of a spec, with a suffix if it has a rule for the condition Progressing.
 func digest(spec *workv1.ManifestWorkSpec) string {
 	text, err := json.Marshal(spec)
 	if err != nil {
-		return "" // is no spec that a server has sent
+		return "" // not a spec that a server has sent
 	}
 	sum := sha256.Sum256(text)
 	digest := hex.EncodeToString(sum[:])
@@ -97,7 +97,7 @@ func digest(spec *workv1.ManifestWorkSpec) string {
 	return digest
 }
 
-// observe judges a work as it is in the cache.
+// observe returns the observation of a work of the cache.
 func observe(w *workv1.ManifestWork) rollout.Observation {
 	s := rollout.Status{Generation: w.Generation, Conditions: w.Status.Conditions}
 	for _, m := range w.Status.ResourceStatus.Manifests {
@@ -118,11 +118,12 @@ func observe(w *workv1.ManifestWork) rollout.Observation {
 	return rollout.Observe(s, strings.HasSuffix(w.Annotations[digestAnnotation], byRules))
 }
 
-// Digest tells specs of works apart.
+// Digest returns a hash of the spec of a work.
 func Digest(spec *workv1.ManifestWorkSpec) string { return digest(spec) }
 
-// DigestInCache is that of the spec of a work which ForCache has taken it from, and empty for one that is no work of the hub's controllers.
+// DigestInCache returns the digest of the spec that ForCache has removed from a work. It is empty for a work that no controller of the hub has
+// written.
 func DigestInCache(w *workv1.ManifestWork) string { return w.Annotations[digestAnnotation] }
 
-// WithoutDigest takes out of annotations what ForCache has added: it is not for the hub.
+// WithoutDigest removes the annotation that ForCache has added: it must not be written to the hub.
 func WithoutDigest(annotations map[string]string) { delete(annotations, digestAnnotation) }

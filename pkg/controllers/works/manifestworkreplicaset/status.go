@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	// conditionAuthorized is False if the author of the spec may not do something that it takes.
+	// conditionAuthorized is False if the author of the spec does not have the permissions that the set needs.
 	conditionAuthorized = "Authorized"
 
-	reasonAuthorUnknown = "AuthorUnknown" // it is not known who wrote the spec, so nothing is written in the name of that user
-	reasonNotAllowed    = "NotAllowed"    // the author may not write works to all clusters that were chosen; the message names some
+	reasonAuthorUnknown = "AuthorUnknown" // the author of the spec is not known, so nothing is written
+	reasonNotAllowed    = "NotAllowed"    // the author may not write works to all chosen clusters; the message names some
 
-	// mostNamed is how many clusters a message names.
+	// mostNamed is the maximum number of clusters that a message names.
 	mostNamed = 5
 )
 
-// status is that which the set is to have.
+// status sets the desired status.
 func (r *round) status(status *workv1alpha1.ManifestWorkReplicaSetStatus) {
 	counts := r.works.countsOf(r.key)
 	var summary workv1alpha1.ManifestWorkReplicaSetSummary
@@ -56,7 +56,7 @@ func (r *round) status(status *workv1alpha1.ManifestWorkReplicaSetStatus) {
 	}
 }
 
-// reached is how many groups have a work for each of their clusters.
+// reached returns the number of groups in which each cluster has a work.
 func (t *target) reached() (n int) {
 	for _, g := range t.groups {
 		if !slices.ContainsFunc(g.Clusters, func(c *rollout.Cluster) bool { return !c.Current && t.works[c.Name] == nil }) {
@@ -74,7 +74,7 @@ func condition(kind string, ok bool, reason, message string) metav1.Condition {
 	return c
 }
 
-// verified says whether all placements have decisions.
+// verified returns the condition whether all placements have decisions.
 func (r *round) verified() metav1.Condition {
 	const kind = workv1alpha1.ManifestWorkReplicaSetConditionPlacementVerified
 	var messages []string
@@ -96,12 +96,12 @@ func (r *round) verified() metav1.Condition {
 	return condition(kind, true, workv1alpha1.ReasonAsExpected, "")
 }
 
-// isRolledOut says that all clusters are successes, and that no other has a work.
+// isRolledOut reports whether all clusters have succeeded, and no other cluster has a work.
 func (r *round) isRolledOut() bool {
 	return len(r.surplus) == 0 && !slices.ContainsFunc(r.targets, func(t *target) bool { return t.problem != nil || !t.plan.Done() })
 }
 
-// rolledOut says what is waited for, cluster by cluster.
+// rolledOut returns a condition that says what the rollout waits for, by cluster.
 func (r *round) rolledOut() metav1.Condition {
 	const kind = workv1alpha1.ManifestWorkReplicaSetConditionPlacementRolledOut
 	if r.isRolledOut() {
@@ -129,7 +129,7 @@ func (r *round) rolledOut() metav1.Condition {
 	return condition(kind, false, workv1alpha1.ReasonProgressing, strings.Join(messages, "; "))
 }
 
-// applied says whether the works that there are do what they should.
+// applied returns the condition whether the existing works are applied and do what they should.
 func (r *round) applied(s workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Condition {
 	const kind = workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied
 	counts := fmt.Sprintf("of %d works, %d are applied, %d available, %d progressing and %d degraded", s.Total, s.Applied, s.Available, s.Progressing, s.Degraded)
@@ -154,7 +154,7 @@ func (r *round) applied(s workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Con
 	return condition(kind, true, workv1alpha1.ReasonAsExpected, "")
 }
 
-// authorized says for which clusters the author may not write.
+// authorized returns a condition with the clusters for which the author may not write.
 func (r *round) authorized() metav1.Condition {
 	if r.rights.unknown != "" {
 		return condition(conditionAuthorized, false, reasonAuthorUnknown, r.rights.unknown)
@@ -167,7 +167,7 @@ func (r *round) authorized() metav1.Condition {
 	return condition(conditionAuthorized, false, reasonNotAllowed, text)
 }
 
-// named are the first clusters of a list, and how many more there are.
+// named returns the first clusters of a list, and the number of the others.
 func named(clusters []string) string {
 	text := strings.Join(clusters[:min(len(clusters), mostNamed)], ", ")
 	if more := len(clusters) - mostNamed; more > 0 {
@@ -176,5 +176,5 @@ func named(clusters []string) string {
 	return text
 }
 
-// isWaiting says that a state changes by itself.
+// isWaiting reports whether a state changes with time.
 func isWaiting(p *rollout.Plan) bool { return p != nil && !p.Next.IsZero() }

@@ -22,20 +22,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
-// target is a placement of a set, and what is to be on its clusters.
+// target is a placement of a set, with the desired state of its clusters.
 type target struct {
 	placement string
-	// problem says why it has no decisions, or cannot be followed. Works stay as they are then.
+	// problem is the reason why the placement has no decisions, or why its strategy cannot be followed. Its works stay as they are then.
 	problem  *kit.Problem
 	strategy *rollout.Strategy
 	groups   []rollout.Group
 	clusters map[string]*rollout.Cluster
-	// works are those that stay, by cluster.
+	// works are the works to keep, by cluster.
 	works map[string]*entry
 	plan  *rollout.Plan
 }
 
-// targets are the placements of a set. One that is not there leaves the others alone.
+// targets returns the placements of a set. A placement that does not exist does not affect the others.
 func (r *Reconciler) targets(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (targets []*target, err error) {
 	seen := map[string]bool{}
 	for _, ref := range set.Spec.PlacementRefs {
@@ -81,7 +81,7 @@ func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alp
 	return t, nil
 }
 
-// fill takes the clusters of decisions. What cannot be the name of a cluster is none: it would be a namespace.
+// fill adds the clusters of decisions. It skips those that are not valid names of clusters: a name becomes a namespace.
 func (t *target) fill(decisions []clusterv1beta1.PlacementDecision) {
 	at := map[int]int{}
 	for i := range decisions {
@@ -109,7 +109,7 @@ func (t *target) fill(decisions []clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// take finds, for each cluster, the work that stays, and returns those that are too many or whose cluster was not chosen.
+// take finds the work to keep for each cluster, and returns surplus works and those whose cluster was not chosen.
 func (t *target) take(works []*entry, key types.NamespacedName, current func(*entry) bool) (surplus []*entry) {
 	fixed := workName(key, t.placement)
 	slices.SortFunc(works, func(a, b *entry) int {
@@ -145,13 +145,13 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// decide makes the plan anew.
+// decide computes the plan again.
 func (t *target) decide(now time.Time) *rollout.Plan {
 	t.plan = rollout.Decide(t.strategy, t.groups, now)
 	return t.plan
 }
 
-// strategyOf reads a strategy of the API.
+// strategyOf converts a strategy of the API.
 func strategyOf(from *clusterv1alpha1.RolloutStrategy) (*rollout.Strategy, error) {
 	s := &rollout.Strategy{Type: rollout.Type(from.Type)}
 	var common clusterv1alpha1.RolloutConfig

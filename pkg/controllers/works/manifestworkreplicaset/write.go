@@ -21,16 +21,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// errElsewhere is for a cluster where something else has the name of the work.
+// errElsewhere reports that a ManifestWork of another owner has the name.
 var errElsewhere = errors.New("there is another ManifestWork of the name, which is not of this set: delete it")
 
-// isRefusal says that a write was refused for good reasons of its own, so that nothing was written, and others may be.
+// isRefusal reports whether the server refused a write for a reason that concerns this write only. Then nothing was written, and other writes may
+// succeed.
 func isRefusal(err error) bool {
 	return errors.Is(err, errElsewhere) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err)
 }
 
-// write brings the template to a cluster: a new work, or the one that is there.
+// write applies the template to a cluster: it creates a work or updates the existing one.
 func (r *round) write(ctx context.Context, t *target, cluster string) error {
 	defer r.wrote(r.clock.Now())
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster}}
@@ -60,7 +61,7 @@ func (r *round) write(ctx context.Context, t *target, cluster string) error {
 	if err != nil {
 		return fmt.Errorf("ManifestWork %s/%s: %w", cluster, w.Name, err)
 	}
-	// A server that knows defaults which the template is without makes a spec of its own of it.
+	// A server may set defaults for fields that the template does not have, so the digest of its spec counts as current, too.
 	if d := digest(&w.Spec); !slices.Contains(r.memory.digests, d) {
 		r.memory.digests = append(r.memory.digests, d)
 	}
@@ -68,20 +69,20 @@ func (r *round) write(ctx context.Context, t *target, cluster string) error {
 	return nil
 }
 
-// annotations are those of a work that is written now.
+// annotations returns the annotations of a work that is written now.
 func (r *round) annotations() map[string]string {
 	return map[string]string{ownerAnnotation: r.key.String(), writtenAnnotation: r.now.UTC().Format(time.RFC3339Nano)}
 }
 
-// operation is one of a JSON patch.
+// operation is an operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// replaceSpec writes the whole spec. A merge patch would leave in it what the template does not have, since the cache does not know
-// that it is there. With the version in it, the patch is for the work as it is known.
+// replaceSpec writes the whole spec. A merge patch would leave fields in it that the template does not have, since the cache does not have the
+// spec. The patch has the resource version, so that it applies only to the work as it is known.
 func (r *round) replaceSpec(ctx context.Context, now *entry, w *workv1.ManifestWork, placement string) error {
 	annotations := maps.Clone(now.work.Annotations)
 	if annotations == nil {
@@ -105,7 +106,7 @@ func (r *round) replaceSpec(ctx context.Context, now *entry, w *workv1.ManifestW
 	return r.client.Patch(ctx, w, client.RawPatch(types.JSONPatchType, patch))
 }
 
-// mark changes labels and annotations of a work, and nothing else.
+// mark changes only labels and annotations of a work.
 func (r *round) mark(ctx context.Context, e *entry, change func(*workv1.ManifestWork)) error {
 	defer r.wrote(r.clock.Now())
 	w := e.work.DeepCopy()
@@ -122,7 +123,7 @@ func (r *round) mark(ctx context.Context, e *entry, change func(*workv1.Manifest
 	return nil
 }
 
-// remove deletes a work as it is known.
+// remove deletes a work, if it is as it was read.
 func (r *round) remove(ctx context.Context, e *entry) error {
 	defer r.wrote(r.clock.Now())
 	err := r.client.Delete(ctx, &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: e.work.Namespace, Name: e.work.Name}}, kit.AsRead(e.work))
@@ -137,10 +138,10 @@ func (r *round) remove(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// wrote notes how long a write has taken.
+// wrote adds the time that a write has taken.
 func (r *round) wrote(since time.Time) { r.writing += r.clock.Since(since) }
 
-// learn takes a write for seen before a watch tells of it.
+// learn records a write before a watch reports it.
 func (r *round) learn(w *workv1.ManifestWork) {
 	slim(w)
 	r.works.set(w, r.clock.Now())

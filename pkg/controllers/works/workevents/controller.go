@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workevents tells by an event that a ManifestWork of a user cannot be applied, and that it can be again. It follows the cache and
-// reconciles nothing: only a change of a work costs anything, and those that are there when it starts are no change.
+// Package workevents records an event when a ManifestWork of a user cannot be applied, and one when it can be again. It follows the cache and
+// reconciles nothing: only a change of a work has a cost, and the works that exist when it starts are not changes.
 package workevents
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "workevents"
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller() kit.Controller {
 	return kit.Controller{Name: name, Rights: []kit.Right{
 		kit.On(workv1.SchemeGroupVersion, "manifestworks", "list", "watch"),

@@ -19,16 +19,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/manifestworkreplicaset"
 )
 
-// Events are written at once up to a burst, and so many in a second in the long run: for each cluster, and for all. Those above are left
-// out.
+// The rates and bursts of events: for each cluster, and for all together. Events beyond them are dropped.
 const (
 	clusterPerSecond, clusterAtOnce = 1. / 60, 25
 	perSecond, atOnce               = 1, 200
-	// mostClusters is for how many clusters is remembered what they have used. Of more, those that had an event last count.
+	// mostClusters is the number of clusters whose use of the limit is remembered. If there are more, it is those with the most recent events.
 	mostClusters = 16_384
 )
 
-// teller makes events of what becomes of works.
+// teller records events about works.
 type teller struct{ recorder events.EventRecorder }
 
 func newTeller(recorder events.EventRecorder, clock clock.PassiveClock) *teller {
@@ -40,8 +39,8 @@ func newTeller(recorder events.EventRecorder, clock clock.PassiveClock) *teller 
 	}}
 }
 
-// tell makes an event of a work that cannot be applied any more, or can be again. What is made of a set or of an edge placement are as many
-// works as clusters: these have conditions that count them.
+// tell records an event for a work that cannot be applied any more, or can be again. It skips works of a set or an edge placement: there is one for
+// each cluster, and the owner has conditions that count them.
 func (t *teller) tell(c kit.Change[*workv1.ManifestWork]) {
 	if c.After == nil || c.Known || manifestworkreplicaset.IsOfReplicaSet(c.After.Labels) || c.After.Labels[edgev1alpha1.PlacementHashLabel] != "" {
 		return
@@ -50,13 +49,13 @@ func (t *teller) tell(c kit.Change[*workv1.ManifestWork]) {
 	if c.Before != nil {
 		before = c.Before.Status.Conditions
 	}
-	// Available is no event: it is False with each work that is not applied, for a while with each that is new, and as long as a rule says.
+	// Available is not worth an event: it is False for each work that is not applied, for a while for each new one, and for as long as a rule says.
 	conditionevents.RecordFault(t.recorder, c.After, before, c.After.Status.Conditions, workv1.WorkApplied, "Apply")
 	conditionevents.RecordFault(t.recorder, c.After, before, c.After.Status.Conditions, workv1.WorkContested, "Apply")
 }
 
-// bounded leaves out what is too much. The agent of a cluster writes the conditions of its works, as often as it likes: the bound of its
-// cluster comes first, so that it leaves room to others.
+// bounded drops events beyond the limits. The agent of a cluster writes the conditions of its works as often as it likes: the limit of its cluster
+// comes first, so that events of others are not dropped.
 type bounded struct {
 	events.EventRecorder
 	cluster *record.EventSourceObjectSpamFilter

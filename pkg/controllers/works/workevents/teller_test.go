@@ -22,7 +22,7 @@ import (
 
 type change = kit.Change[*workv1.ManifestWork]
 
-// applied is a work of a cluster of which the agent says "STATUS REASON MESSAGE", or nothing.
+// applied returns a work of a cluster for which the agent reports "STATUS REASON MESSAGE", or nothing.
 func applied(cluster, says string) *workv1.ManifestWork {
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: "w"}}
 	if says != "" {
@@ -33,14 +33,14 @@ func applied(cluster, says string) *workv1.ManifestWork {
 	return w
 }
 
-// contested adds to a work that another program changes one of its objects again and again.
+// contested adds to a work the condition that another program changes one of its objects again and again.
 func contested(w *workv1.ManifestWork) *workv1.ManifestWork {
 	w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{
 		Type: workv1.WorkContested, Status: metav1.ConditionTrue, Reason: "ChangedRepeatedly", Message: "The field .data.k is changed"})
 	return w
 }
 
-// tested is a teller, with the events that it has made.
+// tested is a teller, with the events that it has recorded.
 type tested struct {
 	*teller
 	clock  *clocktesting.FakePassiveClock
@@ -111,7 +111,7 @@ func TestTell_FaultsAndTheirEnds(t *testing.T) {
 	}
 }
 
-// flips are changes of a work of a cluster to another fault, and back, as often as an agent likes.
+// flips changes a work of a cluster to another fault and back, as often as an agent likes.
 func (t *tested) flips(cluster string, times int) {
 	for i := range times {
 		said := fmt.Sprintf("False Fault%d x", i)
@@ -130,7 +130,7 @@ func TestTell_AnAgentThatFlipsIsBounded(t *testing.T) {
 	if got := tested.told(); !slices.Equal(got, []string{fault}) {
 		t.Errorf("another cluster has %q", got)
 	}
-	// In an hour it has one a minute, whatever it does.
+	// A cluster has at most one event per minute in the long run.
 	for range 360 {
 		tested.clock.SetTime(tested.clock.Now().Add(10 * time.Second))
 		tested.flips("c1", 100)
