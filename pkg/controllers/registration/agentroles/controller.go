@@ -22,24 +22,24 @@ import (
 
 const name = "agentroles"
 
-// How agents get their rights outside of the namespaces of their clusters.
+// The ways in which agents get their rights outside of the namespaces of their clusters.
 const (
-	// Shared is by one role for all.
+	// Shared is one role for all agents.
 	Shared = "shared"
-	// PerCluster is by a role for each cluster, which names it.
+	// PerCluster is a role for each cluster, with the name of the cluster in its rules.
 	PerCluster = "per-cluster"
 )
 
-// PerClusterComponent is the component of artifacts/deploy with the rights that PerCluster takes.
+// PerClusterComponent is the component of artifacts/deploy with the permissions that PerCluster needs.
 const PerClusterComponent = "per-cluster-roles"
 
-// Options are the flags.
+// Options are the flags of the controller.
 type Options struct {
 	// Roles is Shared or PerCluster.
 	Roles string
-	// ListCSRs lets agents list and watch the certificate requests of the whole hub, as upstream's do.
+	// ListCSRs lets agents list and watch the certificate requests of the whole hub, as agents of upstream do.
 	ListCSRs bool
-	// Service (NAMESPACE/NAME) is that of hub-apiserver.
+	// Service is the Service of hub-apiserver, as NAMESPACE/NAME.
 	Service string
 }
 
@@ -67,7 +67,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			" lead there, and that for works only while those of "+workv1.GroupName+" do, too.")
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns the errors of the flags.
 func (o Options) Validate() (errs []error) {
 	if o.Roles != Shared && o.Roles != PerCluster {
 		errs = append(errs, fmt.Errorf("--%s must be %s or %s, not %q", rolesFlag, Shared, PerCluster, o.Roles))
@@ -78,17 +78,17 @@ func (o Options) Validate() (errs []error) {
 	return errs
 }
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func (o Options) Controller() kit.Controller {
 	setup := func(_ context.Context, mgr ctrl.Manager) error { return SetupWithManager(mgr, o) }
 	rbac := rbacv1.SchemeGroupVersion
 	return kit.Controller{Name: name, Setup: setup, Rights: []kit.Right{
 		kit.On(apiregistrationv1.SchemeGroupVersion, "apiservices", "list", "watch"),
 		kit.On(rbac, "clusterrolebindings", "get", "list", "watch", "delete"),
-		// To create by a name is to apply.
+		// Apply creates an object by its name, so these permissions can be limited to names.
 		kit.On(rbac, "clusterrolebindings", "create", "patch").Named(ClusterRole, ListCSRsClusterRole, WorksClusterRole),
 		kit.On(rbac, "clusterroles", "bind").Named(ClusterRole, ListCSRsClusterRole, WorksClusterRole),
-		// Which clusters have roles of their own, and which need one.
+		// To find clusters that have roles of their own, and those that need one.
 		kit.On(rbac, "clusterroles", "get", "list", "watch"),
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),
 		kit.On(corev1.SchemeGroupVersion, "configmaps", "list", "watch").In(record.Namespace),

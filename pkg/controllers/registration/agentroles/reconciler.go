@@ -28,20 +28,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// ownInterval is how often is looked whether all clusters have roles of their own, while the shared one is kept for those that
-// have none.
+// ownInterval is the interval of checks whether all clusters have roles of their own. Until then, the shared role stays bound for those that have
+// none.
 const ownInterval = 10 * time.Second
 
-// sinceHeld is the APIService of a version that hub-apiserver serves since it holds agents to their own clusters.
+// sinceHeld is the APIService of a version that hub-apiserver has served since it limits agents to their own clusters.
 var sinceHeld = clusterv1alpha1.SchemeGroupVersion.Version + "." + clusterv1alpha1.SchemeGroupVersion.Group
 
-// Reconciler binds the shared roles, or takes the bindings away.
+// Reconciler creates or deletes the bindings of the shared roles.
 type Reconciler struct {
 	Options
 	// client reads from the caches, live from the API server.
 	client client.Client
 	live   client.Reader
-	// said is what the log says of the bindings.
+	// said is the last log message about the bindings.
 	said string
 }
 
@@ -50,7 +50,7 @@ var _ reconcile.Reconciler = &Reconciler{}
 // SetupWithManager adds the controller.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	r := &Reconciler{Options: o, client: mgr.GetClient(), live: mgr.GetAPIReader()}
-	// There is one thing to do, whatever has changed.
+	// All changes lead to the same request: there is one thing to reconcile.
 	one := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
 	})
@@ -61,7 +61,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Named(name).
 		Watches(&apiregistrationv1.APIService{}, one).
 		Watches(&rbacv1.ClusterRoleBinding{}, one, ours).
-		// What it reads, it watches.
+		// Objects that are read from the cache must be watched.
 		Watches(&rbacv1.ClusterRole{}, one, never()).
 		Watches(&clusterv1.ManagedCluster{}, one, never()).
 		Watches(&corev1.ConfigMap{}, one, never()).
@@ -69,7 +69,7 @@ func SetupWithManager(mgr ctrl.Manager, o Options) error {
 		Complete(r)
 }
 
-// never is for objects that are read, and whose changes do not matter.
+// never drops all events, for objects that are read, and whose changes do not matter.
 func never() builder.Predicates {
 	return builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool { return false }))
 }
@@ -110,8 +110,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// elsewhere says why hub-apiserver is not what serves these groups, in all versions, or "". An APIService without a Service is one that
-// kube-apiserver makes for a CustomResourceDefinition.
+// elsewhere returns why these groups are not served by hub-apiserver in all versions, or "". An APIService without a Service is created by
+// kube-apiserver for a CustomResourceDefinition.
 func (r *Reconciler) elsewhere(services []apiregistrationv1.APIService, groups []string) string {
 	for _, group := range groups {
 		found := false
@@ -135,8 +135,8 @@ func (r *Reconciler) elsewhere(services []apiregistrationv1.APIService, groups [
 	return ""
 }
 
-// older says why hub-apiserver may be of before it held agents to their own clusters, or "": kube-apiserver asks it for what it serves of a
-// version, and says whether it got that.
+// older returns why hub-apiserver may be too old to limit agents to their own clusters, or "". kube-apiserver checks what hub-apiserver serves of a
+// version, and reports the result in a condition.
 func (r *Reconciler) older(services []apiregistrationv1.APIService) string {
 	i := slices.IndexFunc(services, func(s apiregistrationv1.APIService) bool { return s.Name == sinceHeld })
 	switch {
@@ -148,8 +148,8 @@ func (r *Reconciler) older(services []apiregistrationv1.APIService) string {
 	return ""
 }
 
-// withoutOwn names an accepted cluster that has no role of its own yet, "" if there is none. A cluster that nothing is remembered of
-// was never given anything.
+// withoutOwn returns an accepted cluster that has no role of its own yet, or "". It skips clusters without a record, which were never granted
+// anything.
 func (r *Reconciler) withoutOwn(ctx context.Context) (string, error) {
 	clusters := &clusterv1.ManagedClusterList{}
 	if err := r.client.List(ctx, clusters, client.UnsafeDisableDeepCopy); err != nil {
@@ -182,12 +182,12 @@ func (r *Reconciler) hasOwn(ctx context.Context, cluster string) (bool, error) {
 			return false, kit.IgnoreGone(err)
 		}
 	}
-	// The rules of a denied cluster are fewer.
+	// The role of a denied cluster has fewer rules.
 	return len(role.Rules) >= len(Rules(cluster)) && binding.DeletionTimestamp.IsZero() && role.DeletionTimestamp.IsZero(), nil
 }
 
-// bind gives a shared role to all agents. It is applied, because RBAC can limit that to a name, and cannot limit POST. A binding that
-// is as wanted stays where it is not sure that agents are held: hub-apiserver may just be starting again.
+// bind binds a shared role to all agents. It uses apply, because RBAC can limit that to a name, and cannot limit POST. If it is not certain that
+// hub-apiserver limits agents, an existing correct binding stays: hub-apiserver may just be restarting.
 func (r *Reconciler) bind(ctx context.Context, name string, held bool) error {
 	got := &rbacv1.ClusterRoleBinding{}
 	key := client.ObjectKey{Name: name}
@@ -198,7 +198,7 @@ func (r *Reconciler) bind(ctx context.Context, name string, held bool) error {
 	if !held {
 		return r.unbind(ctx, name)
 	}
-	// It is not in the cache yet, or has lost its label.
+	// The binding is not in the cache yet, or has lost its label.
 	if err = r.live.Get(ctx, key, got); kit.IgnoreGone(err) != nil {
 		return fmt.Errorf("binding the ClusterRole %s: %w", name, err)
 	}
@@ -218,7 +218,7 @@ func (r *Reconciler) bind(ctx context.Context, name string, held bool) error {
 	return nil
 }
 
-// unbind takes a shared role from all agents. The cache is not asked: it does not have a binding that has lost its label.
+// unbind deletes the binding of a shared role. It does not read from the cache, which does not have bindings without the label.
 func (r *Reconciler) unbind(ctx context.Context, name string) error {
 	binding := &rbacv1.ClusterRoleBinding{}
 	err := r.live.Get(ctx, client.ObjectKey{Name: name}, binding)
@@ -231,7 +231,7 @@ func (r *Reconciler) unbind(ctx context.Context, name string) error {
 	return nil
 }
 
-// say logs how agents get their rights, when that is new. works says why they have the role for works only in their namespaces.
+// say logs how agents get their rights, when that has changed. works is the reason why they have the role for works only in their namespaces.
 func (r *Reconciler) say(ctx context.Context, elsewhere, works, older, without string) {
 	what := "Agents have a role of their own for each cluster"
 	switch {

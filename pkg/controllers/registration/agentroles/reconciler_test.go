@@ -24,12 +24,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// fixture is a front.
+// fixture is a front with the controller.
 type fixture struct {
 	*testing.T
 	client.Client
 	options Options
-	// writes is how many requests were sent that change something.
+	// writes is the number of requests that change something.
 	writes int
 }
 
@@ -64,7 +64,7 @@ func hubAPIServer() *apiregistrationv1.ServiceReference {
 	return &apiregistrationv1.ServiceReference{Namespace: "clusterhub-system", Name: "hub-apiserver", Port: new(int32(12345))}
 }
 
-// service is an APIService of a version of the clusters. Without a Service it is that of a CustomResourceDefinition.
+// service returns an APIService of a version of the clusters. Without a Service it is that of a CustomResourceDefinition.
 func service(version string, leadsTo *apiregistrationv1.ServiceReference) *apiregistrationv1.APIService {
 	return &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: version + "." + clusterv1.GroupName},
@@ -72,14 +72,14 @@ func service(version string, leadsTo *apiregistrationv1.ServiceReference) *apire
 	}
 }
 
-// ofWorks is the APIService of a version of the works.
+// ofWorks returns the APIService of a version of the works.
 func ofWorks(version string, leadsTo *apiregistrationv1.ServiceReference) *apiregistrationv1.APIService {
 	s := service(version, leadsTo)
 	s.Name, s.Spec.Group = version+"."+workv1.GroupName, workv1.GroupName
 	return s
 }
 
-// holding is the APIService that shows by its condition of what version hub-apiserver is.
+// holding returns the APIService whose condition shows whether hub-apiserver limits agents to their own clusters.
 func holding(available apiregistrationv1.ConditionStatus) *apiregistrationv1.APIService {
 	s := service("v1alpha1", hubAPIServer())
 	s.Status.Conditions = []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: available}}
@@ -114,7 +114,7 @@ func (f *fixture) reconcile() reconcile.Result {
 	return result
 }
 
-// bound are the shared roles that all agents have by now.
+// bound returns the shared roles that are bound to all agents.
 func (f *fixture) bound() (names []string) {
 	f.Helper()
 	list := &rbacv1.ClusterRoleBindingList{}
@@ -139,7 +139,7 @@ func (f *fixture) want(what string, names ...string) {
 	}
 }
 
-// The role is bound while hub-apiserver serves the clusters in all versions, and no longer.
+// The role is bound only while hub-apiserver serves the clusters in all versions.
 func TestReconcile_BindsTheRoleOnlyWhileHubAPIServerServesTheClusters(t *testing.T) {
 	other := func(namespace, name string) *apiregistrationv1.ServiceReference {
 		return &apiregistrationv1.ServiceReference{Namespace: namespace, Name: name}
@@ -168,7 +168,7 @@ func TestReconcile_BindsTheRoleOnlyWhileHubAPIServerServesTheClusters(t *testing
 			f.options.ListCSRs = true
 			f.reconcile()
 			f.want(what, ClusterRole, ListCSRsClusterRole)
-			// In per-cluster mode it would be kept, for a cluster without a role of its own.
+			// In per-cluster mode the binding would stay for a cluster without a role of its own.
 			f.add(accepted("c1")...)
 			f.options.Roles = mode
 			f.reconcile()
@@ -187,8 +187,8 @@ func TestReconcile_BindsTheRoleOnlyWhileHubAPIServerServesTheClusters(t *testing
 	}
 }
 
-// The role is not bound to a hub-apiserver that may be of before it held agents. Where it is bound, hub-apiserver may be away for a while,
-// but a binding that others have changed does not stay.
+// The role is not bound if hub-apiserver may be too old to limit agents. An existing binding stays while hub-apiserver is away for a while, unless
+// it was changed.
 func TestReconcile_BindsNoRoleBeforeAgentsAreHeld(t *testing.T) {
 	for what, held := range map[string]*apiregistrationv1.APIService{
 		"the manifests are older":     nil,
@@ -227,7 +227,7 @@ func TestReconcile_BindsNoRoleBeforeAgentsAreHeld(t *testing.T) {
 	}
 }
 
-// Another look, as after a restart, writes nothing.
+// Another reconciliation, as after a restart, writes nothing.
 func TestReconcile_DeletesNoBindingThatIsNotThere(t *testing.T) {
 	f := newFixture(t)
 	f.reconcile()
@@ -263,7 +263,7 @@ func TestReconcile_BindsWhatTheFlagsAskFor(t *testing.T) {
 	f.want("a hub of other names")
 }
 
-// What others make of the binding is made good: another role, more subjects, or no label, without which it is in no cache.
+// Changes of the binding by other clients are reverted: another role, more subjects, or no label, without which it is in no cache.
 func TestReconcile_RepairsTheBinding(t *testing.T) {
 	for what, spoil := range map[string]func(*rbacv1.ClusterRoleBinding){
 		"another role": func(b *rbacv1.ClusterRoleBinding) { b.RoleRef.Name = "cluster-admin" },
@@ -288,7 +288,7 @@ func TestReconcile_RepairsTheBinding(t *testing.T) {
 	}
 }
 
-// accepted is a cluster, and what is remembered of it.
+// accepted returns a cluster and its record.
 func accepted(name string) []client.Object {
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}
 	kept := record.New(name)
@@ -296,13 +296,13 @@ func accepted(name string) []client.Object {
 	return []client.Object{cluster, kept}
 }
 
-// own is what a cluster has of its own.
+// own returns the role and the binding of a cluster.
 func own(name string, rules []rbacv1.PolicyRule) []client.Object {
 	meta := metav1.ObjectMeta{Name: registration.ClusterRole(name)}
 	return []client.Object{&rbacv1.ClusterRole{ObjectMeta: meta, Rules: rules}, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: roleRef(meta.Name)}}
 }
 
-// The shared role stays until all accepted clusters have their own. Those that are not accepted, or never got anything, need none.
+// The shared role stays until all accepted clusters have their own. Clusters that are not accepted, or were never granted anything, need none.
 func TestReconcile_KeepsTheSharedRoleUntilAllHaveTheirOwn(t *testing.T) {
 	f := newFixture(t)
 	f.reconcile()
@@ -335,7 +335,7 @@ func TestReconcile_KeepsTheSharedRoleUntilAllHaveTheirOwn(t *testing.T) {
 	f.want("and later")
 }
 
-// What gives agents less than a role of their own would, or only in the cache, is not in force.
+// The shared roles are not in force if they give agents less than a role of their own would, or if only the cache has them.
 func TestInForce(t *testing.T) {
 	for what, spoil := range map[string]func(f *fixture){
 		"no binding": func(f *fixture) {
@@ -376,7 +376,7 @@ func TestInForce(t *testing.T) {
 			t.Errorf("%s: %t, %v", what, ok, err)
 		}
 	}
-	// A lagging cache waits.
+	// A stale cache is not enough.
 	f := newFixture(t)
 	f.reconcile()
 	if ok, err := f.options.InForce(t.Context(), newFixture(t), f); ok || err != nil {

@@ -1,10 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentroles gives the agents of all clusters their rights at the front by one role, and only while that is safe: the role
-// names no cluster, so it is hub-apiserver that holds each agent to its own (pkg/apiserver/agents). Where something else serves
-// the group, such as CustomResourceDefinitions, nothing would, and the role is bound to nobody. Works have a role of their own: it
-// outlives the RoleBindings in the namespaces of the clusters.
+// Package agentroles gives the agents of all clusters their rights at the front by one role, and only while that is safe: the role names no
+// cluster, so hub-apiserver must limit each agent to its own (pkg/apiserver/agents). If the group is served otherwise, such as by
+// CustomResourceDefinitions, nothing would limit the agents, and the role is not bound. Works have a role of their own: it outlives the
+// RoleBindings in the namespaces of the clusters.
 package agentroles
 
 import (
@@ -22,18 +22,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// The shared ClusterRoles, which artifacts/deploy/base has. Each has a ClusterRoleBinding of its name.
+// The shared ClusterRoles of artifacts/deploy/base. Each has a ClusterRoleBinding of its name.
 const (
 	ClusterRole         = "clusterhub:managed-cluster-agents"
 	ListCSRsClusterRole = "clusterhub:managed-cluster-agents:list-csrs"
 	WorksClusterRole    = "clusterhub:managed-cluster-agents:works"
 )
 
-// label is that of the bindings, without which they are in no cache. No cluster may have the name.
+// label is the value of the label of the bindings, without which they are in no cache. No cluster can have this name.
 const label = "managed-clusters"
 
-// Rules are what agents may do outside of the namespaces of their clusters: those of one cluster, or of all, if it is empty. RBAC
-// cannot narrow the requests of certificates to those of one cluster, and hub-agent gets the one that it has made by its name.
+// Rules returns the permissions of agents outside of the namespaces of their clusters: those of one cluster, or of all if cluster is empty. RBAC
+// cannot limit certificate requests to those of one cluster; hub-agent gets the one that it has created by its name.
 func Rules(cluster string) []rbacv1.PolicyRule {
 	var names []string
 	if cluster != "" {
@@ -50,9 +50,9 @@ func Rules(cluster string) []rbacv1.PolicyRule {
 			APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/status"}, ResourceNames: names,
 			Verbs: []string{"patch", "update"},
 		},
-		// To leave, which is not to accept.
+		// To leave the hub. It does not include accepting.
 		{APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters/leave"}, ResourceNames: names, Verbs: []string{"update"}},
-		// The facts of the edge node. What is made has no name that RBAC knows: hub-apiserver lets each agent make its own.
+		// To report the facts of the edge node. RBAC cannot limit create to a name: hub-apiserver lets each agent create only its own.
 		{
 			APIGroups: []string{edgev1alpha1.GroupName}, Resources: []string{"edgenodes"}, ResourceNames: names,
 			Verbs: []string{"get", "list", "watch"},
@@ -65,15 +65,15 @@ func Rules(cluster string) []rbacv1.PolicyRule {
 	}
 }
 
-// ListCSRsRules are what Options.ListCSRs adds.
+// ListCSRsRules returns the rules that Options.ListCSRs adds.
 func ListCSRsRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
 		APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"list", "watch"},
 	}}
 }
 
-// WorksRules are what agents may do with the works of their clusters. The RoleBindings in the namespace of a cluster give the same, and are
-// deleted first when the namespace is: the works in it wait for the agent, which could not remove their finalizers any more.
+// WorksRules returns the permissions of agents on the works of their clusters. The RoleBindings in the namespace of a cluster grant the same, but
+// are deleted early when the namespace is: the works in it wait for the agent, which could not remove their finalizers any more.
 func WorksRules() []rbacv1.PolicyRule {
 	group := []string{workv1.GroupName}
 	return []rbacv1.PolicyRule{
@@ -82,15 +82,15 @@ func WorksRules() []rbacv1.PolicyRule {
 	}
 }
 
-// shared is a role that all agents have.
+// shared is a role that is bound to all agents.
 type shared struct {
 	name  string
 	rules []rbacv1.PolicyRule
-	// wanted says that the flags ask for it.
+	// wanted reports whether the flags ask for the role.
 	wanted bool
-	// groups are the API groups that hub-apiserver has to serve, so that no agent reaches what is not its own.
+	// groups are the API groups that hub-apiserver must serve, so that each agent is limited to its own objects.
 	groups []string
-	// always means that it is bound in each mode: the role of a single cluster does not have its rules.
+	// always binds the role in each mode: the role of a single cluster does not have its rules.
 	always bool
 }
 
@@ -99,7 +99,7 @@ func (o Options) shared() []shared {
 	return []shared{
 		{name: ClusterRole, rules: Rules(""), wanted: true, groups: clusters},
 		{name: ListCSRsClusterRole, rules: ListCSRsRules(), wanted: o.ListCSRs, groups: clusters},
-		// Whether a cluster is accepted is in the group of the clusters.
+		// Whether a cluster is accepted is known from the group of the clusters.
 		{name: WorksClusterRole, rules: WorksRules(), wanted: true, groups: []string{clusterv1.GroupName, workv1.GroupName}, always: true},
 	}
 }
@@ -115,13 +115,13 @@ func roleRef(name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 }
 
-// asWanted says whether a binding gives the role of its name to all agents.
+// asWanted reports whether a binding grants the role of its name to all agents.
 func asWanted(b *rbacv1.ClusterRoleBinding) bool {
 	return b.DeletionTimestamp.IsZero() && b.RoleRef == roleRef(b.Name) && equality.Semantic.DeepEqual(b.Subjects, subjects()) &&
 		b.Labels[registration.ClusterNameLabel] == label
 }
 
-// InForce says whether agents have by the shared roles what a role of their own would give them. A cache that says so is not believed.
+// InForce reports whether the shared roles grant agents what a role of their own would. The cache alone is not trusted for that.
 func (o Options) InForce(ctx context.Context, cached, live client.Reader) (bool, error) {
 	for _, from := range []client.Reader{cached, live} {
 		for _, s := range o.shared() {

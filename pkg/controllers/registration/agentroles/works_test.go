@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// wantWorks says whether all agents should have the role for works by now.
+// wantWorks checks whether the role for works is bound to all agents.
 func (f *fixture) wantWorks(what string, want bool) {
 	f.Helper()
 	f.reconcile()
@@ -25,8 +25,8 @@ func (f *fixture) wantWorks(what string, want bool) {
 	}
 }
 
-// TestReconcile_BindsTheRoleForWorksOnlyWhileHubAPIServerServesThem: in each mode, since nothing else holds an agent to the works of its own
-// cluster, and nothing but the acceptance of that, which is in the other group.
+// TestReconcile_BindsTheRoleForWorksOnlyWhileHubAPIServerServesThem verifies that in each mode, since only hub-apiserver limits an agent to the
+// works of its own cluster, and only if that is accepted, which is in the other group.
 func TestReconcile_BindsTheRoleForWorksOnlyWhileHubAPIServerServesThem(t *testing.T) {
 	elsewhere := &apiregistrationv1.ServiceReference{Namespace: "eve", Name: "hub-apiserver"}
 	for _, mode := range []string{Shared, PerCluster} {
@@ -55,7 +55,7 @@ func TestReconcile_BindsTheRoleForWorksOnlyWhileHubAPIServerServesThem(t *testin
 	}
 }
 
-// An older hub-apiserver may not hold agents: what binds them to it is not made.
+// An older hub-apiserver may not limit agents: no binding is created for it.
 func TestReconcile_BindsNoRoleForWorksBeforeAgentsAreHeld(t *testing.T) {
 	f := newFixture(t)
 	f.remove(service("v1alpha1", nil))
@@ -64,7 +64,7 @@ func TestReconcile_BindsNoRoleForWorksBeforeAgentsAreHeld(t *testing.T) {
 	f.wantWorks("no longer", true)
 }
 
-// TestReconcile_ClustersAreThereWithoutWorks: the other roles do not depend on who serves works.
+// TestReconcile_ClustersAreThereWithoutWorks verifies that the other roles do not depend on which server has the works.
 func TestReconcile_ClustersAreThereWithoutWorks(t *testing.T) {
 	f := newFixture(t)
 	f.add(ofWorks("v2", nil))

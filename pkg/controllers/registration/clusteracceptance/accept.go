@@ -25,13 +25,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// accept gives an accepted cluster what it needs. Each step finds out by itself whether it has been done.
+// accept creates what an accepted cluster needs. Each step checks by itself whether it is done.
 func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	kept, pinned, err := r.pin(ctx, cluster)
 	if err != nil {
 		return err
 	}
-	// From here on there is something to clean up.
+	// From here on the cluster needs a cleanup.
 	if err := r.setFinalizer(ctx, cluster, true); err != nil {
 		return err
 	}
@@ -70,8 +70,8 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 	return nil
 }
 
-// pin returns what the cluster is accepted with: what its record says, or, the first time, what its driver plans. What is left of
-// an earlier acceptance is revoked before.
+// pin returns the record with which the cluster is accepted: the existing one or, the first time, the one that its driver plans. What is left of an
+// earlier acceptance is revoked before.
 func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster) (*corev1.ConfigMap, record.Record, error) {
 	kept, err := record.Get(ctx, r.client, cluster.Name)
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 		older, err = r.copy(ctx, cluster.Name)
 	}
 	if err == nil && (older || kept != nil && (pinned.Granted.IsZero() || pinned.UID != cluster.UID || pinned.Revoking)) {
-		// A driver is going to be called, for which the cache may be too old.
+		// A driver call follows, for which the cache may be too stale.
 		kept, err = r.liveRecord(ctx, cluster.Name)
 		pinned = record.Of(kept)
 	}
@@ -91,7 +91,7 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 		return nil, record.Record{}, err
 	}
 	if pinned.Driver != "" && (pinned.Revoking || pinned.UID != cluster.UID) {
-		// It was denied, or is another cluster's. Only when all of that is gone, it may have something new.
+		// The record was denied, or is of another cluster with the name. It must be revoked before a new one is written.
 		if err := r.beginRevocation(ctx, kept); err != nil {
 			return nil, record.Record{}, err
 		}
@@ -114,14 +114,14 @@ func (r *Reconciler) pin(ctx context.Context, cluster *clusterv1.ManagedCluster)
 		if pinned.KeyNamed == "" || pinned.KeyNamed == planned.KeyNamed {
 			planned.Key, planned.KeySince = pinned.Key, pinned.KeySince
 		} else {
-			// To accept it again means another key. What was approved before is of the agent that had the old one.
+			// Accepting the cluster again accepts its new key. Earlier approvals are for the agent that had the old key.
 			planned.KeySince = r.clock.Now().UTC().Format(time.RFC3339)
 		}
 	}
 	return kept, planned, r.unheld(ctx, cluster, planned)
 }
 
-// plan says what the cluster would be accepted with now.
+// plan returns the record with which the cluster would be accepted now.
 func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record.Record, error) {
 	if err := registration.CheckName(cluster.Name); err != nil {
 		return record.Record{}, err
@@ -141,7 +141,7 @@ func (r *Reconciler) plan(cluster *clusterv1.ManagedCluster) (record.Record, err
 	}, err
 }
 
-// changed says so when the cluster would be accepted with something else by now.
+// changed returns a message if the cluster would now be accepted with another identity.
 func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record.Record) string {
 	planned, err := r.plan(cluster)
 	if err == nil && planned.SameIdentity(pinned) {
@@ -155,7 +155,7 @@ func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record.Re
 		"that, deny it, wait until it is denied, and accept it again"
 }
 
-// ensureRecord writes the record, before anything of it is granted.
+// ensureRecord writes the record before anything is granted.
 func (r *Reconciler) ensureRecord(ctx context.Context, cluster string, kept *corev1.ConfigMap, pinned record.Record) (*corev1.ConfigMap, error) {
 	if kept == nil {
 		kept = record.New(cluster)
@@ -164,7 +164,7 @@ func (r *Reconciler) ensureRecord(ctx context.Context, cluster string, kept *cor
 		if !apierrors.IsAlreadyExists(err) {
 			return kept, err
 		}
-		// The cache was too old. Without its label it would be so for ever.
+		// The cache was stale. Without its label, the record would never be in the cache.
 		if kept, err = record.Get(ctx, r.live, cluster); err == nil && kept != nil {
 			err = record.Patch(ctx, r.client, kept, func(*record.Record) {})
 		}
@@ -173,7 +173,7 @@ func (r *Reconciler) ensureRecord(ctx context.Context, cluster string, kept *cor
 	return kept, record.Patch(ctx, r.client, kept, func(kept *record.Record) { *kept = pinned })
 }
 
-// create writes a new record.
+// create creates a new record.
 func (r *Reconciler) create(ctx context.Context, kept *corev1.ConfigMap) error {
 	err := r.client.Create(ctx, kept)
 	if kit.IsGone(err) {
@@ -183,8 +183,7 @@ func (r *Reconciler) create(ctx context.Context, kept *corev1.ConfigMap) error {
 	return err
 }
 
-// grant calls the driver where that has not been done, and where it is time to check. It returns what is to be said about
-// it, and when the next check is.
+// grant calls the driver if nothing is granted yet, and when a check is due. It returns a note for the condition and the time until the next check.
 func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluster, kept *corev1.ConfigMap) (
 	note string, next time.Duration, err error) {
 	pinned := record.Of(kept)
@@ -214,7 +213,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		return "", 0, later{after: wait, last: last}
 	}
 	if mover, ok := by.(driver.Mover); ok {
-		// Before anything of it is granted.
+		// The record is written before the new identity is granted.
 		pinned.Identity = mover.Move(cluster.Name, pinned.Identity)
 		if err := record.Patch(ctx, r.client, kept, func(kept *record.Record) { kept.Identity = pinned.Identity }); err != nil {
 			return "", 0, err
@@ -234,7 +233,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		if !check {
 			return "", 0, failure{err, wait}
 		}
-		// As far as is known its agent works, so it stays accepted.
+		// The agent works as far as is known, so the cluster stays accepted.
 		ctrl.LoggerFrom(ctx).Error(err, "Could not check the identity of the cluster")
 		return checkNote + kit.Message(err.Error()), wait, nil
 	}
@@ -252,10 +251,10 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 	return note, r.paces.untilCheck(cluster.Name, pinned.Granted, interval), nil
 }
 
-// checkNote begins what is said of a check that has failed.
+// checkNote is the beginning of the message about a failed check.
 const checkNote = "Its identity could not be checked: "
 
-// call calls a driver, unless it is as busy as it may be.
+// call calls a driver, unless it has the maximum number of calls in progress.
 func (r *Reconciler) call(ctx context.Context, driver driver.Driver, do func(context.Context) error) error {
 	busy := r.busy[driver.Name()]
 	select {
@@ -281,14 +280,14 @@ func (r *Reconciler) setFinalizer(ctx context.Context, cluster *clusterv1.Manage
 	return err
 }
 
-// autoApprove accepts a cluster that its driver lets in, once: who is denied later stays so.
+// autoApprove accepts a cluster that its driver approves, once: a cluster that is denied later stays denied.
 func (r *Reconciler) autoApprove(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	if _, done := cluster.Annotations[registration.AnnotationAutoAccepted]; done || registration.CheckName(cluster.Name) != nil {
 		return nil
 	}
 	by, err := r.Drivers.For(cluster)
 	if err != nil {
-		return nil // an admin may see more in it
+		return nil // an admin may know better
 	}
 	if !by.AutoApproves(cluster) {
 		if explainer, ok := by.(driver.Explainer); ok {

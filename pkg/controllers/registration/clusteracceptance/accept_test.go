@@ -23,8 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// The rules and subjects are those of upstream, with the right to leave, and without the right to see the requests of
-// others.
+// The rules and subjects are those of upstream, with the right to leave, and without the right to see certificate requests of others.
 func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")
@@ -78,7 +77,7 @@ func TestAccept_GivesWhatUpstreamGives(t *testing.T) {
 	if got := f.happened(); !slices.Equal(got, []string{"Normal ManagedClusterAccepted The cluster c1 is accepted"}) {
 		t.Errorf("events %q", got)
 	}
-	// For upstream's agents; and the next process, without the flag, takes it back.
+	// The flag is for agents of upstream; the next process, without the flag, removes the right.
 	f.process.AgentRoles.ListCSRs = true
 	f.settle("c1")
 	if got := f.role("c1").Rules[0].Verbs; !slices.Equal(got, []string{"create", "get", "list", "watch"}) {
@@ -109,7 +108,7 @@ func TestNeverAccepted_NothingIsMade(t *testing.T) {
 	cluster := newCluster("c1")
 	cluster.Spec.HubAcceptsClient = false
 	f := newFixture(t, cluster)
-	f.cloud.approves = true // which nobody asks
+	f.cloud.approves = true // the driver approves, but auto approval is off
 	f.settle("c1")
 	deleteCluster(f)
 	f.settle("c1")
@@ -118,7 +117,7 @@ func TestNeverAccepted_NothingIsMade(t *testing.T) {
 	}
 }
 
-// What others change is set right, by the events that it causes.
+// Changes by other clients are reverted; their events cause a reconciliation.
 func TestAccept_RepairsWhatIsChanged(t *testing.T) {
 	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")
@@ -149,7 +148,7 @@ func TestAccept_RepairsWhatIsChanged(t *testing.T) {
 	}
 }
 
-// What was accepted stays what it was, whatever an agent writes into its own cluster.
+// The record of an accepted cluster does not change, whatever an agent writes into its own ManagedCluster.
 func TestAccept_PinsWhatTheClusterWasAcceptedWith(t *testing.T) {
 	for name, change := range map[string]func(*clusterv1.ManagedCluster){
 		"another identity": func(c *clusterv1.ManagedCluster) { c.Annotations[identity] = "another" },
@@ -201,7 +200,7 @@ func TestAccept_ShowsWhatIsWrong(t *testing.T) {
 		"the name of a shared role":  {cluster: "work", want: `no cluster can be accepted under the name "work"`},
 		"the name of another one":    {cluster: "registration", want: `no cluster can be accepted under the name "registration"`},
 		"the name of a shared group": {cluster: "managed-clusters", want: `no cluster can be accepted under the name "managed-clusters"`},
-		// Its agents would get rights in a namespace of others.
+		// Its agents would get rights in a namespace of another owner.
 		"a namespace of others":          {with: []client.Object{namespaced(nil)}, want: `the namespace "c1" exists and is not the cluster's`},
 		"a namespace of another cluster": {with: []client.Object{namespaced(map[string]string{registration.ClusterNameLabel: "c2"})}, want: `the namespace "c1" exists and is not the cluster's`},
 	} {
@@ -243,7 +242,7 @@ func TestAccept_TakesANamespaceThatSaysItIsTheClusters(t *testing.T) {
 	}
 }
 
-// A failing driver is tried again, ever more seldom, and its condition is not a hot loop.
+// A failing driver is called again with an increasing delay. The condition that reports the failure does not cause a hot loop.
 func TestAccept_BacksOffByCluster(t *testing.T) {
 	f := newFixture(t, newCluster("c1"), newCluster("c2"))
 	f.cloud.fail = errors.New("throttled")
@@ -253,7 +252,7 @@ func TestAccept_BacksOffByCluster(t *testing.T) {
 		if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*lastRetry {
 			t.Fatalf("%v, %v", result, err)
 		}
-		// However many events come, the driver is not called.
+		// Events do not cause calls of the driver.
 		calls := f.cloud.grants["c1"]
 		for range 5 {
 			if _, err := f.reconcile("c1"); err != nil || f.cloud.grants["c1"] != calls {
@@ -279,7 +278,7 @@ func TestAccept_BacksOffByCluster(t *testing.T) {
 	}
 }
 
-// Who is denied while a grant fails is revoked what it may have made, and at once.
+// Denying a cluster while a grant fails revokes at once what the grant may have created.
 func TestDeny_RevokesAHalfGrant(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.fail, f.cloud.half = errors.New("timeout"), true
@@ -319,7 +318,7 @@ func TestAutoApproval_IsOnce(t *testing.T) {
 	}
 }
 
-// Another cluster of the same name starts anew: what the first had is revoked before.
+// A new cluster of the same name starts without a grant: what the first one had is revoked before.
 func TestAccept_AnotherClusterOfTheNameInheritsNothing(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")

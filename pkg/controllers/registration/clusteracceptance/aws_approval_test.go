@@ -19,7 +19,7 @@ import (
 
 const ofAccount = `arn:aws:eks:us-west-2:210987654321:cluster/`
 
-// newApprovalFixture returns one whose process accepts by patterns, and which has no cluster yet.
+// newApprovalFixture returns a fixture without clusters whose process approves by patterns.
 func newApprovalFixture(t *testing.T, patterns ...string) *awsFixture {
 	t.Helper()
 	f := newAWSFixture(t, awsirsa.AccessEntry)
@@ -28,7 +28,7 @@ func newApprovalFixture(t *testing.T, patterns ...string) *awsFixture {
 	return f
 }
 
-// ask makes a ManagedCluster as a holder of a bootstrap token may: of any name, with any ARN. It is looked at once.
+// ask creates a ManagedCluster as a holder of a bootstrap token may, with any name and any ARN, and reconciles it.
 func (f *awsFixture) ask(name, arn string) {
 	f.Helper()
 	cluster := newCluster(name)
@@ -40,7 +40,7 @@ func (f *awsFixture) ask(name, arn string) {
 	f.look(name)
 }
 
-// look looks at a cluster until there is nothing to do, or it is to be looked at again later.
+// look reconciles a cluster until nothing is left to do or a delay is requested.
 func (f *awsFixture) look(name string) {
 	f.Helper()
 	for range 5 {
@@ -50,7 +50,7 @@ func (f *awsFixture) look(name string) {
 	}
 }
 
-// isAccepted lists the clusters that are accepted.
+// isAccepted returns the accepted clusters.
 func (f *awsFixture) isAccepted() (accepted []string) {
 	f.Helper()
 	list := &clusterv1.ManagedClusterList{}
@@ -95,28 +95,28 @@ func (f *awsFixture) remove(name string) {
 	f.look(name)
 }
 
-// Who may make ManagedClusters, by a bootstrap token, writes any name and any ARN.
+// The holder of a bootstrap token may create ManagedClusters with any name and any ARN.
 func TestAutoApproval_AnARNIsNotSquatted(t *testing.T) {
 	f := newApprovalFixture(t, ofAccount+".*")
 	f.ask("evil", f.arn("c1"))
 	f.mustHaveAccepted()
 	f.mustTell(`approves it for a cluster with the name "c1"`)
-	// The victim comes second. Of two that claim one ARN, an admin says which is right.
+	// The victim comes second. If two clusters claim one ARN, an admin must decide.
 	f.ask("c1", f.arn("c1"))
 	f.mustHaveAccepted()
 	f.mustTell(`Warning ManagedClusterNotAutoApproved The cluster "evil" claims its identity, too`)
-	// Others are not held up.
+	// Other clusters are not blocked.
 	f.ask("c2", f.arn("c2"))
 	f.mustHaveAccepted("c2")
 	f.remove("evil")
 	f.look("c1")
 	f.mustHaveAccepted("c1", "c2")
-	// And who comes later gets nothing.
+	// A cluster that claims the ARN later is not accepted.
 	f.ask("late", f.arn("c1"))
 	f.mustHaveAccepted("c1", "c2")
 }
 
-// A valuable name is not had with the ARN of some other cluster that matches, too.
+// A valuable name cannot be claimed with the ARN of another cluster that matches, too.
 func TestAutoApproval_ANameIsNotSquatted(t *testing.T) {
 	f := newApprovalFixture(t, ofAccount+".*")
 	f.ask("prod", f.arn("sandbox"))
@@ -124,7 +124,7 @@ func TestAutoApproval_ANameIsNotSquatted(t *testing.T) {
 	f.mustTell(`approves it for a cluster with the name "sandbox"`)
 }
 
-// Two patterns may let one ARN have two names, and then an admin has to decide, whichever cluster comes first.
+// Two patterns may map one ARN to two names. Then an admin must decide, whichever cluster comes first.
 func TestAutoApproval_OneARNIsOfOneCluster(t *testing.T) {
 	patterns := []string{ofAccount + ".*", ofAccount + "(?P<name>c1)-blue"}
 	f := newApprovalFixture(t, patterns...)
@@ -141,7 +141,7 @@ func TestAutoApproval_OneARNIsOfOneCluster(t *testing.T) {
 		f.mustTell(`The cluster "c1" claims its identity, too`)
 		f.mustHaveAccepted()
 	}
-	// In another region it is another cluster, but the role is the same.
+	// In another region it is a different cluster, but the role is the same.
 	f.ask("elsewhere", strings.Replace(f.arn("c1-blue"), "us-west-2", "eu-west-1", 1))
 	f.remove("c1-blue")
 	f.look("c1")
@@ -155,8 +155,8 @@ func TestAutoApproval_OneARNIsOfOneCluster(t *testing.T) {
 	f.mustTell(`Its identity belongs to the cluster "c1"`)
 }
 
-// An admin has accepted the cluster by a name that does not follow from its ARN. What its agent says of it later neither
-// frees the ARN nor keeps another's.
+// An admin has accepted the cluster by a name that does not follow from its ARN. Later changes by its agent neither free the ARN nor claim that of
+// another cluster.
 func TestAutoApproval_WhatIsAcceptedCountsAndNotWhatItSays(t *testing.T) {
 	f := newApprovalFixture(t, ofAccount+".*")
 	f.join("team", f.arn("c1"))
@@ -171,14 +171,14 @@ func TestAutoApproval_WhatIsAcceptedCountsAndNotWhatItSays(t *testing.T) {
 	if diff := cmp.Diff([]string{"c2", "team"}, f.isAccepted()); diff != "" {
 		t.Errorf("accepted (-want +got):\n%s", diff)
 	}
-	// Who is denied claims nothing: that was the decision.
+	// A denied cluster claims nothing: an admin has decided.
 	f.change("team", deny)
 	f.settle("team")
 	f.look("c1")
 	f.mustHaveAccepted("c1", "c2")
 }
 
-// An admin may be taken in. What a cluster has stays its own, also while AWS has lost what was made for it.
+// An admin may be deceived. A cluster keeps its identity, also while AWS has lost what was created for it.
 func TestAccept_OfWhatAnotherClusterHas(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.settle("c1")
@@ -194,7 +194,7 @@ func TestAccept_OfWhatAnotherClusterHas(t *testing.T) {
 	if n := f.aws.Count(); n > 0 {
 		t.Errorf("%d calls", n)
 	}
-	// It waits for no one to come by when the other is gone.
+	// The cluster is accepted when the other one is gone, without a change by a user.
 	if err := f.client.Delete(t.Context(), f.cluster("c1")); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}

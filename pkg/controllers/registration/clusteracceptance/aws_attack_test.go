@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// What a cluster says of itself is what its agent says. It gets what its ARN is for, or a reason, and never anything of
-// another's.
+// The annotations of a cluster are written by its agent. The cluster gets what belongs to its ARN, or a reason why not, and never anything of
+// another cluster.
 func TestAWS_WhatClustersSayIsNotTrusted(t *testing.T) {
 	const account = "arn:aws:eks:us-west-2:210987654321:cluster/"
 	for name, test := range map[string]struct {
@@ -50,7 +50,7 @@ func TestAWS_WhatClustersSayIsNotTrusted(t *testing.T) {
 			"name different clusters"},
 		"the suffix of another": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1",
 			registration.AnnotationRoleSuffix: irsa.Suffix("123456789012", "hub", "210987654321", "c2")}, "the agent and the hub disagree about the hub's ARN"},
-		// Who has a bootstrap token made the cluster with its own ARN, and an admin expects a certificate.
+		// The holder of a bootstrap token created the cluster with its own ARN, and an admin expects a certificate.
 		"an ARN, and who accepts it names who asks for its certificate": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1",
 			registration.AnnotationRequesters: "system:bootstrap:abcdef"}, "contradict each other"},
 		"an ARN, and who accepts it names its key": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1",
@@ -86,8 +86,7 @@ func TestAWS_WhatClustersSayIsNotTrusted(t *testing.T) {
 	}
 }
 
-// Once a cluster is accepted, its agent can write what it likes: it has what it was accepted with, and that is what is
-// checked and what is taken away.
+// Once a cluster is accepted, changes by its agent have no effect: checks and revocation use the record.
 func TestAWS_WhatAClusterSaysLaterChangesNothing(t *testing.T) {
 	for name, change := range map[string]func(f *awsFixture, annotations map[string]string){
 		"the ARN of another": func(f *awsFixture, a map[string]string) { a[registration.AnnotationManagedClusterARN] = f.arn("c2") },
@@ -123,8 +122,8 @@ func TestAWS_WhatAClusterSaysLaterChangesNothing(t *testing.T) {
 	}
 }
 
-// An admin accepts two clusters with one ARN, and the cache has neither record when each is looked at. Which of them is right, no
-// process can know: neither gets the role until one of them is denied.
+// An admin accepts two clusters with one ARN, and the cache has neither record when each is reconciled. No process can know which of them is right:
+// neither gets the role until one of them is denied.
 func TestAWS_OfTwoThatAreAcceptedInOneMomentNeitherGetsTheARN(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.join("x", f.arn("c1"))

@@ -36,21 +36,21 @@ type awsFixture struct {
 	access       awsirsa.Access
 	sdk          aws.Config
 	kube         *kubefake.Clientset
-	// path is that of new roles.
+	// path is the path of new roles.
 	path string
-	// patterns are those of ARNs that are approved without an admin.
+	// patterns are the patterns of ARNs that are approved without an admin.
 	patterns []string
 }
 
 const (
 	awsRegion = "us-west-2"
-	// podSubject is whom hub-controller-manager's token is of.
+	// podSubject is the subject of hub-controller-manager's token.
 	podSubject = "system:serviceaccount:clusterhub-system:hub-controller-manager"
-	// noNodes is what aws-auth says before any cluster joins.
+	// noNodes is the content of aws-auth before any cluster joins.
 	noNodes = "- rolearn: arn:aws:iam::123456789012:role/nodes\n  username: system:node:{{EC2PrivateDNSName}}\n"
 )
 
-// newAWSFixture returns one with these clusters, which say that they are the EKS clusters of their names.
+// newAWSFixture returns a fixture with these clusters, each of which claims to be the EKS cluster of its name.
 func newAWSFixture(t *testing.T, access awsirsa.Access, clusters ...string) *awsFixture {
 	t.Helper()
 	f := &awsFixture{aws: must(fakeaws.Start(1))(t), access: access}
@@ -91,7 +91,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// driver is that of a new process.
+// driver returns the driver of a new process.
 func (f *awsFixture) driver() driver.Driver {
 	f.Helper()
 	return must(awsirsa.New(awsirsa.Config{
@@ -100,7 +100,7 @@ func (f *awsFixture) driver() driver.Driver {
 	}))(f.T)
 }
 
-// arn is that of an EKS cluster, whose admin has made its agent's role.
+// arn returns the ARN of an EKS cluster, whose admin has created its agent's role.
 func (f *awsFixture) arn(name string) string {
 	f.Helper()
 	managed := f.hubCluster
@@ -114,12 +114,12 @@ func (f *awsFixture) arn(name string) string {
 	return managed.String()
 }
 
-// hubRole names the role that the hub makes for an EKS cluster.
+// hubRole returns the name of the role that the hub creates for an EKS cluster.
 func (f *awsFixture) hubRole(name string) string {
 	return "ocm-hub-" + irsa.Suffix(f.hubCluster.Account, f.hubCluster.Name, f.managed.ID, name)
 }
 
-// giveMore is what others do to the role of an EKS cluster, and to its access entry.
+// giveMore changes the role of an EKS cluster and its access entry, as another program might.
 func (f *awsFixture) giveMore(name string) {
 	f.Helper()
 	config, role, cluster := f.hub.Config(f.hub.Root()), f.hubRole(name), f.hubCluster.Name
@@ -135,7 +135,7 @@ func (f *awsFixture) giveMore(name string) {
 	}
 }
 
-// join makes an accepted ManagedCluster that says of itself which EKS cluster it is.
+// join creates an accepted ManagedCluster that claims to be an EKS cluster.
 func (f *awsFixture) join(name, arn string) {
 	f.Helper()
 	cluster := newCluster(name)
@@ -145,7 +145,7 @@ func (f *awsFixture) join(name, arn string) {
 	}
 }
 
-// inAWS lists what was made for clusters, and for which.
+// inAWS lists what exists in AWS, and for which cluster.
 func (f *awsFixture) inAWS() (all []string) {
 	f.Helper()
 	for name, role := range f.hub.Roles() {
@@ -177,7 +177,7 @@ func (f *awsFixture) inAWS() (all []string) {
 	return all
 }
 
-// granted is what inAWS lists when a cluster has all.
+// granted returns what inAWS lists for a cluster with a complete grant.
 func (f *awsFixture) granted(name string) []string {
 	role := "role of " + name + " with 1 policies"
 	if f.access == awsirsa.AWSAuth {
@@ -186,10 +186,10 @@ func (f *awsFixture) granted(name string) []string {
 	return []string{"entry of " + name + " for [open-cluster-management:" + name + " open-cluster-management:managed-clusters], of that role: true", role}
 }
 
-// errNoProcess is the answer to who is dead. The SDK does not ask again.
+// errNoProcess is the response to calls of a dead process. The SDK does not retry it.
 var errNoProcess = &fakeaws.Error{Code: "NoProcess", Message: errKilled.Error(), Status: 400}
 
-// mortal lets the process die of what it does to AWS and to aws-auth, too.
+// mortal lets the process die of effects on AWS and on aws-auth, too.
 func (f *awsFixture) mortal() {
 	f.aws.Inject(fakeaws.Fault{Hook: func(fakeaws.Call) error {
 		if f.isDead() {
@@ -217,14 +217,14 @@ func (f *awsFixture) mortal() {
 	})
 }
 
-// nextCheck lets the time pass after which the cluster has been checked.
+// nextCheck advances the clock beyond the next check of the cluster.
 func (f *awsFixture) nextCheck(name string) {
 	f.Helper()
 	f.clock.SetTime(f.clock.Now().Add(3 * time.Hour))
 	f.settle(name)
 }
 
-// anHour looks at a cluster for an hour: when it is time to, and five times more because of events.
+// anHour reconciles a cluster for an hour: when it is due, and five more times because of events.
 func (f *awsFixture) anHour(name string) {
 	f.Helper()
 	for end := f.clock.Now().Add(time.Hour); f.clock.Now().Before(end); {

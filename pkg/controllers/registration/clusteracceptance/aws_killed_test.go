@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/sample"
 )
 
-// lives are what may happen to a cluster, and what there is in AWS at the end.
+// lives are sequences of events for a cluster, with what AWS has at the end.
 var lives = map[string]struct {
 	before, do func(f *awsFixture)
 	want       func(f *awsFixture) []string
@@ -47,7 +47,7 @@ var lives = map[string]struct {
 	},
 	"delete while it is accepted": {
 		func(f *awsFixture) {
-			f.killAfter = 7 // the role has been made, and is all that has
+			f.killAfter = 7 // the role has been created, and nothing else
 			_, _ = f.reconcile("c1")
 			f.restart()
 			if got := f.inAWS(); !slices.Equal(got, []string{"role of c1 with 0 policies"}) {
@@ -116,7 +116,7 @@ var lives = map[string]struct {
 	},
 }
 
-// accessedOtherwise accepts a cluster while the hub lets clusters in otherwise than afterwards.
+// accessedOtherwise accepts a cluster while the hub uses a different access mode than afterwards.
 func accessedOtherwise(f *awsFixture) {
 	f.Helper()
 	if err := f.hub.ChangeRole(irsa.CreatorRole(f.hubCluster), func(r *fakeaws.Role) {
@@ -134,14 +134,14 @@ func accessedOtherwise(f *awsFixture) {
 	f.access = access
 }
 
-// world is how AWS is: what lets a role in, for how many looks a new one is hidden, and who may tag.
+// world is the state of AWS: the access mode, the number of reads for which a new role is hidden, and the permissions for tags.
 type world struct {
 	access  awsirsa.Access
 	hidden  int
 	tagging fakeaws.Tagging
 }
 
-// eachLife runs a test for all that may happen.
+// eachLife runs a test for each sequence of events in each world.
 func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func() *awsFixture, do func(f *awsFixture), end func(f *awsFixture))) {
 	for name, life := range lives {
 		for _, w := range worlds {
@@ -158,7 +158,7 @@ func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func
 				test(t, newLife, life.do, func(f *awsFixture) {
 					f.Helper()
 					f.settle("c1")
-					for range 3 { // those of a move
+					for range 3 { // the attempts of a move
 						f.nextCheck("c1")
 					}
 					var want []string
@@ -168,7 +168,7 @@ func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func
 					if diff := cmp.Diff(want, f.inAWS()); diff != "" {
 						f.Errorf("after %q, in AWS (-want +got):\n%s", f.effects, diff)
 					}
-					// And all of it can be taken away.
+					// All of it can be revoked.
 					if f.client.Get(f.Context(), client.ObjectKey{Name: "c1"}, &clusterv1.ManagedCluster{}) == nil {
 						if f.cluster("c1").DeletionTimestamp.IsZero() {
 							deleteCluster(f.fixture)
@@ -187,14 +187,14 @@ func eachLife(t *testing.T, worlds []world, test func(t *testing.T, newLife func
 	}
 }
 
-// TestKilled_NothingLeaksInAWS kills the process after an effect on the hub, AWS or aws-auth: the next process gets to the same end, and nothing
+// TestKilled_NothingLeaksInAWS kills the process after an effect on the hub, AWS or aws-auth: the next process reaches the same result, and nothing
 // is left that no record names.
 func TestKilled_NothingLeaksInAWS(t *testing.T) {
 	eachLife(t, []world{
 		{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}, {awsirsa.AccessEntry, 2, fakeaws.TagsRefused},
 		{awsirsa.AWSAuth, 0, fakeaws.TagsNeedBoth},
 	}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
-		// run reconciles until the process dies, with -1 never, and returns how many effects it had.
+		// run reconciles until the process dies, or does not kill it if killAfter is -1, and returns the number of its effects.
 		run := func(killAfter int) int {
 			f := newLife()
 			do(f)
@@ -228,16 +228,16 @@ func TestKilled_NothingLeaksInAWS(t *testing.T) {
 	})
 }
 
-// TestLostAnswers_AreMadeGood loses an answer of AWS on its way: the call has had its effect, and the process does not know.
+// TestLostAnswers_AreMadeGood loses a response of AWS: the call has had its effect, and the process does not know.
 func TestLostAnswers_AreMadeGood(t *testing.T) {
 	eachLife(t, []world{{awsirsa.AccessEntry, 0, fakeaws.TagsNeedBoth}}, func(t *testing.T, newLife func() *awsFixture, do, end func(f *awsFixture)) {
-		// run loses the answer to a call, counted from 1, and returns how many calls there were.
+		// run loses the response to a call, counted from 1, and returns the number of calls.
 		run := func(loses int) int {
 			f := newLife()
 			lost := false
 			calls := 0
 			f.aws.Inject(fakeaws.Fault{AfterEffect: true, Hook: func(c fakeaws.Call) error {
-				// The SDK's own second try is lost, too.
+				// The SDK's retry is lost, too.
 				if calls++; calls == loses || lost && calls == loses+1 {
 					lost = true
 					return fakeaws.Cut

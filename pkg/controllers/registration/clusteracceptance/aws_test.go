@@ -34,7 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// What is well costs reads, and only as often as it is to be checked, whatever happens on the hub.
+// A working cluster costs only reads, and only as often as checks are due, whatever happens on the hub.
 func TestAWS_AWorkingFleetCostsNoWrites(t *testing.T) {
 	const clusters, hours = 20, 24
 	all := make([]string, clusters)
@@ -68,13 +68,13 @@ func TestAWS_AWorkingFleetCostsNoWrites(t *testing.T) {
 	}
 }
 
-// What AWS refuses for one cluster is tried again ever more seldom, is told in the cluster's condition, and is nothing to
-// the others.
+// A call that AWS refuses for one cluster is retried with an increasing delay, is reported in the cluster's condition, and does not affect other
+// clusters.
 func TestAWS_ErrorsOfOneClusterAreItsOwn(t *testing.T) {
 	for name, test := range map[string]struct {
 		operation string
 		err       error
-		// most is how many calls it may cost in an hour, and want what the condition says.
+		// most is the maximum number of calls in an hour, and want the text of the condition.
 		most int
 		want string
 	}{
@@ -99,8 +99,8 @@ func TestAWS_ErrorsOfOneClusterAreItsOwn(t *testing.T) {
 				}
 				return nil
 			}})
-			must(f.sdk.Credentials.Retrieve(t.Context()))(t) // by a network, which there is none of in the bubble
-			synctest.Test(t, func(t *testing.T) {            // where the driver waits for its turn while it is throttled
+			must(f.sdk.Credentials.Retrieve(t.Context()))(t) // by a network, which does not exist in the bubble
+			synctest.Test(t, func(t *testing.T) {            // where the driver waits while it is throttled
 				f.T = t
 				f.anHour("c1")
 				calls := f.aws.Count("iam:*", "eks:*")
@@ -126,7 +126,7 @@ func TestAWS_ErrorsOfOneClusterAreItsOwn(t *testing.T) {
 	}
 }
 
-// AWS answers nothing about one cluster, for as long as it likes. The others do not wait for it.
+// AWS does not respond about one cluster. The others do not wait for it.
 func TestAWS_AClusterThatHangsHoldsNobodyUp(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1", "c2")
 	role := f.hubRole("c1")
@@ -139,7 +139,7 @@ func TestAWS_AClusterThatHangsHoldsNobodyUp(t *testing.T) {
 		}
 		return nil
 	}})
-	// Two processes of the fixture would share what is not theirs to share, so these are workers of one, without it.
+	// The fixture must not be shared by two goroutines, so these are workers of one process without it.
 	r := newReconciler(f.client, f.client, events.NewFakeRecorder(100), f.clock, Options{Drivers: f.drivers()})
 	done := make(chan error)
 	go func() {
@@ -159,7 +159,7 @@ func TestAWS_AClusterThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// Drivers do not know of each other: each has its clusters, and a new one needs no change to those there are.
+// Drivers are independent: each has its clusters, and a new one needs no change of existing clusters.
 func TestDrivers_StandSideBySide(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "by-iam")
 	f.drivers = func() driver.Drivers {
@@ -197,8 +197,8 @@ func TestDrivers_StandSideBySide(t *testing.T) {
 	}
 }
 
-// A fleet that is accepted at once does not fight over the one ConfigMap that lets it in: all that may call the driver at a time share
-// an update. The time of a bubble passes only when all of them wait for it.
+// Clusters that are accepted at the same time do not compete for the one ConfigMap aws-auth: all concurrent calls of the driver share an update.
+// The time of a bubble passes only when all of them wait for it.
 func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 	const clusters, most = 3*callers + 1, 4
 	all := make([]string, clusters)
@@ -206,14 +206,14 @@ func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 		all[i] = fmt.Sprintf("c%d", i)
 	}
 	f := newAWSFixture(t, awsirsa.AWSAuth, all...)
-	must(f.sdk.Credentials.Retrieve(t.Context()))(t) // by a network, which there is none of in the bubble
-	// The fixture is for one worker; here are all of them.
+	must(f.sdk.Credentials.Retrieve(t.Context()))(t) // by a network, which does not exist in the bubble
+	// The fixture is for one worker; this test has all of them.
 	b := fake.NewClientBuilder().WithScheme(newScheme(t)).WithStatusSubresource(&clusterv1.ManagedCluster{}).
 		WithIndex(&corev1.ConfigMap{}, byIdentity, f.claimed).WithIndex(&rbacv1.ClusterRole{}, byIdentity, f.claimed).
 		WithInterceptorFuncs(interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 				if _, ok := list.(*clusterv1.ManagedClusterList); ok {
-					return nil // no two ask for one ARN, and a fake has no index that finds so at once
+					return nil // no two claim one ARN, and a fake has no index that is as fast
 				}
 				return c.List(ctx, list, opts...)
 			},
@@ -234,7 +234,7 @@ func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 		updates.Store(0)
 		synctest.Test(t, func(t *testing.T) {
 			r := newReconciler(c, c, events.NewFakeRecorder(10*clusters), f.clock, Options{Drivers: f.drivers()})
-			f.clock.SetTime(f.clock.Now().Add(time.Hour)) // a new process may not believe IAM that there is no role
+			f.clock.SetTime(f.clock.Now().Add(time.Hour)) // a new process may not trust IAM that there is no role
 			queue := make(chan string, clusters)
 			for _, name := range all {
 				queue <- name
@@ -252,7 +252,7 @@ func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 						if err != nil || slices.ContainsFunc(cluster.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == want }) {
 							left.Done()
 						} else {
-							time.Sleep(10 * time.Millisecond) // of the bubble: it finds its driver busy
+							time.Sleep(10 * time.Millisecond) // of the bubble: its driver is busy
 							queue <- name
 						}
 					}
@@ -288,7 +288,7 @@ func TestAWS_AFleetSharesTheUpdatesOfAWSAuth(t *testing.T) {
 	}
 }
 
-// An admin's mistake in aws-auth is left alone, and told.
+// An admin's mistake in aws-auth is not changed, but reported.
 func TestAWSAuth_ThatCannotBeEditedIsTold(t *testing.T) {
 	configMaps := func(f *awsFixture) interface {
 		Update(context.Context, *corev1.ConfigMap, metav1.UpdateOptions) (*corev1.ConfigMap, error)

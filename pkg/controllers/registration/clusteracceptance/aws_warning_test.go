@@ -15,7 +15,7 @@ import (
 
 const accepted = "True HubClusterAdminAccepted Accepted by hub cluster admin"
 
-// A cluster that works is accepted, and its condition says for as long as it is so what is not as it should be.
+// A cluster that works is accepted, and its condition has the warning for as long as its cause lasts.
 func TestWarning_IsShownWhileItLasts(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.aws.SetTagging(fakeaws.TagsRefused)
@@ -31,7 +31,7 @@ func TestWarning_IsShownWhileItLasts(t *testing.T) {
 	if diff := cmp.Diff(f.granted("c1"), f.inAWS()); diff != "" {
 		t.Errorf("in AWS (-want +got):\n%s", diff)
 	}
-	// It costs nothing to say it, and a new process says it too.
+	// The warning costs nothing, and a new process repeats it.
 	f.effects = nil
 	f.look("c1")
 	f.restart()
@@ -70,7 +70,7 @@ func TestWarning_OfWhatOthersHaveGiven(t *testing.T) {
 	}
 }
 
-// A hub whose roles get another path leaves those that there are alone, and says so.
+// If the path of roles changes, existing roles keep theirs, and a warning says so.
 func TestWarning_OfARoleThatKeepsItsPath(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	f.settle("c1")

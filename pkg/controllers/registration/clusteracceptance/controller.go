@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func (o Options) Controller() kit.Controller {
 	clusters, rbac := clusterv1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
 	setup := func(_ context.Context, mgr ctrl.Manager) error { return SetupWithManager(mgr, o) }
@@ -39,18 +39,18 @@ func (o Options) Controller() kit.Controller {
 		kit.On(rbac, "clusterroles", "create", "patch").By(agentroles.PerClusterComponent),
 		kit.On(rbac, "clusterrolebindings", "create", "patch").By(agentroles.PerClusterComponent),
 		kit.On(rbac, "rolebindings", "get", "list", "watch", "create", "patch", "delete"),
-		// What was put into a cluster goes with it.
+		// The works and add-ons of a cluster are deleted with it.
 		kit.On(workv1.SchemeGroupVersion, "manifestworks", "list", "patch", "delete"),
 		kit.On(addOns, "managedclusteraddons", "list", "delete"),
-		// Their names are known, so they need not be held.
+		// The names of these roles are known, so bind is enough, and the controller need not have their rules.
 		kit.On(rbac, "clusterroles", "bind").Named(registration.AgentClusterRole, registration.WorkClusterRole, registration.InspectorClusterRole),
 		kit.On(authenticationv1.SchemeGroupVersion, "selfsubjectreviews", "create"),
-		// About clusters, which are in no namespace.
+		// Events about clusters, which are in no namespace.
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch").In("default"),
 	)}
 }
 
-// handedOn are the rights of those who write the ClusterRoles of accepted clusters.
+// handedOn returns the permissions that a process needs to write the ClusterRoles of accepted clusters.
 func handedOn() []kit.Right {
 	rights := kit.HandedOn(append(agentroles.Rules(""), agentroles.ListCSRsRules()...))
 	for i := range rights {

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// everything is what an accepted cluster has.
+// everything is what exists for an accepted cluster.
 var everything = []string{
 	"ManagedCluster /c1",
 	"Namespace /c1",
@@ -33,18 +33,17 @@ var everything = []string{
 	"granted c1/one",
 }
 
-// afterDeny is what a denied cluster has. Its agents may see that it is denied, by the role that all share.
+// afterDeny is what exists for a denied cluster. Its agents may see that it is denied, by the role that all share.
 var afterDeny = []string{
 	"ManagedCluster /c1",
 	"Namespace /c1",
 	`ConfigMap clusterhub-registration/c1 driver="" record="" granted=false revoking=false`,
 }
 
-// A process may be killed after anything that it has done. The next one brings it to the same end, and calls the driver
-// at most once more.
+// A process may be killed after any effect. The next one reaches the same result, and calls the driver at most once more.
 func TestKilled_AfterAnyEffectTheNextProcessFinishes(t *testing.T) {
 	for name, test := range map[string]struct {
-		// before brings the hub to where it starts; do is what the user does.
+		// before prepares the hub; do is the action of the user.
 		before, do func(f *fixture)
 		want       []string
 		condition  string
@@ -163,7 +162,7 @@ func deleteCluster(f *fixture) {
 	}
 }
 
-// What is written ahead is written ahead: at no moment is anything granted that no record tells of.
+// The record is written ahead: at no time is anything granted that no record has.
 func TestKilled_NothingIsGrantedWithoutARecord(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		f := newFixture(t, newCluster("c1"))
@@ -183,7 +182,7 @@ func TestKilled_NothingIsGrantedWithoutARecord(t *testing.T) {
 	}
 }
 
-// The rights go first: a cloud that does not answer lets no agent stay.
+// The rights are removed first: an agent loses them even if the cloud does not respond.
 func TestRights_GoBeforeTheDriverIsAsked(t *testing.T) {
 	for name, do := range map[string]func(*fixture){
 		"deny": func(f *fixture) { f.change("c1", deny) }, "delete": deleteCluster,
@@ -225,7 +224,7 @@ func TestRights_GoBeforeTheDriverIsAsked(t *testing.T) {
 	}
 }
 
-// The right to work stays while there is work to be cleaned up, and nothing else does.
+// The right to work stays while there are works to clean up, and no other right does.
 func TestRights_ToCleanUpWorkStay(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
@@ -260,7 +259,7 @@ func TestRights_ToCleanUpWorkStay(t *testing.T) {
 	}
 }
 
-// A cache shows what was there a moment ago. Nothing is granted twice for it, and nothing that it does not show yet is left.
+// A stale cache causes no second grant, and nothing that it does not show yet is left.
 func TestCaches_ThatLagCauseNoSecondGrantAndLeaveNothing(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
@@ -292,7 +291,7 @@ func TestCaches_ThatLagCauseNoSecondGrantAndLeaveNothing(t *testing.T) {
 	}
 }
 
-// lag is a client whose cache has an old record, or has none of what belongs to a cluster.
+// lag is a client whose cache has an old record, or none of the objects of a cluster.
 type lag struct {
 	client.Client
 	kept *corev1.ConfigMap

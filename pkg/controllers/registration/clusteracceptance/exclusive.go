@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// byIdentity is the index of clusters by the exclusive identity that they ask for, and of records by the one that they have:
-	// in ConfigMaps, and in the ClusterRoles of older hubs.
+	// byIdentity is the index of clusters by the exclusive identity that they claim, and of records by the one that they have: in ConfigMaps, and
+	// in the ClusterRoles of older hubs.
 	byIdentity = "identity"
-	// claimInterval is how often a cluster is looked at that asks for what another one asks for or has.
+	// claimInterval is the interval of checks of a cluster that claims what another one claims or has.
 	claimInterval = time.Minute
 )
 
@@ -37,7 +37,7 @@ func (r *Reconciler) index(ctx context.Context, indexer client.FieldIndexer) err
 	return nil
 }
 
-// claimed is what the index has of a cluster, or of a record.
+// claimed returns the index values of a cluster or a record.
 func (r *Reconciler) claimed(obj client.Object) []string {
 	var rec record.Record
 	switch o := obj.(type) {
@@ -54,7 +54,7 @@ func (r *Reconciler) claimed(obj client.Object) []string {
 	return nil
 }
 
-// exclusive is the identity of a record that only one cluster can have, or "".
+// exclusive returns the identity of a record if only one cluster can have it, or "".
 func (r *Reconciler) exclusive(rec record.Record) string {
 	driver, ok := r.Drivers.Named(rec.Driver).(driver.Exclusive)
 	if !ok {
@@ -63,7 +63,7 @@ func (r *Reconciler) exclusive(rec record.Record) string {
 	return driver.Identity(rec.Identity)
 }
 
-// holder is another cluster that was accepted with an identity, and has not lost all of it yet.
+// holder returns another cluster that was accepted with an identity, and still has some of it.
 func (r *Reconciler) holder(ctx context.Context, cluster, what string) (string, error) {
 	kept, older := &corev1.ConfigMapList{}, &rbacv1.ClusterRoleList{}
 	for _, list := range []client.ObjectList{kept, older} {
@@ -84,8 +84,8 @@ func (r *Reconciler) holder(ctx context.Context, cluster, what string) (string, 
 	return "", nil
 }
 
-// claimant is another cluster that asks for an identity. What accepted ones have counts, and not what they say by now;
-// about those that are denied an admin has decided.
+// claimant returns another cluster that claims an identity. It skips accepted clusters, whose record counts and not what they claim now, and denied
+// ones, on which an admin has decided.
 func (r *Reconciler) claimant(ctx context.Context, cluster, what string, matters func(*clusterv1.ManagedCluster) bool) (string, error) {
 	list := &clusterv1.ManagedClusterList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{byIdentity: what}); err != nil {
@@ -109,8 +109,8 @@ func (r *Reconciler) claimant(ctx context.Context, cluster, what string, matters
 	return "", nil
 }
 
-// unheld refuses to accept a cluster with what another one has. The cluster that is accepted second does not win because
-// what the first has is missing for a moment, where the driver keeps it.
+// unheld returns an error if another cluster has the identity of the record. A cluster that is accepted later does not win because the first one
+// has lost its grant for a moment, if the driver restores it.
 func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedCluster, planned record.Record) error {
 	what := r.exclusive(planned)
 	if what == "" {
@@ -124,8 +124,8 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 		return failure{fmt.Errorf("%s, belongs to the cluster %q, and can belong to one only: deny this cluster, or deny that one and wait until it is denied",
 			what, other), lastRetry}
 	}
-	// Two that were accepted in one moment are looked at by two workers, neither of which need see the other's record. But each
-	// came to its own by the cache that has both clusters, so the later one of them sees that the other is accepted.
+	// Two workers may reconcile two clusters that were accepted at the same time, and need not see each other's record. But each was enqueued by
+	// the cache that has both clusters, so the later one sees that the other is accepted.
 	other, err = r.claimant(ctx, cluster.Name, what, func(c *clusterv1.ManagedCluster) bool { return c.Spec.HubAcceptsClient })
 	if err != nil || other == "" {
 		return err
@@ -134,12 +134,12 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 		what, other), lastRetry}
 }
 
-// undisputed says whether a cluster may be accepted without an admin. If another one claims what it asks for, an event says
-// so, and it is looked at again.
+// undisputed reports whether a cluster may be accepted without an admin. If another one claims the same identity, it records an event and requests
+// another check.
 func (r *Reconciler) undisputed(ctx context.Context, cluster *clusterv1.ManagedCluster) (bool, error) {
 	planned, err := r.plan(cluster)
 	if err != nil {
-		return false, nil // an admin may see more in it
+		return false, nil // an admin may know better
 	}
 	what := r.exclusive(planned)
 	if what == "" {
@@ -158,7 +158,7 @@ func (r *Reconciler) undisputed(ctx context.Context, cluster *clusterv1.ManagedC
 	return false, later{after: claimInterval}
 }
 
-// notApproved tells why a cluster waits for an admin that may seem to need none.
+// notApproved records an event on why a cluster waits for an admin although it may seem to need none.
 func (r *Reconciler) notApproved(cluster *clusterv1.ManagedCluster, why string) {
 	r.event(cluster, corev1.EventTypeWarning, "ManagedClusterNotAutoApproved",
 		why+". An admin has to decide: kubectl hub accept --clusters "+cluster.Name)

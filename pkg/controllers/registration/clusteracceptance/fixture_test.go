@@ -39,7 +39,7 @@ import (
 
 var errKilled = errors.New("the process is killed")
 
-// cloud is a driver, and what it has granted. What it plans is what the cluster says in an annotation.
+// cloud is a driver with its grants. Its plan is the value of an annotation of the cluster.
 type cloud struct {
 	f        *fixture
 	name     string
@@ -49,7 +49,7 @@ type cloud struct {
 	fail     error
 	interval time.Duration
 	approves bool
-	// half says that a call that fails has done a part of its work.
+	// half makes a failing call do a part of its work.
 	half bool
 }
 
@@ -94,17 +94,17 @@ type fixture struct {
 	clock  *clocktesting.FakePassiveClock
 	events *events.FakeRecorder
 
-	// mu is for what effects of a fake's server change, which may not have answered.
+	// mu guards what effects of a fake's server change, which may not have responded yet.
 	mu sync.Mutex
-	// effects are what has been written, in the order of time.
+	// effects are the writes in the order of time.
 	effects []string
-	// killAfter is how many more effects the process lives for; -1 is for ever.
+	// killAfter is the number of effects after which the process dies; -1 is never.
 	killAfter int
 	dead      bool
-	// outdated is how many of the next writes of conditions come too late.
+	// outdated is the number of writes of conditions that fail with a conflict.
 	outdated int
 
-	// drivers are those of a new process, only the cloud unless a test says otherwise.
+	// drivers returns the drivers of a new process, which is only the cloud unless a test sets others.
 	drivers func() driver.Drivers
 	process *Reconciler
 	// autoApproval and roles are options of a new process.
@@ -144,7 +144,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// restart is a new process, which knows nothing but what is written.
+// restart starts a new process, which knows only what is written.
 func (f *fixture) restart() {
 	f.dead, f.killAfter = false, -1
 	f.events = events.NewFakeRecorder(10_000)
@@ -153,7 +153,7 @@ func (f *fixture) restart() {
 	})
 }
 
-// effect does something that lasts, unless the process is dead. It dies right after the last effect that it lives for.
+// effect does something that lasts, unless the process is dead. The process dies right after its last effect.
 func (f *fixture) effect(what string, do func() error) error {
 	if f.isDead() {
 		return errKilled
@@ -224,15 +224,15 @@ func request(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// reconcile looks at the cluster once.
+// reconcile reconciles the cluster once.
 func (f *fixture) reconcile(name string) (reconcile.Result, error) {
 	f.Helper()
 	result, err := f.process.Reconcile(f.Context(), request(name))
-	f.isDead() // what servers have done is seen from here on
+	f.isDead() // effects of servers count from here on
 	return result, err
 }
 
-// settle reconciles until nothing is to be done, as events and timers would.
+// settle reconciles until nothing is left to do, as events and timers would.
 func (f *fixture) settle(name string) {
 	f.Helper()
 	for range 20 {
@@ -283,7 +283,7 @@ func (f *fixture) role(name string) *rbacv1.ClusterRole {
 	return role
 }
 
-// record is what the hub remembers of a cluster.
+// record returns the record of a cluster.
 func (f *fixture) record(name string) record.Record {
 	f.Helper()
 	kept, err := record.Get(f.Context(), f.client, name)
@@ -293,7 +293,7 @@ func (f *fixture) record(name string) record.Record {
 	return record.Of(kept)
 }
 
-// remember changes what the hub remembers, as pkg/controllers/registration/clustercertificates does.
+// remember changes the record, as pkg/controllers/registration/clustercertificates does.
 func (f *fixture) remember(name string, change func(*record.Record)) {
 	f.Helper()
 	kept := must(record.Get(f.Context(), f.client, name))(f.T)
@@ -302,7 +302,7 @@ func (f *fixture) remember(name string, change func(*record.Record)) {
 	}
 }
 
-// accepted is the condition.
+// accepted returns the condition.
 func (f *fixture) accepted(name string) string {
 	f.Helper()
 	c := meta.FindStatusCondition(f.cluster(name).Status.Conditions, registration.ConditionHubAccepted)
@@ -312,7 +312,7 @@ func (f *fixture) accepted(name string) string {
 	return fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
 }
 
-// has lists all that there is on the hub, and what is granted.
+// has lists all objects of the hub, and all grants.
 func (f *fixture) has() []string {
 	f.Helper()
 	var has []string
@@ -326,7 +326,7 @@ func (f *fixture) has() []string {
 		err := meta.EachListItem(list, func(item runtime.Object) error {
 			obj := item.(client.Object)
 			if obj.GetName() == agentroles.ClusterRole {
-				return nil // it is there for all clusters
+				return nil // it exists for all clusters
 			}
 			text := strings.TrimPrefix(fmt.Sprintf("%T", obj), "*v1.") + " " + client.ObjectKeyFromObject(obj).String()
 			switch obj := obj.(type) {
@@ -352,7 +352,7 @@ func (f *fixture) has() []string {
 	return has
 }
 
-// happened lists the events.
+// happened returns the events.
 func (f *fixture) happened() (all []string) {
 	for {
 		select {

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Whose certificate is approved, is decided by what the cluster said when it was accepted, and what was approved since.
+// Which key gets a certificate is decided by the annotations at the time of the acceptance, and by approvals since then.
 func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	key := func(digit string) string { return strings.Repeat(digit, 64) }
 	c := newCluster("c1")
@@ -48,7 +48,7 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 		t.Error("since when is forgotten")
 	}
 
-	// Another cluster of the name, whether the first one's end was seen or not.
+	// A new cluster of the name, whether the end of the first one was seen or not.
 	f.change("c1", func(c *clusterv1.ManagedCluster) {
 		c.UID, c.Annotations[registration.AnnotationAgentKey] = "another", key("b")
 	})
@@ -61,13 +61,13 @@ func TestAccept_PinsTheKeyOfTheAgent(t *testing.T) {
 	})
 	f.settle("c1")
 	want("a third, with what is no key", registration.UndecidedKey, "mallory")
-	// What was not decided is decided anew.
+	// Without a decision, the next acceptance decides again.
 	f.change("c1", func(c *clusterv1.ManagedCluster) { c.Spec.HubAcceptsClient = false })
 	f.settle("c1")
 	want("the third is denied", "", "")
 }
 
-// The key that a denied cluster had is kept for its agent. Who accepts the cluster again with another key means that one.
+// The key of a denied cluster stays for its agent. Accepting the cluster again with a different key accepts that key.
 func TestAccept_AgainWithAnotherKeyIsWithThatKey(t *testing.T) {
 	key := func(digit string) string { return strings.Repeat(digit, 64) }
 	for name, test := range map[string]struct{ made, again, want string }{
@@ -109,7 +109,7 @@ func TestAccept_AgainWithAnotherKeyIsWithThatKey(t *testing.T) {
 			if got.Key != test.want {
 				t.Errorf("pinned is %q, want %q", got.Key, test.want)
 			}
-			// Approvals from before are of the key that it had.
+			// Earlier approvals are for the key that the cluster had.
 			kept := got.KeySince == "2029-01-01T00:00:00Z"
 			if kept != (got.Key == key("c") && test.again != key("c")) || got.KeySince == "" {
 				t.Errorf("since %q", got.KeySince)
@@ -118,7 +118,7 @@ func TestAccept_AgainWithAnotherKeyIsWithThatKey(t *testing.T) {
 	}
 }
 
-// A list that is too long must not end as none, with which all may ask.
+// A list that is too long must not end as an empty one, with which all users may ask.
 func TestAccept_NotWithMoreRequestersThanAreKept(t *testing.T) {
 	c := newCluster("c1")
 	c.Annotations[registration.AnnotationRequesters] = strings.Repeat("system:serviceaccount:some-namespace:some-account,", 30)
@@ -129,7 +129,7 @@ func TestAccept_NotWithMoreRequestersThanAreKept(t *testing.T) {
 	}
 }
 
-// By an aggregation rule others would write the rules, and the policy on the hub lets no role pass that has one.
+// By an aggregation rule others would write the rules, and the policy on the hub admits no role that has one.
 func TestAccept_TakesAForeignAggregationRuleAway(t *testing.T) {
 	f := newFixture(t, newCluster("c1")).use(agentroles.PerCluster)
 	f.settle("c1")

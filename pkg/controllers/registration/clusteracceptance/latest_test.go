@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// interrupted is a driver. Something happens during its first grant.
+// interrupted is a driver. A function runs during its first grant.
 type interrupted struct {
 	*cloud
 	by func()
@@ -28,7 +28,7 @@ func (d *interrupted) Grant(ctx context.Context, cluster string, record driver.R
 	return d.cloud.Grant(ctx, cluster, record)
 }
 
-// What others write to a cluster while it gets what it needs costs no second try, unless it is not to be accepted any more.
+// Concurrent writes to a cluster while it is being accepted cause no second attempt, unless it must not be accepted any more.
 func TestAccept_WritesTheConditionOfWhatTheClusterIsByNow(t *testing.T) {
 	for what, test := range map[string]struct {
 		change   func(*clusterv1.ManagedCluster)

@@ -35,23 +35,23 @@ import (
 )
 
 const (
-	// firstLook and lastLook bound how often a namespace is looked into that is not empty.
+	// firstLook and lastLook are the shortest and the longest interval between checks of a namespace that is not empty.
 	firstLook = 5 * time.Second
 	lastLook  = 10 * time.Minute
-	// lookQPS and lookBurst bound what looking into namespaces costs the hub: some sixty requests for each.
+	// lookQPS and lookBurst limit the requests that check namespaces: some sixty for each.
 	lookQPS   = 200
 	lookBurst = 200
 	lookers   = 4
 )
 
-// namespaces removes the namespaces that the hub has made for clusters, once the cluster is denied or gone and nothing
-// is left in them. It also removes the agent's finalizer from works whose agent has no access any more.
+// namespaces deletes the namespaces that the hub has created for clusters, once the cluster is denied or gone and the namespace is empty. It also
+// removes the agent's finalizer from works whose agent has no access any more.
 type namespaces struct {
 	client client.Client
 	live   client.Reader
-	// left names something that is in a namespace, "" when nothing is.
+	// left names an object in a namespace, or returns "" if it is empty.
 	left func(ctx context.Context, namespace string) (string, error)
-	// looks say when to look again.
+	// looks is the backoff of checks, by namespace.
 	looks workqueue.TypedRateLimiter[string]
 
 	mu   sync.Mutex
@@ -88,7 +88,7 @@ func namespaceOf(_ context.Context, cluster client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: cluster.GetName()}}}
 }
 
-// mayFree lets through what may make a namespace removable.
+// mayFree passes events after which a namespace may be deletable.
 func mayFree() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -96,7 +96,7 @@ func mayFree() predicate.Predicate {
 	}
 }
 
-// denied says that a cluster is denied, and that nothing of it is left but its namespace.
+// denied reports whether a cluster is denied and only its namespace is left.
 func denied(cluster *clusterv1.ManagedCluster) bool {
 	condition := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
 	return !cluster.Spec.HubAcceptsClient && condition != nil && condition.Reason == registration.ReasonDenied
@@ -131,7 +131,7 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	switch {
-	case ended: // works that others are still to delete are looked at again
+	case ended: // another check follows for works that other clients must still delete
 		return reconcile.Result{RequeueAfter: n.looks.When(namespace.Name)}, nil
 	case !mine:
 		return reconcile.Result{}, nil
@@ -219,8 +219,7 @@ func (n *namespaces) release(ctx context.Context, namespace string) error {
 	}
 }
 
-// bind lets this process list what is in one namespace. It has no such right anywhere else. It is false when that had been
-// done.
+// bind allows this process to list what is in one namespace. It has no such permission anywhere else. It returns false if the binding existed.
 func (n *namespaces) bind(ctx context.Context, namespace string) (bool, error) {
 	user, err := n.identity(ctx)
 	if err != nil {
@@ -237,7 +236,7 @@ func (n *namespaces) bind(ctx context.Context, namespace string) (bool, error) {
 	return true, err
 }
 
-// unbind gives the right back.
+// unbind deletes that binding.
 func (n *namespaces) unbind(ctx context.Context, namespace string) error {
 	binding := &rbacv1.RoleBinding{}
 	key := client.ObjectKey{Namespace: namespace, Name: registration.InspectorRoleBinding}
@@ -247,7 +246,7 @@ func (n *namespaces) unbind(ctx context.Context, namespace string) error {
 	return kit.IgnoreGone(n.client.Delete(ctx, binding))
 }
 
-// identity is the user that this process is.
+// identity returns the user of this process.
 func (n *namespaces) identity(ctx context.Context) (string, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -95,7 +95,7 @@ func newNamespacesOf(t *testing.T, left func(context.Context, string) (string, e
 	return newNamespaces(c, c, left)
 }
 
-// The right to see what is in a namespace is there while it is looked into, and only for this process.
+// The permission to list what is in a namespace exists only during the checks, and only for this process.
 func TestNamespace_IsLookedIntoWithARightOfItsOwn(t *testing.T) {
 	found := "secrets token"
 	var n *namespaces

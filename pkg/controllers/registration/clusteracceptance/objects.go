@@ -49,7 +49,7 @@ func roleBindings(cluster string) []*rbacv1.RoleBinding {
 	}
 }
 
-// lease is what the agent renews. Its holder and its duration are upstream's.
+// lease returns the Lease that the agent renews. Its holder and its duration are those of upstream.
 func (r *Reconciler) lease(cluster *clusterv1.ManagedCluster) *coordinationv1.Lease {
 	now := metav1.NewMicroTime(r.clock.Now())
 	return &coordinationv1.Lease{
@@ -58,8 +58,8 @@ func (r *Reconciler) lease(cluster *clusterv1.ManagedCluster) *coordinationv1.Le
 	}
 }
 
-// ensureNamespace makes the namespace of a cluster. One that is there already is the cluster's only if it says so:
-// the agents get rights in it, and a cluster can have any name.
+// ensureNamespace creates the namespace of a cluster. An existing namespace belongs to the cluster only if it says so: agents get rights in it, and
+// a cluster can have any name.
 func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error {
 	namespace := &corev1.Namespace{}
 	key := client.ObjectKey{Name: cluster}
@@ -89,7 +89,7 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 // terminating reports that the namespace of an accepted cluster is being deleted, so that nothing can be created in it.
 type terminating struct{ namespace *corev1.Namespace }
 
-// Error implements error. It has the conditions of the namespace, which say what is left.
+// Error implements error. It includes the conditions of the namespace, which say what is left.
 func (t terminating) Error() string {
 	text := fmt.Sprintf("the namespace %[1]q of the cluster is being deleted, and is made again once it is gone. Before, the agent takes out of the "+
 		"cluster what works have brought. If the agent is gone for ever, deny the cluster (kubectl hub deny --clusters %[1]s): then the works "+
@@ -102,7 +102,7 @@ func (t terminating) Error() string {
 	return text
 }
 
-// ensureRights makes the bindings of the cluster's roles, and its Lease.
+// ensureRights creates the bindings of the cluster's roles, and its Lease.
 func (r *Reconciler) ensureRights(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	if !r.shares() {
 		if err := r.ensureOwnRole(ctx, cluster.Name); err != nil {
@@ -119,12 +119,11 @@ func (r *Reconciler) ensureRights(ctx context.Context, cluster *clusterv1.Manage
 		}
 	}
 	return ensure(ctx, r, r.lease(cluster), &coordinationv1.Lease{}, func(*coordinationv1.Lease) bool {
-		return false // it is the agent's
+		return false // the agent renews it
 	})
 }
 
-// ensure makes an object, or makes what is there like it: adjust changes what it is given, or says that the object has to be
-// made anew.
+// ensure creates or updates an object. adjust changes the existing object, or reports that it must be replaced.
 func ensure[O any, T interface {
 	*O
 	client.Object
@@ -136,7 +135,7 @@ func ensure[O any, T interface {
 			return nil
 		}
 		if apierrors.IsAlreadyExists(err) {
-			// It is not in the cache yet, or not labelled.
+			// The object is not in the cache yet, or has no label.
 			err = r.live.Get(ctx, key, got)
 		}
 	}
@@ -144,7 +143,7 @@ func ensure[O any, T interface {
 		return fmt.Errorf("making %T %s: %w", want, key, err)
 	}
 	if !got.GetDeletionTimestamp().IsZero() {
-		return nil // it is made again when it is gone, which comes as an event
+		return nil // it is created again when it is gone, which arrives as an event
 	}
 	if adjust(got.DeepCopyObject().(T)) {
 		if err := r.client.Delete(ctx, got, kit.AsRead(got)); err != nil {

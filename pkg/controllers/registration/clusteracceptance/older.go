@@ -27,8 +27,8 @@ func (r *Reconciler) copyCached(ctx context.Context, cluster string) error {
 	return err
 }
 
-// copy brings the record of an older hub from the cluster's ClusterRole to a ConfigMap. While both are there, the ConfigMap counts: it may
-// have been written since. What is on the ClusterRole goes with it, or with the next change of it (ownrole.go).
+// copy copies the record of an older hub from the cluster's ClusterRole to a ConfigMap. While both exist, the ConfigMap counts: it may have been
+// written since. The one on the ClusterRole is deleted with it, or with the next change of it (ownrole.go).
 func (r *Reconciler) copy(ctx context.Context, cluster string) (copied bool, err error) {
 	role := clusterRole(cluster)
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(role), role); err != nil || !record.IsOn(role) {
@@ -42,7 +42,7 @@ func (r *Reconciler) copy(ctx context.Context, cluster string) (copied bool, err
 	return true, nil
 }
 
-// cachedRecord is the record of a cluster as the caches have it, also that of an older hub.
+// cachedRecord returns the record of a cluster from the caches, also that of an older hub.
 func (r *Reconciler) cachedRecord(ctx context.Context, cluster string) (record.Record, error) {
 	kept, err := record.Get(ctx, r.client, cluster)
 	if kept != nil || err != nil {
@@ -55,8 +55,7 @@ func (r *Reconciler) cachedRecord(ctx context.Context, cluster string) (record.R
 	return record.On(role), nil
 }
 
-// liveRecord is the record of a cluster as it is, nil when there is none. That of an older hub is copied first, also where the
-// cache does not show it.
+// liveRecord returns the current record of a cluster, or nil. It copies that of an older hub first, even if the cache does not show it.
 func (r *Reconciler) liveRecord(ctx context.Context, cluster string) (*corev1.ConfigMap, error) {
 	kept, err := record.Get(ctx, r.live, cluster)
 	if kept != nil || err != nil {

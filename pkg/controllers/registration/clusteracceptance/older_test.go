@@ -22,14 +22,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// older makes the hub one of an earlier version, which has accepted the cluster c1.
+// older puts the hub into the state of an earlier version, which has accepted the cluster c1.
 func older(f *fixture) {
 	f.Helper()
 	f.settle("c1")
 	f.age("c1")
 }
 
-// age puts the record of a cluster where earlier versions have it.
+// age moves the record of a cluster to where earlier versions have it.
 func (f *fixture) age(name string) {
 	f.Helper()
 	// They had a role for each cluster.
@@ -48,8 +48,8 @@ func (f *fixture) age(name string) {
 	}
 }
 
-// Before anything else is done with a cluster, what an older hub remembers of it has its new place; and nothing is taken from the
-// old place before. In the end nothing is in the old place.
+// Before anything else is done with a cluster, the record of an older hub is copied to its new place, and nothing is deleted from the old place
+// before. In the end the old place is empty.
 func TestOlderHub_RecordsAreCopiedFirst(t *testing.T) {
 	for name, do := range map[string]func(*fixture){
 		"accepted": func(*fixture) {},
@@ -92,7 +92,7 @@ func TestOlderHub_RecordsAreCopiedFirst(t *testing.T) {
 	}
 }
 
-// Agents keep the role that an older hub has made for their cluster until they have the same by the shared one. A new cluster gets none.
+// Agents keep the role that an older hub has created for their cluster until the shared role grants the same. A new cluster gets none.
 func TestOlderHub_RolesStayUntilTheSharedOneIsInForce(t *testing.T) {
 	for name, missing := range map[string]client.Object{"binding": sharedBinding(), "role": sharedRole()} {
 		f := newFixture(t, newCluster("c1"), newCluster("c2"))
@@ -125,7 +125,7 @@ func TestOlderHub_RolesStayUntilTheSharedOneIsInForce(t *testing.T) {
 	}
 }
 
-// What is taken from a cluster does not wait for what all clusters share.
+// The revocation of a cluster's rights does not wait for the shared roles.
 func TestOlderHub_ADeniedClusterLosesItsRoleAtOnce(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	older(f)
@@ -139,7 +139,7 @@ func TestOlderHub_ADeniedClusterLosesItsRoleAtOnce(t *testing.T) {
 	}
 }
 
-// What is in the new place may have been written since.
+// The record in the new place may have been written since.
 func TestOlderHub_TheNewPlaceCounts(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
@@ -155,7 +155,7 @@ func TestOlderHub_TheNewPlaceCounts(t *testing.T) {
 	}
 }
 
-// A ClusterRole without its label is in no cache. What it has been granted is found all the same.
+// A ClusterRole without its label is in no cache. Its grants are found all the same.
 func TestOlderHub_RecordsThatNoCacheShowsAreMoved(t *testing.T) {
 	for name, do := range map[string]func(*clusterv1.ManagedCluster){
 		"accepted": func(c *clusterv1.ManagedCluster) { c.Annotations[identity] = "two" },
@@ -181,12 +181,12 @@ func TestOlderHub_RecordsThatNoCacheShowsAreMoved(t *testing.T) {
 	}
 }
 
-// Records that are still to be moved count for others: nobody gets what another cluster has.
+// Records that are not copied yet count for other clusters: none gets what another one has.
 func TestOlderHub_TheIdentityOfAClusterIsNobodyElses(t *testing.T) {
 	f := newAWSFixture(t, awsirsa.AccessEntry, "c1")
 	older(f.fixture)
 	arn := f.arn("c1")
-	// Its agent says otherwise by now.
+	// The agent of the cluster claims another ARN.
 	f.change("c1", func(c *clusterv1.ManagedCluster) {
 		c.Annotations[registration.AnnotationManagedClusterARN] = f.arn("c2")
 	})
@@ -200,7 +200,7 @@ func TestOlderHub_TheIdentityOfAClusterIsNobodyElses(t *testing.T) {
 	}
 }
 
-// A hub whose manifests are those of an earlier version says what is missing, and grants nothing.
+// A hub with the manifests of an earlier version reports what is missing, and grants nothing.
 func TestAccept_SaysThatTheNamespaceOfRecordsIsMissing(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.process.client = interceptor.NewClient(f.client.(client.WithWatch), interceptor.Funcs{

@@ -19,14 +19,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// sharedInterval is how often a cluster is looked at whose own role stays until the shared one is in force.
+// sharedInterval is the interval of checks of a cluster whose own role stays until the shared one is in force.
 const sharedInterval = 10 * time.Second
 
-// shares says whether agents get their rights outside of the namespaces of their clusters by the shared role. Then no cluster has one of
-// its own, but those that an older hub has left. The process may delete them, and does not hold what it takes to change them.
+// shares reports whether agents get their rights outside of the namespaces of their clusters from the shared role. Then only clusters of an older
+// hub have a role of their own. The process may delete these, and does not have the permissions to change them.
 func (r *Reconciler) shares() bool { return r.AgentRoles.Roles != agentroles.PerCluster }
 
-// ownRules are those of the ClusterRole of one cluster.
+// ownRules returns the rules of the ClusterRole of one cluster.
 func (r *Reconciler) ownRules(cluster string) []rbacv1.PolicyRule {
 	rules := agentroles.Rules(cluster)
 	if r.AgentRoles.ListCSRs {
@@ -35,7 +35,7 @@ func (r *Reconciler) ownRules(cluster string) []rbacv1.PolicyRule {
 	return rules
 }
 
-// deniedRules leave it to the agents of a denied cluster to see that it is.
+// deniedRules returns the rules by which the agents of a denied cluster see that it is denied.
 func deniedRules(cluster string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{
 		APIGroups: []string{clusterv1.GroupName}, Resources: []string{"managedclusters"}, ResourceNames: []string{cluster},
@@ -54,12 +54,12 @@ func clusterRoleBinding(cluster string) *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// ensureOwnRole makes the ClusterRole of a cluster and binds it. What an older hub remembered there is in the record by now.
+// ensureOwnRole applies the ClusterRole of a cluster and its binding. A record of an older hub has been copied from it before.
 func (r *Reconciler) ensureOwnRole(ctx context.Context, cluster string) error {
 	role := clusterRole(cluster)
 	role.Rules = r.ownRules(cluster)
 	err := ensure(ctx, r, role, &rbacv1.ClusterRole{}, func(got *rbacv1.ClusterRole) (replace bool) {
-		// By an aggregation rule others would write the rules. The hub's own policy lets no role pass that has one.
+		// By an aggregation rule others would write the rules. The hub's own policy admits no role that has one.
 		got.Rules, got.AggregationRule = role.Rules, nil
 		record.TakeOff(got)
 		return false
@@ -74,7 +74,7 @@ func (r *Reconciler) ensureOwnRole(ctx context.Context, cluster string) error {
 	})
 }
 
-// leaveOwnRole removes what an accepted cluster has of its own, once the shared role gives its agents the same. The record is there.
+// leaveOwnRole deletes the role and the binding of an accepted cluster, once the shared role grants its agents the same. The cluster has a record.
 func (r *Reconciler) leaveOwnRole(ctx context.Context, cluster string) (again time.Duration, err error) {
 	key := client.ObjectKey{Name: registration.ClusterRole(cluster)}
 	if !r.shares() || !r.cached(ctx, &rbacv1.ClusterRole{}, key) && !r.cached(ctx, &rbacv1.ClusterRoleBinding{}, key) {
@@ -90,7 +90,7 @@ func (r *Reconciler) leaveOwnRole(ctx context.Context, cluster string) (again ti
 	return 0, r.deleteOwnRole(ctx, cluster)
 }
 
-// deleteOwnRole removes the ClusterRole of a cluster, also where others have bound more users to it.
+// deleteOwnRole deletes the ClusterRole of a cluster, even if others have bound more users to it.
 func (r *Reconciler) deleteOwnRole(ctx context.Context, cluster string) error {
 	for _, rights := range []client.Object{clusterRoleBinding(cluster), clusterRole(cluster)} {
 		if err := r.delete(ctx, rights); err != nil {
@@ -100,8 +100,8 @@ func (r *Reconciler) deleteOwnRole(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// denyOwnRole leaves the agents of a cluster the right to see that it is denied. Where all share one role, hub-apiserver sees to that,
-// and what the cluster may have of its own goes. There may be no role.
+// denyOwnRole limits the agents of a cluster to seeing that it is denied. With the shared role, hub-apiserver does that, and the cluster's own role
+// is deleted. The role may not exist.
 func (r *Reconciler) denyOwnRole(ctx context.Context, cluster string) error {
 	if r.shares() {
 		return r.deleteOwnRole(ctx, cluster)
@@ -118,7 +118,7 @@ func (r *Reconciler) denyOwnRole(ctx context.Context, cluster string) error {
 	return err
 }
 
-// tooMuch says whether a denied cluster has more of its own than denyOwnRole leaves, as the caches have it.
+// tooMuch reports whether a denied cluster has more of its own in the caches than denyOwnRole leaves.
 func (r *Reconciler) tooMuch(ctx context.Context, cluster string) bool {
 	role := clusterRole(cluster)
 	found := r.client.Get(ctx, client.ObjectKeyFromObject(role), role) == nil
@@ -128,7 +128,7 @@ func (r *Reconciler) tooMuch(ctx context.Context, cluster string) bool {
 	return found && (len(role.Rules) > len(deniedRules(cluster)) || record.IsOn(role))
 }
 
-// clusterNameOf is the name of the cluster that a ClusterRole is for.
+// clusterNameOf returns the name of the cluster of a ClusterRole.
 func clusterNameOf(role *rbacv1.ClusterRole) string {
 	return strings.TrimPrefix(role.Name, registration.ClusterRole(""))
 }

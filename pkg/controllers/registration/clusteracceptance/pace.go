@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// firstRetry is how long after it has failed a driver is called again for a cluster. It doubles with each failure.
+	// firstRetry is the delay after the first failure of a driver for a cluster. It doubles with each failure.
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// paces say when drivers may be called. Clusters wait for themselves only.
+// paces are the times at which drivers may be called. Clusters do not affect each other.
 type paces struct {
 	clock clock.PassiveClock
 
@@ -29,23 +29,23 @@ type paces struct {
 	of map[string]pace
 }
 
-// pace is that of one cluster.
+// pace is the pace of one cluster.
 type pace struct {
-	// what is being tried. Something else may be tried at once.
+	// what is the operation. A different operation may be tried at once.
 	what     string
 	failures int
 	next     time.Time
-	// last is what came of the last try.
+	// last is the result of the last try.
 	last error
-	// check is when the cluster's identity is to be checked; zero until that is known.
+	// check is the time of the next check of the cluster's identity; zero until it is known.
 	check time.Time
-	// look is when it is looked again at what is left in the cluster, which is being deleted.
+	// look is the time of the next check of what is left in a cluster that is being deleted.
 	look time.Time
 }
 
 func newPaces(clock clock.PassiveClock) *paces { return &paces{clock: clock, of: map[string]pace{}} }
 
-// wait returns how long a try has to be put off, and what came of the last.
+// wait returns the delay of the next try, and the result of the last.
 func (p *paces) wait(cluster, what string) (time.Duration, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +55,8 @@ func (p *paces) wait(cluster, what string) (time.Duration, error) {
 	return 0, nil
 }
 
-// failed returns how long the next try has to be put off: the longest for an error that trying again does not mend. It
-// differs by chance: clusters that failed together, because their cloud was too busy, do not come again together.
+// failed returns the delay of the next try: the longest for an error that a retry does not fix. It has a random part, so that clusters that failed
+// together, because their cloud was overloaded, do not retry together.
 func (p *paces) failed(cluster, what string, err error) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,8 +84,7 @@ func (p *paces) succeeded(cluster string) {
 	}
 }
 
-// untilCheck returns how long it is until the identity of a cluster is to be checked, 0 when it is due. The first check
-// is a whole interval after the grant.
+// untilCheck returns the time until the next check of a cluster's identity, or 0 if it is due. The first check is a whole interval after the grant.
 func (p *paces) untilCheck(cluster string, granted time.Time, interval time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +110,7 @@ func (p *paces) checked(cluster string, interval time.Duration) {
 	p.of[cluster] = s
 }
 
-// untilLook returns how long it is until it is looked again at what is left in a cluster, and lookIn puts that off.
+// untilLook returns the time until the next check of what is left in a cluster, and lookIn sets it.
 func (p *paces) untilLook(cluster string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,15 +125,15 @@ func (p *paces) lookIn(cluster string, wait time.Duration) {
 	p.of[cluster] = s
 }
 
-// forget drops all that is known of a cluster.
+// forget deletes the state of a cluster.
 func (p *paces) forget(cluster string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.of, cluster)
 }
 
-// slot returns the next time after another at which a cluster is checked. There is one in every interval, and where it
-// lies follows from the name alone: checks are spread evenly, and another process neither repeats nor bunches them.
+// slot returns the first time after the given one at which a cluster is checked. There is one in every interval, and its offset follows from the
+// name alone: checks are spread evenly, and another process neither repeats nor bunches them.
 func slot(cluster string, interval time.Duration, after time.Time) time.Time {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(cluster))

@@ -43,7 +43,7 @@ func TestSlots_AreSpreadEvenlyAndOnceInEachInterval(t *testing.T) {
 	}
 }
 
-// However often the process starts anew: at most one check in an interval, and none soon after the grant.
+// However often the process restarts, there is at most one check in an interval, and none soon after the grant.
 func TestChecks_SurviveRestarts(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.interval = time.Hour
@@ -59,7 +59,7 @@ func TestChecks_SurviveRestarts(t *testing.T) {
 		if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Hour {
 			t.Fatalf("%v, %v", result, err)
 		}
-		// Half of the processes live to see the check.
+		// Half of the processes live long enough for the check.
 		f.clock.SetTime(f.clock.Now().Add(min(result.RequeueAfter, 20*time.Minute)))
 		if _, err := f.reconcile("c1"); err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestChecks_SurviveRestarts(t *testing.T) {
 	}
 }
 
-// As far as is known, a cluster whose check fails works: it stays accepted, and its condition says what is wrong.
+// A cluster whose check fails works as far as is known: it stays accepted, and its condition has the error.
 func TestChecks_ThatFailAreShownAndTriedAgain(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.interval = time.Hour
@@ -123,7 +123,7 @@ func TestBackoff_IsOfWhatIsTried(t *testing.T) {
 	}
 }
 
-// An admin has to change something first: it is looked at as seldom as may be, and the condition says what is wrong.
+// A terminal error needs a change by an admin: it has the longest delay, and the condition has the error.
 func TestBackoff_OfATerminalErrorIsTheLongest(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(*fixture)
@@ -160,14 +160,14 @@ func TestBackoff_OfATerminalErrorIsTheLongest(t *testing.T) {
 	}
 }
 
-// While the next try is far, what came of the last is shown, also if the cluster had just been changed.
+// Until the next try, the result of the last one is shown, even if its condition could not be written because the cluster had just changed.
 func TestBackoff_AnErrorIsShownThoughItsConditionCameTooLate(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.cloud.fail = driver.Terminal(errors.New("access denied"))
 	shown := func(want string) {
 		t.Helper()
 		f.outdated = 1
-		for range 3 { // as the changes of others make events
+		for range 3 { // events of changes by others
 			if _, err := f.reconcile("c1"); err != nil {
 				t.Fatal(err)
 			}
@@ -188,10 +188,10 @@ func TestBackoff_AnErrorIsShownThoughItsConditionCameTooLate(t *testing.T) {
 	}
 }
 
-// hanging is a driver whose cloud does not answer.
+// hanging is a driver whose cloud does not respond.
 type hanging struct {
 	name string
-	// entered gets a word from each call; none ends before end is closed.
+	// entered receives a value from each call; none returns before end is closed.
 	entered, end chan struct{}
 }
 
@@ -211,7 +211,7 @@ func (h *hanging) Revoke(context.Context, string, driver.Record) error { return 
 func (h *hanging) CheckInterval() time.Duration                        { return 0 }
 func (h *hanging) AutoApproves(*clusterv1.ManagedCluster) bool         { return false }
 
-// However many clusters wait for a cloud that does not answer, workers are left for the clusters of other drivers.
+// If a cloud does not respond, workers are left for the clusters of other drivers, however many clusters wait for it.
 func TestWorkers_AreNotAllKeptByOneDriver(t *testing.T) {
 	slow := &hanging{name: "slow", entered: make(chan struct{}, workers), end: make(chan struct{})}
 	quick := &hanging{name: "quick"}
@@ -239,7 +239,7 @@ func TestWorkers_AreNotAllKeptByOneDriver(t *testing.T) {
 			results <- result
 		})
 	}
-	// Those that find no place let their worker go while all the others still wait.
+	// Calls above the limit return while all the others still wait.
 	for range workers - callers {
 		if result := <-results; result.RequeueAfter < busyDriver || result.RequeueAfter > 2*busyDriver {
 			t.Errorf("%v", result)

@@ -1,16 +1,15 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusteracceptance gives the clusters that the hub accepts what they need on it, and takes it away again: a
-// namespace, roles and their bindings, a Lease, and, by the cluster's registration driver, an identity.
+// Package clusteracceptance creates on the hub what accepted clusters need, and deletes it again: a namespace, roles and their bindings, a Lease,
+// and, by the cluster's registration driver, an identity.
 //
-// What a cluster was accepted with is pinned: the driver's record is written to a ConfigMap, which its agent cannot change,
-// before anything is granted, and it stays until everything has been revoked (pkg/controllers/registration/record). So a process may end at any
-// line, what a cluster says of itself may change at any time, and the ManagedCluster itself may vanish: the record says
-// what is to be revoked.
+// The grant of a cluster is pinned: the driver's record is written to a ConfigMap, which its agent cannot change, before anything is granted, and
+// it stays until everything has been revoked (pkg/controllers/registration/record). So a process may end at any line, the annotations of a cluster
+// may change at any time, and the ManagedCluster itself may vanish: the record says what must be revoked.
 //
-// What is granted and what is revoked is decided from what the API server says at the time, and everything else from
-// caches: a reconciliation that finds nothing to do sends no request.
+// Decisions to grant and to revoke are based on live reads, and everything else on caches: a reconciliation that finds nothing to do sends no
+// request.
 package clusteracceptance
 
 import (
@@ -43,31 +42,31 @@ import (
 )
 
 const (
-	// workers is how many clusters are looked at at a time, and callers how many of them may wait for one driver: if its
-	// cloud does not answer, the others are there for the clusters of other drivers.
+	// workers is the number of clusters that are reconciled concurrently, and callers how many of them may wait for one driver: if its cloud does
+	// not respond, the others are free for the clusters of other drivers.
 	workers = 64
 	callers = workers / 2
-	// callPatience is how long a worker waits until it may call a driver. Then it lets go of the cluster for busyDriver, and
-	// up to twice that.
+	// callPatience is the time for which a worker waits until it may call a driver. Then it requeues the cluster after busyDriver, up to twice
+	// that.
 	callPatience = 100 * time.Millisecond
 	busyDriver   = 3 * time.Second
-	// driverTimeout bounds one call of a driver.
+	// driverTimeout limits one call of a driver.
 	driverTimeout = time.Minute
 
-	// reporter is the controller in events.
+	// reporter is the name of the controller in events.
 	reporter = "clusteracceptance"
 )
 
-// Options are what the controller needs to be told.
+// Options are the settings of the controller.
 type Options struct {
 	Drivers driver.Drivers
 	// AutoApproval lets drivers accept clusters without an admin.
 	AutoApproval bool
-	// AgentRoles say what agents may do outside of the namespaces of their clusters, and by which roles.
+	// AgentRoles are the permissions of agents outside of the namespaces of their clusters, and the roles that grant them.
 	AgentRoles agentroles.Options
 }
 
-// Reconciler brings what the hub has for one cluster up to date.
+// Reconciler reconciles what the hub has for one cluster.
 type Reconciler struct {
 	Options
 	// client reads from the caches, live from the API server.
@@ -76,13 +75,13 @@ type Reconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	paces    *paces
-	// busy has, by the names of drivers, a place for each call.
+	// busy limits the concurrent calls, by the name of the driver.
 	busy map[string]chan struct{}
 }
 
 var _ reconcile.Reconciler = &Reconciler{}
 
-// SetupWithManager adds the controller, and the one that removes the namespaces.
+// SetupWithManager adds the controller, and the one that deletes the namespaces.
 func SetupWithManager(mgr ctrl.Manager, o Options) error {
 	r := newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(reporter), clock.RealClock{}, o)
 	if err := r.index(context.Background(), mgr.GetFieldIndexer()); err != nil {
@@ -153,7 +152,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// wasAccepted says whether there may be something of the cluster on the hub.
+// wasAccepted reports whether the hub may have objects of the cluster.
 func (r *Reconciler) wasAccepted(ctx context.Context, cluster *clusterv1.ManagedCluster) bool {
 	return slices.Contains(cluster.Finalizers, registration.Finalizer) ||
 		meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted) != nil ||
@@ -161,17 +160,17 @@ func (r *Reconciler) wasAccepted(ctx context.Context, cluster *clusterv1.Managed
 		r.cached(ctx, &rbacv1.ClusterRole{}, client.ObjectKey{Name: registration.ClusterRole(cluster.Name)})
 }
 
-// cached says whether a cache has an object. It has none that does not carry the name of a cluster.
+// cached reports whether a cache has an object. Caches have only objects with the label of a cluster.
 func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.ObjectKey) bool {
 	return !kit.IsGone(r.client.Get(ctx, key, obj))
 }
 
-// later is not an error: it says when to look again. What came of the last try is shown until then: it may be that its
-// condition could not be written.
+// later is not an error: it requests another reconciliation. The result of the last try is shown until then: its condition may not have been
+// written.
 type later struct {
 	after time.Duration
 	last  error
-	// left is what a cluster that is being deleted waits for, if this look has found out.
+	// left is what a cluster that is being deleted waits for, if this reconciliation has found out.
 	left string
 }
 
@@ -179,8 +178,7 @@ func (l later) Error() string { return fmt.Sprintf("to be looked at again in %s"
 
 func isLater(err error) bool { return errors.As(err, &later{}) }
 
-// failure is an error that the cluster's conditions show. With a time, it is tried again then, and else when something
-// has changed.
+// failure is an error for the cluster's conditions. If after is set, it is retried then; otherwise after a change.
 type failure struct {
 	error
 	after time.Duration
@@ -189,8 +187,8 @@ type failure struct {
 // Unwrap is for errors.Is and errors.As.
 func (f failure) Unwrap() error { return f.error }
 
-// settle makes a result of what came out, and shows it. Drivers have a backoff of their own: a condition is written with
-// each failure and comes back as an event, which the queue's backoff does not hold off.
+// settle converts the outcome to a result, and shows it. Drivers have a backoff of their own: each failure writes a condition, which comes back as
+// an event, and the queue's backoff does not delay events.
 func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) (reconcile.Result, error) {
 	var wait later
 	var failed failure
@@ -205,7 +203,7 @@ func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedClust
 	case errors.As(err, &failed):
 		err = failed.error
 	case kit.IsOutdated(err):
-		// What was read is not what there is. That comes as an event, as a rule sooner than this.
+		// The read was stale. The change arrives as an event, usually sooner than this.
 		ctrl.LoggerFrom(ctx).V(2).Info("Trying again with what there is by now", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	default:
@@ -231,13 +229,13 @@ func (r *Reconciler) show(ctx context.Context, cluster *clusterv1.ManagedCluster
 	return r.condition(ctx, cluster, metav1.ConditionFalse, reason, kit.Message(err.Error()))
 }
 
-// condition writes whether the cluster is accepted, and an event when that is new.
+// condition writes the condition HubAccepted, and an event if it is new.
 func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCluster, status metav1.ConditionStatus,
 	reason, message string) error {
 	cluster = r.latest(ctx, cluster)
 	before := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
 	if before != nil && before.Status == status && before.Reason == reason && before.Message == message {
-		// Not for the generation alone, which every taint moves.
+		// Not for the generation alone, which every taint changes.
 		return nil
 	}
 	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) {
@@ -270,8 +268,8 @@ func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCl
 	return nil
 }
 
-// latest returns a cluster as the cache has it by now, if that is newer and still accepted, denied or deleted as it was. While
-// a cluster gets what it needs, its taint is written: with the version from before, the condition would be refused.
+// latest returns the cluster of the cache if it is newer and has not been accepted, denied or deleted since. The taint is written while a cluster
+// is being accepted: with the earlier version, the condition would be refused.
 func (r *Reconciler) latest(ctx context.Context, cluster *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	now := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil || now.UID != cluster.UID ||

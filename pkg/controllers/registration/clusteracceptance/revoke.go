@@ -22,10 +22,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// bindingInterval is how often a binding is looked at that a finalizer keeps. Its end comes as an event.
+// bindingInterval is the interval of checks of a binding that has a finalizer. Its deletion arrives as an event.
 const bindingInterval = time.Minute
 
-// deny takes away what a cluster was accepted with. It leaves the agents the right to see that they are denied.
+// deny revokes what a cluster was granted. Its agents may still see that they are denied.
 func (r *Reconciler) deny(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	condition := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
 	if condition != nil && condition.Reason == registration.ReasonDenied && !r.anythingCached(ctx, cluster.Name, true) {
@@ -39,7 +39,7 @@ func (r *Reconciler) deny(ctx context.Context, cluster *clusterv1.ManagedCluster
 	if err := r.beginRevocation(ctx, kept); err != nil {
 		return err
 	}
-	// The rights first. What the caches do not have yet is deleted all the same.
+	// The rights first. Objects that the caches do not have yet are deleted, too.
 	if err := r.denyOwnRole(ctx, cluster.Name); err != nil {
 		return err
 	}
@@ -55,10 +55,10 @@ func (r *Reconciler) deny(ctx context.Context, cluster *clusterv1.ManagedCluster
 	return r.condition(ctx, cluster, metav1.ConditionFalse, registration.ReasonDenied, registration.MessageDenied)
 }
 
-// remove takes everything away from a cluster that is being deleted, and lets it go.
+// remove deletes everything of a cluster that is being deleted, and then removes the finalizer.
 func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	if !slices.Contains(cluster.Finalizers, registration.Finalizer) && !r.anythingCached(ctx, cluster.Name, false) {
-		return nil // others keep it, or nothing was ever made for it
+		return nil // other finalizers are left, or nothing was ever created for it
 	}
 	err := r.removeDelivered(ctx, cluster)
 	delivered := err != nil
@@ -78,8 +78,8 @@ func (r *Reconciler) remove(ctx context.Context, cluster *clusterv1.ManagedClust
 	return nil
 }
 
-// orphan removes what is left of a cluster that is not there: its finalizer was taken off by force, or the hub's data
-// was restored from before.
+// orphan deletes what is left of a cluster that does not exist: its finalizer was removed by force, or the hub's data was restored from an earlier
+// state.
 func (r *Reconciler) orphan(ctx context.Context, cluster string) error {
 	if !r.anythingCached(ctx, cluster, false) {
 		r.paces.forget(cluster)
@@ -87,12 +87,12 @@ func (r *Reconciler) orphan(ctx context.Context, cluster string) error {
 	}
 	err := r.live.Get(ctx, client.ObjectKey{Name: cluster}, &clusterv1.ManagedCluster{})
 	if !kit.IsGone(err) {
-		return err // it is there, and comes as an event
+		return err // the cluster exists, and arrives as an event
 	}
 	return r.removeAll(ctx, cluster)
 }
 
-// anythingCached says whether the caches have anything of a cluster: of a denied one, anything that is to go.
+// anythingCached reports whether the caches have any object of a cluster or, for a denied cluster, any object that must be deleted.
 func (r *Reconciler) anythingCached(ctx context.Context, cluster string, denied bool) bool {
 	for _, binding := range roleBindings(cluster) {
 		if r.client.Get(ctx, client.ObjectKeyFromObject(binding), binding) == nil && (!denied || binding.DeletionTimestamp.IsZero()) {
@@ -111,7 +111,7 @@ func (r *Reconciler) anythingCached(ctx context.Context, cluster string, denied 
 	return remembered || r.cached(ctx, &rbacv1.ClusterRole{}, own) || r.cached(ctx, &rbacv1.ClusterRoleBinding{}, own)
 }
 
-// removeAll takes the rights of a cluster's agents away, then what its driver granted, then the rest. The record goes last.
+// removeAll deletes the rights of a cluster's agents, revokes what its driver granted, and then deletes the rest. The record is the last.
 func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 	kept, err := r.liveRecord(ctx, cluster)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 	binding := &rbacv1.RoleBinding{}
 	err = r.live.Get(ctx, work, binding)
 	switch {
-	case err == nil: // there is work of the cluster to be cleaned up
+	case err == nil: // works of the cluster must be cleaned up
 		return later{after: bindingInterval, left: fmt.Sprintf("The RoleBinding %s has finalizers: what has put them there takes them off when "+
 			"it has cleaned up. Left: %s", work, some(binding.Finalizers))}
 	case !kit.IsGone(err):
@@ -148,7 +148,7 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// deleteRoleBindings takes the rights in the cluster's namespace away. The binding for work stays while its finalizer does.
+// deleteRoleBindings deletes the bindings in the cluster's namespace. The binding for works stays as long as its finalizer.
 func (r *Reconciler) deleteRoleBindings(ctx context.Context, cluster string) error {
 	for _, binding := range roleBindings(cluster) {
 		if err := r.delete(ctx, binding); err != nil {
@@ -165,7 +165,7 @@ func (r *Reconciler) delete(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// beginRevocation notes, before any of it is done, that a record is to be revoked. There may be none.
+// beginRevocation marks a record as being revoked, before anything is revoked. The record may be nil.
 func (r *Reconciler) beginRevocation(ctx context.Context, kept *corev1.ConfigMap) error {
 	if kept == nil {
 		return nil
@@ -175,7 +175,7 @@ func (r *Reconciler) beginRevocation(ctx context.Context, kept *corev1.ConfigMap
 	})
 }
 
-// revoke has the driver take away what the record says that it has granted, and then forgets it.
+// revoke has the driver revoke what the record says, and then deletes the driver from the record.
 func (r *Reconciler) revoke(ctx context.Context, cluster string, kept *corev1.ConfigMap) error {
 	granted := record.Of(kept)
 	if granted.Driver == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// sharedRole is in the manifests of a hub, and sharedBinding is what the controller of it makes.
+// sharedRole returns the role of a hub's manifests, and sharedBinding the binding that its controller creates.
 func sharedRole() *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: agentroles.ClusterRole}, Rules: agentroles.Rules("")}
 }
@@ -33,17 +33,17 @@ func sharedBinding() *rbacv1.ClusterRoleBinding {
 	}
 }
 
-// modes are how agents get their rights.
+// modes are the ways in which agents get their rights.
 var modes = []string{agentroles.Shared, agentroles.PerCluster}
 
-// use has new processes do it so.
+// use sets the mode of new processes.
 func (f *fixture) use(mode string) *fixture {
 	f.roles.Roles = mode
 	f.restart()
 	return f
 }
 
-// want is what there is besides, where each cluster has a role of its own.
+// want adds what exists in the mode with a role for each cluster.
 func (f *fixture) want(shared []string) []string {
 	at := slices.IndexFunc(shared, func(has string) bool { return strings.HasPrefix(has, "ConfigMap ") })
 	if f.roles.Roles == agentroles.Shared || at < 0 {

@@ -18,13 +18,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// deleted is a namespace that others have deleted, and that waits for its content.
+// deleted returns a namespace that another client has deleted, and that waits for its content.
 func deleted(namespace *corev1.Namespace) *corev1.Namespace {
 	namespace.DeletionTimestamp, namespace.Finalizers = &metav1.Time{Time: start}, []string{"test/content"}
 	return namespace
 }
 
-// ending are works of a namespace that are being deleted and wait for the agent, for the agent and for others, for others, and one that stays.
+// ending returns works of a namespace that are being deleted and wait for the agent, for the agent and others, or for others, and one that stays.
 func ending(namespace string) []client.Object {
 	work := func(name string, deleted bool, finalizers ...string) *workv1.ManifestWork {
 		w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Finalizers: finalizers}}
@@ -40,7 +40,7 @@ func ending(namespace string) []client.Object {
 	}
 }
 
-// waiting are the works that wait for an agent.
+// waiting returns the works that wait for an agent.
 func (n *namespaces) waiting(t *testing.T) (names []string) {
 	t.Helper()
 	list := &workv1.ManifestWorkList{}
@@ -55,8 +55,8 @@ func (n *namespaces) waiting(t *testing.T) (names []string) {
 	return names
 }
 
-// TestNamespace_WorksDoNotWaitForAnAgentThatIsNotLetIn: those that are being deleted, once no agent can let go of them. A denied cluster may be
-// accepted again, so its works wait for that as long as their namespace stays.
+// TestNamespace_WorksDoNotWaitForAnAgentThatIsNotLetIn verifies that the finalizer is removed from works that are being deleted once no agent can
+// do so. A denied cluster may be accepted again, so its works wait for that as long as their namespace stays.
 func TestNamespace_WorksDoNotWaitForAnAgentThatIsNotLetIn(t *testing.T) {
 	adopted := made("c1")
 	adopted.Annotations = nil
@@ -102,7 +102,7 @@ func TestNamespace_WorksDoNotWaitForAnAgentThatIsNotLetIn(t *testing.T) {
 			if err := n.live.Get(t.Context(), client.ObjectKey{Name: "c1"}, &corev1.Namespace{}); err != nil {
 				t.Errorf("the namespace: %v", err)
 			}
-			// The namespace controller is still to delete some.
+			// The namespace controller must still delete some.
 			if ends := test.released && !test.namespace.DeletionTimestamp.IsZero(); ends && result.RequeueAfter <= 0 {
 				t.Errorf("it is not looked at again: %v", result)
 			}
@@ -110,15 +110,15 @@ func TestNamespace_WorksDoNotWaitForAnAgentThatIsNotLetIn(t *testing.T) {
 	}
 }
 
-// accepting is an accepted cluster that the hub has not given all that it needs.
+// accepting returns an accepted cluster for which the hub has not created all that it needs.
 func accepting(reason string) *clusterv1.ManagedCluster {
 	cluster := withCondition(newCluster("c1"), reason)
 	cluster.Spec.HubAcceptsClient = true
 	return cluster
 }
 
-// TestAccept_SaysThatTheNamespaceIsBeingDeleted: by a reason of its own, with what the namespace waits for and the way out, and makes all again
-// once the namespace is gone.
+// TestAccept_SaysThatTheNamespaceIsBeingDeleted verifies that the condition has a reason of its own, with what the namespace waits for and what to
+// do, and that all is created again once the namespace is gone.
 func TestAccept_SaysThatTheNamespaceIsBeingDeleted(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")

@@ -25,24 +25,24 @@ import (
 )
 
 const (
-	// What is left in a cluster that is being deleted is looked at after a quarter of the time since its deletion, within these.
+	// What is left in a cluster that is being deleted is checked after a quarter of the time since its deletion, within these limits.
 	firstLeftLook = 2 * time.Second
 	lastLeftLook  = 5 * time.Minute
-	// leftPage is how many of them are listed at a time.
+	// leftPage is the number of objects in a page of a list.
 	leftPage = 500
-	// highestPriority is the last that goes.
+	// highestPriority is the cleanup priority of the last objects to be deleted.
 	highestPriority = 100
 )
 
 var addOns = schema.GroupVersion{Group: "addon.open-cluster-management.io", Version: "v1alpha1"}
 
-// delivered are the kinds by which things come into clusters, in the order in which they go. Add-ons, which upstream's
-// CustomResourceDefinitions bring, make works again that go before them.
+// delivered are the kinds by which objects are delivered to clusters, in the order of their deletion. Add-ons, from upstream's
+// CustomResourceDefinitions, would create their works again if these were deleted first.
 var delivered = []schema.GroupVersionKind{addOns.WithKind("ManagedClusterAddOn"), workv1.SchemeGroupVersion.WithKind("ManifestWork")}
 
-// removeDelivered deletes what has been put into a cluster that is being deleted, and is there again until its agent has taken it out
-// of the cluster: for that the agent needs its rights. The agent of a cluster that is not accepted has none, so nothing waits for it,
-// and what is in a namespace that is not the cluster's is none of its business.
+// removeDelivered deletes the works and add-ons of a cluster that is being deleted, and waits until its agent has deleted their objects in the
+// cluster: for that the agent needs its rights. It skips clusters that are not accepted, whose agent has none, and namespaces that do not belong to
+// the cluster.
 func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	if !cluster.Spec.HubAcceptsClient {
 		return nil
@@ -54,7 +54,7 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 	if namespace.Labels[registration.ClusterNameLabel] != cluster.Name {
 		return nil
 	}
-	// Each look lists, so events do not hasten it.
+	// Each check lists objects, so events do not cause one.
 	if wait := r.paces.untilLook(cluster.Name); wait > 0 {
 		return later{after: wait}
 	}
@@ -88,10 +88,10 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 	return nil
 }
 
-// someNames is how many of them are in a message.
+// someNames is the maximum number of names in a message.
 const someNames = 3
 
-// some are the first of many names, for a message.
+// some returns the first of many names, for a message.
 func some(names []string) string {
 	if len(names) <= someNames {
 		return strings.Join(names, ", ")
@@ -99,9 +99,9 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:someNames], ", "), len(names)-someNames)
 }
 
-// tellLeft has a cluster that is being deleted say what it waits for: in a condition when that has changed, and once in an event. delivered
-// says that the look has come no further than to what was put into the cluster, and result is what came of it. Once nothing of the hub's is
-// left, only a cluster that others keep is there to say so.
+// tellLeft reports what a cluster that is being deleted waits for: in a condition when that has changed, and once in an event. delivered reports
+// that works or add-ons are left, and result is the result of the reconciliation. When the hub has deleted everything, it is only reported for a
+// cluster that still exists because of finalizers of others.
 func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedCluster, delivered bool, result error) error {
 	before := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionDeleting)
 	now := metav1.Condition{Type: registration.ConditionDeleting, ObservedGeneration: cluster.Generation,
@@ -110,7 +110,7 @@ func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedClu
 	switch {
 	case errors.As(result, &wait) && wait.left != "":
 		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, kit.Message(wait.left)
-	case result != nil && before != nil && !delivered: // what is wrong stands in the condition about acceptance
+	case result != nil && before != nil && !delivered: // the condition about acceptance has the error
 		now.Status, now.Reason, now.Message = metav1.ConditionFalse, registration.ReasonResourceRemaining, registration.MessageHubRemains
 	case result == nil && before != nil && len(cluster.Finalizers) > 1:
 		now.Status, now.Reason, now.Message = metav1.ConditionTrue, registration.ReasonNoResource, registration.MessageNoResource
@@ -123,7 +123,7 @@ func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedClu
 	first := before == nil || before.Reason != now.Reason
 	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { meta.SetStatusCondition(&c.Status.Conditions, now) })
 	if err != nil {
-		// If it has changed meanwhile, or is gone, the next look tells.
+		// If the cluster has changed or is gone, the next reconciliation reports it.
 		return kit.IgnoreOutdated(err)
 	}
 	switch {
@@ -136,7 +136,7 @@ func (r *Reconciler) tellLeft(ctx context.Context, cluster *clusterv1.ManagedClu
 	return nil
 }
 
-// left are the objects of a kind that go next: those of the lowest priority. There are none of a kind that the hub does not have.
+// left returns the objects of a kind to delete next: those of the lowest priority. It returns none for a kind that the hub does not have.
 func (r *Reconciler) left(ctx context.Context, kind schema.GroupVersionKind, namespace string) ([]metav1.PartialObjectMetadata, error) {
 	var next []metav1.PartialObjectMetadata
 	lowest := highestPriority
@@ -166,7 +166,7 @@ func (r *Reconciler) left(ctx context.Context, kind schema.GroupVersionKind, nam
 	}
 }
 
-// priority says when an object goes: the lower, the sooner. What says nothing of it, or nothing that makes sense, goes first.
+// priority returns the cleanup priority of an object: lower ones are deleted sooner. It is 0 without a valid annotation.
 func priority(object client.Object) int {
 	p, err := strconv.Atoi(object.GetAnnotations()[work.CleanupPriorityAnnotation])
 	if err != nil || p < 0 || p > highestPriority {

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// put makes an object in the namespace of a cluster, as the agent has it that has taken it over. A priority may be empty.
+// put creates an object in the namespace of a cluster, with the finalizer of the agent. The priority may be empty.
 func (f *fixture) put(object client.Object, namespace, name, priority string) client.Object {
 	f.Helper()
 	object.SetNamespace(namespace)
@@ -36,7 +36,7 @@ func (f *fixture) put(object client.Object, namespace, name, priority string) cl
 	return object
 }
 
-// let is what the agent does once it has taken an object out of its cluster.
+// let removes the finalizer, as the agent does once it has deleted an object from its cluster.
 func (f *fixture) let(object client.Object) {
 	f.Helper()
 	if err := f.client.Get(f.Context(), client.ObjectKeyFromObject(object), object); err != nil {
@@ -51,7 +51,7 @@ func (f *fixture) let(object client.Object) {
 	}
 }
 
-// terminating are the works that are being deleted.
+// terminating returns the works that are being deleted.
 func (f *fixture) terminating() (names []string) {
 	f.Helper()
 	list := &workv1.ManifestWorkList{}
@@ -125,7 +125,7 @@ func TestRemove_WorksGoBeforeTheRightsOfTheAgent(t *testing.T) {
 	}
 }
 
-// Whoever is not let in takes nothing out of its cluster, and what is in a namespace of somebody else is not the cluster's.
+// An agent without access deletes nothing from its cluster, and what is in a namespace of another owner is not the cluster's.
 func TestRemove_WaitsForNoWorksThatNobodyTakesAway(t *testing.T) {
 	for name, change := range map[string]func(f *fixture){
 		"a denied cluster": func(f *fixture) { f.change("c1", deny) },
@@ -157,7 +157,7 @@ func TestRemove_WaitsForNoWorksThatNobodyTakesAway(t *testing.T) {
 	}
 }
 
-// TestRemove_SaysWhatItWaitsFor: in a condition that is written when something has changed, and in one event.
+// TestRemove_SaysWhatItWaitsFor verifies that there is a condition that is written when something has changed, and one event.
 func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
 	cluster := newCluster("c1")
 	cluster.Finalizers = []string{"others.example.com/keep"}
@@ -184,7 +184,7 @@ func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
 		}
 		return texts
 	}
-	// look is one in its time, and how often the condition was written.
+	// look is a reconciliation when it is due. It returns how often the condition was written.
 	look := func() (writes int) {
 		t.Helper()
 		before := len(f.effects)
@@ -217,7 +217,7 @@ func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
 		}
 	}
 	f.let(works["a"])
-	// What others write leads to no look before its time: there may be many works, which go one by one.
+	// Writes of others cause no check before it is due: there may be many works, which are deleted one by one.
 	for range 2 {
 		f.clock.SetTime(f.clock.Now().Add(-time.Second))
 		before := len(f.effects)
@@ -235,7 +235,7 @@ func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
 	if told := events(); len(told) != 0 {
 		t.Errorf("there are more events: %q", told)
 	}
-	// The agent is gone for ever.
+	// The agent is gone forever.
 	f.change("c1", deny)
 	f.settle("c1")
 	if c = said(); c.Status != metav1.ConditionTrue || c.Reason != registration.ReasonNoResource {
@@ -246,7 +246,7 @@ func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// TestRemove_WithoutWorksSaysNothing: a cluster that waits for nothing goes without a word.
+// TestRemove_WithoutWorksSaysNothing verifies that a cluster that waits for nothing is deleted without a condition and events.
 func TestRemove_WithoutWorksSaysNothing(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")
@@ -258,7 +258,7 @@ func TestRemove_WithoutWorksSaysNothing(t *testing.T) {
 	}
 }
 
-// TestRemove_OfLongNamesSaysWhatToDo: what is cut at the end of a message are the names.
+// TestRemove_OfLongNamesSaysWhatToDo verifies that a message that is too long loses names at its end, and not what to do.
 func TestRemove_OfLongNamesSaysWhatToDo(t *testing.T) {
 	f := newFixture(t, newCluster("c1"))
 	f.settle("c1")

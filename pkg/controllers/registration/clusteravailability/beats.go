@@ -22,31 +22,31 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// seenStep is how exact metrics are about signs of life.
+// seenStep is the resolution of metrics about signs of life.
 const seenStep = 5 * time.Second
 
-// beats are the signs of life of agents. As a handler of the events of Leases it takes note of them, and asks for a
-// reconciliation only where one may have something to write.
+// beats are the signs of life of agents. As a handler of the events of Leases, it records them, and requests a reconciliation only if something may
+// have to be written.
 type beats struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
 	of map[string]*beat
-	// seen has the at of all, for metrics: a beat costs two numbers, however many there are.
+	// seen has the times of all agents, for metrics: a beat changes two counters, however many agents there are.
 	seen *kit.Moments
 }
 
 // beat is the last sign of life of one agent.
 type beat struct {
-	// at is when it was seen, by the monotonic clock of this process.
+	// at is the time at which it was seen, by the monotonic clock of this process.
 	at time.Time
-	// renewed is what the Lease says; nil while it has not been seen.
+	// renewed is the renew time of the Lease; nil while it has not been seen.
 	renewed *metav1.MicroTime
-	// grace is how long the agent may be silent.
+	// grace is the time for which the agent may be silent.
 	grace time.Duration
-	// skew is by how much the agent's clock was behind when it was seen to renew the Lease; nil while it has not been.
+	// skew is the lag of the agent's clock when a renewal was seen; nil while none was.
 	skew *time.Duration
-	// silent says that the condition was set to Unknown.
+	// silent reports whether the condition was set to Unknown.
 	silent bool
 }
 
@@ -66,7 +66,7 @@ func (b *beats) Update(_ context.Context, e event.UpdateEvent, queue workqueue.T
 	b.see(e.ObjectNew, queue)
 }
 
-// Delete implements handler.EventHandler: the last sign of life was the last renewal, and the next Lease is a new one.
+// Delete implements handler.EventHandler. The last sign of life was the last renewal, and the next Lease is a new one.
 func (b *beats) Delete(_ context.Context, e event.DeleteEvent, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,8 +89,7 @@ func (b *beats) see(obj client.Object, queue workqueue.TypedRateLimitingInterfac
 	}
 }
 
-// beat takes note of a Lease. It says whether the clock of the agent has to be judged: it never has been, or it may have
-// come right or gone wrong.
+// beat records a Lease. It reports whether the clock of the agent must be checked: it never was, or the result may have changed.
 func (b *beats) beat(lease *coordinationv1.Lease) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,20 +103,20 @@ func (b *beats) beat(lease *coordinationv1.Lease) bool {
 	s.renewed, s.silent = renewed, false
 	b.setAt(s, now)
 	if first {
-		return false // it may have been renewed at any time before, and by the hub
+		return false // it may have been renewed at any time before, or by the hub
 	}
-	// By the wall clocks, which are what is compared.
+	// By the wall clocks, which are compared here.
 	skew := now.Round(0).Sub(renewed.Time)
 	judge := s.skew == nil || outOfSync(*s.skew, s.grace) != outOfSync(skew, s.grace)
 	s.skew = &skew
 	return judge
 }
 
-// outOfSync says whether a clock is so wrong that its owner would be taken for dead by it.
+// outOfSync reports whether a clock is so wrong that the agent would be considered dead by it.
 func outOfSync(skew, grace time.Duration) bool { return skew.Abs() >= grace }
 
-// until returns how long it is until the agent has been silent for the grace. The agent also gives a sign of life when it
-// writes that its cluster is available, after it had been silent.
+// until returns the time until the agent has been silent for the grace period. An agent that was silent also gives a sign of life when it sets the
+// condition Available.
 func (b *beats) until(cluster string, grace time.Duration, unknown bool) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,7 +130,7 @@ func (b *beats) until(cluster string, grace time.Duration, unknown bool) time.Du
 	return s.at.Add(grace).Sub(now)
 }
 
-// silent notes that the silence of an agent is written.
+// silent records that the condition of a silent agent is written.
 func (b *beats) silent(cluster string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,7 +139,7 @@ func (b *beats) silent(cluster string) {
 	}
 }
 
-// skew returns by how much an agent's clock was behind, nil while that is not known.
+// skew returns the lag of an agent's clock, or nil if it is not known.
 func (b *beats) skew(cluster string) *time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -150,7 +149,7 @@ func (b *beats) skew(cluster string) *time.Duration {
 	return nil
 }
 
-// known returns what is known of an agent. One that is heard of for the first time has just been alive.
+// known returns the state of an agent. A new one counts as alive now.
 func (b *beats) known(cluster string) *beat {
 	s := b.of[cluster]
 	if s == nil {

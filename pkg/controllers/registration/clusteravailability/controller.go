@@ -12,17 +12,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "clusteravailability"
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller() kit.Controller {
 	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch", "patch"),
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters/status", "patch"),
 		kit.On(coordinationv1.SchemeGroupVersion, "leases", "list", "watch"),
 		kit.On(coordinationv1.SchemeGroupVersion, "leases", "get").Named(registration.LeaseName),
-		// About clusters, which are in no namespace.
+		// Events about clusters, which are in no namespace.
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch").In("default"),
 	}}
 }

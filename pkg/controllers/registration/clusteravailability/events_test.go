@@ -13,7 +13,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// said are the events since it was last asked for.
+// said returns the events since the last call.
 func (f *fixture) said() (all []string) {
 	for len(f.events.Events) > 0 {
 		all = append(all, <-f.events.Events)
@@ -42,7 +42,7 @@ func TestEvents_SayOnceWhatBecameOfACluster(t *testing.T) {
 	f.look()
 	f.look()
 	f.expectSaid("Warning ManagedClusterLost Registration agent stopped updating its lease.")
-	// Another process says nothing that was said.
+	// A new process does not repeat events.
 	f.restart()
 	f.look()
 	f.expectSaid()
@@ -53,7 +53,7 @@ func TestEvents_SayOnceWhatBecameOfACluster(t *testing.T) {
 	f.expectSaid("Warning ManagedClusterNotAvailable ")
 }
 
-// TestEvents_AreBounded: a cluster, or a fleet, that comes and goes fills no storage.
+// TestEvents_AreBounded verifies that a cluster, or a fleet, that comes and goes does not fill the storage.
 func TestEvents_AreBounded(t *testing.T) {
 	f := joined(t)
 	f.said()

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// says is status and reason of a condition, and the taints.
+// says returns status and reason of a condition, and the taints.
 func (f *fixture) says(condition string) (string, []string) {
 	f.Helper()
 	cluster := f.cluster()

@@ -12,7 +12,7 @@ import (
 var leaseAge = prometheus.NewDesc("clusterhub_managed_cluster_lease_age_seconds",
 	"Time since the agents of clusters were seen to be alive, by the clock of this process, which has seen all when it begins to lead.", nil, nil)
 
-// ageBounds tell agents that are late from those that are away: a Lease is renewed once a minute, and five renewals may be missed.
+// ageBounds distinguish agents that are late from those that are away: a Lease is renewed once a minute, and five renewals may be missed.
 var ageBounds = []float64{30, 60, 90, 120, 180, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600}
 
 var _ prometheus.Collector = &beats{}
@@ -26,7 +26,7 @@ func (b *beats) Collect(to chan<- prometheus.Metric) {
 	to <- b.seen.Histogram(leaseAge, ageBounds, func(at time.Time) float64 { return max(0, now.Sub(at).Seconds()) })
 }
 
-// setAt notes when an agent was alive last.
+// setAt records the last sign of life of an agent.
 func (b *beats) setAt(s *beat, at time.Time) {
 	b.seen.Move(s.at, at)
 	s.at = at

@@ -15,7 +15,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// The metric has each cluster once, as of its last sign of life, and none that is gone.
+// The metric has each existing cluster once, with its last sign of life.
 func TestMetrics_TellHowLongAgentsAreSilent(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(start)
 	b := newBeats(clock)
@@ -32,7 +32,7 @@ func TestMetrics_TellHowLongAgentsAreSilent(t *testing.T) {
 	}
 	b.until("c7", time.Minute, false)
 	b.silent("c7")
-	b.until("c7", time.Minute, false) // its agent says itself that it is available again
+	b.until("c7", time.Minute, false) // its agent reports itself that it is available again
 	b.forget("c8")
 	b.forget("c8")
 	clock.SetTime(start.Add(110 * time.Second))

@@ -1,15 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusteravailability sets the condition of clusters whose agents have stopped renewing their Lease to Unknown,
-// keeps the taints of clusters in line with their availability, and says which clusters have a wrong clock.
+// Package clusteravailability sets the condition Available to Unknown for clusters whose agents have stopped renewing their Lease, reconciles the
+// taints of clusters with their availability, and reports clusters with a wrong clock.
 //
-// An agent shows that it lives by renewing the cluster's Lease. When it did so last is measured by the clock of this
-// process, at the moment it sees the Lease change. The time that the agent writes may be of any clock. So no wrong clock, of
-// an agent or of the hub, and no step of either, makes a cluster unreachable or keeps a dead one alive. The price is that a
-// process that has just started gives every agent a whole period of grace.
+// An agent shows that it lives by renewing the cluster's Lease. The time of the last renewal is measured by the clock of this process, when it sees
+// the Lease change. The time that the agent writes may be of any clock. So no wrong clock of an agent or of the hub, and no step of either, makes a
+// cluster unreachable or keeps a dead one alive. In return, a process that has just started gives every agent a whole grace period.
 //
-// A Lease that is renewed costs no reconciliation: it moves a time in memory, at which a timer looks when it runs out.
+// A renewal causes no reconciliation: it moves a time in memory, which a timer checks when it expires.
 package clusteravailability
 
 import (
@@ -37,41 +36,41 @@ import (
 )
 
 const (
-	// missedRenewals is how many renewals an agent may miss.
+	// missedRenewals is the number of renewals that an agent may miss.
 	missedRenewals = 5
-	// defaultLeaseSeconds is the lease duration of a cluster that names none.
+	// defaultLeaseSeconds is the lease duration of a cluster that does not set one.
 	defaultLeaseSeconds = 60
 
-	// Upstream's.
+	// The messages of upstream.
 	messageClockSynced    = "The clock of the managed cluster is synced with the hub."
 	messageClockOutOfSync = "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities."
 
 	workers = 8
 )
 
-// Reasons of events of clusters.
+// The reasons of events about clusters.
 const (
 	// EventLost: the agent has not renewed its lease for too long.
 	EventLost = "ManagedClusterLost"
-	// EventNotAvailable: the agent says that the API server of the cluster is not well.
+	// EventNotAvailable: the agent reports that the API server of the cluster is not healthy.
 	EventNotAvailable = "ManagedClusterNotAvailable"
 	// EventAvailable: the cluster is available, for the first time or again.
 	EventAvailable = "ManagedClusterAvailable"
 
 	actionWatch = "Watch"
 
-	// eventsPerSecond are written in the long run, and eventsAtOnce before that. Those above are left out.
+	// eventsPerSecond is the rate of events in the long run, and eventsAtOnce the burst. Events beyond them are dropped.
 	eventsPerSecond, eventsAtOnce = 1, 200
 )
 
-// Reconciler brings the availability of one cluster up to date.
+// Reconciler reconciles the availability of one cluster.
 type Reconciler struct {
 	client   client.Client
 	live     client.Reader
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	beats    *beats
-	// told bounds the events: when the hub was away, its whole fleet is lost at once, and the conditions say so.
+	// told limits the events: after the hub was away, its whole fleet is lost at once, and the conditions say so.
 	told flowcontrol.PassiveRateLimiter
 }
 
@@ -111,17 +110,17 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	written, wait, err := r.status(ctx, cluster)
 	if err == nil && !written {
-		// What has been written makes another version of the cluster, which comes as an event.
+		// The write makes a new version of the cluster, which arrives as an event.
 		err = r.taint(ctx, cluster)
 	}
 	if kit.IsOutdated(err) {
-		// The cluster was changed or deleted meanwhile. That comes as an event, and with it the next try.
+		// The cluster was changed or deleted. That arrives as an event, which causes the retry.
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return reconcile.Result{RequeueAfter: wait}, err
 }
 
-// status writes what the Lease says, if that is new, and returns when it may say something else.
+// status writes the conditions if they have changed. It returns the time after which they may change again.
 func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedCluster) (written bool, wait time.Duration, err error) {
 	if meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted) == nil {
 		return false, 0, nil // it has never had a Lease
@@ -131,7 +130,7 @@ func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedClust
 	grace := missedRenewals * leaseDuration(cluster)
 	wait = r.beats.until(cluster.Name, grace, unknown)
 	if wait <= 0 && !unknown {
-		// A watch that lags would make the whole fleet unreachable. There are few to ask for.
+		// A stale watch would make the whole fleet unreachable. There are few Leases to get.
 		lease := &coordinationv1.Lease{}
 		err := r.live.Get(ctx, client.ObjectKey{Namespace: cluster.Name, Name: registration.LeaseName}, lease)
 		switch {
@@ -158,8 +157,7 @@ func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedClust
 	return written, max(0, wait), err
 }
 
-// clockCondition says whether the agent's clock and the hub's show about the same time, once the agent has been seen to
-// write its own.
+// clockCondition sets the condition whether the clocks of agent and hub are in sync, once a renewal by the agent was seen.
 func (r *Reconciler) clockCondition(cluster *clusterv1.ManagedCluster, grace time.Duration, now metav1.Time) {
 	conditions := &cluster.Status.Conditions
 	if skip, ok := cluster.Annotations[registration.AnnotationSkipClockCheck]; ok && skip != "false" {
@@ -181,8 +179,8 @@ func (r *Reconciler) clockCondition(cluster *clusterv1.ManagedCluster, grace tim
 	meta.SetStatusCondition(conditions, condition)
 }
 
-// taint makes the taints say what the condition Available says. It waits for the finalizer of a cluster that is being accepted, or for
-// what came of it: both are written as soon as there is a cluster, and one of two writes at the same time is refused.
+// taint sets the taints by the condition Available. For a cluster that is being accepted, it waits for the finalizer or for the condition
+// HubAccepted: both are written as soon as the cluster exists, and one of two concurrent writes is refused.
 func (r *Reconciler) taint(ctx context.Context, cluster *clusterv1.ManagedCluster) error {
 	if cluster.Spec.HubAcceptsClient && !controllerutil.ContainsFinalizer(cluster, registration.Finalizer) &&
 		meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted) == nil {
@@ -208,8 +206,8 @@ func (r *Reconciler) taint(ctx context.Context, cluster *clusterv1.ManagedCluste
 	return nil
 }
 
-// tell makes an event of what the condition has come to, once for each time: the taint is written then, and the agent, which writes
-// the condition as well, has no right to events. A new cluster, of which nothing is known yet, has none.
+// tell records an event for a new state of the condition, when the taint is written: the agent, which writes the condition as well, has no
+// permission for events. A new cluster, whose state is not known yet, gets none.
 func (r *Reconciler) tell(cluster *clusterv1.ManagedCluster, available *metav1.Condition) {
 	if available == nil || !r.told.TryAccept() {
 		return
@@ -224,17 +222,17 @@ func (r *Reconciler) tell(cluster *clusterv1.ManagedCluster, available *metav1.C
 	conditionevents.Note(r.recorder, cluster, kind, reason, actionWatch, available.Message)
 }
 
-// taints returns the taints with the wanted one of ours, "" for none, and without the other.
+// taints returns the taints with the wanted one of ours, which may be "", and without the other.
 func taints(before []clusterv1.Taint, wanted string) []clusterv1.Taint {
 	after := slices.DeleteFunc(slices.Clone(before), func(t clusterv1.Taint) bool { return ours(t) && t.Key != wanted })
 	if wanted != "" && !slices.ContainsFunc(after, func(t clusterv1.Taint) bool { return ours(t) }) {
-		// The server says since when.
+		// The server sets the time.
 		after = append(after, clusterv1.Taint{Key: wanted, Effect: clusterv1.TaintEffectNoSelect})
 	}
 	return after
 }
 
-// ours says whether a taint is one that the hub sets. Others may have the same key.
+// ours reports whether the hub sets this taint. Taints of others may have the same key.
 func ours(t clusterv1.Taint) bool {
 	return (t.Key == registration.TaintUnavailable || t.Key == registration.TaintUnreachable) && t.Value == "" &&
 		t.Effect == clusterv1.TaintEffectNoSelect

@@ -77,7 +77,7 @@ func newFixture(t *testing.T, cluster *clusterv1.ManagedCluster) *fixture {
 	return f
 }
 
-// restart is a new process.
+// restart starts a new process.
 func (f *fixture) restart() {
 	f.events = events.NewFakeRecorder(2 * eventsAtOnce)
 	f.Reconciler = newReconciler(f.c, f.c, f.events, f.clock)
@@ -105,7 +105,7 @@ func (f *fixture) stored() *coordinationv1.Lease {
 	return lease
 }
 
-// renew is the agent. With told, its renewal is seen by the watch.
+// renew renews the Lease as the agent does. If told is set, the watch reports it.
 func (f *fixture) renew(told bool) {
 	f.Helper()
 	lease := f.stored()
@@ -166,7 +166,7 @@ func TestSilence_OfFivePeriodsMakesAClusterUnknown(t *testing.T) {
 	f.expect(available, isTrue, "")
 	f.pass(time.Second)
 	f.look()
-	f.look() // what was written comes as an event
+	f.look() // the write arrives as an event
 	f.expect(available, isUnknown, unreachable)
 	if c := meta.FindStatusCondition(f.cluster().Status.Conditions, available); c.Message != "Registration agent stopped updating its lease." {
 		t.Errorf("message %q", c.Message)
@@ -206,7 +206,7 @@ func TestRenewals_CostNothingAndKeepAClusterAvailable(t *testing.T) {
 	}
 }
 
-// The agent's clock may be years off: what counts is that the Lease changes.
+// The agent's clock may be years off: only changes of the Lease count.
 func TestClocks_DoNotCountForAvailability(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour * 24 * 365, time.Hour * 24 * 365} {
 		f := joined(t)
@@ -228,7 +228,7 @@ func TestClocks_ThatDifferAreShown(t *testing.T) {
 	f.expect(synced, "")
 	f.renew(true)
 	f.look()
-	f.expect(synced, "") // it has the time at which the process began
+	f.expect(synced, "") // the Lease has the time at which the process began
 	step := func(ahead time.Duration, want string) {
 		t.Helper()
 		f.pass(time.Minute)
@@ -253,7 +253,7 @@ func TestClocks_ThatDifferAreShown(t *testing.T) {
 	f.expect(available, isTrue)
 }
 
-// A watch that lags, or a front that was away, must not make the fleet unreachable.
+// A stale watch, or a front that was away, must not make the fleet unreachable.
 func TestSilence_IsNotTakenFromTheWatchAlone(t *testing.T) {
 	f := joined(t)
 	f.pass(5 * time.Minute)
@@ -286,7 +286,7 @@ func TestRestart_GivesEveryAgentTime(t *testing.T) {
 	}
 }
 
-// An agent that comes back says so in the status before its Lease is seen.
+// An agent that returns sets the condition before its renewal of the Lease is seen.
 func TestReturn_IsNotUndone(t *testing.T) {
 	f := joined(t)
 	f.pass(5 * time.Minute)
@@ -317,8 +317,8 @@ func TestClusters_ThatGoOrWereNeverAcceptedHaveNoAvailability(t *testing.T) {
 	}
 }
 
-// TestJoin_WritesNothingThatIsRefused: the taint goes at the time at which the clock is judged, and a write of the version
-// that the first write has replaced would be for nothing.
+// TestJoin_WritesNothingThatIsRefused verifies that the taint is removed when the clock is checked: a write of the version that the first write has
+// replaced would fail.
 func TestJoin_WritesNothingThatIsRefused(t *testing.T) {
 	f := newFixture(t, &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Generation: 1}})
 	f.set(registration.ConditionHubAccepted, metav1.ConditionTrue, registration.ReasonAccepted)
@@ -330,7 +330,7 @@ func TestJoin_WritesNothingThatIsRefused(t *testing.T) {
 	before := f.writes
 	f.look()
 	f.expect(synced, "True ManagedClusterClockSynced", unreachable)
-	f.look() // what was written comes as an event
+	f.look() // the write arrives as an event
 	f.expect(synced, "True ManagedClusterClockSynced", "")
 	if writes := f.writes - before; writes != 2 {
 		t.Errorf("%d writes, want 2", writes)

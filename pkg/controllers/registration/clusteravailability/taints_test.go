@@ -36,7 +36,8 @@ func TestTaints_SayWhatTheConditionSays(t *testing.T) {
 	}
 }
 
-// The first writes to a new cluster do not meet: the taint comes after the finalizer, or after what has kept the hub from setting it.
+// The first writes to a new cluster do not conflict: the taint comes after the finalizer, or after the condition that the hub could not accept the
+// cluster.
 func TestTaints_ComeOnceTheClusterIsBeingAccepted(t *testing.T) {
 	for what, change := range map[string]func(*fixture){
 		"its finalizer is there": func(f *fixture) {

@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Each of these asks for what it may not have. None is approved, and none is denied.
+// Each of these requests asks for something that is not allowed. None is approved, and none is denied.
 func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 	sans := func(change func(*x509.CertificateRequest)) func(*scene) {
 		return func(s *scene) { change(s.request) }
@@ -107,7 +107,7 @@ func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 			s.csr.Labels["open-cluster-management.io/cluster-name"] = "managed-clusters"
 			s.request.Subject = pkix.Name{CommonName: allGroup + ":agent1", Organization: []string{allGroup, allGroup}}
 		},
-		// Who asks.
+		// The requester.
 		"somebody":                          func(s *scene) { s.csr.Spec.Username = "mallory" },
 		"an admin who is not a bootstrap":   func(s *scene) { s.csr.Spec.Username, s.csr.Spec.Groups = "admin", []string{"system:masters"} },
 		"another bootstrap ServiceAccount":  func(s *scene) { s.csr.Spec.Username = "system:serviceaccount:default:agent-registration-bootstrap" },
@@ -150,7 +150,7 @@ func TestAttack_NoForgedRequestIsApproved(t *testing.T) {
 		"no acceptance":                      func(s *scene) { s.kept = nil },
 		"a cluster of another driver":        func(s *scene) { s.kept.Data["driver"] = "awsirsa" },
 		"a renewal of another driver":        func(s *scene) { s.renewing(); s.kept.Data["driver"] = "awsirsa" },
-		// What has been decided.
+		// The decision.
 		"a request that is denied": func(s *scene) {
 			s.csr.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: "Denied", Status: "True"}}
 		},

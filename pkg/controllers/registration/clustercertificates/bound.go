@@ -22,21 +22,21 @@ import (
 )
 
 const (
-	// mostPending is how many requests of one requester wait for an admin: of an agent all for the registration's signer, and as many for all
-	// others; of a bootstrap identity those for one cluster. It must be 2 at least, so that several keys stay several.
+	// mostPending is the maximum number of pending requests of one requester: of an agent, all for the registration's signer, and as many for all
+	// others; of a bootstrap identity, those for one cluster. It must be at least 2, so that several keys stay several.
 	mostPending = 20
-	// mostUnknown is how many requests of one bootstrap identity wait for clusters that the hub does not have. How many clusters there are
-	// is bounded by hub-apiserver (--max-pending-clusters).
+	// mostUnknown is the maximum number of pending requests of one bootstrap identity for clusters that the hub does not have. hub-apiserver limits
+	// the number of clusters (--max-pending-clusters).
 	mostUnknown = 100
 
-	// pendingIndex finds the requests of a requester that wait, those of a requester for one cluster, and those for other signers.
+	// pendingIndex finds the pending requests of a requester, those of a requester for one cluster, and those for other signers.
 	pendingIndex = "pending"
 )
 
 var removed = prometheus.NewCounter(prometheus.CounterOpts{Name: "clusterhub_registration_requests_removed_total",
 	Help: "Pending certificate requests that were deleted because their requester had too many."})
 
-// pendingOf are the keys of pendingIndex for a request.
+// pendingOf returns the keys of pendingIndex for a request.
 func pendingOf(obj client.Object) []string {
 	request := obj.(*certificatesv1.CertificateSigningRequest)
 	cluster := request.Labels[registration.ClusterNameLabel]
@@ -49,14 +49,14 @@ func pendingOf(obj client.Object) []string {
 	return []string{request.Spec.Username, pairOf(request.Spec.Username, cluster)}
 }
 
-// pairOf is the key of what a user asks for a cluster. No label has a line break.
+// pairOf returns the key of the requests of a user for a cluster. Labels have no line breaks.
 func pairOf(user, cluster string) string { return cluster + "\n" + user }
 
-// otherSigners is the key of what a user asks of signers that are not the registration's. No cluster has an empty name.
+// otherSigners returns the key of the requests of a user for signers other than the registration's. No cluster has an empty name.
 func otherSigners(user string) string { return pairOf(user, "") }
 
-// bound deletes the oldest of what a request's requester has pending beyond the bound, and reports whether the request was among it. The
-// requests of other users do not count, and stay, as do those of bootstrap identities for other signers: a policy refuses these.
+// bound deletes the oldest pending requests of a requester beyond the limit, and reports whether the given one was among them. Requests of other
+// users do not count, and stay, as do those of bootstrap identities for other signers: a policy refuses these.
 func (r *Reconciler) bound(ctx context.Context, object *certificatesv1.CertificateSigningRequest) (gone bool, err error) {
 	excess, err := r.excess(ctx, object)
 	if err != nil {
@@ -82,13 +82,13 @@ func (r *Reconciler) bound(ctx context.Context, object *certificatesv1.Certifica
 	if err := r.client.Get(ctx, client.ObjectKey{Name: object.Labels[registration.ClusterNameLabel]}, cluster); err != nil {
 		return gone, kit.IgnoreGone(err)
 	}
-	// About the cluster, so that a flood of requests is one series of Events.
+	// The event is about the cluster, so that a flood of requests is one series of Events.
 	r.recorder.Eventf(cluster, nil, corev1.EventTypeWarning, "ManagedClusterCSRRemoved", "Delete", "%s", kit.Message(fmt.Sprintf(
 		"The user %q has more than %d certificate requests pending: the oldest ones are deleted", object.Spec.Username, mostPending)))
 	return gone, nil
 }
 
-// excess are the requests to be deleted when a request has come.
+// excess returns the requests to delete when a request has come.
 func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.CertificateSigningRequest) ([]*certificatesv1.CertificateSigningRequest, error) {
 	user, cluster := object.Spec.Username, object.Labels[registration.ClusterNameLabel]
 	other := object.Spec.SignerName != registration.SignerName
@@ -100,7 +100,7 @@ func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.Certific
 		if other {
 			key = otherSigners(user)
 		}
-		// Only its own agent's requests are for a cluster, whatever they say.
+		// Only requests of its own agent are for a cluster, whatever their labels.
 		pending, err := r.pending(ctx, key)
 		return pending[:max(len(pending)-mostPending, 0)], err
 	}
@@ -111,7 +111,7 @@ func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.Certific
 	if err != nil || len(pending) > mostPending {
 		return excessOfKeys(pending), err
 	}
-	// Not first all that wait of a fleet that joins at once, by one bootstrap identity.
+	// The requests of a fleet that joins at once, by one bootstrap identity, must not be deleted.
 	if known, err := r.knows(ctx, r.client, cluster); known || err != nil {
 		return nil, err
 	}
@@ -121,13 +121,13 @@ func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.Certific
 	if pending, err = r.ofUnknown(ctx, r.client, pending); err != nil || len(pending) <= mostUnknown {
 		return nil, err
 	}
-	// The cache of clusters may be behind that of requests.
+	// The cache of clusters may be older than that of requests.
 	return r.ofUnknown(ctx, r.live, pending[:len(pending)-mostUnknown])
 }
 
-// excessOfKeys are the requests of one user for one cluster beyond the bound. Which key is the cluster's may depend on whether
-// more than one is asked for: repetitions of a key go first, and what asks for no key that could be approved. The first request for a key
-// says whether the key had been asked for when the cluster was accepted: the later ones go.
+// excessOfKeys returns the requests of one user for one cluster beyond the limit. Which key is the cluster's may depend on whether there are
+// requests for more than one: repetitions of a key, and requests without a valid key, are deleted first. The first request for a key shows whether
+// there was one when the cluster was accepted: the later ones are deleted.
 func excessOfKeys(pending []*certificatesv1.CertificateSigningRequest) []*certificatesv1.CertificateSigningRequest {
 	var first, others []*certificatesv1.CertificateSigningRequest
 	seen := map[string]bool{}
@@ -143,7 +143,7 @@ func excessOfKeys(pending []*certificatesv1.CertificateSigningRequest) []*certif
 	return append(others[:max(len(others)-(mostPending-keep), 0)], first[:len(first)-keep]...)
 }
 
-// pending are the requests under a key of pendingIndex, the oldest first. They belong to the cache.
+// pending returns the requests under a key of pendingIndex, the oldest first. They belong to the cache.
 func (r *Reconciler) pending(ctx context.Context, key string) ([]*certificatesv1.CertificateSigningRequest, error) {
 	list := &certificatesv1.CertificateSigningRequestList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{pendingIndex: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -159,7 +159,7 @@ func (r *Reconciler) pending(ctx context.Context, key string) ([]*certificatesv1
 	return requests, nil
 }
 
-// ofUnknown are the requests for clusters that a reader does not have.
+// ofUnknown returns the requests for clusters that a reader does not have.
 func (r *Reconciler) ofUnknown(
 	ctx context.Context, from client.Reader, requests []*certificatesv1.CertificateSigningRequest,
 ) (unknown []*certificatesv1.CertificateSigningRequest, err error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// flood makes requests of a user that ask for nothing that could be approved, as a user who wants to fill etcd does.
+// flood creates requests of a user that cannot be approved, as a user who wants to fill etcd does.
 func (h *hub) flood(n int, user string, change func(i int, request *certificatesv1.CertificateSigningRequest)) {
 	h.Helper()
 	for i := range n {
@@ -33,7 +33,7 @@ func (h *hub) flood(n int, user string, change func(i int, request *certificates
 	}
 }
 
-// names are those of all requests, in order.
+// names returns the names of all requests, in order.
 func (h *hub) names() (names []string) {
 	h.Helper()
 	list := &certificatesv1.CertificateSigningRequestList{}
@@ -66,7 +66,7 @@ func TestBound_ARequesterHasSoManyPending(t *testing.T) {
 			ofAgent(i, r)
 			r.Labels[registration.ClusterNameLabel] = fmt.Sprint("x", i)
 		}, mostPending},
-		// Add-ons have signers of their own, whichever these are.
+		// Add-ons have signers of their own.
 		"by an agent, for other signers": {c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
 			ofAgent(i, r)
 			r.Spec.SignerName = fmt.Sprint("example.com/signer-", i%7)
@@ -74,7 +74,7 @@ func TestBound_ARequesterHasSoManyPending(t *testing.T) {
 		"by a person, for another signer": {"alice", func(_ int, r *certificatesv1.CertificateSigningRequest) {
 			r.Spec.SignerName = "example.com/signer"
 		}, flood},
-		// What is not of a cluster's agent, or was decided, stays.
+		// Requests that are not of a cluster's agent, or were decided, stay.
 		"by a person": {"alice", func(int, *certificatesv1.CertificateSigningRequest) {}, flood},
 		"by a node":   {"system:node:a", func(int, *certificatesv1.CertificateSigningRequest) {}, flood},
 		"for another signer": {bootstrap, func(_ int, r *certificatesv1.CertificateSigningRequest) {
@@ -100,7 +100,7 @@ func TestBound_ARequesterHasSoManyPending(t *testing.T) {
 	}
 }
 
-// A flood of requests for other signers takes none away that the agent has for the registration's, nor the other way round.
+// A flood of requests for other signers deletes none that the agent has for the registration's signer, and vice versa.
 func TestBound_SignersApart(t *testing.T) {
 	h := newHub(t)
 	h.flood(2*mostPending, c1Agent, func(i int, r *certificatesv1.CertificateSigningRequest) {
@@ -117,8 +117,8 @@ func TestBound_SignersApart(t *testing.T) {
 	}
 }
 
-// A flood takes nothing away that keeps an agent of an attacker out: neither the request of the right agent while the attacker's key
-// stays, nor that of another user.
+// A flood deletes no request that prevents the approval of an attacker's key: neither that of the right agent while the attacker's stays, nor that
+// of another user.
 func TestBound_AFloodDecidesNoKey(t *testing.T) {
 	for _, user := range []string{bootstrap, "system:bootstrap:123456"} {
 		h := newHub(t)
@@ -152,12 +152,12 @@ func TestBound_ManyKeysStaySeveral(t *testing.T) {
 	}
 	h.accept(nil)
 	h.want()
-	// The agent asks again when its request is gone.
+	// The agent creates a new request when its request is gone.
 	h.ask("again", "agent", bootstrap)
 	h.want()
 }
 
-// What was decided after it was read stays.
+// A request that was decided after it was read stays.
 func TestBound_DeletesOnlyWhatItHasRead(t *testing.T) {
 	h := newHub(t)
 	h.flood(mostPending+1, bootstrap, func(int, *certificatesv1.CertificateSigningRequest) {})
@@ -171,7 +171,7 @@ func TestBound_DeletesOnlyWhatItHasRead(t *testing.T) {
 	}
 }
 
-// stale is a cache that has not seen what became of a request.
+// stale is a cache that has not seen the decision on a request.
 type stale struct {
 	client.Client
 	request *certificatesv1.CertificateSigningRequest

@@ -21,17 +21,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// Options are what the controller needs to be told.
+// Options are the settings of the controller.
 type Options struct {
-	// BootstrapUsers may ask for first certificates, beside the users of bootstrap tokens.
+	// BootstrapUsers may request first certificates, in addition to the users of bootstrap tokens.
 	BootstrapUsers []string
-	// TrustedUsers are those of BootstrapUsers who may do so also for a cluster that was accepted before.
+	// TrustedUsers are the BootstrapUsers who may also request them for a cluster that was accepted before.
 	TrustedUsers []string
-	// MaxLifetime is the longest life of a certificate that is approved without an admin.
+	// MaxLifetime is the longest lifetime of a certificate that is approved without an admin.
 	MaxLifetime time.Duration
 }
 
-// shortestLifetime is the shortest life of a certificate that the API of certificate requests allows to ask for.
+// shortestLifetime is the shortest lifetime that the API of certificate requests allows.
 const shortestLifetime = 10 * time.Minute
 
 const bootstrapFlag = "bootstrap-identities"
@@ -46,7 +46,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"signer's, which counts as one year: with less than that here, agents have to ask for one.")
 }
 
-// Validate says what is wrong with the flags.
+// Validate returns the errors of the flags.
 func (o *Options) Validate() (errs []error) {
 	if o.MaxLifetime < shortestLifetime {
 		errs = append(errs, fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be asked for, "+
@@ -60,12 +60,12 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func (o Options) Controller() kit.Controller {
 	requests := certificatesv1.SchemeGroupVersion
 	setup := func(ctx context.Context, mgr ctrl.Manager) error { return SetupWithManager(ctx, mgr, o) }
 	return kit.Controller{Name: reporter, Setup: setup, Rights: []kit.Right{
-		// delete is for what one requester has pending beyond a bound.
+		// delete is for pending requests of one requester beyond a limit.
 		kit.On(requests, "certificatesigningrequests", "list", "watch", "delete"),
 		kit.On(requests, "certificatesigningrequests/approval", "update"),
 		kit.On(requests, "signers", "approve").Named(registration.SignerName),
@@ -73,7 +73,7 @@ func (o Options) Controller() kit.Controller {
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters/status", "patch"),
 		// patch is for the key of a cluster's agent.
 		kit.On(corev1.SchemeGroupVersion, "configmaps", "get", "list", "watch", "patch").In(record.Namespace),
-		// About requests and clusters, which are in no namespace.
+		// Events about requests and clusters, which are in no namespace.
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch").In("default"),
 	}}
 }

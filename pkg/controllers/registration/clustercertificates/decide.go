@@ -16,10 +16,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// decision is what becomes of a request. Without a reason to leave it to an admin, it is approved.
+// decision is the decision on a request. Without a reason to leave it to an admin, the request is approved.
 type decision struct {
 	why string
-	// pin is the key to be pinned before.
+	// pin is the key to pin before the approval.
 	pin *pinned
 }
 
@@ -34,11 +34,11 @@ const (
 	whyEarlier   = "it was made before the ManagedCluster, or in the same seconds, so it may be of an earlier cluster of that name"
 )
 
-// skew is how far apart the clocks of kube-apiserver and hub-apiserver may be. The order of two events within it is not
-// known, if each server has written the time of one. Then the order counts by which the agent gets no certificate.
+// skew is the maximum difference between the clocks of kube-apiserver and hub-apiserver. The order of two events within it is not known, if each
+// server has written the time of one. Then the order in which the agent gets no certificate is assumed.
 const skew = 5 * time.Second
 
-// checkRequester says why a user may not ask for a certificate, or nothing.
+// checkRequester returns why a user may not request a certificate, or "".
 func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) string {
 	if parsed.Asker(&object.Spec, r.BootstrapUsers) != agentcsr.Stranger {
 		return ""
@@ -46,11 +46,11 @@ func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningReq
 	return fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username)
 }
 
-// signersLifetime is what kube-controller-manager gives certificates for which no lifetime is asked, unless it is told
-// otherwise (--cluster-signing-duration). What it was told is not known here.
+// signersLifetime is the default lifetime of kube-controller-manager's certificates (--cluster-signing-duration). The value of the flag is not
+// known here.
 const signersLifetime = 365 * 24 * time.Hour
 
-// checkLifetime says why a certificate would live for too long, or nothing. There is no way to end its life.
+// checkLifetime returns why the lifetime of a certificate would be too long, or "". A certificate cannot be revoked.
 func (r *Reconciler) checkLifetime(spec *certificatesv1.CertificateSigningRequestSpec) string {
 	asked, whose := signersLifetime, "no lifetime (spec.expirationSeconds), so that the signer chooses it, by default"
 	if spec.ExpirationSeconds != nil {
@@ -63,7 +63,7 @@ func (r *Reconciler) checkLifetime(spec *certificatesv1.CertificateSigningReques
 		asked, r.MaxLifetime)
 }
 
-// decide says what becomes of the request of a cluster that is accepted. It changes nothing.
+// decide returns the decision on the request of an accepted cluster. It changes nothing.
 func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request, s *standing) (decision, error) {
 	if !s.byCertificate() {
 		return left("the cluster is accepted by the registration driver %q and needs no certificate", s.record.Driver), nil
@@ -110,9 +110,8 @@ func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, pa
 	return decision{pin: &first, why: "it is for another key than the cluster's first certificate, whose SHA-256 is " + first.key}, nil
 }
 
-// confirm decides on a request for the pinned key. The pin may be the key that the cluster was made with by another program,
-// while an admin has approved the request of its agent by other means. One request alone is not looked up: a fleet that
-// joins at once has many.
+// confirm decides on a request for the pinned key. The pin may be the key that another program created the cluster with, while an admin has
+// approved the request of its agent by other means. A cluster with a single request is not read live: a fleet that joins at once has many.
 func (r *Reconciler) confirm(ctx context.Context, cluster string, s *standing) (decision, error) {
 	cached, err := r.cache().requests(ctx, cluster)
 	if err != nil || len(cached) <= 1 {
@@ -128,7 +127,7 @@ func (r *Reconciler) confirm(ctx context.Context, cluster string, s *standing) (
 	return decision{}, nil
 }
 
-// approved is the last key that was approved and is not the pinned one, empty if there is none.
+// approved returns the last approved key that is not the pinned one. It is empty if there is none.
 func (s *standing) approved(requests []certificatesv1.CertificateSigningRequest) (last pinned) {
 	for i := range requests {
 		if agentcsr.Approval(&requests[i]) == nil {
@@ -143,11 +142,10 @@ func (s *standing) approved(requests []certificatesv1.CertificateSigningRequest)
 	return last
 }
 
-// firstKey is the key that the first certificate of a cluster is for, of all that ask for one: empty if that cannot be
-// said yet.
+// firstKey returns the key of the first certificate of a cluster, from all requests. It is empty if that cannot be decided yet.
 //
-// An admin has approved it; or it is the only one that is asked for by those who count. Those are the users that were named
-// when the cluster was accepted; or the trusted ones, if one of them asks; or all, if one of them had asked by then.
+// The key is the one that an admin has approved, or the only one that the requesters who count ask for. These are the users that were named when
+// the cluster was accepted; or the trusted ones, if one of them asks; or all, if one of them had asked before the acceptance.
 func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningRequest, s *standing) pinned {
 	if approved := s.approved(requests); approved.key != "" {
 		return approved
@@ -182,14 +180,14 @@ func (r *Reconciler) firstKey(requests []certificatesv1.CertificateSigningReques
 	return pinned{onlyKey(all), time.Now()}
 }
 
-// acceptedAfter says whether a request was there when the cluster was accepted, without a doubt. A cluster that was accepted from
-// the start was accepted before there was anything to ask for.
+// acceptedAfter reports whether a request certainly existed when the cluster was accepted. A cluster that was created as accepted was accepted
+// before there was any request.
 func (s *standing) acceptedAfter(request *certificatesv1.CertificateSigningRequest) bool {
 	at, err := time.Parse(time.RFC3339, s.cluster.Annotations[registration.AnnotationAcceptedAt])
 	return err == nil && !request.CreationTimestamp.After(at.Add(-skew))
 }
 
-// onlyKey is the key that all requests are for, empty if there is none.
+// onlyKey returns the key that all requests are for. It is empty if there is none.
 func onlyKey(requests []*certificatesv1.CertificateSigningRequest) (key string) {
 	for _, request := range requests {
 		parsed, err := agentcsr.Parse(request)

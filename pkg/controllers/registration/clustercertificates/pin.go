@@ -20,22 +20,22 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// pinned is the key of a cluster's agent, and since when it is.
+// pinned is the key of a cluster's agent, and the time since which it is pinned.
 type pinned struct {
 	key   string
 	since time.Time
 }
 
-// standing is how the hub stands to a cluster: what it wants, and what it remembers. Both are of the same cluster.
+// standing is a cluster with its record. Both are of the same cluster.
 type standing struct {
 	cluster *clusterv1.ManagedCluster
 	kept    *corev1.ConfigMap
 	record  record.Record
-	// requests are those of the cluster that wait or were approved. They are read when they are needed.
+	// requests returns the cluster's requests that are pending or were approved. They are read when they are needed.
 	requests func() ([]certificatesv1.CertificateSigningRequest, error)
 }
 
-// source is where a standing is read, and how the requests of a cluster are found there.
+// source is a reader of standings, with the option that finds the requests of a cluster.
 type source struct {
 	client.Reader
 	requestsOf func(cluster string) client.ListOption
@@ -51,7 +51,7 @@ func (r *Reconciler) server() source {
 	}}
 }
 
-// standing returns nil for a cluster that is not accepted, or of which the hub remembers nothing yet.
+// standing returns nil for a cluster that is not accepted, or has no record yet.
 func (f source) standing(ctx context.Context, name string) (*standing, error) {
 	s := &standing{cluster: &clusterv1.ManagedCluster{}}
 	if err := f.Get(ctx, client.ObjectKey{Name: name}, s.cluster); err != nil {
@@ -71,7 +71,7 @@ func (f source) standing(ctx context.Context, name string) (*standing, error) {
 	return s, nil
 }
 
-// requests are those of a cluster that wait or were approved, of a server also others.
+// requests returns the requests of a cluster that are pending or were approved. A live list may have others, too.
 func (f source) requests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
 	list := &certificatesv1.CertificateSigningRequestList{}
 	err := f.List(ctx, list, f.requestsOf(cluster), client.UnsafeDisableDeepCopy)
@@ -82,21 +82,21 @@ func (s *standing) byCertificate() bool { return s.record.Driver == csr.Name }
 
 func (s *standing) granted() bool { return !s.record.Granted.IsZero() }
 
-// pinned is empty when no key is, and registration.UndecidedKey when an admin has to say which.
+// pinned returns an empty key if none is pinned, and registration.UndecidedKey if an admin must decide.
 func (s *standing) pinned() pinned {
 	p := pinned{key: s.record.Key}
 	p.since, _ = time.Parse(time.RFC3339, s.record.KeySince)
 	return p
 }
 
-// requesters are the users who may ask for the first certificate, none if all may. Of a list that is too long, no user is.
+// requesters returns the users who may request the first certificate. It is empty if all may. If the list is too long, no user may.
 func (s *standing) requesters() []string {
 	users, _ := registration.ParseRequesters(s.record.Requesters)
 	return users
 }
 
-// supersedes says whether an approval is of another key than the one that is pinned, and of a later time. What was
-// approved before the cluster was made is of another one of its name.
+// supersedes reports whether an approval is for a different key than the pinned one, and later. An approval from before the cluster was created is
+// for an earlier one of its name.
 func (s *standing) supersedes(approval pinned) bool {
 	now := s.pinned()
 	if approval.key == now.key || approval.since.Before(s.cluster.CreationTimestamp.Time) {
@@ -105,7 +105,7 @@ func (s *standing) supersedes(approval pinned) bool {
 	return now.key == registration.UndecidedKey || approval.since.After(now.since)
 }
 
-// pin writes the key to the cluster's record, which must be as it was read.
+// pin writes the key to the cluster's record, which must be unchanged since it was read.
 func (r *Reconciler) pin(ctx context.Context, s *standing, p pinned) error {
 	err := record.Patch(ctx, r.client, s.kept, func(kept *record.Record) {
 		kept.Key, kept.KeySince = p.key, p.since.UTC().Format(time.RFC3339)
@@ -116,13 +116,13 @@ func (r *Reconciler) pin(ctx context.Context, s *standing, p pinned) error {
 	return nil
 }
 
-// isOpen says whether a request waits, or was approved.
+// isOpen reports whether a request is pending or approved.
 func isOpen(request *certificatesv1.CertificateSigningRequest) bool {
 	return agentcsr.IsPending(request) || agentcsr.Approval(request) != nil
 }
 
-// approvalOf is the key of an approved request, and when that was approved, by the API server's clock as long as the one
-// who did left it to it. It was not in the future.
+// approvalOf returns the key of an approved request, and the time of the approval. The API server sets the time unless the approver does. It is
+// never in the future.
 func approvalOf(request *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) pinned {
 	at := agentcsr.Approval(request).LastTransitionTime.Time
 	if now := time.Now(); at.After(now) {

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// A holder of a bootstrap token can ask for the certificate of any cluster. These rivals do, for one that an agent without
-// AnnotationAgentKey joins.
+// A holder of a bootstrap token can request the certificate of any cluster. These rivals do, for one that an agent without AnnotationAgentKey
+// joins.
 func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 	for name, play := range map[string]func(*hub){
 		"asks before the hub has looked": func(h *hub) {
@@ -57,7 +57,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			if !strings.Contains(h.waits(), "several keys were asked for at once") || !strings.Contains(h.waits(), "--csr") {
 				h.Errorf("the cluster says %q", h.waits())
 			}
-			// The other request vanishes: that decides nothing.
+			// The other request is deleted: that decides nothing.
 			h.collect("agent")
 			h.want()
 			h.ask("rival again", "rival", bootstrap)
@@ -140,7 +140,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.ask("b agent", "agent", bootstrap)
 			h.conclude("b agent", certificatesv1.CertificateApproved)
 			h.accept(func(kept *record.Record) { kept.Key = h.keyOf("rival") })
-			h.look("a rival") // before the process sees what the admin did
+			h.look("a rival") // before the process sees the admin's decision
 			h.want("b agent")
 			h.wantPinned("agent")
 		},
@@ -225,7 +225,7 @@ func TestPin_IsTheKeyThatIsApproved(t *testing.T) {
 			h.ask("agent", "agent", bootstrap)
 			h.settle()
 			h.collect("agent")
-			h.ask("again", "another", bootstrap) // upstream's agents make a new key
+			h.ask("again", "another", bootstrap) // agents of upstream create a new key
 			h.accept(nil)
 			h.want("again")
 		},
