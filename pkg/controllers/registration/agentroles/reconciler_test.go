@@ -64,7 +64,7 @@ func hubAPIServer() *apiregistrationv1.ServiceReference {
 	return &apiregistrationv1.ServiceReference{Namespace: "clusterhub-system", Name: "hub-apiserver", Port: new(int32(12345))}
 }
 
-// service returns an APIService of a version of the clusters. Without a Service it is that of a CustomResourceDefinition.
+// service returns an APIService of a version of the clusters. Without a Service it is for a CustomResourceDefinition.
 func service(version string, leadsTo *apiregistrationv1.ServiceReference) *apiregistrationv1.APIService {
 	return &apiregistrationv1.APIService{
 		ObjectMeta: metav1.ObjectMeta{Name: version + "." + clusterv1.GroupName},

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// everything is what exists for an accepted cluster.
+// everything lists the objects of an accepted cluster.
 var everything = []string{
 	"ManagedCluster /c1",
 	"Namespace /c1",
@@ -33,7 +33,7 @@ var everything = []string{
 	"granted c1/one",
 }
 
-// afterDeny is what exists for a denied cluster. Its agents may see that it is denied, by the role that all share.
+// afterDeny lists the objects of a denied cluster. Its agents may see that it is denied, by the role that all share.
 var afterDeny = []string{
 	"ManagedCluster /c1",
 	"Namespace /c1",

@@ -170,7 +170,7 @@ func (r *Reconciler) cached(ctx context.Context, obj client.Object, key client.O
 type later struct {
 	after time.Duration
 	last  error
-	// left is what a cluster that is being deleted waits for, if this reconciliation has found out.
+	// left names what a cluster that is being deleted waits for, if it is known.
 	left string
 }
 

@@ -127,7 +127,7 @@ func (r *Reconciler) confirm(ctx context.Context, cluster string, s *standing) (
 	return decision{}, nil
 }
 
-// approved returns the last approved key that is not the pinned one. It is empty if there is none.
+// approved returns the last approved key that is not the pinned one. It is empty without one.
 func (s *standing) approved(requests []certificatesv1.CertificateSigningRequest) (last pinned) {
 	for i := range requests {
 		if agentcsr.Approval(&requests[i]) == nil {
@@ -187,7 +187,7 @@ func (s *standing) acceptedAfter(request *certificatesv1.CertificateSigningReque
 	return err == nil && !request.CreationTimestamp.After(at.Add(-skew))
 }
 
-// onlyKey returns the key that all requests are for. It is empty if there is none.
+// onlyKey returns the key that all requests are for. It is empty without one.
 func onlyKey(requests []*certificatesv1.CertificateSigningRequest) (key string) {
 	for _, request := range requests {
 		parsed, err := agentcsr.Parse(request)

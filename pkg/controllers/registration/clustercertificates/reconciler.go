@@ -1,14 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustercertificates approves the certificate requests of the agents of clusters that are accepted and register by
-// certificate: their first ones, and their renewals.
+// Package clustercertificates approves the certificate requests of the agents of clusters that are accepted and register by certificate: their
+// first ones, and their renewals.
 //
-// A request is approved only if every part of it is known and right. The others are not denied: they may be for another
-// program, and an admin may know more. The first certificate makes its holder an agent of the cluster, and users with a
-// bootstrap token can ask for it. So the hub pins one key for each cluster, in the cluster's record, where its agent
-// cannot write: the key that the cluster was made with, or the only one that was asked for when it was accepted. A renewal
-// by the agent itself moves the pin, and so does an admin who approves a request. Every other key waits for an admin.
+// A request is approved only if every part of it is known and right. Others are not denied: they may be for another program, and an admin may know
+// more. The first certificate makes its holder an agent of the cluster, and users with a bootstrap token can request it. So the hub pins one key
+// for each cluster, in the cluster's record, where its agent cannot write: the key in the annotation of the cluster, or the only one that was
+// requested before it was accepted. A renewal by the agent itself moves the pin, and so does an admin who approves a request. Every other key waits
+// for an admin.
 package clustercertificates
 
 import (
@@ -36,12 +36,12 @@ import (
 )
 
 const (
-	// reasonApproved is upstream's.
+	// reasonApproved is the reason of upstream.
 	reasonApproved = "AutoApprovedByHubCSRApprovingController" // the hub has approved the certificate request by itself
 
 	reporter = "clustercertificates"
 
-	// openIndex finds the requests of a cluster that wait or were approved.
+	// openIndex finds the requests of a cluster that are pending or were approved.
 	openIndex = "open"
 
 	workers = 8
@@ -50,7 +50,7 @@ const (
 // Reconciler decides on one certificate request.
 type Reconciler struct {
 	Options
-	// client reads from the caches, live from the API server: a certificate lasts longer than what a cache has missed.
+	// client reads from the caches, live from the API server: a certificate lasts longer than a stale cache.
 	client   client.Client
 	live     client.Reader
 	recorder events.EventRecorder
@@ -78,7 +78,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager, o Options) error {
 		Complete(r)
 }
 
-// AddIndexes adds what the controller's client has to have.
+// AddIndexes adds the indexes that the controller's client needs.
 func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	if err := indexer.IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, openIndex, openOf); err != nil {
 		return err
@@ -86,7 +86,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return indexer.IndexField(ctx, &certificatesv1.CertificateSigningRequest{}, pendingIndex, pendingOf)
 }
 
-// New is what decides on requests, for those who have no manager.
+// New returns a Reconciler for a process without a manager.
 func New(c client.Client, live client.Reader, recorder events.EventRecorder, o Options) *Reconciler {
 	return &Reconciler{Options: o, client: c, live: live, recorder: recorder}
 }
@@ -99,7 +99,7 @@ func openOf(obj client.Object) []string {
 	return nil
 }
 
-// clusterChanged lets through changes of what a decision depends on.
+// clusterChanged passes changes that a decision depends on.
 func clusterChanged(e event.UpdateEvent) bool {
 	before, now := e.ObjectOld.(*clusterv1.ManagedCluster), e.ObjectNew.(*clusterv1.ManagedCluster)
 	return before.UID != now.UID || before.Spec.HubAcceptsClient != now.Spec.HubAcceptsClient
@@ -111,8 +111,7 @@ func recordChanged(e event.UpdateEvent) bool {
 		before.Requesters != now.Requesters
 }
 
-// requestsOf maps a cluster, or what carries its name, to the requests of its agents that wait or were
-// approved.
+// requestsOf maps a cluster, or an object with its label, to the requests of its agents that are pending or were approved.
 func (r *Reconciler) requestsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	cluster := obj.GetName()
 	if _, ok := obj.(*clusterv1.ManagedCluster); !ok {
@@ -141,7 +140,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	case !agentcsr.IsPending(object):
 		if err != nil {
-			return reconcile.Result{}, nil // an admin wanted it so, and it makes no agent of the cluster
+			return reconcile.Result{}, nil // an admin decided so, and it makes no agent of the cluster
 		}
 		return reconcile.Result{}, r.follow(ctx, object, parsed)
 	case err != nil:
@@ -151,26 +150,26 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, r.answer(ctx, object, parsed)
 }
 
-// answer decides on a request that waits.
+// answer decides on a pending request.
 func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.CertificateSigningRequest, parsed *agentcsr.Request) error {
 	if why := r.checkRequester(object, parsed); why != "" {
 		r.leave(object, nil, why)
 		return nil
 	}
-	// The caches first: who floods the hub with requests must not make it ask for each, nor must a cluster that is still
-	// being accepted. What they miss comes as an event.
+	// The caches first, so that neither a flood of requests nor a cluster that is still being accepted causes live reads. Changes that they miss
+	// arrive as events.
 	var s *standing
 	var d decision
 	for _, from := range []source{r.cache(), r.server()} {
 		var err error
 		if s, err = from.standing(ctx, parsed.Cluster); err != nil || s == nil || !s.granted() {
-			return err // without one, the cluster is not that far yet
+			return err // without one, the cluster is not accepted yet
 		}
 		if d, err = r.decide(object, parsed, s); err != nil {
 			return err
 		}
 		if d.why == whyUnasked {
-			break // that takes all of the cluster's requests, of which there may be many
+			break // the live decision takes all of the cluster's requests, of which there may be many
 		}
 	}
 	if d.why == "" && d.pin == nil && !parsed.IsRenewal(&object.Spec) {
@@ -180,8 +179,7 @@ func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.Certific
 		}
 	}
 	if d.pin != nil {
-		// Before the approval: if this process ends in between, the next one finds the key that is to be approved, and no
-		// other.
+		// Before the approval: if this process ends in between, the next one has the pin, and approves no other key.
 		if err := r.pin(ctx, s, *d.pin); err != nil {
 			return err
 		}
@@ -226,7 +224,7 @@ func (r *Reconciler) approve(ctx context.Context, object *certificatesv1.Certifi
 	return nil
 }
 
-// leave says why a request waits for an admin.
+// leave records why a request waits for an admin.
 func (r *Reconciler) leave(object *certificatesv1.CertificateSigningRequest, cluster *clusterv1.ManagedCluster, why string) {
 	note := kit.Message(fmt.Sprintf("The certificate request %s waits for an admin (kubectl certificate approve %[1]s): %s", object.Name, why))
 	if cluster == nil {

@@ -38,7 +38,7 @@ const (
 	c1Agent  = "system:open-cluster-management:c1:agent1"
 )
 
-// scene is a request, and the hub that it is made to. It begins as a first request that is right.
+// scene is a request and the hub that receives it. It starts as a valid first request.
 type scene struct {
 	t       *testing.T
 	key     *ecdsa.PrivateKey
@@ -50,7 +50,7 @@ type scene struct {
 	trusted []string
 	// pem replaces the request.
 	pem []byte
-	// asked counts the reads from the API server.
+	// asked is the number of live reads.
 	asked int
 }
 
@@ -84,19 +84,19 @@ func newScene(t *testing.T) *scene {
 	}
 }
 
-// joined makes it a cluster whose agent has its identity.
+// joined gives the agent of the cluster its identity.
 func (s *scene) joined() {
 	s.cluster.Status.Conditions = []metav1.Condition{{Type: "ManagedClusterJoined", Status: "True", Reason: "ManagedClusterJoined"}}
 }
 
-// renewing makes the request one of the agent itself.
+// renewing makes the request a renewal by the agent itself.
 func (s *scene) renewing() {
 	s.joined()
 	s.csr.Spec.Username, s.csr.Spec.Groups = c1Agent, []string{c1Group, allGroup, "system:authenticated"}
 	s.csr.CreationTimestamp = metav1.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC)
 }
 
-// unasked makes it a cluster that was accepted before the request was made.
+// unasked makes the request later than the acceptance of the cluster.
 func (s *scene) unasked() { s.csr.CreationTimestamp = metav1.Date(2030, 1, 1, 0, 0, 1, 0, time.UTC) }
 
 func (s *scene) keyHash() string {
@@ -108,12 +108,12 @@ func (s *scene) keyHash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// pinned makes it a cluster whose agent's key the hub knows.
+// pinned pins the key of the cluster's agent.
 func (s *scene) pinned(key string) {
 	s.kept.Data["key-sha256"] = key
 }
 
-// decide says what becomes of the request: approved, left with an event, or left alone.
+// decide returns the decision: approved, left with an event, or ignored.
 func (s *scene) decide() (approved bool, happened string) {
 	s.t.Helper()
 	if s.pem == nil {
@@ -201,7 +201,7 @@ func TestApproved_IsWhatAnAgentOfAnAcceptedClusterAsksFor(t *testing.T) {
 	}
 }
 
-// Who waits for an admin learns why.
+// The cluster and the events say why a request waits for an admin.
 func TestLeft_SaysWhy(t *testing.T) {
 	for want, change := range map[string]func(*scene){
 		"the cluster has joined already":                                               func(s *scene) { s.joined() },
@@ -229,7 +229,7 @@ func TestLeft_SaysWhy(t *testing.T) {
 			t.Errorf("approved %t, event %q, want %q", approved, happened, want)
 		}
 	}
-	// Requests of others, and what may come right by itself, make no noise.
+	// Requests of others, and those that may become valid, cause no events.
 	for name, change := range map[string]func(*scene){
 		"another signer":   func(s *scene) { s.csr.Spec.SignerName = "example.com/signer" },
 		"not yet accepted": func(s *scene) { s.cluster.Spec.HubAcceptsClient = false },
@@ -242,8 +242,8 @@ func TestLeft_SaysWhy(t *testing.T) {
 	}
 }
 
-// TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing: a fleet that joins at once has many of them, and so has who
-// floods the hub.
+// TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing verifies that requests of clusters that are not accepted cause no live reads: a
+// fleet that joins at once has many of them, and so has a flood.
 func TestRequests_OfClustersThatAreNotThatFarCostTheServerNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*scene)

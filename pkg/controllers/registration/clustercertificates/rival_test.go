@@ -39,10 +39,10 @@ import (
 
 const bootstrap = "system:bootstrap:abcdef"
 
-// began is when a test begins, long enough ago for all that it does to have passed.
+// began is the start of a test, long enough ago that everything in it is in the past.
 var began = time.Now().Add(-time.Hour).Truncate(time.Second)
 
-// hub is one with a cluster c1, and a process that approves requests.
+// hub is a hub with a cluster c1, and a process that approves requests.
 type hub struct {
 	*testing.T
 	client  client.Client
@@ -83,7 +83,7 @@ func newHub(t *testing.T) *hub {
 	return h
 }
 
-// make makes the cluster, in the place of one that is there.
+// make creates the cluster, in the place of an existing one.
 func (h *hub) make(uid types.UID) {
 	h.Helper()
 	if err := client.IgnoreNotFound(h.client.Delete(h.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1"}})); err != nil {
@@ -102,7 +102,7 @@ func (h *hub) create(obj client.Object) {
 
 func (h *hub) later() { h.now = h.now.Add(10 * time.Second) }
 
-// accept is what an admin does, hub-apiserver, and pkg/controllers/registration/clusteracceptance.
+// accept does what an admin, hub-apiserver and pkg/controllers/registration/clusteracceptance do.
 func (h *hub) accept(with func(*record.Record)) {
 	h.Helper()
 	c := &clusterv1.ManagedCluster{}
@@ -122,7 +122,7 @@ func (h *hub) accept(with func(*record.Record)) {
 	h.later()
 }
 
-// ask makes a request. The same who has the same key.
+// ask creates a request. The same who has the same key.
 func (h *hub) ask(name, who, user string) {
 	h.Helper()
 	key, ok := h.keys[who]
@@ -160,7 +160,7 @@ func (h *hub) get(name string, obj client.Object) {
 	}
 }
 
-// conclude is what an admin does, or the garbage collector.
+// conclude decides on a request as an admin does, or deletes it as the garbage collector does.
 func (h *hub) conclude(name string, with certificatesv1.RequestConditionType) {
 	h.Helper()
 	request := &certificatesv1.CertificateSigningRequest{}
@@ -180,7 +180,7 @@ func (h *hub) collect(name string) {
 	}
 }
 
-// settle has the process look at all requests, in both orders, until that changes nothing.
+// settle has the process reconcile all requests, in both orders, until that changes nothing.
 func (h *hub) settle() {
 	h.Helper()
 	for range 3 {
@@ -208,7 +208,7 @@ func (h *hub) look(name string) {
 	}
 }
 
-// want says which requests are approved; all others are not.
+// want checks that exactly these requests are approved.
 func (h *hub) want(approved ...string) {
 	h.Helper()
 	h.settle()
@@ -227,7 +227,7 @@ func (h *hub) want(approved ...string) {
 	}
 }
 
-// wantPinned says whose key is pinned.
+// wantPinned checks whose key is pinned.
 func (h *hub) wantPinned(who string) {
 	h.Helper()
 	kept, err := record.Get(h.Context(), h.client, "c1")
@@ -239,7 +239,7 @@ func (h *hub) wantPinned(who string) {
 	}
 }
 
-// keyOf is the hash of the key of one who has asked, empty for others.
+// keyOf returns the hash of the key of a requester, or "".
 func (h *hub) keyOf(who string) string {
 	h.Helper()
 	key := h.keys[who]
@@ -254,7 +254,7 @@ func (h *hub) keyOf(who string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// waits is what the cluster says of requests that wait for an admin.
+// waits returns the message of the cluster about requests that wait for an admin.
 func (h *hub) waits() string {
 	h.Helper()
 	c := &clusterv1.ManagedCluster{}

@@ -26,10 +26,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// noticeAfter is how long after a change a cluster is looked at: most requests have been answered by then.
+// noticeAfter is the delay of the check of a cluster after a change: most requests are decided within it.
 const noticeAfter = time.Second
 
-// waiting says on a cluster that one of its requests waits for an admin. It is the other face of the events of Reconciler.
+// waiting sets a condition on a cluster whose request waits for an admin. Reconciler records the events about the requests.
 type waiting struct{ *Reconciler }
 
 func (r *Reconciler) setupWaiting(mgr ctrl.Manager) error {
@@ -81,8 +81,8 @@ func (w waiting) Reconcile(ctx context.Context, request reconcile.Request) (reco
 	return reconcile.Result{}, err
 }
 
-// why is what is to be said of the oldest request that an admin has to decide on, or nothing. A request that is younger
-// than noticeAfter may be about to be answered.
+// why returns a message about the oldest request that an admin must decide on, or "". A request that is younger than noticeAfter may be decided
+// soon.
 func (w waiting) why(ctx context.Context, cluster *clusterv1.ManagedCluster) (why string, young bool, err error) {
 	s, err := w.cache().standing(ctx, cluster.Name)
 	if err != nil || s == nil || !s.granted() || !s.byCertificate() {
@@ -104,7 +104,7 @@ func (w waiting) why(ctx context.Context, cluster *clusterv1.ManagedCluster) (wh
 	for _, request := range pending {
 		parsed, err := agentcsr.Parse(request)
 		if err != nil || w.checkRequester(request, parsed) != "" {
-			continue // it need not be the cluster's
+			continue // it may not be the cluster's
 		}
 		d, err := w.decide(request, parsed, s)
 		if err != nil {

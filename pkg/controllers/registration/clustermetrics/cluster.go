@@ -18,11 +18,11 @@ import (
 // The states of a cluster.
 const (
 	accepted = "accepted"
-	denied   = "denied"  // it was accepted once
+	denied   = "denied"  // it was accepted before
 	waiting  = "waiting" // for its first acceptance
 )
 
-// Who has accepted a cluster. The names of users are no values of labels.
+// The values of the label that says who accepted a cluster. The names of users are not values of labels.
 const (
 	byUser = "user"
 	byHub  = "hub" // a driver that approves clusters
@@ -50,7 +50,7 @@ func stateOf(cluster *clusterv1.ManagedCluster) string {
 	return waiting
 }
 
-// conditionsOf are the values of accepted, joined and available. A cluster that has never said whether it is available is unknown.
+// conditionsOf returns the values of accepted, joined and available. A cluster without the condition Available is unknown.
 func conditionsOf(cluster *clusterv1.ManagedCluster) []string {
 	text, available := map[bool]string{true: "true", false: "false"}, "unknown"
 	if c := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionAvailable); c != nil && c.Status != metav1.ConditionUnknown {
@@ -63,7 +63,7 @@ func joined(cluster *clusterv1.ManagedCluster) bool {
 	return meta.IsStatusConditionTrue(cluster.Status.Conditions, registration.ConditionJoined)
 }
 
-// waitsFor says what an admin has to do for a cluster, and since when; nothing for most.
+// waitsFor returns what a cluster needs an admin for, and since when. It is empty for most clusters.
 func waitsFor(cluster *clusterv1.ManagedCluster) (reason string, since time.Time) {
 	if !cluster.DeletionTimestamp.IsZero() {
 		return "", time.Time{}
@@ -87,8 +87,8 @@ func since(cluster *clusterv1.ManagedCluster, what string) time.Time {
 	return time.Time{}
 }
 
-// endOf is when the certificate of an accepted cluster ends, zero if it has told of none. Only its agent can know: what is told is used for
-// nothing else.
+// endOf returns the end of the certificate of an accepted cluster, or zero if the agent has not reported it. Only its agent knows it, so it is used
+// for nothing else.
 func endOf(cluster *clusterv1.ManagedCluster) time.Time {
 	if cluster == nil || !cluster.Spec.HubAcceptsClient {
 		return time.Time{}
@@ -99,7 +99,7 @@ func endOf(cluster *clusterv1.ManagedCluster) time.Time {
 	}
 	found := told.FindStringSubmatch(rotated.Message)
 	if found == nil {
-		return time.Time{} // the words of another agent
+		return time.Time{} // the message of another agent
 	}
 	end, err := time.Parse(time.DateTime, found[2]+" "+found[3])
 	if err != nil {
@@ -108,10 +108,10 @@ func endOf(cluster *clusterv1.ManagedCluster) time.Time {
 	return end
 }
 
-// told finds the end of a certificate in what our agent says and in what Open Cluster Management's says, both in UTC.
+// told finds the end of a certificate in the messages of our agent and of Open Cluster Management's, both in UTC.
 var told = regexp.MustCompile(` from \S+( \S+ \+0000 UTC)? to (\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}:\d{2})`)
 
-// acceptedBy says who has accepted a cluster with this change, nothing if it was not accepted by it.
+// acceptedBy returns who accepted a cluster with this change, or "" if the change did not accept it.
 func acceptedBy(change kit.Change[*clusterv1.ManagedCluster]) string {
 	before, now := change.Before, change.After
 	if now == nil || change.Known || !now.Spec.HubAcceptsClient || before != nil && before.Spec.HubAcceptsClient {
@@ -124,7 +124,7 @@ func acceptedBy(change kit.Change[*clusterv1.ManagedCluster]) string {
 	return byUser
 }
 
-// hasJoined says whether a cluster has joined with this change.
+// hasJoined reports whether a cluster has joined with this change.
 func hasJoined(change kit.Change[*clusterv1.ManagedCluster]) bool {
 	return change.Before != nil && change.After != nil && change.Before.UID == change.After.UID && !joined(change.Before) && joined(change.After)
 }
@@ -133,5 +133,5 @@ func acceptedAt(cluster *clusterv1.ManagedCluster) time.Time {
 	if at, err := time.Parse(time.RFC3339, cluster.Annotations[registration.AnnotationAcceptedAt]); err == nil {
 		return at
 	}
-	return cluster.CreationTimestamp.Time // it was accepted from the start
+	return cluster.CreationTimestamp.Time // it was created as accepted
 }

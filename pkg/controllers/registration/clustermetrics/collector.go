@@ -28,10 +28,10 @@ var (
 		"Time until the certificates of accepted clusters end, as their agents have told.", nil, nil)
 )
 
-// certificateBounds are from what is over to a year.
+// certificateBounds are from expired to a year.
 var certificateBounds = []float64{0, 3600, 6 * 3600, 24 * 3600, 2 * 24 * 3600, 7 * 24 * 3600, 30 * 24 * 3600, 90 * 24 * 3600, 365 * 24 * 3600}
 
-// What registrations wait for.
+// The reasons for which registrations wait.
 const (
 	forAcceptance  = "acceptance"
 	forCertificate = "certificate"
@@ -42,7 +42,7 @@ type collector struct {
 	drivers driver.Drivers
 
 	states, conditions *kit.Tally[*clusterv1.ManagedCluster]
-	// waiting are the times since when registrations wait, by what for.
+	// waiting are the times since when registrations wait, by reason.
 	waiting map[string]*kit.Moments
 	pending *kit.Tally[*clusterv1.ManagedCluster]
 	ends    *kit.Moments
@@ -91,7 +91,7 @@ func newCollector(drivers driver.Drivers) *collector {
 	return c
 }
 
-// tell takes note of a change of a cluster.
+// tell records a change of a cluster.
 func (c *collector) tell(change kit.Change[*clusterv1.ManagedCluster]) {
 	for _, tally := range []*kit.Tally[*clusterv1.ManagedCluster]{c.states, c.conditions, c.pending} {
 		tally.Tell(change)

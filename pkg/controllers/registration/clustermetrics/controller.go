@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustermetrics measures the clusters of the hub: how many are in which state, how long registrations take, which wait, and when
-// certificates end. It follows the cache and reconciles nothing: a change of a cluster costs the same however many there are, and so
-// does a scrape.
+// Package clustermetrics measures the clusters of the hub: how many are in each state, how long registrations take, how many wait, and when
+// certificates end. It follows the cache and reconciles nothing: the cost of a change and of a scrape does not depend on the number of clusters.
 package clustermetrics
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 )
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller(drivers driver.Drivers) kit.Controller {
 	return kit.Controller{Name: "clustermetrics", Rights: []kit.Right{kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch")},
 		Setup: func(ctx context.Context, mgr ctrl.Manager) error {

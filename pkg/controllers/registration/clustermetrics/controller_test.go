@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// byLabel handles the clusters with a label that is its name.
+// byLabel handles the clusters with a label of its name.
 type byLabel struct {
 	driver.Driver
 	name string

@@ -14,29 +14,29 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// AutoApprovalGate is the feature gate of clusters that are accepted without an admin.
+// AutoApprovalGate is the feature gate for accepting clusters without an admin.
 const AutoApprovalGate = "ManagedClusterAutoApproval"
 
-// Kind is a way of registering clusters that can be enabled. It is all that hub-controller-manager needs to know of it.
+// Kind is a way of registering clusters that can be enabled. It has all that hub-controller-manager needs for it.
 type Kind interface {
-	// Name is how --registration-drivers names it, and that of its Driver.
+	// Name is its name in --registration-drivers, and that of its Driver.
 	Name() string
-	// AddFlags adds the flags of its own.
+	// AddFlags adds its own flags.
 	AddFlags(*pflag.FlagSet)
-	// Validate says what is wrong with the flags, whether it is enabled or not. Those by which clusters are accepted without an
-	// admin are wrong if that is not allowed.
+	// Validate returns the errors of the flags, whether it is enabled or not. Without autoApproval, flags for accepting clusters without an admin
+	// are errors.
 	Validate(autoApproval bool) []error
-	// Rights are those that it adds to the hub's, all of them granted by components of artifacts/deploy.
+	// Rights are the permissions that it adds to the hub's, all of them granted by components of artifacts/deploy.
 	Rights() []kit.Right
-	// New makes the driver, or says what is wrong with the options. It sends no request.
+	// New returns the driver, or an error if the options are invalid. It sends no request.
 	New(context.Context, Options) (Driver, error)
 }
 
-// Options are what a driver may need of the process that it is in.
+// Options are what a driver may need of its process.
 type Options struct {
-	// Hub is the way to the hub's kube-apiserver, and Cached reads what the controllers watch.
+	// Hub is the configuration for the hub's kube-apiserver, and Cached reads from the caches of the controllers.
 	Hub    *rest.Config
 	Cached client.Reader
-	// CheckInterval is how often what a cluster was granted is checked; 0 is never.
+	// CheckInterval is the interval of checks of what a cluster was granted; 0 is never.
 	CheckInterval time.Duration
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "leftoverclusters"
 
 // Options are the flags of the controller.
 type Options struct {
-	// TTL is how long a cluster that is not accepted is kept; 0 is for ever.
+	// TTL is the time for which a cluster that is not accepted is kept; 0 is forever.
 	TTL time.Duration
 }
 
@@ -31,7 +31,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"How long a cluster that is not accepted, and has no lease, is kept before it is deleted. 0 keeps all.")
 }
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func (o Options) Controller() kit.Controller {
 	setup := func(_ context.Context, mgr ctrl.Manager) error { return SetupWithManager(mgr, o.TTL) }
 	return kit.Controller{Name: name, Setup: setup, Rights: []kit.Right{

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leftoverclusters deletes ManagedClusters that are leftovers: they are not accepted, have no Lease, and have been
-// so for a time that the hub's admin sets. They remain of clusters that have left, and of those that were never accepted.
+// Package leftoverclusters deletes ManagedClusters that are leftovers: they are not accepted, have no Lease, and have been so for a time that the
+// hub's admin sets. They are clusters that have left, and clusters that were never accepted.
 package leftoverclusters
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Reconciler deletes one cluster in time.
+// Reconciler deletes one cluster when its time is over.
 type Reconciler struct {
 	client client.Client
 	live   client.Reader
@@ -57,15 +57,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	err := r.live.Get(ctx, lease, &coordinationv1.Lease{})
 	switch {
 	case err == nil:
-		// It is being denied, or belongs to something that we do not know.
+		// The cluster is being denied, or belongs to an unknown program.
 		return reconcile.Result{RequeueAfter: r.ttl}, nil
 	case !kit.IsGone(err):
 		return reconcile.Result{}, fmt.Errorf("reading the cluster's Lease: %w", err)
 	}
-	// If it is accepted at this moment, it stays.
+	// If the cluster is accepted concurrently, it stays.
 	err = r.client.Delete(ctx, cluster, kit.AsRead(cluster))
 	if kit.IsOutdated(err) {
-		return reconcile.Result{}, nil // that comes as an event
+		return reconcile.Result{}, nil // the change arrives as an event
 	}
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("deleting the ManagedCluster, which is not accepted and has no Lease: %w", err)
@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// since is when a cluster was made, or denied.
+// since returns the time at which a cluster was created, or denied.
 func since(cluster *clusterv1.ManagedCluster) time.Time {
 	at := cluster.CreationTimestamp.Time
 	condition := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)

@@ -84,7 +84,7 @@ func TestReconcile_KeepsWhatIsAcceptedAtThatMoment(t *testing.T) {
 	cluster := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid1"}}
 	key := client.ObjectKeyFromObject(cluster)
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster).Build()
-	// It is accepted between the read of the cluster and that of its Lease.
+	// The cluster is accepted between the read of the cluster and that of its Lease.
 	live := interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, lease client.ObjectKey, into client.Object, options ...client.GetOption) error {
 			if err := c.Get(ctx, key, cluster); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// FuzzRecord: a record that is read and written says the same, for good, also one that comes from an older hub.
+// FuzzRecord verifies that reading and writing a record does not change it, also one of an older hub.
 func FuzzRecord(f *testing.F) {
 	f.Add("csr", "{}", "uid-1", "2026-01-02T03:04:05Z", "note", "abc", "ann,bob", true)
 	f.Add("awsirsa", `{"roleName":"x"}`, "uid-1", "2026-01-02T03:04:05.678+02:00", "", "", "", false)

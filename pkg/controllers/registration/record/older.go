@@ -5,10 +5,10 @@ package record
 
 import rbacv1 "k8s.io/api/rbac/v1"
 
-// olderPrefix begins the annotations in which older hubs kept the record, on the ClusterRole of the cluster.
+// olderPrefix is the prefix of the annotations in which older hubs stored the record, on the ClusterRole of the cluster.
 const olderPrefix = "registration.clusterhub.dev/"
 
-// IsOn says whether a ClusterRole has the record of an older hub.
+// IsOn reports whether a ClusterRole has the record of an older hub.
 func IsOn(role *rbacv1.ClusterRole) bool {
 	for _, key := range keys {
 		if _, ok := role.Annotations[olderPrefix+key]; ok {
@@ -18,7 +18,7 @@ func IsOn(role *rbacv1.ClusterRole) bool {
 	return false
 }
 
-// On reads the record of an older hub from a ClusterRole.
+// On returns the record of an older hub from a ClusterRole.
 func On(role *rbacv1.ClusterRole) Record { return read(role.Annotations, olderPrefix) }
 
 // TakeOff removes the record of an older hub from a ClusterRole.

@@ -1,12 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record has what the hub remembers of a cluster that it has accepted: by which driver, what that has granted and to
-// whom, and the key of the cluster's agent. It is in a ConfigMap, named and labelled as the cluster, in a namespace that is the
-// hub's alone: no agent can write there.
+// Package record has the hub's record of an accepted cluster: the driver, what it has granted and to whom, and the key of the cluster's agent. It
+// is in a ConfigMap with the name and the label of the cluster, in a namespace that only the hub uses: no agent can write there.
 //
-// A record is written before anything of it is granted, and removed after all of it has been revoked. Every write is locked to
-// the version that was read.
+// A record is written before anything is granted, and removed after all of it has been revoked. Every write is conditional on the version that was
+// read.
 package record
 
 import (
@@ -45,43 +44,42 @@ var keys = []string{
 	keyDriver, keyIdentity, keyUID, keyGranted, keyNote, keyRevoking, keyKey, keyKeySince, keyKeyNamed, keyRequesters,
 }
 
-// Record is what a cluster was accepted with.
+// Record is the record of an accepted cluster.
 type Record struct {
-	// Driver is the driver by which the cluster was accepted. It is empty when nothing is granted, nor to be revoked.
+	// Driver is the driver by which the cluster was accepted. It is empty when nothing is granted or must be revoked.
 	Driver string
-	// Identity is what the driver grants, in a form that only the driver reads.
+	// Identity is the identity that the driver grants, in a form that only the driver reads.
 	Identity driver.Record
-	// UID is that of the ManagedCluster that was accepted. Another one of the same name is another cluster.
+	// UID is the UID of the ManagedCluster that was accepted. Another one of the same name is another cluster.
 	UID types.UID
-	// Granted is when all of it had been granted, zero before.
+	// Granted is the time at which the grant was complete, or zero.
 	Granted time.Time
-	// Note is what the driver has warned of when it was last called.
+	// Note is the warning of the last call of the driver.
 	Note string
-	// Revoking says that it is to be revoked, to the end, whatever is wished meanwhile.
+	// Revoking reports that the record must be revoked completely, even if the cluster is accepted again in between.
 	Revoking bool
 
-	// Key pins the key of the cluster's agent: the SHA-256 of the last public key (SubjectPublicKeyInfo, DER) for which a
-	// certificate was approved, in hex. Until there is one it is that of registration.AnnotationAgentKey, as it was when the
-	// cluster was accepted. It is written before the certificate is approved. registration.UndecidedKey stands for several.
+	// Key pins the key of the cluster's agent: the SHA-256 of the last public key (SubjectPublicKeyInfo, DER) for which a certificate was approved,
+	// in hex. Before the first approval it is the value of registration.AnnotationAgentKey when the cluster was accepted. It is written before the
+	// certificate is approved. registration.UndecidedKey stands for several.
 	Key string
-	// KeySince is when (RFC 3339) the key was pinned. pkg/controllers/registration/clustercertificates moves both.
+	// KeySince is the time (RFC 3339) at which the key was pinned. pkg/controllers/registration/clustercertificates changes both.
 	KeySince string
-	// KeyNamed is what registration.AnnotationAgentKey said when the cluster was accepted, registration.NoKey for nothing. It
-	// tells an acceptance that names another key from one that leaves the agent the key that it has. Records of earlier versions
-	// do not have it.
+	// KeyNamed is the value of registration.AnnotationAgentKey when the cluster was accepted, registration.NoKey if it was not set. It
+	// distinguishes an acceptance with another key from one that leaves the agent its key. Records of earlier versions do not have it.
 	KeyNamed string
-	// Requesters are the users who may ask for the first certificate, as registration.AnnotationRequesters named them.
+	// Requesters are the users who may request the first certificate, from registration.AnnotationRequesters.
 	Requesters string
 }
 
-// New is a ConfigMap for the record of a cluster, without the record.
+// New returns a ConfigMap for the record of a cluster, without the record.
 func New(cluster string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: Namespace, Name: cluster, Labels: map[string]string{registration.ClusterNameLabel: cluster},
 	}}
 }
 
-// Get reads the ConfigMap of a cluster from a cache or from the API server. It is nil when there is none.
+// Get returns the ConfigMap of a cluster from a cache or from the API server, or nil if it does not exist.
 func Get(ctx context.Context, from client.Reader, cluster string) (*corev1.ConfigMap, error) {
 	kept := New(cluster)
 	if err := from.Get(ctx, client.ObjectKeyFromObject(kept), kept); err != nil {
@@ -90,8 +88,7 @@ func Get(ctx context.Context, from client.Reader, cluster string) (*corev1.Confi
 	return kept, nil
 }
 
-// Patch changes the record in a ConfigMap, if there is anything to change. It fails if the ConfigMap has changed since it was
-// read.
+// Patch changes the record in a ConfigMap, if there is anything to change. It fails if the ConfigMap has changed since it was read.
 func Patch(ctx context.Context, c client.Writer, kept *corev1.ConfigMap, change func(*Record)) error {
 	_, err := kit.Patch(ctx, c, kept, func(kept *corev1.ConfigMap) {
 		// Without its label it would be in no cache.
@@ -103,7 +100,7 @@ func Patch(ctx context.Context, c client.Writer, kept *corev1.ConfigMap, change 
 	return err
 }
 
-// Of reads the record of a ConfigMap, which may be nil.
+// Of returns the record of a ConfigMap, which may be nil.
 func Of(kept *corev1.ConfigMap) Record {
 	if kept == nil {
 		return Record{}
@@ -119,12 +116,12 @@ func read(from map[string]string, prefix string) Record {
 		Requesters: from[prefix+keyRequesters],
 	}
 	_, r.Revoking = from[prefix+keyRevoking]
-	// A time that cannot be read is no proof that anything was granted.
+	// A time that cannot be parsed is no proof that anything was granted.
 	r.Granted, _ = time.Parse(time.RFC3339, from[prefix+keyGranted])
 	return r
 }
 
-// Write makes a ConfigMap say what the record says, and nothing else.
+// Write sets the data of a ConfigMap to the record, and nothing else.
 func (r Record) Write(kept *corev1.ConfigMap) {
 	data := map[string]string{
 		keyUID: string(r.UID), keyKey: r.Key, keyKeySince: r.KeySince, keyKeyNamed: r.KeyNamed, keyRequesters: r.Requesters,
@@ -149,8 +146,8 @@ func (r Record) Write(kept *corev1.ConfigMap) {
 	kept.Data, kept.BinaryData = data, nil
 }
 
-// Revoked is what stays of a record when all of it has been revoked: whose key the cluster's agent has. Else who asks first
-// when the cluster is accepted again would take its place.
+// Revoked returns what is left of a record when all of it has been revoked: the key of the cluster's agent. Otherwise, when the cluster is accepted
+// again, the first requester would take the agent's place.
 func (r Record) Revoked() Record {
 	if r.Key == "" || r.Key == registration.UndecidedKey {
 		return Record{}
@@ -158,5 +155,5 @@ func (r Record) Revoked() Record {
 	return Record{UID: r.UID, Key: r.Key, KeySince: r.KeySince, KeyNamed: r.KeyNamed}
 }
 
-// SameIdentity says that both stand for the same identity.
+// SameIdentity reports whether both have the same identity.
 func (r Record) SameIdentity(o Record) bool { return r.Driver == o.Driver && r.Identity == o.Identity }

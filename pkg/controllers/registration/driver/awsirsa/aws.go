@@ -15,10 +15,10 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// LoadConfig finds AWS's configuration as all its tools do: environment, files, and, in a pod of EKS, the web identity of
-// its service account (AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE). Another endpoint is that of AWS_ENDPOINT_URL_IAM, _EKS
-// and _STS; the SDK asks STS for a web identity before it has read AWS_ENDPOINT_URL. The SDK's log is off: its lines on stderr are not structured,
-// and what fails is returned as an error.
+// LoadConfig loads the configuration of AWS as all its tools do: from the environment, files, and, in a pod of EKS, the web identity of its service
+// account (AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE). Other endpoints can be set by AWS_ENDPOINT_URL_IAM, _EKS and _STS; the SDK calls STS for a
+// web identity before it has read AWS_ENDPOINT_URL. The SDK's log is off: its lines on stderr are not structured, and failures are returned as
+// errors.
 func LoadConfig(ctx context.Context, region string) (aws.Config, error) {
 	c, err := config.LoadDefaultConfig(ctx, config.WithRegion(region), config.WithRetryer(newRetryer), config.WithLogger(logging.Nop{}),
 		config.WithAPIOptions([]func(*middleware.Stack) error{countCalls}))
@@ -28,11 +28,11 @@ func LoadConfig(ctx context.Context, region string) (aws.Config, error) {
 	return c, nil
 }
 
-// newClients makes what the driver calls AWS by. Package irsa's CreatorPolicy allows the calls that it makes, and nothing else.
+// newClients returns the clients with which the driver calls AWS. Package irsa's CreatorPolicy allows the calls that it makes, and nothing else.
 func newClients(c aws.Config, region string) (*iam.Client, *eks.Client, func(context.Context) (string, error)) {
-	// One for both, so that both share what may be tried again.
+	// Both clients share the budget for retries.
 	retryer := newPaced()
-	// The region says in which partition IAM is.
+	// The region determines the partition of IAM.
 	c.Region = region
 	account := func(ctx context.Context) (string, error) {
 		if c.Credentials == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 )
 
-// answers is AWS over HTTP, with one answer for each action.
+// answers is AWS over HTTP, with one response for each action.
 type answers struct {
 	mu     sync.Mutex
 	byName map[string]string
@@ -54,7 +54,7 @@ func iamFailure(code, message string) string {
 		`</Code><Message>` + message + `</Message></Error><RequestId>00000000-request-id</RequestId></ErrorResponse>`
 }
 
-// newRealDriver has the real SDK, in a pod of EKS.
+// newRealDriver returns a driver with the real SDK, in a pod of EKS.
 func newRealDriver(t *testing.T, a *answers) *Driver {
 	t.Helper()
 	server := httptest.NewServer(a)
@@ -67,7 +67,7 @@ func newRealDriver(t *testing.T, a *answers) *Driver {
 	for key, value := range map[string]string{
 		"AWS_ROLE_ARN":                "arn:aws:iam::123456789012:role/hub-cluster1_managed-cluster-identity-creator",
 		"AWS_WEB_IDENTITY_TOKEN_FILE": token,
-		"AWS_ENDPOINT_URL_STS":        server.URL, // the default chain's STS heeds no AWS_ENDPOINT_URL
+		"AWS_ENDPOINT_URL_STS":        server.URL, // the default chain's STS ignores AWS_ENDPOINT_URL
 		"AWS_ENDPOINT_URL":            server.URL,
 		"AWS_EC2_METADATA_DISABLED":   "true",
 		"AWS_CONFIG_FILE":             filepath.Join(dir, "none"),

@@ -23,22 +23,22 @@ const (
 	awsAuthName      = "aws-auth"
 	mapRoles         = "mapRoles"
 
-	// editAttempts is how often edits are tried while others edit the same ConfigMap.
+	// editAttempts is the number of attempts of an edit while others edit the same ConfigMap.
 	editAttempts = 5
-	// gatherTime is how long the first edit waits for others to be written with it.
+	// gatherTime is the time for which the first edit waits for others to be written with it.
 	gatherTime = 50 * time.Millisecond
 )
 
-// errNoAWSAuth says what to do: RBAC cannot limit the right to create to one name, so the hub has none.
+// errNoAWSAuth names the command that creates the ConfigMap: RBAC cannot limit the right to create to one name, so the hub does not have it.
 var errNoAWSAuth = driver.Terminal(fmt.Errorf("the ConfigMap %[1]s/%[2]s is not there, and the hub may not make it: "+
 	"kubectl create configmap %[2]s --namespace %[1]s", awsAuthNamespace, awsAuthName))
 
-// ensureMapping lets the role in by aws-auth.
+// ensureMapping adds the role to aws-auth.
 func (d *Driver) ensureMapping(ctx context.Context, g grant) error {
 	return d.awsAuth.edit(ctx, errNoAWSAuth, func(m *mapRolesDocument) error { return m.set(g.MappedRoleARN(), g.cluster) })
 }
 
-// removeMapping keeps a role out. If the role is ours, an entry that names no cluster is ours too.
+// removeMapping removes a role from aws-auth. If the role is ours, an entry that names no cluster is ours too.
 func (d *Driver) removeMapping(ctx context.Context, g grant, mine bool) error {
 	return d.awsAuth.edit(ctx, nil, func(m *mapRolesDocument) error {
 		m.drop(g.MappedRoleARN(), g.cluster, mine)
@@ -46,8 +46,8 @@ func (d *Driver) removeMapping(ctx context.Context, g grant, mine bool) error {
 	})
 }
 
-// awsAuth writes the edits of many clusters to the ConfigMap that all of them share: one update has all that came while
-// the one before was on its way.
+// awsAuth writes the edits of many clusters to the ConfigMap that they share: one update has all edits that came while the previous one was in
+// progress.
 type awsAuth struct {
 	kube kubernetes.Interface
 
@@ -58,12 +58,12 @@ type awsAuth struct {
 
 type awsAuthEdit struct {
 	change func(*mapRolesDocument) error
-	// missing is what comes of it when there is no ConfigMap.
+	// missing is the result if the ConfigMap does not exist.
 	missing error
 	result  chan error
 }
 
-// edit returns when the edit has been written. One that is given up may be written nevertheless, but before any later one.
+// edit returns when the edit has been written. If its context ends, the edit may be written nevertheless, but before any later one.
 func (a *awsAuth) edit(ctx context.Context, missing error, change func(*mapRolesDocument) error) error {
 	e := &awsAuthEdit{change: change, missing: missing, result: make(chan error, 1)}
 	a.mu.Lock()
@@ -81,7 +81,7 @@ func (a *awsAuth) edit(ctx context.Context, missing error, change func(*mapRoles
 	}
 }
 
-// write writes until nothing is waiting.
+// write writes until no edits are waiting.
 func (a *awsAuth) write() {
 	for {
 		time.Sleep(gatherTime)
@@ -96,21 +96,21 @@ func (a *awsAuth) write() {
 	}
 }
 
-// apply writes edits together, and gives each its result.
+// apply writes edits together, and sends each its result.
 func (a *awsAuth) apply(edits []*awsAuthEdit) {
-	// No edit's own context: the others would end with it.
+	// This is not the context of an edit: the others would end with it.
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	var err error
 	for range editAttempts {
 		edits, err = a.try(ctx, edits)
-		// The ConfigMap was changed or deleted meanwhile.
+		// The ConfigMap was changed or deleted concurrently.
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 			break
 		}
 	}
 	if (tooLarge(err) || errors.Is(err, errBroken)) && len(edits) > 1 {
-		// What can be written must not fail with what cannot.
+		// Edits that cannot be written must not make the others fail.
 		half := len(edits) / 2
 		a.apply(edits[:half])
 		a.apply(edits[half:])
@@ -136,7 +136,7 @@ func (a *awsAuth) try(ctx context.Context, edits []*awsAuthEdit) (left []*awsAut
 	}
 	document, err := readMapRoles(found.Data[mapRoles])
 	if err != nil {
-		// EKS lets in no role of a broken document, but may do so once it is repaired: it is looked at again.
+		// EKS admits no role of a broken document, but may do so once it is repaired, so the edit is retried.
 		return edits, driver.Terminal(err)
 	}
 	for _, e := range edits {

@@ -62,12 +62,12 @@ func awsAuthOf(t *testing.T, kube *fake.Clientset) *corev1.ConfigMap {
 	return got
 }
 
-// inBubble does something in a bubble, whose time passes only when all wait: all edits that come at once are in one update.
+// inBubble runs a function in a bubble, whose time passes only when all goroutines wait: all edits that come at once are in one update.
 func inBubble(t *testing.T, do func(*testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		do(t)
-		time.Sleep(2 * gatherTime) // until nothing waits to be written
+		time.Sleep(2 * gatherTime) // until no edit is waiting
 	})
 }
 
@@ -105,7 +105,7 @@ func TestAWSAuth_IsWrittenOnce(t *testing.T) {
 	mustEqual(t, "writes of the next", writes(kube), 0)
 }
 
-// RBAC cannot say that a ConfigMap of one name may be created, so the hub may create none.
+// RBAC cannot limit create to a ConfigMap of one name, so the hub may not create any.
 func TestAWSAuth_IsNotMadeWhereThereIsNone(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f)
@@ -116,7 +116,7 @@ func TestAWSAuth_IsNotMadeWhereThereIsNone(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	mustEqual(t, "writes", writes(kube), 0)
-	// As that command makes it.
+	// As that command creates it.
 	empty := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "aws-auth"}}
 	if _, err := kube.CoreV1().ConfigMaps("kube-system").Create(t.Context(), empty, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestAWSAuth_IsTriedAgainWhenOthersEditItToo(t *testing.T) {
 		left := test.times
 		kube.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
 			if left--; left >= 0 {
-				// Another's edit must be seen by the next try.
+				// The next try must see the edit of another client.
 				other := newAWSAuth(nodes + fmt.Sprintf("- rolearn: other-%d\n", left))
 				return true, nil, errors.Join(kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), other, "kube-system"), conflict)
 			}
@@ -215,7 +215,7 @@ func TestAWSAuth_OfManyClustersAtOnceIsWrittenTogether(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-// An entry that is one too many must not keep a role in that is to be kept out.
+// An entry that makes the ConfigMap too large must not prevent the removal of another role.
 func TestAWSAuth_WhatIsTooLargeFailsAlone(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
@@ -252,7 +252,7 @@ func TestAWSAuth_WhatIsTooLargeFailsAlone(t *testing.T) {
 	}
 }
 
-// An entry that others refer to cannot go, which is no reason for others to stay.
+// An entry that others refer to cannot be removed, which must not prevent the removal of other entries.
 func TestAWSAuth_WhatWouldBreakItFailsAlone(t *testing.T) {
 	f := newHubAWS(t)
 	bound := strings.Replace(ours, "groups:\n", "groups: &g\n", 1)
@@ -277,7 +277,7 @@ func TestAWSAuth_WhatWouldBreakItFailsAlone(t *testing.T) {
 	}
 }
 
-// An edit whose caller gives up holds up no other, and is not written after an edit that came later.
+// An edit whose context ends does not block others, and is not written after a later edit.
 func TestAWSAuth_OneThatGivesUpIsWrittenInItsTurn(t *testing.T) {
 	f := newHubAWS(t)
 	d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
@@ -306,7 +306,7 @@ func TestAWSAuth_OfTwoClustersWithOneARN(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	mustRevoke(t, d, "b", b)
-	// Whatever has been made of its user name.
+	// The entry is found whatever its user name was changed to.
 	before := awsAuthOf(t, kube)
 	before.Data["mapRoles"] = strings.ReplaceAll(before.Data["mapRoles"], "username: system:open-cluster-management:c", "username: x")
 	if _, err := kube.CoreV1().ConfigMaps("kube-system").Update(t.Context(), before, metav1.UpdateOptions{}); err != nil {

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// calls has a series for each operation of the driver with each code that AWS has answered it with.
+// calls has a series for each operation of the driver and each code of the responses of AWS.
 var calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "clusterhub_aws_calls_total",
 	Help: "Requests to AWS, each attempt by itself, by service, operation, and the error code of the answer, OK if there is none.",
@@ -23,10 +23,10 @@ var calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(calls) }
 
-// errorCode is what codes of AWS look like. What else an endpoint may say is in no label.
+// errorCode matches the codes of AWS. Other texts of an endpoint are in no label.
 var errorCode = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
 
-// countCalls is an option of AWS's clients. It is inside of the retries, so that each attempt counts.
+// countCalls is an option of AWS's clients. It runs inside of the retries, so that each attempt counts.
 func countCalls(stack *middleware.Stack) error {
 	return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("CountCalls", func(
 		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
@@ -37,7 +37,7 @@ func countCalls(stack *middleware.Stack) error {
 	}), middleware.After)
 }
 
-// codeOf is the code of an answer; "none" where AWS has not answered.
+// codeOf returns the code of a response; it is "none" if AWS has not responded.
 func codeOf(err error) string {
 	if err == nil {
 		return "OK"

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// counted are the calls of one operation, by code.
+// counted returns the number of calls of one operation, by code.
 func counted(t *testing.T, operation string) map[string]float64 {
 	t.Helper()
 	got := map[string]float64{}
@@ -60,7 +60,7 @@ func TestCalls_EachAttemptIsCountedByItsCode(t *testing.T) {
 	got := counted(t, "GetRole")
 	for code := range got {
 		if got[code] -= before[code]; got[code] == 0 {
-			delete(got, code) // other tests have met it
+			delete(got, code) // of other tests
 		}
 	}
 	if want := map[string]float64{"NoSuchEntity": 1, "InternalFailure": 3}; !maps.Equal(got, want) {

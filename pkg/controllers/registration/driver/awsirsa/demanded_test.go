@@ -16,10 +16,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// demanded is how a platform team may demand that roles are made.
+// demanded are requirements that a platform team may have for roles.
 var demanded = irsa.HubRoles{AccessEntries: true, Path: "/platform/clusterhub/", Boundary: "arn:aws:iam::" + hubAccount + ":policy/" + boundaryPolicy}
 
-// boundaryDrifts are what others may do to the boundary of a role.
+// boundaryDrifts are changes of the boundary of a role by others.
 var boundaryDrifts = map[string]func(*world, irsa.Identity) error{
 	"no boundary": func(w *world, i irsa.Identity) error {
 		iamRoot, _ := w.root()
@@ -33,7 +33,7 @@ var boundaryDrifts = map[string]func(*world, irsa.Identity) error{
 	},
 }
 
-// role is the role of a cluster, as it is in AWS.
+// role returns the role of a cluster in AWS.
 func (w *world) role(of irsa.Identity) fakeaws.Role { return w.hub.Roles()[of.HubRole()] }
 
 func TestDemanded_LifeOfACluster(t *testing.T) {
@@ -55,7 +55,7 @@ func TestDemanded_LifeOfACluster(t *testing.T) {
 				}
 				w.mustEnter(a)
 			default:
-				// aws-iam-authenticator knows who has come by no path.
+				// aws-iam-authenticator identifies roles without their path.
 				if data := awsAuthOf(t, w.kube).Data["mapRoles"]; !strings.Contains(data, "- rolearn: arn:aws:iam::"+hubAccount+":role/"+a.HubRole()+"\n") {
 					t.Errorf("mapRoles: %s", data)
 				}
@@ -101,7 +101,7 @@ func TestDemanded_TheBoundaryIsPutRight(t *testing.T) {
 	}
 }
 
-// A hub that gets a boundary later gives it to the roles that there are. One that has none any more leaves them alone.
+// A hub that gets a boundary later adds it to existing roles. A hub whose boundary is removed leaves existing roles as they are.
 func TestDemanded_TheBoundaryComesToRolesThatThereAre(t *testing.T) {
 	w := newWorldOf(t, "us-west-2", irsa.HubRoles{AccessEntries: true}, nil)
 	a, record := w.join("a")
@@ -123,7 +123,7 @@ func TestDemanded_TheBoundaryComesToRolesThatThereAre(t *testing.T) {
 	w.mustEnter(a)
 }
 
-// A hub that has a boundary gives rights to no role without it, whoever acts as the hub.
+// With a boundary, the hub cannot grant rights to a role without it, even if another program acts as the hub.
 func TestDemanded_TheHubCannotMakeMore(t *testing.T) {
 	w := newWorldOf(t, "us-west-2", demanded, nil)
 	a, record := w.join("a")
@@ -157,7 +157,7 @@ func TestDemanded_ABoundaryThatIsNotThereIsTold(t *testing.T) {
 	mustEqual(t, "left", w.leaks(), []string(nil))
 }
 
-// A role keeps the path that it was made with, and its agent works on. Clusters that are accepted from then on get the new one.
+// A role keeps its path, and its agent continues to work. Clusters that are accepted later get the new path.
 func TestDemanded_AChangedPathIsForNewRoles(t *testing.T) {
 	for from, to := range map[irsa.RolePath]irsa.RolePath{"": "/new/", "/old/": "/new/", "/new/": ""} {
 		t.Run(from.String()+" to "+to.String(), func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestDemanded_AChangedPathIsForNewRoles(t *testing.T) {
 			mustGrant(t, w.Driver, "a", record)
 			before := w.role(a)
 
-			// While there are roles of both paths the hub needs the rights of both.
+			// While there are roles of both paths, the hub needs the permissions for both.
 			w.roles.Path = to
 			both := irsa.CreatorPolicy(w.cluster, w.roles)
 			both.Statement = append(both.Statement, irsa.CreatorPolicy(w.cluster, irsa.HubRoles{AccessEntries: true, Path: from, TagKeys: w.roles.TagKeys}).Statement...)
@@ -193,7 +193,7 @@ func TestDemanded_AChangedPathIsForNewRoles(t *testing.T) {
 			mustEqual(t, "its path", w.role(b).Path, to.String())
 			w.mustEnter(b)
 
-			// Denied and accepted again, it gets the new path.
+			// When it is denied and accepted again, it gets the new path.
 			mustRevoke(t, w.Driver, "a", record)
 			w.anHour()
 			mustGrant(t, w.Driver, "a", planned)
@@ -206,7 +206,7 @@ func TestDemanded_AChangedPathIsForNewRoles(t *testing.T) {
 	}
 }
 
-// The name of a role is unique in its account: one that is there with another path is no reason to make a second, nor to take it over.
+// The name of a role is unique in its account: if it exists with another path, the hub neither creates a second role nor adopts the existing one.
 func TestDemanded_ARoleWithAnotherPathIsRefused(t *testing.T) {
 	w := newWorldOf(t, "us-west-2", irsa.HubRoles{AccessEntries: true}, nil)
 	a, record := w.join("a")

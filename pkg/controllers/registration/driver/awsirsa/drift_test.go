@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// drifts are what others may do to what the hub has made, and how it is repaired.
+// drifts are changes by others of what the hub has created. The hub reverts them.
 var drifts = map[string]func(*world, irsa.Identity) error{
 	"the trust policy": func(w *world, i irsa.Identity) error {
 		trust := i.HubTrustPolicy()
@@ -49,7 +49,7 @@ var drifts = map[string]func(*world, irsa.Identity) error{
 	},
 }
 
-// entryDrifts are those of access entries.
+// entryDrifts are changes of access entries.
 var entryDrifts = map[string]func(*world, irsa.Identity) error{
 	"no entry": func(w *world, i irsa.Identity) error {
 		_, eksRoot := w.root()
@@ -79,7 +79,7 @@ const (
 	clusterAdmin = "arn:aws:eks::aws:cluster-access-policy/AmazonEKSClusterAdminPolicy"
 )
 
-// extras are what others may give the role beside what the hub gives it, and entryExtras what they may give its entry.
+// extras are additional rights that others may give the role, and entryExtras those that they may give its entry.
 var (
 	extras = map[string]func(*world, irsa.Identity) error{
 		"the inline policy more": func(w *world, i irsa.Identity) error {
@@ -103,7 +103,7 @@ var (
 	}
 )
 
-// taggings are the ways in which EKS may ask for the right to tag, and whether the hub has it.
+// taggings are the ways in which EKS may require the permission to tag, and whether the hub has it.
 var taggings = map[string]struct {
 	tagging fakeaws.Tagging
 	tagged  bool
@@ -169,7 +169,8 @@ func TestFakeAWS_DriftIsRepaired(t *testing.T) {
 	}
 }
 
-// On which ARN EKS asks for the right to tag is not known, and the hub's role may be older than what it needs today.
+// It is not known on which ARN EKS requires the permission to tag, and the policy of the hub's role may be older than the permissions that it needs
+// today.
 func TestFakeAWS_EntriesAreMadeWhereTheyMayNotBeTagged(t *testing.T) {
 	for asked, tags := range taggings {
 		for allowed, change := range map[string]func(*world, *irsa.Statement){
@@ -207,7 +208,7 @@ func TestFakeAWS_EntriesAreMadeWhereTheyMayNotBeTagged(t *testing.T) {
 	}
 }
 
-// An entry that others have made for the role is theirs, whatever the hub may tag. It is told, and not touched.
+// An entry that others have created for the role is theirs, whatever the hub may tag. It is reported, and not changed.
 func TestFakeAWS_AForeignEntryStays(t *testing.T) {
 	for asked, tags := range taggings {
 		t.Run(asked, func(t *testing.T) {
@@ -228,7 +229,7 @@ func TestFakeAWS_AForeignEntryStays(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			mustEqual(t, "writes", len(w.Writes()), 0)
-			// The role goes, which ends whom it lets in.
+			// Deleting the role ends the access of its users.
 			mustRevoke(t, w.Driver, "a", record)
 			left := w.hub.AccessEntries(w.cluster.String())
 			mustEqual(t, "entries", len(left), len(foreign))
@@ -238,7 +239,7 @@ func TestFakeAWS_AForeignEntryStays(t *testing.T) {
 	}
 }
 
-// A right that the hub's own role lacks keeps no cluster out.
+// A permission that the hub's own role does not have prevents no grant.
 func TestFakeAWS_ExtrasThatMayNotBeRemovedAreTold(t *testing.T) {
 	for _, action := range []string{"iam:ListRolePolicies", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy",
 		"eks:ListAssociatedAccessPolicies", "eks:DisassociateAccessPolicy"} {
@@ -268,7 +269,7 @@ func TestFakeAWS_ExtrasThatMayNotBeRemovedAreTold(t *testing.T) {
 			if !strings.Contains(said, "is not authorized to perform: "+action+" ") || strings.Contains(said, "\n") {
 				t.Errorf("it says %q", said)
 			}
-			// What it may, it does.
+			// It removes what it may.
 			if n := strings.Count(said, "Others had given it"); n != 2 {
 				t.Errorf("%d of three are removed: %q", n, said)
 			}

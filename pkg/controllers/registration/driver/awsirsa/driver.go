@@ -1,14 +1,13 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package awsirsa registers EKS clusters by AWS IAM (IRSA). An accepted cluster gets an IAM role in the hub's account that
-// the cluster's agent may assume, and access to the hub's EKS cluster as that role: by an EKS access entry, or by an entry
-// in the ConfigMap kube-system/aws-auth.
+// Package awsirsa registers EKS clusters by AWS IAM (IRSA). An accepted cluster gets an IAM role in the hub's account that the cluster's agent may
+// assume, and access to the hub's EKS cluster as that role: by an EKS access entry, or by an entry in the ConfigMap kube-system/aws-auth.
 //
-// What exists in AWS is read before anything is written. So a cluster that has what it should have costs reads only, and the
-// work of a process that was killed is continued. A role is changed or deleted only if its tags say that it was made for the
-// same ManagedCluster of the same hub. An access entry has to have these tags or, where the hub may not tag entries, the
-// user name of that cluster. So a ManagedCluster that names the ARN of another's cluster gets an error, not its identity.
+// What exists in AWS is read before anything is written. So a cluster without drift costs only reads, and the work of a process that was killed is
+// continued. A role is changed or deleted only if its tags say that it was created for the same ManagedCluster of the same hub. An access entry
+// must have these tags or, where the hub may not tag entries, the user name of that cluster. So a ManagedCluster that names the ARN of another's
+// cluster gets an error, not its identity.
 //
 // On the hub an agent is
 //   - with an access entry, user and group open-cluster-management:<cluster>: EKS refuses "system:", and a bare name might
@@ -35,16 +34,16 @@ import (
 )
 
 const (
-	// Name is how --registration-drivers names the driver.
+	// Name is the name of the driver in --registration-drivers.
 	Name = "awsirsa"
-	// DefaultCheckInterval is the default of --drift-check-interval: AWS lets an account read only so often.
+	// DefaultCheckInterval is the default of --drift-check-interval: AWS limits the rate of reads of an account.
 	DefaultCheckInterval = time.Hour
 
-	// timeout bounds one Grant or Revoke, which are a handful of calls.
+	// timeout limits one Grant or Revoke, which are a handful of calls.
 	timeout = 30 * time.Second
 )
 
-// Access is how a role is let into the hub's cluster, and the values of --eks-access.
+// Access is the way in which a role gets access to the hub's cluster. Its values are those of --eks-access.
 type Access string
 
 // The ways of access.
@@ -53,28 +52,28 @@ const (
 	AWSAuth     Access = "aws-auth"
 )
 
-// Config is what a Driver needs to know.
+// Config is the configuration of a Driver.
 type Config struct {
-	// HubClusterARN is that of the EKS cluster that the hub runs on.
+	// HubClusterARN is the ARN of the EKS cluster that the hub runs on.
 	HubClusterARN string
-	// AWS has the credentials, as LoadConfig finds them. The region is that of the hub's ARN, whatever it says.
+	// AWS has the credentials, as returned by LoadConfig. Its region is replaced by the one in the hub's ARN.
 	AWS aws.Config
-	// Access is AccessEntry when it is empty. Clusters that have been accepted with another one move when they are checked.
+	// Access defaults to AccessEntry. Clusters that were accepted with another value move at their next check.
 	Access Access
 	// Kube is the hub's kube-apiserver. Only AWSAuth needs it.
 	Kube kubernetes.Interface
-	// Tags are put on roles and access entries besides the driver's own.
+	// Tags are added to roles and access entries, in addition to the driver's own.
 	Tags map[string]string
-	// RolePath is the IAM path that new roles get; a role keeps the one that it was made with. None is "/".
+	// RolePath is the IAM path of new roles, "/" by default; a role keeps the path that it was created with.
 	RolePath string
 	// PermissionsBoundary is the ARN of the policy that each role has as its permissions boundary. Without one, roles keep what they have.
 	PermissionsBoundary string
-	// ApprovedARNPatterns are regular expressions; a cluster whose whole ARN one of them matches, and whose name follows from
-	// that, is accepted without an admin, see irsa.Patterns. None approves nothing.
+	// ApprovedARNPatterns are regular expressions; a cluster whose whole ARN one of them matches, and whose name follows from that, is accepted
+	// without an admin, see irsa.Patterns. An empty list approves nothing.
 	ApprovedARNPatterns []string
-	// CheckInterval is how often a cluster is looked at for drift, such as DefaultCheckInterval. 0 is never.
+	// CheckInterval is the interval of checks of a cluster for drift, such as DefaultCheckInterval. 0 disables them.
 	CheckInterval time.Duration
-	// Clock is the real one when it is nil.
+	// Clock defaults to the real one.
 	Clock clock.PassiveClock
 }
 
@@ -103,7 +102,7 @@ var (
 	_ driver.Mover     = &Driver{}
 )
 
-// New returns a driver, or says what is wrong with its configuration. It sends no request.
+// New returns a driver, or an error if the configuration is invalid. It sends no request.
 func New(c Config) (*Driver, error) {
 	hub, err := irsa.ParseClusterARN(c.HubClusterARN)
 	if err != nil {
@@ -157,13 +156,13 @@ func (d *Driver) Name() string { return Name }
 // CheckInterval implements driver.Driver.
 func (d *Driver) CheckInterval() time.Duration { return d.interval }
 
-// Handles is true for a cluster that says which EKS cluster it is.
+// Handles implements driver.Driver. It reports whether a cluster says which EKS cluster it is.
 func (d *Driver) Handles(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[registration.AnnotationManagedClusterARN] != "" ||
 		cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed] != ""
 }
 
-// AutoApproves is true for a cluster whose ARN a pattern approves for its name.
+// AutoApproves implements driver.Driver. It reports whether a pattern approves the cluster's ARN for its name.
 func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	identity, err := d.identity(cluster)
 	return err == nil && d.patterns.Approve(identity.Managed, cluster.Name)
@@ -182,7 +181,7 @@ func (d *Driver) WhyNot(cluster *clusterv1.ManagedCluster) string {
 	return fmt.Sprintf("A pattern matches the ARN %s, but approves it for a cluster with the name %q", identity.Managed, names[0])
 }
 
-// Identity implements driver.Exclusive: a role lets in one cluster. Its name does not tell regions apart.
+// Identity implements driver.Exclusive: a role is for one cluster. The name of a role does not include the region.
 func (d *Driver) Identity(rec driver.Record) string {
 	g, err := d.read("", rec)
 	if err != nil {
@@ -191,16 +190,15 @@ func (d *Driver) Identity(rec driver.Record) string {
 	return fmt.Sprintf("the IAM role %s, of the EKS cluster %s of the AWS account %s", g.HubRole(), g.Managed.Name, g.Managed.Account)
 }
 
-// record is what the driver keeps of a cluster. What has been granted can be revoked from it, also when the flags are
-// others by then.
+// record is the driver's record of a cluster. It has all that is needed to revoke what was granted, even if the flags have changed since.
 type record struct {
 	HubClusterARN     string `json:"hubClusterARN"`
 	ManagedClusterARN string `json:"managedClusterARN"`
 	RoleName          string `json:"roleName"`
-	// RolePath is the path that the role is made with, and keeps. None is "/".
+	// RolePath is the path of the role, which does not change. Empty is "/".
 	RolePath irsa.RolePath `json:"rolePath,omitempty"`
 	Access   Access        `json:"access"`
-	// Former is how the role was let in before it moved, while something of that may be left.
+	// Former is the access that the role had before it moved, while some of it may be left.
 	Former Access `json:"former,omitempty"`
 }
 
@@ -220,7 +218,7 @@ func (d *Driver) Plan(cluster *clusterv1.ManagedCluster) (driver.Record, error) 
 	return driver.Record(text), err
 }
 
-// identity is what a cluster says of itself. Names, suffix and account are computed from its ARN.
+// identity returns the EKS cluster that a cluster claims to be. Names, suffix and account are computed from its ARN.
 func (d *Driver) identity(cluster *clusterv1.ManagedCluster) (irsa.Identity, error) {
 	key, arn := registration.AnnotationManagedClusterARN, cluster.Annotations[registration.AnnotationManagedClusterARN]
 	if seed := cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed]; seed != "" {
@@ -232,7 +230,7 @@ func (d *Driver) identity(cluster *clusterv1.ManagedCluster) (irsa.Identity, err
 			key, arn = registration.AnnotationManagedClusterARNOfSeed, seed
 		}
 	}
-	// The ARN is by the author of the cluster. A cluster with a key or requesters expects a certificate, and no IAM role.
+	// The author of the cluster sets the ARN. A cluster with a key or requesters expects a certificate, and no IAM role.
 	for _, other := range []string{registration.AnnotationAgentKey, registration.AnnotationRequesters} {
 		if cluster.Annotations[other] != "" {
 			return irsa.Identity{}, fmt.Errorf("the annotations %s and %s contradict each other: the first is of a cluster that registers "+
@@ -304,9 +302,8 @@ func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	return grant{Identity: identity, cluster: cluster, access: r.Access, former: r.Former, notes: &notes{}}, nil
 }
 
-// Grant implements driver.Driver. A first one is four calls: GetRole, CreateRole, PutRolePolicy, CreateAccessEntry.
-// A role that EKS cannot see yet costs one more each time it is tried again. When nothing has drifted it is six, all
-// reads.
+// Grant implements driver.Driver. The first grant of a cluster is four calls: GetRole, CreateRole, PutRolePolicy, CreateAccessEntry. If EKS cannot
+// see the role yet, each retry is one more. Without drift, a grant is six reads.
 func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) error {
 	g, err := d.read(cluster, rec)
 	if err != nil {
@@ -334,8 +331,8 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 	return g.warning()
 }
 
-// Revoke implements driver.Driver. Access goes first; then who may become the role; then the role, whose deletion ends
-// the sessions of the agent in AWS. What belongs to another cluster stays, without an error: this one never had it.
+// Revoke implements driver.Driver. It first deletes the access, then the trust policy of the role, and then the role, which ends the sessions of
+// the agent in AWS. It skips what belongs to another cluster, without an error: this cluster never had it.
 func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) error {
 	g, err := d.read(cluster, rec)
 	if err != nil {
@@ -343,7 +340,7 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// Access is taken also while IAM does not answer.
+	// Access is also deleted while IAM does not respond.
 	role, roleErr := d.getRole(ctx, g)
 	mine := roleErr == nil && role != nil && g.owns("", role.tags) == nil
 	again, err := d.removeAccess(ctx, g, g.access, mine)

@@ -36,8 +36,7 @@ type fakeClock struct{ *clocktesting.FakePassiveClock }
 
 func (c *fakeClock) pass(d time.Duration) { c.SetTime(c.Now().Add(d)) }
 
-// newDriver returns a driver that has been there for a while.
-// Without an AWS it must call none.
+// newDriver returns a driver that was started a while ago. Without an AWS it must call none.
 func newDriver(t *testing.T, f *hubAWS, c Config) (*Driver, *fakeClock) {
 	t.Helper()
 	if f != nil && c.AWS.Credentials == nil {
@@ -53,7 +52,7 @@ func newDriver(t *testing.T, f *hubAWS, c Config) (*Driver, *fakeClock) {
 		t.Fatal(err)
 	}
 	clk.pass(2 * settleTime)
-	// As the configuration says: without the driver's retries.
+	// As configured: without the driver's retries.
 	d.iam, d.eks = iam.NewFromConfig(c.AWS), eks.NewFromConfig(c.AWS)
 	return d, clk
 }
@@ -196,7 +195,7 @@ func TestAutoApproves_WholeARNsForTheirNames(t *testing.T) {
 	}
 }
 
-// What one cluster only can have is the role, whose name has no region.
+// The role is exclusive to one cluster, and its name has no region.
 func TestIdentity_IsThatOfTheRole(t *testing.T) {
 	d, _ := newDriver(t, nil, Config{})
 	got := d.Identity(plan(t, d, "a", arn1))

@@ -18,10 +18,10 @@ import (
 
 const standard = "STANDARD"
 
-// ensureEntry makes the access entry of the role, or makes it what it should be.
+// ensureEntry creates or updates the access entry of the role.
 func (d *Driver) ensureEntry(ctx context.Context, g grant, r *role, fresh bool) error {
 	if fresh {
-		// A new role rarely has an entry: one call instead of two.
+		// A new role rarely has an entry: this is one call instead of two.
 		err := d.createEntry(ctx, g)
 		if !is[*ekstypes.ResourceInUseException](err) {
 			return err
@@ -65,13 +65,13 @@ func (d *Driver) ensureEntry(ctx context.Context, g grant, r *role, fresh bool) 
 	return nil
 }
 
-// ofEarlierRole says that an entry was made for a role of the same name that was there before. EKS lets in only the role that
-// was there when the entry was made, and does not tell which one that was.
+// ofEarlierRole reports whether an entry was created for an earlier role of the same name. EKS gives access only to the role that existed when the
+// entry was created, and does not report which one that was.
 func ofEarlierRole(entry *ekstypes.AccessEntry, r *role) bool {
 	return entry.CreatedAt != nil && entry.CreatedAt.Before(r.created)
 }
 
-// removeEntry says whether it has to be called again, because an entry may be there that EKS does not show yet.
+// removeEntry deletes the access entry. It reports whether it must be called again, because there may be an entry that EKS does not show yet.
 func (d *Driver) removeEntry(ctx context.Context, g grant) (again bool, err error) {
 	entry, err := d.getEntry(ctx, g)
 	if err != nil || entry == nil {
@@ -87,8 +87,8 @@ func (d *Driver) removeEntry(ctx context.Context, g grant) (again bool, err erro
 	return false, err
 }
 
-// ownsEntry is nil for the entry of this cluster of this hub: by its tags or, where it has not both of them, by its user
-// name, which no other cluster has. Every other entry belongs to others, though it is of our role.
+// ownsEntry returns nil for the entry of this cluster of this hub: by its tags or, if it does not have both of them, by its user name, which no
+// other cluster has. Every other entry belongs to others, even if it is for our role.
 func (g grant) ownsEntry(entry *ekstypes.AccessEntry) error {
 	what := "the EKS access entry of " + g.HubRole()
 	cluster, hub := entry.Tags[irsa.TagOwner], entry.Tags[irsa.TagOwnerHub]
@@ -106,7 +106,7 @@ func (g grant) ownsEntry(entry *ekstypes.AccessEntry) error {
 		what, user))
 }
 
-// unlessTagged notes that the hub may not tag access entries, and returns any other error.
+// unlessTagged adds a note that the hub may not tag access entries, and returns any other error.
 func (g grant) unlessTagged(err error) error {
 	if !denied(err) {
 		return err
@@ -115,7 +115,7 @@ func (g grant) unlessTagged(err error) error {
 	return nil
 }
 
-// getEntry returns nil for an entry that is not there.
+// getEntry returns nil for an entry that does not exist.
 func (d *Driver) getEntry(ctx context.Context, g grant) (*ekstypes.AccessEntry, error) {
 	out, err := d.eks.DescribeAccessEntry(ctx, &eks.DescribeAccessEntryInput{
 		ClusterName: aws.String(g.Hub.Name), PrincipalArn: aws.String(g.HubRoleARN()),
@@ -129,7 +129,7 @@ func (d *Driver) getEntry(ctx context.Context, g grant) (*ekstypes.AccessEntry, 
 	return out.AccessEntry, nil
 }
 
-// createEntry makes the entry, without tags where the hub may not tag it.
+// createEntry creates the entry, without tags if the hub may not tag it.
 func (d *Driver) createEntry(ctx context.Context, g grant) error {
 	refused := d.tryCreateEntry(ctx, g, d.wantedTags(g))
 	if !denied(refused) {
@@ -151,7 +151,7 @@ func (d *Driver) tryCreateEntry(ctx context.Context, g grant, tags map[string]st
 		return nil
 	}
 	wrapped := awsError("EKS CreateAccessEntry "+g.HubRole(), err)
-	// What is not found is the cluster. An invalid parameter, though, is most often a role that EKS will see in some seconds.
+	// The cluster was not found. An invalid parameter, though, is most often a role that EKS will see in some seconds.
 	if is[*ekstypes.ResourceNotFoundException](err) {
 		return driver.Terminal(wrapped)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 )
 
-// failure is one line of text. The error below it is for errors.As, not to be shown.
+// failure has a text of one line. Its cause is for errors.As, and not shown.
 type failure struct {
 	text  string
 	cause error
@@ -23,14 +23,14 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// terminalCodes are the error codes of IAM, EKS and STS by which AWS refuses what it will refuse again.
+// terminalCodes are the error codes of IAM, EKS and STS for requests that AWS will refuse again.
 var terminalCodes = map[string]bool{
 	"AccessDenied":                   true,
 	"AccessDeniedException":          true,
 	"InvalidClientTokenId":           true,
 	"InvalidIdentityToken":           true,
 	"UnrecognizedClientException":    true,
-	"DeleteConflict":                 true, // others have done more with our role than the hub may undo
+	"DeleteConflict":                 true, // others have added more to our role than the hub may remove
 	"InvalidInput":                   true,
 	"InvalidRequestException":        true, // access entries are off in the hub's cluster
 	"LimitExceeded":                  true,
@@ -39,16 +39,16 @@ var terminalCodes = map[string]bool{
 	"ValidationError":                true,
 }
 
-// denied says that AWS refuses what the hub lacks a right for.
+// denied reports whether AWS refused a call because the hub does not have the permission.
 func denied(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && (api.ErrorCode() == "AccessDenied" || api.ErrorCode() == "AccessDeniedException")
 }
 
-// awsError is what AWS says, without what only AWS's support can read.
+// awsError returns the error of AWS, without what only AWS's support can read.
 func awsError(what string, err error) error {
 	f := &failure{text: what, cause: err}
-	// The credentials of a call to one service are those of a call to another, STS, which may be what has failed.
+	// The credentials of a call come from a call to another service, STS, which may have failed.
 	operations := 0
 	for e := err; e != nil; e = unwrap(e) {
 		if operation, ok := e.(*smithy.OperationError); ok {
@@ -77,7 +77,7 @@ func awsError(what string, err error) error {
 	return f
 }
 
-// innermost is the error below the SDK's own, whose texts have identifiers of requests.
+// innermost returns the error below the SDK's own, whose texts have request IDs.
 func innermost(err error) error {
 	for {
 		next := unwrap(err)
@@ -88,7 +88,7 @@ func innermost(err error) error {
 	}
 }
 
-// unwrap follows the first of several errors: the SDK joins to it that it does not try again.
+// unwrap follows the first of several errors: the SDK joins the error that it does not retry.
 func unwrap(err error) error {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		return several.Unwrap()[0]
@@ -105,7 +105,7 @@ func oneLine(s string) string {
 	return s
 }
 
-// is says whether one of AWS's modelled errors is in the chain.
+// is reports whether one of AWS's modelled errors is in the chain.
 func is[T error](err error) bool {
 	var target T
 	return errors.As(err, &target)

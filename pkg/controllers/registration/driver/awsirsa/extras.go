@@ -17,10 +17,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 )
 
-// What others have given the role or its access entry beside what the hub gives is taken away. A hub that may not do that
-// goes on, and says so: the policy of its own role may be older than these rights.
+// Additional rights that others have given the role or its access entry are removed. If the hub may not do that, the grant continues with a
+// warning: the policy of the hub's own role may be older than these permissions.
 
-// dropPolicies takes the role's policies away, but the inline one to keep.
+// dropPolicies removes the role's policies, except the inline one to keep.
 func (d *Driver) dropPolicies(ctx context.Context, g grant, keep string) error {
 	inline, err := d.inlinePolicies(ctx, g)
 	if err := g.unlessDenied(err); err != nil {
@@ -87,7 +87,7 @@ func (d *Driver) dropPolicy(ctx context.Context, g grant, name string) error {
 	return nil
 }
 
-// dropAccessPolicies takes EKS's access policies from the entry: the hub gives rights by groups, and none by these.
+// dropAccessPolicies removes EKS's access policies from the entry: the hub grants rights by groups, and none by these.
 func (d *Driver) dropAccessPolicies(ctx context.Context, g grant) error {
 	cluster, principal := aws.String(g.Hub.Name), aws.String(g.HubRoleARN())
 	var arns []string
@@ -116,12 +116,12 @@ func (d *Driver) dropAccessPolicies(ctx context.Context, g grant) error {
 	return nil
 }
 
-// notes are what is to be said of a cluster that has all that it needs.
+// notes are messages about a cluster that has all that it needs.
 type notes struct{ all []string }
 
 func (n *notes) note(text string) { n.all = append(n.all, text) }
 
-// unlessDenied notes that the hub lacks a right, and returns any other error.
+// unlessDenied adds a note that the hub does not have a permission, and returns any other error.
 func (n *notes) unlessDenied(err error) error {
 	if !denied(err) {
 		return err
@@ -130,7 +130,7 @@ func (n *notes) unlessDenied(err error) error {
 	return nil
 }
 
-// dropped notes what has come of taking away what others have given.
+// dropped adds a note about the removal of additional rights.
 func (n *notes) dropped(what string, err error) error {
 	switch {
 	case err == nil:
@@ -143,7 +143,7 @@ func (n *notes) dropped(what string, err error) error {
 	return nil
 }
 
-// warning is the notes, or nil.
+// warning returns the notes as a driver.Warning, or nil.
 func (n *notes) warning() error {
 	if len(n.all) == 0 {
 		return nil

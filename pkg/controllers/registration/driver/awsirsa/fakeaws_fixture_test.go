@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// Here the driver has the SDK's own clients, and calls what is AWS as far as it knows: policies decide, by web identity.
+// Here the driver has the SDK's own clients, and calls a faithful fake of AWS: policies decide, by web identity.
 
 const (
 	hubAccount, managedAccount = "123456789012", "210987654321"
@@ -45,16 +45,16 @@ type world struct {
 	*Driver
 }
 
-// newWorld makes it. The driver's role may do what the policy says, and nothing else.
+// newWorld returns a world in which the driver's role may do only what the policy says.
 func newWorld(t *testing.T, region string, access Access, policy func(irsa.Policy) irsa.Policy) *world {
 	t.Helper()
 	return newWorldOf(t, region, irsa.HubRoles{AccessEntries: access == AccessEntry}, policy)
 }
 
-// boundaryPolicy names the policy that roles have for a boundary, in the hub's account.
+// boundaryPolicy is the name of the policy that is the boundary of roles, in the hub's account.
 const boundaryPolicy = "platform/limits"
 
-// newWorldOf makes one whose hub makes roles so.
+// newWorldOf returns a world whose hub creates such roles.
 func newWorldOf(t *testing.T, region string, roles irsa.HubRoles, policy func(irsa.Policy) irsa.Policy) *world {
 	t.Helper()
 	server := must(fakeaws.Start(1))(t)
@@ -88,7 +88,7 @@ func newWorldOf(t *testing.T, region string, roles irsa.HubRoles, policy func(ir
 	return w
 }
 
-// begin is a new process, which makes roles as w.roles says.
+// begin starts a new process, which creates roles by w.roles.
 func (w *world) begin() {
 	w.Helper()
 	access := AWSAuth
@@ -102,7 +102,7 @@ func (w *world) begin() {
 	w.clock.pass(2 * settleTime)
 }
 
-// setCreatorPolicy is what an admin of AWS does before the hub makes roles otherwise.
+// setCreatorPolicy sets the policy of the hub, as an admin of AWS does before the hub creates roles in another way.
 func (w *world) setCreatorPolicy(policy irsa.Policy) {
 	w.Helper()
 	if err := w.hub.ChangeRole(irsa.CreatorRole(w.cluster), func(r *fakeaws.Role) { r.Policies["creator"] = policy.JSON() }); err != nil {
@@ -110,7 +110,7 @@ func (w *world) setCreatorPolicy(policy irsa.Policy) {
 	}
 }
 
-// must is for values whose errors end the test: must(f())(t).
+// must returns values whose errors end the test: must(f())(t).
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -121,7 +121,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// join makes a managed cluster, with the role that its admin makes beforehand, and what it is accepted with.
+// join creates a managed cluster, with the role that its admin creates beforehand, and returns its record.
 func (w *world) join(name string) (irsa.Identity, driver.Record) {
 	w.Helper()
 	managed := w.cluster
@@ -136,7 +136,7 @@ func (w *world) join(name string) (irsa.Identity, driver.Record) {
 	return identity, must(w.Plan(newCluster(name, annotation, managed.String())))(w.T)
 }
 
-// enter comes to the hub as the agent of one cluster, by the role of another, or its own.
+// enter authenticates to the hub as the agent of one cluster, by the role of another, or its own.
 func (w *world) enter(agent, as irsa.Identity) (fakeaws.UserInfo, error) {
 	w.Helper()
 	anonymous := w.managed.Config(fakeaws.Credentials{})
@@ -167,7 +167,7 @@ func (w *world) enter(agent, as irsa.Identity) (fakeaws.UserInfo, error) {
 	return w.Authenticate(w.cluster.String(), token)
 }
 
-// mustEnter fails unless the agent comes in as its cluster.
+// mustEnter fails unless the agent is authenticated as its cluster.
 func (w *world) mustEnter(cluster irsa.Identity) {
 	w.Helper()
 	user, err := w.enter(cluster, cluster)
@@ -178,7 +178,7 @@ func (w *world) mustEnter(cluster irsa.Identity) {
 	mustEqual(w.T, "groups", user.Groups, []string{"open-cluster-management:" + cluster.Managed.Name, "open-cluster-management:managed-clusters"})
 }
 
-// leaks are what was made for clusters.
+// leaks returns what exists for clusters.
 func (w *world) leaks() (all []string) {
 	for name := range w.hub.Roles() {
 		if strings.HasPrefix(name, "ocm-hub-") {
@@ -194,19 +194,19 @@ func (w *world) leaks() (all []string) {
 	return all
 }
 
-// root are clients that may do anything: an admin, or an attacker.
+// root returns clients that may do anything: those of an admin, or of an attacker.
 func (w *world) root() (*iam.Client, *eks.Client) {
 	config := w.hub.Config(w.hub.Root())
 	return iam.NewFromConfig(config), eks.NewFromConfig(config)
 }
 
-// anHour passes, for the driver and in AWS.
+// anHour advances the time by an hour, for the driver and in AWS.
 func (w *world) anHour() {
 	w.clock.pass(time.Hour)
 	w.Age(time.Hour)
 }
 
-// live has all that can happen to a cluster happen, and collects the errors.
+// live runs all that can happen to a cluster, and collects the errors.
 func (w *world) live() (errs []error) {
 	w.Helper()
 	a, record := w.join("a")
@@ -222,17 +222,17 @@ func (w *world) live() (errs []error) {
 	for _, list := range all {
 		for _, drift := range list {
 			w.anHour()
-			_ = drift(w, a) // what is not there because of an error before cannot drift
+			_ = drift(w, a) // what does not exist because of an earlier error cannot drift
 			grant()
 		}
 	}
 	errs = append(errs, w.Revoke(w.Context(), "a", record))
 	return slices.DeleteFunc(errs, func(err error) bool {
-		return err == nil || warningOf(err) != "" && !strings.Contains(err.Error(), "not authorized") // it tells what it has done
+		return err == nil || warningOf(err) != "" && !strings.Contains(err.Error(), "not authorized") // it reports what it has done
 	})
 }
 
-// warningOf is what a Grant warns of that has done its work, or "".
+// warningOf returns the warning of a successful Grant, or "".
 func warningOf(err error) string {
 	var warning driver.Warning
 	if errors.As(err, &warning) {
@@ -241,7 +241,7 @@ func warningOf(err error) string {
 	return ""
 }
 
-// mustGrantWith is mustGrant, and returns what it warns of.
+// mustGrantWith is mustGrant, and returns the warning.
 func (w *world) mustGrantWith(cluster string, rec driver.Record) string {
 	w.Helper()
 	err := w.Grant(w.Context(), cluster, rec)

@@ -74,7 +74,7 @@ func TestFakeAWS_LifeOfAClusterInEachPartition(t *testing.T) {
 	}
 }
 
-// The policy that is written for admins to copy is enough, and nothing in it is too much.
+// The policy that is written for admins to copy is sufficient, and all of it is necessary.
 func TestFakeAWS_TheCreatorPolicyIsWhatIsNeeded(t *testing.T) {
 	for name, roles := range map[string]irsa.HubRoles{
 		"access-entry": {AccessEntries: true}, "aws-auth": {}, "access-entry, as a platform team may demand it": demanded, "aws-auth, so": {Path: demanded.Path, Boundary: demanded.Boundary},
@@ -145,7 +145,7 @@ func TestFakeAWS_TheCreatorPolicyIsNoMoreThanThat(t *testing.T) {
 	}
 }
 
-// 6 is what a cluster may cost, the credentials and the looks at what AWS does not show yet included.
+// A cluster may cost 6 calls, including those for credentials and the reads of what AWS does not show yet.
 func TestFakeAWS_TheCallsOfAFirstGrant(t *testing.T) {
 	const clusters, most = 20, 6
 	for name, test := range map[string]struct{ hidden, want int }{
@@ -177,7 +177,7 @@ func TestFakeAWS_TheCallsOfAFirstGrant(t *testing.T) {
 	}
 }
 
-// Two clusters that name one EKS cluster: the one that was accepted first has it, the other gets nothing and takes nothing.
+// Two clusters name one EKS cluster: the one that was accepted first has it, the other gets nothing and revokes nothing.
 func TestFakeAWS_OneARNIsOfOneCluster(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	a, record := w.join("a")
@@ -192,7 +192,7 @@ func TestFakeAWS_OneARNIsOfOneCluster(t *testing.T) {
 	w.mustEnter(a)
 }
 
-// The SDK stops trying again when too much has failed, and says so beside what AWS says.
+// The SDK stops retrying after too many failures, and its error says so besides that of AWS.
 func TestFakeAWS_AnOutageIsToldInOneLine(t *testing.T) {
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	a, record := w.join("a")

@@ -17,15 +17,14 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// callers is how many calls of the driver clusteracceptance makes at a time, and firstRetry to lastRetry how long it waits after one that
-// failed.
+// callers is the number of concurrent calls of the driver by clusteracceptance, and firstRetry to lastRetry its delay after a failure.
 const (
 	callers    = 32
 	firstRetry = time.Second
 	lastRetry  = 5 * time.Minute
 )
 
-// fleet are clusters that do the same at a time, by callers workers and with clusteracceptance's backoff.
+// fleet are clusters that do the same concurrently, by callers workers and with clusteracceptance's backoff.
 type fleet struct {
 	*world
 	records map[string]driver.Record
@@ -38,11 +37,11 @@ func newFleet(t *testing.T, clusters int) *fleet {
 		name := fmt.Sprintf("c%d", i)
 		_, f.records[name] = f.join(name)
 	}
-	must(f.config.Credentials.Retrieve(t.Context()))(t) // by a network, which there is none of in a bubble
+	must(f.config.Credentials.Retrieve(t.Context()))(t) // by a network, which does not exist in a bubble
 	return f
 }
 
-// do does it for some of them, and says how long it took.
+// do runs a function for some of them, and returns the time that it took.
 func (f *fleet) do(t *testing.T, clusters int, do func(cluster string, rec driver.Record) error) (took time.Duration) {
 	start := time.Now()
 	var left, wg sync.WaitGroup
@@ -75,7 +74,7 @@ func (f *fleet) do(t *testing.T, clusters int, do func(cluster string, rec drive
 	return took
 }
 
-// throttled counts the calls that were throttled, of all, and of the cluster with most.
+// throttled returns the number of calls that were throttled: of all clusters, and of the cluster with most.
 func (f *fleet) throttled() (all, most int) {
 	by := map[any]int{}
 	for _, call := range f.Calls() {
@@ -93,11 +92,11 @@ func (f *fleet) throttled() (all, most int) {
 	return all, most
 }
 
-// A fleet that comes at once asks no more of AWS than AWS lets it: its limits are known from what it answers, and then kept.
+// A fleet that joins at once does not exceed the limits of AWS: they are learned from its responses, and then respected.
 func TestFleet_WastesFewCallsAtAWSLimits(t *testing.T) {
-	// One with bad luck may be throttled more than once; all together are throttled less than once for ten.
+	// A cluster with bad luck may be throttled more than once; all together are throttled less than once for ten.
 	const clusters, leaving, mostEach, mostInAll = 1000, 100, 4, 100
-	// Five roles a second is what the limits allow.
+	// The limits allow five roles a second.
 	const longest = clusters / 5 * time.Second * 5 / 2
 	f := newFleet(t, clusters)
 	f.SetLimits(fakeaws.AWSLimits())

@@ -21,8 +21,7 @@ func fuzzedDriver(f *testing.F) *Driver {
 	return d
 }
 
-// FuzzRead: a record that is read is of this hub, and of the one role that its ARN leads to: no other role is made or
-// removed by another spelling.
+// FuzzRead verifies that a record that is read is of this hub, and of the one role of its ARN: another spelling creates or deletes no other role.
 func FuzzRead(f *testing.F) {
 	d := fuzzedDriver(f)
 	good := `{"hubClusterARN":"` + hubARN + `","managedClusterARN":"` + arn1 + `","roleName":"` + role1 + `","access":"access-entry"}`
@@ -57,7 +56,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzIdentity: a cluster is registered as what its annotations say, and two that get one role have one account and one name.
+// FuzzIdentity verifies that a cluster is registered as its annotations say, and that two clusters that get one role have one account and one name.
 func FuzzIdentity(f *testing.F) {
 	d := fuzzedDriver(f)
 	const other = "arn:aws:eks:eu-west-1:210987654321:cluster/a"
@@ -100,7 +99,7 @@ func FuzzIdentity(f *testing.F) {
 	})
 }
 
-// FuzzNamedCluster: an entry of aws-auth is of the cluster whose agent it makes, and of no other.
+// FuzzNamedCluster verifies that an entry of aws-auth belongs to the cluster of its user, and to no other.
 func FuzzNamedCluster(f *testing.F) {
 	for _, user := range []string{
 		"system:open-cluster-management:c1", "system:open-cluster-management:c1:agent", "system:open-cluster-management:", "open-cluster-management:c1", "c1", "",
@@ -113,7 +112,7 @@ func FuzzNamedCluster(f *testing.F) {
 		if mapped != "" && (mappedUser(mapped) != user || entry != "") || entry != "" && entryUser(entry) != user {
 			t.Errorf("%q is of %q by aws-auth and of %q by an access entry", user, mapped, entry)
 		}
-		// Every cluster's own user is its.
+		// The own user of every cluster belongs to it.
 		if !strings.Contains(user, ":") && (namedCluster(mappedUser(user), mappedUser) != user || namedCluster(entryUser(user), entryUser) != user) {
 			t.Errorf("the user of %q is not its", user)
 		}

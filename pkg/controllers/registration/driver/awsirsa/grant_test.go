@@ -24,7 +24,7 @@ import (
 var (
 	firstGrant = []string{"GetRole", "CreateRole", "PutRolePolicy", "CreateAccessEntry"}
 	reads      = slices.Concat([]string{"GetRole", "GetRolePolicy"}, more)
-	// more is what a check reads after the role's own policy.
+	// more are the reads of a check after that of the role's own policy.
 	more = []string{"ListRolePolicies", "ListAttachedRolePolicies", "DescribeAccessEntry", "ListAssociatedAccessPolicies"}
 )
 
@@ -52,7 +52,7 @@ func TestGrant_IsFourCallsAndThenReadsOnly(t *testing.T) {
 	mustEqual(t, "after a restart", f.taken(), reads)
 }
 
-// onRole and onEntry are what others do to the role of a cluster, and to its access entry.
+// onRole and onEntry are changes by others of the role of a cluster, and of its access entry.
 func onRole(change func(*fakeaws.Role)) func(*hubAWS) {
 	return func(f *hubAWS) { f.changeRole(change) }
 }
@@ -90,7 +90,7 @@ func TestGrant_RepairsWhatHasDrifted(t *testing.T) {
 		},
 		"no role": {
 			(*hubAWS).removeRole,
-			// The entry is of the role that was: it lets the new one in no more than any other.
+			// The entry is for an earlier role: it does not give access to the new one.
 			[]string{"GetRole", "CreateRole", "PutRolePolicy", "CreateAccessEntry", "DescribeAccessEntry", "DeleteAccessEntry", "CreateAccessEntry"},
 		},
 		"a role made again by hand, with our tags": {
@@ -177,7 +177,7 @@ func TestGrant_NeverSharesTheRoleOfAnother(t *testing.T) {
 				mustEqual(t, "calls", f.taken(), []string{"GetRole"})
 				clk.pass(time.Hour)
 			}
-			// Its end is not held up by what it never had, and takes nothing.
+			// Revoking it does not fail because of what it never had, and revokes nothing.
 			mustRevoke(t, d, "b", f.plan(d, "b", arn1))
 			mustWork(t, f, "a")
 			mustEqual(t, "calls", f.taken(), []string{"GetRole", "DescribeAccessEntry"})
@@ -186,7 +186,7 @@ func TestGrant_NeverSharesTheRoleOfAnother(t *testing.T) {
 }
 
 func TestGrant_TellsRegionsApart(t *testing.T) {
-	// The names of roles do not: the hash of the specification has no region.
+	// The names of roles are not different: the hash of the specification has no region.
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
 	mustGrant(t, d, "a", f.plan(d, "a", arn1))
@@ -201,7 +201,7 @@ func TestGrant_NeverTakesTheEntryOfAnother(t *testing.T) {
 		"by its tags":      func(e *fakeaws.AccessEntry) { e.Tags[irsa.TagOwner] = "a" },
 		"by its hub":       func(e *fakeaws.AccessEntry) { e.Tags[irsa.TagOwnerHub] = hubARN + "-2" },
 		"by its user name": func(e *fakeaws.AccessEntry) { e.Tags, e.Username = nil, "open-cluster-management:a" },
-		// Open Cluster Management's own, and one that an admin has made.
+		// Entries of Open Cluster Management, and of an admin.
 		"of another hub's driver": func(e *fakeaws.AccessEntry) { e.Tags, e.Username = nil, "b" },
 		"of an admin": func(e *fakeaws.AccessEntry) {
 			e.Tags, e.Username, e.KubernetesGroups = map[string]string{"team": "x"}, "admin", []string{"admins"}
@@ -240,7 +240,7 @@ func TestGrant_WaitsForNobody(t *testing.T) {
 		mustEqual(t, "error", err.Error(), "EKS CreateAccessEntry "+role1+
 			": InvalidParameterException: The specified principalArn is invalid: invalid principal.")
 	}
-	// Who ends now must not be told that there is no role.
+	// A revocation at this time must not assume that the role does not exist.
 	if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) {
 		t.Errorf("a role that cannot be seen yet is left behind: %v", err)
 	}
@@ -353,7 +353,7 @@ func TestGrant_TellsWhatPassesFromWhatDoesNot(t *testing.T) {
 			if err == nil || errors.Is(err, driver.ErrTerminal) != test.terminal || !strings.Contains(err.Error(), test.text) {
 				t.Fatalf("got %v", err)
 			}
-			// EKS has a name of its own for what all services say.
+			// EKS has a different name for an error that all services have.
 			var cause smithy.APIError
 			if !errors.As(err, &cause) || strings.TrimSuffix(cause.ErrorCode(), "Exception") != strings.TrimSuffix(test.code, "Exception") {
 				t.Errorf("its cause is lost: %v", cause)

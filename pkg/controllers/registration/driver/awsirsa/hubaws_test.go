@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// hubAWS is the AWS account of a hub that may do everything in it. By it tests see which calls the driver makes, in their order; whether
-// it has the rights for them, they see by a world.
+// hubAWS is the AWS account of a hub that may do everything in it. It shows which calls the driver makes, in their order; world shows whether it
+// has the permissions for them.
 type hubAWS struct {
 	*fakeaws.Server
 	t       *testing.T
@@ -33,11 +33,11 @@ func newHubAWS(t *testing.T) *hubAWS {
 	t.Cleanup(f.Close)
 	f.account = must(f.AddAccount(hub.Account, hub.Region))(t)
 	f.account.AddCluster(fakeaws.Cluster{Name: hub.Name})
-	f.config = f.account.Config(f.account.Root()) // which tries nothing again, so that all calls are the driver's
+	f.config = f.account.Config(f.account.Root()) // which does not retry, so that all calls are the driver's
 	return f
 }
 
-// join makes the role of an EKS cluster's agent, as its admin does beforehand.
+// join creates the role of an EKS cluster's agent, as its admin does beforehand.
 func (f *hubAWS) join(arn string) {
 	f.t.Helper()
 	identity := must(irsa.NewIdentity(must(irsa.ParseClusterARN(hubARN))(f.t), must(irsa.ParseClusterARN(arn))(f.t)))(f.t)
@@ -46,14 +46,14 @@ func (f *hubAWS) join(arn string) {
 	}
 }
 
-// plan is what a cluster is accepted with that has joined.
+// plan returns the record for a cluster that has joined.
 func (f *hubAWS) plan(d *Driver, name, arn string) driver.Record {
 	f.t.Helper()
 	f.join(arn)
 	return plan(f.t, d, name, arn)
 }
 
-// taken returns the calls since it was last asked.
+// taken returns the calls since it was last called.
 func (f *hubAWS) taken() (names []string) {
 	for _, call := range f.Calls() {
 		_, name, _ := strings.Cut(call.Operation, ":")
@@ -68,7 +68,7 @@ func (f *hubAWS) failing(name, code, message string) (mend func()) {
 	return f.Inject(fakeaws.Fault{Operation: "*:" + name, Err: &fakeaws.Error{Code: code, Message: message}})
 }
 
-// dies lets a process that does something end after so many calls, and says whether it survived, as it needed no more of them.
+// dies has a process die after so many calls. It reports whether the process needed no more of them.
 func (f *hubAWS) dies(calls int, do func() error) (survived bool) {
 	f.t.Helper()
 	remove := f.Inject(fakeaws.Fault{Hook: func(fakeaws.Call) error {
@@ -85,7 +85,7 @@ func (f *hubAWS) dies(calls int, do func() error) (survived bool) {
 	return survived
 }
 
-// role is that of arn1 in the hub's account.
+// role returns the role for arn1 in the hub's account.
 func (f *hubAWS) role() (role fakeaws.Role, there bool) {
 	role, there = f.account.Roles()[role1]
 	return role, there
@@ -100,7 +100,7 @@ func (f *hubAWS) changeRole(change func(*fakeaws.Role)) {
 
 func (f *hubAWS) removeRole() { f.account.RemoveRole(role1) }
 
-// remakeRole deletes the role and makes one of its name.
+// remakeRole deletes the role and creates one of its name.
 func (f *hubAWS) remakeRole(change func(*fakeaws.Role)) {
 	f.t.Helper()
 	role, _ := f.role()
@@ -110,7 +110,7 @@ func (f *hubAWS) remakeRole(change func(*fakeaws.Role)) {
 	must(f.account.AddRole(role))(f.t)
 }
 
-// entry is the access entry of role.
+// entry returns the access entry of role.
 func (f *hubAWS) entry() (entry fakeaws.AccessEntry, there bool) {
 	entry, there = f.entries()[role1AR]
 	return entry, there
@@ -127,18 +127,18 @@ func (f *hubAWS) changeEntry(change func(*fakeaws.AccessEntry)) {
 
 func (f *hubAWS) removeEntry() { f.account.RemoveAccessEntry(hubARN, role1AR) }
 
-// anHour passes, for the driver and in AWS.
+// anHour advances the time by an hour, for the driver and in AWS.
 func (f *hubAWS) anHour(c *fakeClock) {
 	c.pass(time.Hour)
 	f.Age(time.Hour)
 }
 
-// hubRoles are those that were made for clusters.
+// hubRoles returns the roles that were created for clusters.
 func (f *hubAWS) hubRoles() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(f.account.Roles())), func(name string) bool { return !strings.HasPrefix(name, "ocm-hub-") })
 }
 
-// mustBeEmpty fails when something has been left behind.
+// mustBeEmpty fails if something is left.
 func (f *hubAWS) mustBeEmpty(t *testing.T) {
 	t.Helper()
 	for _, name := range f.hubRoles() {
@@ -149,7 +149,7 @@ func (f *hubAWS) mustBeEmpty(t *testing.T) {
 	}
 }
 
-// mustWork fails unless the agent of the cluster can become the role, and comes in as the cluster.
+// mustWork fails unless the agent of the cluster can assume the role, and is authenticated as the cluster.
 func mustWork(t *testing.T, f *hubAWS, cluster string) {
 	t.Helper()
 	hub, _ := irsa.ParseClusterARN(hubARN)

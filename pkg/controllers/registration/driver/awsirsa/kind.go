@@ -72,7 +72,7 @@ func (k *Kind) Validate(autoApproval bool) (errs []error) {
 	if _, err := irsa.ParseRolePath(k.path); err != nil {
 		errs = append(errs, fmt.Errorf("--%s: %w", pathFlag, err))
 	}
-	// Without the hub's ARN, which New asks for, nothing is made.
+	// Without the hub's ARN, which New requires, nothing is created.
 	if hub, err := irsa.ParseClusterARN(k.hubClusterARN); err == nil {
 		if err := irsa.CheckBoundary(k.boundary, hub); err != nil {
 			errs = append(errs, fmt.Errorf("--%s: %w", boundaryFlag, err))

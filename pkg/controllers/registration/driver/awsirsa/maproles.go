@@ -15,20 +15,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mapRolesDocument is a YAML list of {rolearn, username, groups}. It decides who may come into the hub, nodes included, so
-// what is not ours is kept to the letter, and what cannot be read is not touched. As EKS reads it, the case of keys and
-// ARNs does not matter, and of two entries of one ARN the last counts.
+// mapRolesDocument is a YAML list of {rolearn, username, groups}. It decides who has access to the hub, nodes included, so entries of others are
+// preserved byte by byte, and a document that cannot be read is not changed. As in EKS, the case of keys and ARNs does not matter, and of two
+// entries of one ARN the last counts.
 type mapRolesDocument struct {
 	text string
-	// list is in root, and was is what it had.
+	// list is in root, and was has its original entries.
 	root, list *yaml.Node
 	was        []*yaml.Node
 }
 
-// errBroken says that others need what an edit takes out.
+// errBroken reports that other entries need what an edit removes.
 var errBroken = errors.New("the change would break it")
 
-// set gives the document one entry of the role. It changes nothing if it is there, or if it returns an error.
+// set gives the document exactly one entry of the role. It changes nothing if that exists, or if it returns an error.
 func (m *mapRolesDocument) set(arn, cluster string) error {
 	first, count, right := 0, 0, false
 	for i, item := range m.list.Content {
@@ -58,8 +58,7 @@ func (m *mapRolesDocument) set(arn, cluster string) error {
 	return nil
 }
 
-// drop removes the entries of the role that are the cluster's. If the role is ours, it also removes those that name no
-// cluster.
+// drop removes the entries of the role that belong to the cluster. If the role is ours, it also removes those that name no cluster.
 func (m *mapRolesDocument) drop(arn, cluster string, mine bool) {
 	m.without(func(item *yaml.Node) bool {
 		owner := namedCluster(field(item, "username"), mappedUser)
@@ -71,7 +70,7 @@ func (m *mapRolesDocument) drop(arn, cluster string, mine bool) {
 func readMapRoles(text string) (*mapRolesDocument, error) {
 	m := &mapRolesDocument{text: text, root: &yaml.Node{}}
 	switch strings.TrimSpace(text) {
-	case "", "``", `""`, "''": // what EKS takes for nothing
+	case "", "``", `""`, "''": // EKS reads these as empty
 		text = "[]"
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
@@ -109,7 +108,7 @@ func malformed(why string) error {
 	return fmt.Errorf("%s is malformed and is not touched: %s", mapRoles, oneLine(why))
 }
 
-// write returns the document with what has been set and dropped.
+// write returns the document with all changes.
 func (m *mapRolesDocument) write() (string, error) {
 	if slices.Equal(m.list.Content, m.was) {
 		return m.text, nil
@@ -118,13 +117,13 @@ func (m *mapRolesDocument) write() (string, error) {
 		return text, nil
 	}
 	if len(m.was) == 0 {
-		m.list.Style = 0 // "[]" is not how one goes on
+		m.list.Style = 0 // entries cannot follow "[]"
 	}
 	text, err := encode(m.root)
 	if err != nil {
 		return "", err
 	}
-	// An entry that has gone may have had an anchor that others use, and not all that can be read is written as the same.
+	// A removed entry may have had an anchor that others use, and not all that can be read is written as the same.
 	got, err := readMapRoles(text)
 	if err == nil && !sameEntries(got.list, m.list) {
 		err = errors.New("an entry of others would get another meaning: write that entry without anchors and aliases")
@@ -135,8 +134,7 @@ func (m *mapRolesDocument) write() (string, error) {
 	return text, nil
 }
 
-// splice changes the lines of the entries that have changed, and no others. It gives up where an entry is not some lines
-// of its own.
+// splice changes only the lines of the entries that have changed. It returns false if an entry does not have lines of its own.
 func (m *mapRolesDocument) splice() (text string, ok bool) {
 	if len(m.was) == 0 || len(m.list.Content) == 0 {
 		return "", false
@@ -163,7 +161,7 @@ func (m *mapRolesDocument) splice() (text string, ok bool) {
 		}
 	}
 	next := 0
-	// upTo passes the entries that have gone. The text between two entries belongs to neither.
+	// upTo skips the removed entries. The text between two entries belongs to neither.
 	upTo := func(i int) {
 		for ; next < i; next++ {
 			put(lines[endOfEntry(lines, start[next], start[next+1]):start[next+1]])
@@ -190,12 +188,12 @@ func (m *mapRolesDocument) splice() (text string, ok bool) {
 	}
 	upTo(len(m.was))
 	text = b.String()
-	// What YAML makes of lines has many rules, so this is no guess.
+	// YAML has many rules for lines, so the result is verified.
 	got, err := readMapRoles(text)
 	return text, err == nil && sameEntries(got.list, m.list)
 }
 
-// endOfEntry is the line after the last one of an entry that is neither empty nor a comment.
+// endOfEntry returns the line after the last one of an entry that is neither empty nor a comment.
 func endOfEntry(lines []string, start, end int) int {
 	for ; end > start+1; end-- {
 		if line := strings.TrimSpace(lines[end-1]); line != "" && !strings.HasPrefix(line, "#") {
@@ -205,7 +203,7 @@ func endOfEntry(lines []string, start, end int) int {
 	return end
 }
 
-// bare is an entry without the comments, which are in the text.
+// bare returns an entry without the comments, which are in the text.
 func bare(item *yaml.Node) *yaml.Node {
 	copied := *item
 	copied.HeadComment, copied.FootComment = "", ""

@@ -61,7 +61,7 @@ func TestSetMapping(t *testing.T) {
 			if test.want != "" {
 				mustEqual(t, "document", got, test.want)
 			}
-			// Once is enough, and all others are as they were.
+			// A second call changes nothing, and all other entries are unchanged.
 			again, err := setMapping(got, role1AR, "c")
 			if err != nil {
 				t.Fatal(err)
@@ -98,7 +98,7 @@ func TestSetMapping(t *testing.T) {
 	}
 }
 
-// othersOf returns what the document says of other roles.
+// othersOf returns the entries of other roles.
 func othersOf(t *testing.T, document string) (others []any) {
 	t.Helper()
 	m, err := readMapRoles(document)
@@ -169,8 +169,7 @@ func TestDropMapping_TakesOnlyTheClusters(t *testing.T) {
 	}
 }
 
-// What others have written stays to the letter, however they write: spaces, quotes, comments, empty lines, carriage
-// returns.
+// Entries of others are preserved byte by byte, however they are written: spaces, quotes, comments, empty lines, carriage returns.
 func TestMapRoles_KeepsTheLettersOfOthers(t *testing.T) {
 	const (
 		a = "- rolearn:   'a'   # one\n  groups:\n  - \"x\"\n  -   y\n"
@@ -211,7 +210,7 @@ func TestMapRoles_KeepsTheLettersOfOthers(t *testing.T) {
 	}
 }
 
-// FuzzMapRoles: whatever an admin has written, all entries of others mean what they meant.
+// FuzzMapRoles verifies that all entries of others keep their meaning, whatever an admin has written.
 func FuzzMapRoles(f *testing.F) {
 	for _, seed := range []string{nodes, nodes + ours, ours, "[]", "- &a {rolearn: a}\n- *a\n", "- rolearn: |\n    a\n    # b\n", "- {a: b}\n...\n", "- {0}\n..."} {
 		f.Add(seed)

@@ -12,15 +12,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/registration/driver"
 )
 
-// A cluster that was accepted with another --eks-access moves, a step at each check: it gets the new access, and only when EKS has
-// had the time to see that, it loses the former one. As long as it has both, EKS goes by the access entry. The record names the former one
-// until this process has taken it away.
+// A cluster that was accepted with another --eks-access moves, a step at each check: it gets the new access, and loses the former one when EKS has
+// had the time to see the new one. As long as it has both, EKS uses the access entry. The record has the former one until this process has deleted
+// it.
 
 // Move implements driver.Mover.
 func (d *Driver) Move(cluster string, rec driver.Record) driver.Record {
 	g, err := d.read(cluster, rec)
 	if err != nil {
-		return rec // Grant tells it
+		return rec // Grant reports it
 	}
 	var r record
 	if err := json.Unmarshal([]byte(rec), &r); err != nil {
@@ -48,7 +48,7 @@ func (d *Driver) Same(a, b driver.Record) bool {
 		return false
 	}
 	x.Access, x.Former, y.Access, y.Former = "", "", "", ""
-	x.RolePath, y.RolePath = "", "" // a role keeps its path, and so does its record; Grant tells it
+	x.RolePath, y.RolePath = "", "" // a role keeps its path, and so does its record; Grant reports it
 	return x == y
 }
 
@@ -59,7 +59,7 @@ func (d *Driver) ensureAccess(ctx context.Context, g grant, r *role, fresh bool)
 	return d.ensureEntry(ctx, g, r, fresh)
 }
 
-// removeAccess keeps a role out that was let in so, if it was. Again says that it has to be called again.
+// removeAccess deletes an access of a role, if it exists. It reports in again whether it must be called again.
 func (d *Driver) removeAccess(ctx context.Context, g grant, access Access, mine bool) (again bool, err error) {
 	switch access {
 	case AWSAuth:
@@ -70,7 +70,7 @@ func (d *Driver) removeAccess(ctx context.Context, g grant, access Access, mine 
 	return false, nil
 }
 
-// leaveFormer takes the former access away, once the role has had its new one for long enough.
+// leaveFormer deletes the former access, once the role has had its new one for long enough.
 func (d *Driver) leaveFormer(ctx context.Context, g grant) error {
 	if g.former == "" {
 		return nil
@@ -86,14 +86,14 @@ func (d *Driver) leaveFormer(ctx context.Context, g grant) error {
 	return nil
 }
 
-// settlingMove is when this process has first seen that a role has its new access, and whether it has taken the former away.
+// settlingMove is the time at which this process first saw that a role has its new access, and whether it has deleted the former.
 type settlingMove struct {
 	to   Access
 	at   time.Time
 	left bool
 }
 
-// moved says that the role has had its new access for long enough.
+// moved reports whether the role has had its new access for long enough.
 func (s *settling) moved(g grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *settling) moved(g grant) bool {
 	return s.clock.Since(m.at) > settleTime
 }
 
-// leave says that the former access is taken away, and left asks for that.
+// leave records that the former access is deleted, and left reports it.
 func (s *settling) leave(g grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

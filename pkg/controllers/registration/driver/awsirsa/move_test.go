@@ -21,10 +21,10 @@ type mover struct {
 	rec driver.Record
 }
 
-// newMover makes one in which a cluster has been accepted.
+// newMover returns a mover with an accepted cluster.
 func newMover(t *testing.T, access Access) *mover {
 	t.Helper()
-	// It needs the rights for access entries all the while.
+	// It needs the permissions for access entries throughout.
 	w := newWorld(t, "us-west-2", AccessEntry, nil)
 	m := &mover{world: w}
 	m.restart(access)
@@ -33,7 +33,7 @@ func newMover(t *testing.T, access Access) *mover {
 	return m
 }
 
-// restart is another process, which has that --eks-access.
+// restart starts another process, with that --eks-access.
 func (m *mover) restart(access Access) {
 	m.Helper()
 	m.Driver = must(New(Config{HubClusterARN: m.cluster.String(), AWS: m.config, Access: access, Kube: m.kube,
@@ -41,14 +41,14 @@ func (m *mover) restart(access Access) {
 	m.clock.pass(2 * settleTime)
 }
 
-// check is what clusteracceptance does when it is time to.
+// check does what clusteracceptance does when a check is due.
 func (m *mover) check() (said string) {
 	m.Helper()
 	m.rec = m.Move("a", m.rec)
 	return m.mustGrantWith("a", m.rec)
 }
 
-// has says by what the role is let in.
+// has returns the accesses of the role.
 func (m *mover) has() (all []Access) {
 	m.Helper()
 	if _, ok := m.hub.AccessEntries(m.cluster.String())[m.a.HubRoleARN()]; ok {
@@ -80,7 +80,7 @@ func TestMove_HasTheNewAccessBeforeItLosesTheFormer(t *testing.T) {
 			m.check()
 			mustEqual(t, "before EKS need have seen it", m.has(), both)
 
-			// Another process does not know since when it is there.
+			// A new process does not know since when it exists.
 			m.restart(to)
 			m.check()
 			mustEqual(t, "after a restart", m.has(), both)
@@ -135,7 +135,7 @@ func TestMove_MayEndAnywhereOrGoBack(t *testing.T) {
 	}
 }
 
-// The former access stays while the new one cannot be given.
+// The former access stays while the new one cannot be granted.
 func TestMove_WaitsForTheNewAccess(t *testing.T) {
 	m := newMover(t, AWSAuth)
 	m.restart(AccessEntry)
@@ -157,7 +157,7 @@ func TestMove_WaitsForTheNewAccess(t *testing.T) {
 	mustEqual(t, "at last", m.has(), []Access{AccessEntry})
 }
 
-// What is no record of this hub is told by Grant, and not changed.
+// A record of another hub is reported by Grant, and not changed.
 func TestMove_LeavesOtherRecordsAlone(t *testing.T) {
 	m := newMover(t, AWSAuth)
 	for _, rec := range []driver.Record{"", "{", "{}", driver.Record(strings.ReplaceAll(string(m.rec), "aws-auth", "x")),

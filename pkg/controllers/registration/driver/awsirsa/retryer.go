@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 )
 
-// newRetryer tries a call again once, and soon. A worker that waits for AWS keeps other clusters waiting; the queue's
-// backoff keeps only its own.
+// newRetryer returns a retryer that retries a call once, and soon. A worker that waits for AWS blocks other clusters; the queue's backoff delays
+// only its own.
 func newRetryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = 2
@@ -23,20 +23,19 @@ func newRetryer() aws.Retryer {
 	})
 }
 
-// AWS lets each operation be called only so often, and tells nobody how often that is. So it is learned: the first call that is
-// throttled gives its operation a pace, each later one makes it slower, and time makes it faster again. retry.AdaptiveMode has one
-// pace for all operations.
+// AWS limits the rate of each operation, and does not publish the limits. So they are learned: the first call that is throttled gives its operation
+// a pace, each later one makes it slower, and time makes it faster again. retry.AdaptiveMode has one pace for all operations.
 const (
-	// fastest is how many calls a second there are once one has been throttled, and slowest how many there are whatever AWS says.
+	// fastest is the maximum number of calls per second once one has been throttled, and slowest the minimum.
 	fastest, slowest = 20.0, 0.5
-	// slower is what a throttled call makes of the pace, and faster how much it grows each second.
+	// slower is the factor of the pace after a throttled call, and faster its increase per second.
 	slower, faster = 0.7, 0.05
 )
 
-// errNoTurn is instead of that of the context: AWS has answered.
+// errNoTurn replaces the error of the context: AWS has responded.
 var errNoTurn = errors.New("AWS throttles these calls, and there was no turn for this one in time")
 
-// paced is a Retryer by which calls wait until it is their turn. All clients of an account share it.
+// paced is a Retryer that delays calls by the pace of their operation. All clients of an account share it.
 type paced struct {
 	aws.RetryerV2
 
@@ -72,27 +71,27 @@ func (p *paced) GetAttemptToken(ctx context.Context) (func(error) error, error) 
 	}, nil
 }
 
-// pace is that of one operation: a token bucket for one token, once a call has been throttled.
+// pace is the pace of one operation: a token bucket for one token, once a call has been throttled.
 type pace struct {
-	// turn is who waits for the token; the others wait for that one.
+	// turn is held by the call that waits for the token; other calls wait for turn.
 	turn chan struct{}
 
 	mu sync.Mutex
-	// cut is what the pace was made when a call was throttled last, at the time since. It is 0 before.
+	// cut is the pace that was set when a call was throttled last, at the time since. It is 0 before.
 	cut   float64
 	since time.Time
-	// next is when there is a token again.
+	// next is the time of the next token.
 	next time.Time
 }
 
 func newPace() *pace { return &pace{turn: make(chan struct{}, 1)} }
 
-// at is the pace at a time.
+// at returns the pace at a time.
 func (p *pace) at(now time.Time) float64 {
 	return min(fastest, p.cut+faster*now.Sub(p.since).Seconds())
 }
 
-// take takes the token, or says how long it is until there is one.
+// take takes the token, or returns the time until there is one.
 func (p *pace) take() (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,7 +125,7 @@ func (p *pace) wait(ctx context.Context) error {
 	return nil
 }
 
-// throttled slows down, unless that has been done since the call was sent.
+// throttled slows down, unless that was done after the call was sent.
 func (p *pace) throttled(sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// in says how long a number of calls wait, one after the other.
+// in returns how long a number of sequential calls wait.
 func (p *pace) in(t *testing.T, calls int) time.Duration {
 	t.Helper()
 	start := time.Now()
@@ -42,7 +42,7 @@ func TestPace_IsSlowerAfterEachThrottledCallAndThenFasterAgain(t *testing.T) {
 		time.Sleep(time.Hour)
 		about("after an hour", p.in(t, 21), time.Second)
 
-		// Of several calls that are throttled at once, the first has told it.
+		// Of several calls that are throttled at once, only the first counts.
 		sent = time.Now()
 		time.Sleep(time.Millisecond)
 		for range 30 {

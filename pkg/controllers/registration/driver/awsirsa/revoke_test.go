@@ -62,7 +62,7 @@ func TestRevoke_TakesAnEntryThatHasLostItsTags(t *testing.T) {
 	rec := f.plan(d, "a", arn1)
 	mustGrant(t, d, "a", rec)
 	f.changeEntry(func(e *fakeaws.AccessEntry) { e.Tags = nil })
-	// Whose it is, only the role says.
+	// Only the role says who owns the entry.
 	mustRevoke(t, d, "b", f.plan(d, "b", arn1))
 	if len(f.entries()) != 1 {
 		t.Fatal("another cluster took it")
@@ -86,7 +86,7 @@ func TestRevoke_SaysWhatSomebodyElseHasToDo(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-// Whatever comes of the deletion, the role cannot be assumed any more, and what others have given it goes with it.
+// Even if the deletion fails, the role cannot be assumed any more, and what others have added to it is deleted with it.
 func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
 	f := newHubAWS(t)
 	d, _ := newDriver(t, f, Config{})
@@ -106,12 +106,12 @@ func TestRevoke_EmptiesTheRoleOfTrustFirst(t *testing.T) {
 	mustEqual(t, "calls", f.taken(), []string{"GetRole", "DescribeAccessEntry", "DeleteRolePolicy", "DeleteRole",
 		"ListRolePolicies", "DeleteRolePolicy", "ListAttachedRolePolicies", "DetachRolePolicy", "DeleteRole"})
 	f.mustBeEmpty(t)
-	// A role that cannot be emptied is deleted all the same.
+	// A role whose trust policy cannot be emptied is deleted all the same.
 	mustGrant(t, d, "c", rec)
 	f.failing("UpdateAssumeRolePolicy", "AccessDenied", "one")
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
-	// Both are told when neither can be done.
+	// If neither can be done, both are reported.
 	mustGrant(t, d, "c", rec)
 	f.failing("DeleteRole", "AccessDenied", "two")
 	if err := d.Revoke(t.Context(), "c", rec); !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "one") || !strings.Contains(err.Error(), "two") {
@@ -137,7 +137,7 @@ func TestRevoke_ToleratesThatOthersDeleteToo(t *testing.T) {
 	}
 }
 
-// giveMore is what others give a role beside what the hub has given it.
+// giveMore adds rights to a role that the hub has not given it.
 func giveMore(r *fakeaws.Role) {
 	r.Policies["more"], r.Attached = fakeaws.AllowAll, []string{adminPolicy}
 }
@@ -171,7 +171,7 @@ func TestCrash_AfterEachCallOfARepair(t *testing.T) {
 		rec := f.plan(d, "c", arn1)
 		mustGrant(t, d, "c", rec)
 		f.anHour(clk)
-		// Everything has drifted that can.
+		// Everything that can has drifted.
 		f.remakeRole(func(r *fakeaws.Role) {
 			r.Trust, r.Policies = irsa.NoTrustPolicy().JSON(), nil
 			delete(r.Tags, "hub_cluster_name")
@@ -261,7 +261,7 @@ func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	mend()
 	mustRevoke(t, d, "c", rec)
 	f.mustBeEmpty(t)
-	// A role that others have deleted holds up nothing.
+	// A role that others have deleted does not block the revocation.
 	mustGrant(t, d, "c", rec)
 	f.removeRole()
 	clk.pass(2 * time.Minute)
@@ -269,7 +269,7 @@ func TestRevoke_OfARoleThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	f.mustBeEmpty(t)
 }
 
-// EKS may not show an entry that was made a moment ago. The role goes at once, and the entry when it shows.
+// EKS may not show an entry that was created a moment ago. The role is deleted at once, and the entry when EKS shows it.
 func TestRevoke_OfAnEntryThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	for name, sameProcess := range map[string]bool{"by the process that made it": true, "by another": false} {
 		t.Run(name, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestRevoke_OfAnEntryThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 	}
 }
 
-// A process does not know what the one before it made a moment ago, and IAM may not show.
+// A process does not know what the previous one created a moment ago, and IAM may not show it.
 func TestRevoke_ByANewProcessLeavesNothingThatIAMDoesNotShowYet(t *testing.T) {
 	f := newHubAWS(t)
 	before, _ := newDriver(t, f, Config{})

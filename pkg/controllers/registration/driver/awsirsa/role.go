@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 )
 
-// role is what is read of a role.
+// role is the state of a role as it was read.
 type role struct {
 	id    string
 	trust string
@@ -27,11 +27,11 @@ type role struct {
 	path  string
 	// boundary is the ARN of its permissions boundary, or "".
 	boundary string
-	// created is zero when AWS does not say it.
+	// created is zero if AWS does not report it.
 	created time.Time
 }
 
-// getRole returns nil for a role that is not there, or cannot be seen yet.
+// getRole returns nil for a role that does not exist, or cannot be seen yet.
 func (d *Driver) getRole(ctx context.Context, g grant) (*role, error) {
 	out, err := d.iam.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(g.HubRole())})
 	if is[*iamtypes.NoSuchEntityException](err) {
@@ -56,7 +56,7 @@ func newRole(of *iamtypes.Role) *role {
 	return &role{id: aws.ToString(of.RoleId), created: aws.ToTime(of.CreateDate)}
 }
 
-// ensureRole makes the role, or makes it what it should be. It returns it, and whether it is new.
+// ensureRole creates or updates the role. It returns it, and whether it is new.
 func (d *Driver) ensureRole(ctx context.Context, g grant) (r *role, fresh bool, err error) {
 	r, err = d.getRole(ctx, g)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d *Driver) ensureRole(ctx context.Context, g grant) (r *role, fresh bool, 
 		return nil, false, driver.Terminal(fmt.Errorf("the IAM role %s is there already, and has the path %s instead of %s, which a role keeps: "+
 			"delete it, and the hub makes it again", g.HubRole(), r.path, g.HubPath))
 	}
-	// Before it is given anything.
+	// Before it gets any rights.
 	if d.boundary != "" && r.boundary != d.boundary {
 		_, err := d.iam.PutRolePermissionsBoundary(ctx, &iam.PutRolePermissionsBoundaryInput{
 			RoleName: aws.String(g.HubRole()), PermissionsBoundary: aws.String(d.boundary),
@@ -128,7 +128,7 @@ func (d *Driver) createRole(ctx context.Context, g grant) (*role, error) {
 	}
 	out, err := d.iam.CreateRole(ctx, in)
 	if err != nil {
-		// A role that is there after all could not be seen a moment ago. The next try reads it.
+		// The role exists after all, but could not be seen a moment ago. The next try reads it.
 		return nil, d.boundaryError(trustError("IAM CreateRole "+g.HubRole(), g, err))
 	}
 	r := newRole(out.Role)
@@ -166,14 +166,14 @@ func (d *Driver) putPolicy(ctx context.Context, g grant) error {
 	return nil
 }
 
-// deleteRole first empties the trust policy of the role, so that it cannot be assumed any more, whatever fails later.
+// deleteRole first empties the trust policy of the role, so that it cannot be assumed any more even if a later step fails.
 func (d *Driver) deleteRole(ctx context.Context, g grant, r *role) error {
 	if empty := irsa.NoTrustPolicy().JSON(); !irsa.Equivalent(r.trust, empty) {
 		_, err := d.iam.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
 			RoleName: aws.String(g.HubRole()), PolicyDocument: aws.String(empty),
 		})
 		if err != nil {
-			// The deletion does more than this. It is told only when that fails, too.
+			// The deletion includes this. The error is only reported if the deletion fails, too.
 			g.note(awsError("Emptying its trust policy: IAM UpdateAssumeRolePolicy "+g.HubRole(), err).Error())
 		}
 	}
@@ -182,7 +182,7 @@ func (d *Driver) deleteRole(ctx context.Context, g grant, r *role) error {
 	}
 	err := d.tryDeleteRole(ctx, g)
 	if is[*iamtypes.DeleteConflictException](err) {
-		// Others have given it more.
+		// Others have added more to it.
 		if err := d.dropPolicies(ctx, g, ""); err != nil {
 			return err
 		}
@@ -203,10 +203,10 @@ func (d *Driver) tryDeleteRole(ctx context.Context, g grant) error {
 	return nil
 }
 
-// policyName names the one policy that the hub gives the role, an inline one.
+// policyName returns the name of the one policy that the hub gives the role, an inline one.
 func policyName(g grant) string { return g.HubRole() }
 
-// trustError adds what IAM's text leaves open: it refuses to trust a role that it does not see.
+// trustError adds an explanation to IAM's error: it refuses to trust a role that it does not see.
 func trustError(what string, g grant, err error) error {
 	wrapped := awsError(what, err)
 	if is[*iamtypes.MalformedPolicyDocumentException](err) {
@@ -215,7 +215,7 @@ func trustError(what string, g grant, err error) error {
 	return wrapped
 }
 
-// boundaryError adds what IAM's text leaves open: nothing else that these calls name can be missing for long.
+// boundaryError adds an explanation to IAM's error: nothing else that these calls name can be missing for long.
 func (d *Driver) boundaryError(err error) error {
 	var api smithy.APIError
 	if d.boundary == "" || !errors.As(err, &api) || api.ErrorCode() != "NoSuchEntity" {

@@ -10,12 +10,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// settleTime is for how long IAM is not believed about what was made or deleted by us. It tells its own parts, and EKS,
-// within 10 to 30 seconds.
+// settleTime is the time for which reads of IAM are not trusted about what the hub has created or deleted. IAM propagates changes to its own parts,
+// and to EKS, within 10 to 30 seconds.
 const settleTime = time.Minute
 
-// settling remembers what IAM and EKS may not see yet. It is lost with the process; the next one takes it that anything may
-// have been made the moment before it started.
+// settling records what IAM and EKS may not show yet. It is lost with the process; a new process assumes that anything may have been created the
+// moment before it started.
 type settling struct {
 	clock   clock.PassiveClock
 	started time.Time
@@ -24,11 +24,11 @@ type settling struct {
 	roles map[settlingKey]*settlingRole
 	gones map[string]time.Time
 	moves map[settlingKey]*settlingMove
-	// entries are when access entries have been made.
+	// entries are the times at which access entries were created.
 	entries map[settlingKey]time.Time
 }
 
-// settlingKey has the cluster: another that claims the same role must not profit from what is known of it.
+// settlingKey includes the cluster: another one that claims the same role must not use what is known of it.
 type settlingKey struct{ role, cluster string }
 
 type settlingRole struct {
@@ -45,7 +45,7 @@ func newSettling(clock clock.PassiveClock) *settling {
 
 func keyOf(g grant) settlingKey { return settlingKey{role: g.HubRole(), cluster: g.cluster} }
 
-// created says that a role has been made.
+// created records that a role was created.
 func (s *settling) created(g grant, r role) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,10 +53,10 @@ func (s *settling) created(g grant, r role) {
 	s.roles[keyOf(g)] = &settlingRole{role: r, made: s.clock.Now()}
 }
 
-// complete says that the role has its policy too.
+// complete records that the role has its policy too.
 func (s *settling) complete(g grant) { s.setReady(g, true) }
 
-// granted says that nothing is missing any more: the next Grant looks at everything.
+// granted records that the grant is complete: the next Grant reads everything.
 func (s *settling) granted(g grant) { s.setReady(g, false) }
 
 func (s *settling) setReady(g grant, ready bool) {
@@ -67,7 +67,7 @@ func (s *settling) setReady(g grant, ready bool) {
 	}
 }
 
-// ready returns a role that needs no look because it has just been made.
+// ready returns a role that need not be read because it was created a moment ago.
 func (s *settling) ready(g grant) (made *role, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *settling) ready(g grant) (made *role, ok bool) {
 	return &r.role, true
 }
 
-// unseen says that a role that IAM denies may be there nevertheless.
+// unseen reports whether a role may exist that IAM does not show.
 func (s *settling) unseen(g grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *settling) unseen(g grant) bool {
 	return s.clock.Since(made) <= settleTime
 }
 
-// entered says that the role's access entry has been made, and unseenEntry that one that EKS denies may be there nevertheless.
+// entered records that the role's access entry was created, and unseenEntry reports whether an entry may exist that EKS does not show.
 func (s *settling) entered(g grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *settling) entered(g grant) {
 	s.entries[keyOf(g)] = s.clock.Now()
 }
 
-// entryDeleted says that it has been deleted.
+// entryDeleted records that the entry was deleted.
 func (s *settling) entryDeleted(g grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *settling) unseenEntry(g grant) bool {
 	return s.clock.Since(made) <= settleTime
 }
 
-// deleted says that the role with the ID has been deleted.
+// deleted records that the role with the ID was deleted.
 func (s *settling) deleted(g grant, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func (s *settling) deleted(g grant, id string) {
 	s.gones[id] = s.clock.Now()
 }
 
-// gone says that a role that IAM shows is none any more.
+// gone reports whether a role that IAM shows was deleted.
 func (s *settling) gone(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *settling) forget(g grant) {
 	delete(s.moves, keyOf(g))
 }
 
-// sweep drops what has settled, when there is much of it.
+// sweep drops settled records if there are many.
 func (s *settling) sweep() {
 	const many = 1000
 	if len(s.roles)+len(s.gones)+len(s.entries) < many {

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// ownTag ignores case, as IAM does.
+// ownTag reports whether the driver sets the tag. It ignores case, as IAM does.
 func ownTag(key string) bool {
 	key = strings.ToLower(key)
 	switch key {
@@ -51,7 +51,7 @@ func validateTags(tags map[string]string) error {
 	return nil
 }
 
-// wantedTags are those of the role and of its access entry.
+// wantedTags returns the tags of the role and of its access entry.
 func (d *Driver) wantedTags(g grant) map[string]string {
 	tags := maps.Clone(d.tags)
 	if tags == nil {
@@ -62,7 +62,7 @@ func (d *Driver) wantedTags(g grant) map[string]string {
 	return tags
 }
 
-// owns is nil for the tags of what was made for this cluster of this hub. Otherwise it says whose it is.
+// owns returns nil if the tags are those of this cluster of this hub. Otherwise the error names the owner.
 func (g grant) owns(what string, tags map[string]string) error {
 	cluster, hub := tags[irsa.TagOwner], tags[irsa.TagOwnerHub]
 	switch {
@@ -74,12 +74,12 @@ func (g grant) owns(what string, tags map[string]string) error {
 	case hub != g.Hub.String():
 		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q of another hub, %s", what, cluster, hub))
 	}
-	// The names of roles do not tell regions apart.
+	// The names of roles do not include the region.
 	return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, whose EKS cluster has the account and the name of %s too: "+
 		"a hub can have one of them", what, cluster, g.Managed))
 }
 
-// missing are the wanted tags that are not there, or have another value.
+// missing returns the wanted tags that are missing or have another value.
 func missing(tags, wanted map[string]string) map[string]string {
 	miss := map[string]string{}
 	for key, value := range wanted {
@@ -90,7 +90,7 @@ func missing(tags, wanted map[string]string) map[string]string {
 	return miss
 }
 
-// The package's comment says which user the agent of a cluster is on the hub.
+// The package comment says which user the agent of a cluster is on the hub.
 
 func entryUser(cluster string) string { return registration.AWSGroup(cluster) }
 func entryGroups(cluster string) []string {
@@ -102,7 +102,7 @@ func mappedGroups(cluster string) []string {
 	return []string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup}
 }
 
-// namedCluster is the cluster of one of the users above, or "".
+// namedCluster returns the cluster of one of the users above, or "".
 func namedCluster(user string, form func(string) string) string {
 	cluster, ok := strings.CutPrefix(user, form(""))
 	if !ok || strings.Contains(cluster, ":") {

@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package csr registers clusters by certificates of the hub's kube-apiserver. Its identities are issued by the controller
-// of pkg/controllers/registration/clustercertificates and by kube-controller-manager, so nothing has to be made or removed for a
-// cluster. A certificate cannot be revoked: that a cluster is denied shows in its rights.
+// Package csr registers clusters by certificates of the hub's kube-apiserver. Its identities are issued by the controller of
+// pkg/controllers/registration/clustercertificates and by kube-controller-manager, so nothing must be created or deleted for a cluster. A
+// certificate cannot be revoked: denying a cluster removes its rights.
 package csr
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// Name is the driver's.
+// Name is the name of the driver.
 const Name = "csr"
 
 // Driver implements driver.Driver.
@@ -34,8 +34,8 @@ var (
 	_ driver.Watcher = &Driver{}
 )
 
-// New returns the driver. A cluster for which one of the identities, which are names of users, asks for a certificate is
-// accepted without an admin; requests is where the certificate requests are read.
+// New returns the driver. A cluster for which one of the identities, which are names of users, requests a certificate is accepted without an admin;
+// the certificate requests are read from requests.
 func New(requests client.Reader, identities []string) *Driver {
 	return &Driver{requests: requests, identities: identities}
 }
@@ -43,7 +43,7 @@ func New(requests client.Reader, identities []string) *Driver {
 // Name implements driver.Driver.
 func (d *Driver) Name() string { return Name }
 
-// Handles implements driver.Driver: a cluster that says nothing else registers by certificate.
+// Handles implements driver.Driver: a cluster without annotations of another driver registers by certificate.
 func (d *Driver) Handles(cluster *clusterv1.ManagedCluster) bool {
 	return cluster.Annotations[registration.AnnotationManagedClusterARN] == "" &&
 		cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed] == ""
@@ -66,16 +66,15 @@ func (d *Driver) Watches() []client.Object {
 	return []client.Object{&certificatesv1.CertificateSigningRequest{}}
 }
 
-// AutoApproves implements driver.Driver. A ManagedCluster does not say who has made it, but a certificate request says who
-// asks. Where the cluster names the key of its agent, the request has to be for that key: otherwise another user has made
-// the cluster in the place of the requester. The same holds where the cluster names other requesters, which a cluster of an
-// earlier version may do without an admin.
+// AutoApproves implements driver.Driver. A ManagedCluster does not have its creator, but a certificate request has its requester. If the cluster
+// names the key of its agent, the request must be for that key: otherwise another user has created the cluster in the place of the requester. The
+// same applies if the cluster names other requesters, which a cluster of an earlier version may do without an admin.
 func (d *Driver) AutoApproves(cluster *clusterv1.ManagedCluster) bool {
 	if len(d.identities) == 0 {
 		return false
 	}
 	list := &certificatesv1.CertificateSigningRequestList{}
-	// From the cache; while it has none, there is nothing to approve by, and the requests come as events.
+	// From the cache; if it has no requests yet, they arrive as events.
 	if err := d.requests.List(context.Background(), list, client.MatchingLabels{registration.ClusterNameLabel: cluster.Name}); err != nil {
 		return false
 	}

@@ -44,7 +44,7 @@ func newRequest(t *testing.T, cluster, user string) *certificatesv1.CertificateS
 	}
 }
 
-// A cluster is accepted for who asks for its certificate, not for who made it: the latter is not known.
+// A cluster is accepted by the requester of its certificate, not by its creator, who is not known.
 func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 	const joiner = "joiner"
 	for name, test := range map[string]struct {
@@ -58,7 +58,7 @@ func TestAutoApproves_ByWhoAsksForTheCertificate(t *testing.T) {
 		"nobody is named":        {},
 		"somebody else is":       {identities: []string{"join", "joiner2"}},
 		"with the cluster's key": {identities: []string{joiner}, annotation: func(key string) string { return key }, want: true},
-		// Another user made the cluster in the place of the requester.
+		// Another user created the cluster in the place of the requester.
 		"with another key":                 {identities: []string{joiner}, annotation: func(string) string { return "00" }},
 		"beside requesters that are named": {identities: []string{joiner}, requesters: "system:bootstrap:abcdef"},
 		"as one of them":                   {identities: []string{joiner}, requesters: "system:bootstrap:abcdef,joiner", want: true},

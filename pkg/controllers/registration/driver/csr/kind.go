@@ -19,7 +19,7 @@ const autoApprovedFlag = "auto-approved-csr-identities"
 
 // Kind is registration by certificate.
 type Kind struct {
-	// AutoApproved are users whose requests for a certificate get the cluster accepted without an admin.
+	// AutoApproved are users whose certificate requests get the cluster accepted without an admin.
 	AutoApproved []string
 }
 
