@@ -13,10 +13,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "placementscheduler"
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller() kit.Controller {
 	placements, sets := clusterv1beta1.SchemeGroupVersion, clusterv1beta2.SchemeGroupVersion
 	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
@@ -26,7 +26,7 @@ func Controller() kit.Controller {
 		kit.On(sets, "managedclustersetbindings", "list", "watch"),
 		kit.On(placements, "placements", "list", "watch"),
 		kit.On(placements, "placements/status", "patch"),
-		// Without delete it could not say who owns them either.
+		// Setting owner references that block deletion needs delete, too.
 		kit.On(placements, "placementdecisions", "list", "watch", "create", "patch", "delete"),
 		kit.On(placements, "placementdecisions/status", "patch"),
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),

@@ -15,8 +15,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// A process may be killed after any write. The next one comes to the same end, and no reader misses a cluster that is there before
-// and after.
+// A process may be killed after any write. The next one reaches the same result, and no reader misses a cluster that is chosen before and after.
 func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
 	for name, test := range map[string]struct {
 		objects []client.Object
@@ -101,7 +100,7 @@ func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
 	}
 }
 
-// What clusters are there does not get lost for a process that starts, and nothing is written that is as it should be.
+// A process that starts keeps all clusters, and writes nothing that is up to date.
 func TestRestart_WritesNothing(t *testing.T) {
 	f := newFixture(t, append(many(150, "a=b"), place(-1, "g1"))...)
 	f.settle()
@@ -113,7 +112,7 @@ func TestRestart_WritesNothing(t *testing.T) {
 	}
 }
 
-// A watch that is behind shows what was there a moment ago. It makes no write twice.
+// A stale watch causes no second write.
 func TestLag_CausesNoSecondWrite(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(1))
 	f.tell()
@@ -121,7 +120,7 @@ func TestLag_CausesNoSecondWrite(t *testing.T) {
 	if want := []string{"create p-decision-1", "status of p-decision-1", "status of p"}; !slices.Equal(f.effects, want) {
 		t.Fatalf("written: %q", f.effects)
 	}
-	// What was written is still to be told, and there is something to do.
+	// The events of the writes are still pending, and there is something to do.
 	own := f.untold
 	f.untold = nil
 	f.label("c1")
@@ -140,7 +139,7 @@ func TestLag_CausesNoSecondWrite(t *testing.T) {
 		t.Error("not seen:", f.process.unseenDecisions, f.process.unseenPlacements)
 	}
 
-	// The same with one that goes, and is told of as it was before.
+	// The same with a decision that is deleted, and whose earlier version is reported.
 	f.delete(place(1))
 	f.expect()
 	f.create(place(-1))
@@ -159,12 +158,12 @@ func TestLag_CausesNoSecondWrite(t *testing.T) {
 	f.expect()
 }
 
-// A write that no watch ever tells of is not believed in for ever.
+// A write that no watch ever reports is looked up after longestUnseen.
 func TestLag_AWriteThatIsNeverSeen(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(1))
 	f.tell()
 	f.work()
-	// The watch of decisions begins anew in between.
+	// The watch of decisions restarts in between.
 	ofDecision := func(e told) bool { _, ok := e.obj.(*clusterv1beta1.PlacementDecision); return ok }
 	f.untold = slices.DeleteFunc(f.untold, ofDecision)
 	d := &clusterv1beta1.PlacementDecision{}

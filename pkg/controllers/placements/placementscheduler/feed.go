@@ -20,13 +20,13 @@ import (
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// watched is a kind, and what becomes of its events.
+// watched is a kind, and the handler of its events.
 type watched struct {
 	kind    client.Object
 	handler handler.EventHandler
 }
 
-// watches are all that decisions depend on. Workers start when each has told of all that there is.
+// watches returns all kinds that decisions depend on. Workers start when each handler has received all existing objects.
 func (r *Reconciler) watches() []watched {
 	return []watched{
 		feed(r, r.setPlacement, r.deletePlacement),
@@ -45,8 +45,8 @@ func (r *Reconciler) watches() []watched {
 	}
 }
 
-// feed tells the hub of changes, and asks for a round. A fault of ours that one object brings to light must not end the process, which
-// would find the same object when it starts again: the hub goes on with what it knew of that one.
+// feed returns a handler that passes changes to the hub, and enqueues a round. A panic caused by one object must not end the process, which would
+// find the same object after a restart: the hub continues with the previous version of that object.
 func feed[O any, T interface {
 	*O
 	client.Object
@@ -76,7 +76,7 @@ func (r *Reconciler) setPlacement(_ context.Context, p *clusterv1beta1.Placement
 	}
 	key := client.ObjectKeyFromObject(p)
 	if now := r.hub.Placement(key); now != nil && now.UID != p.UID {
-		// What is being written is for the one before.
+		// The result in progress is for the placement that had the name before.
 		r.hub.DeletePlacement(key)
 	}
 	r.hub.SetPlacement(p)
@@ -100,8 +100,8 @@ func (r *Reconciler) deleteDecision(_ context.Context, d *clusterv1beta1.Placeme
 	}
 }
 
-// setBinding counts a binding that is to stay. Whether its set exists, the hub knows by the set. Its name is that of the set: the one
-// who made it had the permission for that one.
+// setBinding adds a binding that is not being deleted. The hub knows whether its set exists. The name of a binding must be that of the set: the
+// user who created it had the permission for that one.
 func (r *Reconciler) setBinding(ctx context.Context, b *clusterv1beta2.ManagedClusterSetBinding) {
 	if !b.DeletionTimestamp.IsZero() || b.Spec.ClusterSet != b.Name {
 		r.deleteBinding(ctx, b)

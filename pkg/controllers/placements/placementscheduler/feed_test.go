@@ -13,7 +13,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// A fault that one object brings to light ends no process, and holds up no other object.
+// An object that causes a panic does not end the process, and does not block other objects.
 func TestFeed_OutlivesAPanic(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	broken := func(context.Context, *clusterv1.ManagedCluster) { panic("a fault") }

@@ -40,17 +40,17 @@ var (
 // fixture is a hub, the watches of a process, and the process, which may be killed after any write.
 type fixture struct {
 	*testing.T
-	// client is that of users. server is how both reach the hub: it tells the watches of every write.
+	// client is the client of users. Both users and the process use server, which queues an event of the watches for every write.
 	client client.WithWatch
 	clock  *clocktesting.FakePassiveClock
 	events *events.FakeRecorder
 	uids   int
 
-	// untold are the events that the watches have yet to tell, and cached what they have told.
+	// untold are the pending events of the watches, and cached the objects whose events were delivered.
 	untold []told
 	cached map[string]client.Object
 
-	// effects are what the process has written. each is called after each.
+	// effects are the writes of the process. each is called after each.
 	effects   []string
 	each      func()
 	killAfter int
@@ -92,7 +92,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// newFixture has the set s1, bound in ns, and these objects.
+// newFixture returns a fixture with the set s1, bound in ns, and these objects.
 func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	t.Helper()
 	f := &fixture{T: t, clock: clocktesting.NewFakePassiveClock(start), killAfter: -1}
@@ -141,7 +141,7 @@ func (f *fixture) server() interceptor.Funcs {
 	}
 }
 
-// restart is a new process, which knows nothing but what is there.
+// restart starts a new process, which knows only what the API server has.
 func (f *fixture) restart() {
 	f.Helper()
 	f.dead, f.killAfter, f.untold, f.cached = false, -1, nil, map[string]client.Object{}
@@ -161,7 +161,7 @@ func (f *fixture) restart() {
 	}
 }
 
-// effect is a write of the process. It dies right after the last one that it lives for.
+// effect does a write of the process. The process dies right after its last write.
 func (f *fixture) effect(verb string, obj client.Object, do func() error) error {
 	what := fmt.Sprintf("%s %s", verb, obj.GetName())
 	if f.dead {
@@ -186,7 +186,7 @@ func (f *fixture) effect(verb string, obj client.Object, do func() error) error 
 	return err
 }
 
-// writes counts those of the process. What it reads is from its cache.
+// writes records the writes of the process, which reads from its cache.
 func (f *fixture) writes() interceptor.Funcs {
 	return interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, name client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
@@ -225,7 +225,7 @@ func identity(obj client.Object) string {
 	return fmt.Sprintf("%T %s/%s", obj, obj.GetNamespace(), obj.GetName())
 }
 
-// tell has the watches tell what they have not told yet.
+// tell delivers the pending events of the watches.
 func (f *fixture) tell() {
 	f.Helper()
 	all := f.untold
@@ -250,7 +250,7 @@ func (f *fixture) tell() {
 	}
 }
 
-// work handles requests until there are none, without a word of the watches. It says how long those were put off that failed.
+// work handles requests until none are left, without events of the watches. It returns the delays of those that failed.
 func (f *fixture) work() (delays []time.Duration) {
 	f.Helper()
 	for range 1000 {
@@ -272,7 +272,7 @@ func (f *fixture) work() (delays []time.Duration) {
 	return nil
 }
 
-// settle lets the process do all that is to be done, and returns what it has written.
+// settle runs the process until nothing is left to do, and returns its writes.
 func (f *fixture) settle() []string {
 	f.Helper()
 	f.effects = nil
@@ -282,7 +282,7 @@ func (f *fixture) settle() []string {
 	return f.effects
 }
 
-// expect settles and compares what was written.
+// expect calls settle and compares the writes.
 func (f *fixture) expect(want ...string) {
 	f.Helper()
 	if got := f.settle(); !slices.Equal(got, want) {

@@ -5,8 +5,8 @@ package placementscheduler
 
 import "sync"
 
-// inbox keeps what the hub has to hear. A round takes seconds where CEL does, and meanwhile neither watches nor workers wait for it: what
-// they tell is heard before the next use of the hub, in the order in which it was told. It grows as the informers' own buffers would.
+// inbox has the changes that the hub has not processed yet. A round with CEL takes seconds, and neither watches nor workers wait for it: their
+// changes are processed before the next use of the hub, in the order in which they came. It grows as the informers' own buffers would.
 type inbox struct {
 	mu   sync.Mutex
 	told []func()
@@ -18,7 +18,7 @@ func (i *inbox) add(change func()) {
 	i.told = append(i.told, change)
 }
 
-// next takes the first one, or nil.
+// next takes the first change, or returns nil.
 func (i *inbox) next() func() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -31,20 +31,20 @@ func (i *inbox) next() func() {
 	return change
 }
 
-// enter is called before the hub is used, and mu is unlocked after it.
+// enter must be called before the hub is used, and mu be unlocked after it.
 func (r *Reconciler) enter() {
 	r.mu.Lock()
 	r.listen()
 }
 
-// listen has the hub hear what it was told. One change at a time is taken out, so that a panic loses no other.
+// listen processes the changes. It takes one change at a time, so that a panic loses no other.
 func (r *Reconciler) listen() {
 	for change := r.inbox.next(); change != nil; change = r.inbox.next() {
 		change()
 	}
 }
 
-// hear has the hub hear of a change: now, unless the hub is in use. Then the next round does so, which the caller asks for.
+// hear processes a change now, unless the hub is in use. Then the next round does so, which the caller enqueues.
 func (r *Reconciler) hear(change func()) {
 	r.inbox.add(change)
 	if r.mu.TryLock() {

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// A round with CEL that takes long holds up neither what is watched, nor the results of the round before.
+// A round with CEL that takes long blocks neither the watches nor the results of the previous round.
 func TestRound_HoldsUpNeitherWatchesNorWorkers(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.tell()
@@ -47,7 +47,7 @@ func TestRound_HoldsUpNeitherWatchesNorWorkers(t *testing.T) {
 	f.has("p-decision-1 0: c1 c2")
 }
 
-// What is told by many while rounds go on is all heard.
+// Concurrent changes during rounds are all processed.
 func TestInbox_LosesNothing(t *testing.T) {
 	f := newFixture(t, place(-1))
 	f.settle()
@@ -74,7 +74,7 @@ func TestInbox_LosesNothing(t *testing.T) {
 	}
 }
 
-// nowhere is a queue that keeps nothing.
+// nowhere is a queue that drops everything.
 type nowhere struct{ queue }
 
 func (*nowhere) Add(reconcile.Request) {}

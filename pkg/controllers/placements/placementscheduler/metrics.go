@@ -11,8 +11,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/placement"
 )
 
-// metrics are those of Open Cluster Management's placement controller, by its names. They have no label for the placement: users choose
-// its name, and make as many as they like.
+// metrics have the names of Open Cluster Management's placement controller. They have no label for the placement: users choose its name, and create
+// as many as they like.
 type metrics struct {
 	run, bind, cel prometheus.Histogram
 	plugin         *prometheus.HistogramVec
@@ -35,7 +35,7 @@ func (m *metrics) all() []prometheus.Collector {
 	return []prometheus.Collector{m.run, m.bind, m.cel, m.plugin}
 }
 
-// took is a placement.Timing.
+// took implements placement.Timing.
 func (m *metrics) took(part placement.Part, plugin string, took time.Duration) {
 	switch part {
 	case placement.TimeRun:

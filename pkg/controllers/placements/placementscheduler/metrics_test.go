@@ -13,7 +13,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// What is measured has no label whose values users choose.
+// The metrics have no label whose values users choose.
 func TestMetrics_MeasureARun(t *testing.T) {
 	p := place(1)
 	p.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = []string{`managedCluster.metadata.name == "c1"`}

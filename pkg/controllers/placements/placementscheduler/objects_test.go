@@ -26,7 +26,7 @@ func (f *fixture) placement() *clusterv1beta1.Placement {
 	return p
 }
 
-// decisions are what readers see: the name, the group and the clusters of each PlacementDecision with the label.
+// decisions returns what readers see: the name, the group and the clusters of each PlacementDecision with the label.
 func (f *fixture) decisions() (all []string) {
 	f.Helper()
 	list := &clusterv1beta1.PlacementDecisionList{}
@@ -43,7 +43,7 @@ func (f *fixture) decisions() (all []string) {
 	return all
 }
 
-// clusters are those in any of the decisions.
+// clusters returns the clusters of all decisions.
 func (f *fixture) clusters() map[string]bool {
 	f.Helper()
 	all := map[string]bool{}
@@ -68,7 +68,7 @@ func binding(set string) *clusterv1beta2.ManagedClusterSetBinding {
 	}
 }
 
-// managed is a cluster in the set s1, with labels k=v.
+// managed returns a cluster in the set s1, with labels k=v.
 func managed(name string, labels ...string) *clusterv1.ManagedCluster {
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"cluster.open-cluster-management.io/clusterset": "s1"}}}
 	for _, label := range labels {
@@ -85,7 +85,7 @@ func many(n int, labels ...string) (all []client.Object) {
 	return all
 }
 
-// place is the placement p for so many clusters with the label a=b; all of them, if it is below 0. Groups are by the label group.
+// place returns the placement p for so many clusters with the label a=b, or for all of them if number is negative. Groups are by the label group.
 func place(number int32, groups ...string) *clusterv1beta1.Placement {
 	p := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Generation: 1}}
 	if number >= 0 {
@@ -101,7 +101,7 @@ func place(number int32, groups ...string) *clusterv1beta1.Placement {
 	return p
 }
 
-// stays fails if a cluster is in no decision though it is before and after.
+// stays fails if a cluster is in no decision although it is chosen before and after.
 func stays(f *fixture, before, after map[string]bool, when string) {
 	f.Helper()
 	now := f.clusters()

@@ -1,14 +1,13 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placementscheduler writes the PlacementDecisions and the status of every Placement. Which clusters are chosen, and in which
-// order what is written, is decided by pkg/placement; this feeds it and does what it says.
+// Package placementscheduler writes the PlacementDecisions and the status of every Placement. pkg/placement decides which clusters are chosen, and
+// in which order what is written; this package passes it the objects and applies its results.
 //
-// Everything that is watched goes into one placement.Hub, and nothing is scheduled before all of it is there: a placement that is
-// scheduled without its clusters would lose them. A change only says that there is something to do; what it is, a round finds out a
-// moment later for all changes since. Each placement with a result is then written by a worker of its own, and is in no other round
-// until that is done. The process keeps nothing that its successor could not learn anew: killed between two writes, the next one
-// schedules from what there is, and goes on.
+// All watched objects go into one placement.Hub, and nothing is scheduled before all of them are known: a placement that is scheduled without its
+// clusters would lose them. A change only enqueues a round, which a moment later processes all changes since the last one. Each placement with a
+// result is then written by a worker, and is in no other round until that is done. All state of the process can be rebuilt: after it is killed
+// between two writes, the next one schedules from the existing objects, and continues.
 package placementscheduler
 
 import (
@@ -35,42 +34,42 @@ import (
 )
 
 const (
-	// workers are how many placements are written at once.
+	// workers is the number of placements that are written concurrently.
 	workers = 8
-	// gather is how long a change waits for others, to be in the same round with them.
+	// gather is the time for which a change waits for others, to be in the same round with them.
 	gather = 100 * time.Millisecond
 )
 
-// everything asks for a round. Other requests are for placements whose results are to be written.
+// everything is the request for a round. Other requests are for placements whose results must be written.
 var everything = reconcile.Request{}
 
-// errNotWritten has a placement in the next round again.
+// errNotWritten puts a placement into the next round again.
 var errNotWritten = errors.New("the result was not written")
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Reconciler schedules placements, and writes what comes out.
+// Reconciler schedules placements, and writes the results.
 type Reconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	metrics  *metrics
-	// backoff is for placements that were changed by others while they were written, which is no error.
+	// backoff is for placements that others changed while they were being written, which is not an error.
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
-	// queue is there before the first request is.
+	// queue is set before the first request.
 	queue queue
 
-	// mu is held for the hub, and for what follows it: by a round for as long as CEL takes. Watches and workers do not wait for it, they
-	// use the inbox.
+	// mu guards the hub and the next two fields. A round holds it for as long as CEL takes. Watches and workers use the inbox instead of waiting
+	// for it.
 	mu  sync.Mutex
 	hub *placement.Hub
-	// unseenDecisions and unseenPlacements are writes that no watch has told of yet.
+	// unseenDecisions and unseenPlacements are writes that no watch has reported yet.
 	unseenDecisions, unseenPlacements unseen
 	inbox                             inbox
 
 	// results is held for a moment only.
 	results sync.Mutex
-	// ready are results that no worker has taken yet, and taken those that one has. One that stays taken could not be written.
+	// ready are results that no worker has taken yet, and taken those that one has. A result that stays taken could not be written.
 	ready, taken map[types.NamespacedName]*work
 }
 
@@ -78,7 +77,7 @@ type Reconciler struct {
 type work struct {
 	result    *placement.Result
 	placement *clusterv1beta1.Placement
-	// decisions are by name, and as the last write has left them.
+	// decisions are by name, in the version of the last write.
 	decisions map[string]*clusterv1beta1.PlacementDecision
 }
 
@@ -102,7 +101,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	return b.Complete(r)
 }
 
-// sources are there before the first request is handled, with all that they had to tell until then.
+// sources returns the sources of the controller. All of them have delivered the existing objects before the first request is handled.
 func (r *Reconciler) sources(from cache.Cache) []source.Source {
 	sources := []source.Source{source.Func(func(_ context.Context, q queue) error {
 		r.queue = q
@@ -146,7 +145,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.written(key, w)
 		return reconcile.Result{}, nil
 	case kit.IsOutdated(err) || apierrors.IsAlreadyExists(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		// The last is the end of the placement, too.
+		// The last error also means that the placement is being deleted.
 		return reconcile.Result{RequeueAfter: r.backoff.When(key)}, nil
 	case isRefused(err):
 		return reconcile.Result{RequeueAfter: r.backoff.When(key)}, r.tell(ctx, w, err)
@@ -155,7 +154,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 }
 
-// round schedules what changes have touched, and says after how long to do so without any change; never, if it is zero.
+// round schedules what changes have affected. It returns the time until the next round, or 0 if none is needed without a change.
 func (r *Reconciler) round(ctx context.Context) time.Duration {
 	r.enter()
 	defer r.mu.Unlock()
@@ -174,7 +173,7 @@ func (r *Reconciler) round(ctx context.Context) time.Duration {
 	return max(next.Sub(now), gather)
 }
 
-// schedule runs a round, and has its results written, but for that of the caller's own placement, who does it.
+// schedule runs a round, and enqueues its results for writing, except that of the placement own, which the caller writes.
 func (r *Reconciler) schedule(ctx context.Context, own types.NamespacedName) {
 	now := r.clock.Now()
 	results, err := r.hub.Round(ctx, now)
@@ -195,8 +194,8 @@ func (r *Reconciler) schedule(ctx context.Context, own types.NamespacedName) {
 	}
 }
 
-// take is the result for a placement, or nil. If the last one could not be written, or the worker has panicked, it is scheduled anew,
-// with what is known by now.
+// take returns the result for a placement, or nil. If the last one could not be written, or the worker has panicked, the placement is scheduled
+// again, with what is known now.
 func (r *Reconciler) take(ctx context.Context, key types.NamespacedName) *work {
 	r.results.Lock()
 	failed := r.taken[key]
@@ -221,7 +220,7 @@ func (r *Reconciler) again(ctx context.Context, key types.NamespacedName, failed
 	if r.isCurrent(key, failed) {
 		r.hub.Written(key, errNotWritten)
 		r.schedule(ctx, key)
-		// When to look again is for the next round to find out.
+		// The next round computes when another one is needed.
 		r.queue.AddAfter(everything, gather)
 	}
 }
@@ -236,11 +235,11 @@ func (r *Reconciler) written(key types.NamespacedName, w *work) {
 			r.hub.Written(key, nil)
 		}
 	})
-	// What has changed meanwhile was put off.
+	// Changes since the round were put off.
 	r.queue.AddAfter(everything, gather)
 }
 
-// isCurrent says that a placement has not gone, nor has another one of its name come.
+// isCurrent reports whether the placement still exists, and is not a different one of its name.
 func (r *Reconciler) isCurrent(key types.NamespacedName, w *work) bool {
 	now := r.hub.Placement(key)
 	return now != nil && now.UID == w.placement.UID

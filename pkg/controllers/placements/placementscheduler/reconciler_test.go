@@ -46,7 +46,7 @@ func TestSchedule_WritesDecisionsAndStatus(t *testing.T) {
 		t.Errorf("the event is %q", e)
 	}
 
-	// What changes nothing writes nothing.
+	// A change without an effect writes nothing.
 	f.label("c1", "a=b", "o=o")
 	f.label("c3", "o=o")
 	change(f, types.NamespacedName{Name: "c2"}, func(c *clusterv1.ManagedCluster) { c.Status.Version.Kubernetes = "v1.2.3" })
@@ -62,7 +62,7 @@ func TestSchedule_WritesDecisionsAndStatus(t *testing.T) {
 	}
 }
 
-// Only bindings that are to stay count, and those that are named as what they bind.
+// Only bindings that are not being deleted, and have the name of their set, count.
 func TestSchedule_FollowsBindings(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.settle()
@@ -78,8 +78,7 @@ func TestSchedule_FollowsBindings(t *testing.T) {
 	f.has("p-decision-1 0:")
 }
 
-// The decisions of a placement that is gone are the garbage collector's. Those that are there when another one comes are taken over,
-// before that deletes them.
+// The garbage collector deletes the decisions of a placement that is gone. If a new placement of the name comes before that, it adopts them.
 func TestSchedule_TakesOver(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.settle()
@@ -94,20 +93,20 @@ func TestSchedule_TakesOver(t *testing.T) {
 		t.Errorf("the owners are %v, %v", d.OwnerReferences, err)
 	}
 
-	// One without the label is in nobody's list. It has its clusters before it is.
+	// A decision without the label is in no reader's list. It gets its clusters before the label.
 	change(f, name, func(d *clusterv1beta1.PlacementDecision) { d.Labels = map[string]string{"x": "y"} })
 	f.label("c1")
 	f.create(managed("c2", "a=b"))
 	f.expect("status of p-decision-1", "labels of p-decision-1")
 	f.has("p-decision-1 0: c2")
-	// One that is forged goes.
+	// A forged decision is deleted.
 	forged := d.DeepCopy()
 	forged.ResourceVersion, forged.Name = "", "forged"
 	f.create(forged)
 	f.expect("delete forged")
 }
 
-// What is seen between two writes of a decision is in the later one of both groups.
+// Between the two writes of a decision, readers see the later one of both groups.
 func TestUpdate_ShowsTheLaterGroupInBetween(t *testing.T) {
 	f := newFixture(t, append(many(101, "a=b", "group=g1"), managed("z", "a=b", "group=g2"), place(-1, "g1", "g2"))...)
 	f.settle()
@@ -119,7 +118,7 @@ func TestUpdate_ShowsTheLaterGroupInBetween(t *testing.T) {
 			t.Errorf("z is seen in the first group: %q", all[1:])
 		}
 	}
-	// The second decision goes to the second group, and comes back.
+	// The second decision moves to the second group, and back.
 	f.label("c050")
 	f.settle()
 	if got := f.decisions()[1:]; !slices.Equal(got, []string{"p-decision-2 1: z"}) {
@@ -147,7 +146,7 @@ func TestConflict_IsTriedAgainLaterAndLater(t *testing.T) {
 	}
 	f.has("p-decision-1 0: c1")
 
-	// A user was faster, and the watch tells of it later.
+	// A user's write came first, and the watch reports it later.
 	d := types.NamespacedName{Namespace: key.Namespace, Name: "p-decision-1"}
 	f.settle()
 	change(f, d, func(d *clusterv1beta1.PlacementDecision) { d.Annotations = map[string]string{"x": "y"} })
@@ -170,7 +169,7 @@ func TestConflict_IsTriedAgainLaterAndLater(t *testing.T) {
 	f.has("p-decision-1 0:")
 }
 
-// A placement that cannot be written holds up no other.
+// A placement that cannot be written does not block others.
 func TestError_HoldsUpNoOther(t *testing.T) {
 	q := place(-1)
 	q.Name = "q"
@@ -202,7 +201,7 @@ func TestError_HoldsUpNoOther(t *testing.T) {
 	f.has("p-decision-1 0: c1")
 }
 
-// Nothing is written before all that decisions depend on is known: they would lose their clusters.
+// Nothing is written before everything is known that decisions depend on: placements would lose their clusters.
 func TestStart_WaitsForEverything(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.settle()

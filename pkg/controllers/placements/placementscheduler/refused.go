@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// isRefused says that the server will not take a write, such as for a quota, a policy or a bound, until somebody changes something.
+// isRefused reports whether the server refuses a write, such as for a quota, a policy or a limit, until a user changes something.
 func isRefused(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -29,8 +29,8 @@ func isRefused(err error) bool {
 	return false
 }
 
-// tell has the conditions of a placement say why its decisions are not what they should be. It is tried again later, and later each
-// time: what refuses may be changed without a word. As long as the reason is the same, nothing is written.
+// tell sets the conditions of a placement to the reason why its decisions are not up to date. The write is retried with an increasing delay: no
+// event reports that it would be accepted. As long as the reason is the same, nothing is written.
 func (r *Reconciler) tell(ctx context.Context, w *work, refused error) error {
 	p := w.placement.DeepCopy()
 	changed, err := kit.PatchStatus(ctx, r.client, p, func(p *clusterv1beta1.Placement) {

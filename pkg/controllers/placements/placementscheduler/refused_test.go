@@ -18,7 +18,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// tries runs a round and has the result written so many times, each time to be put off.
+// tries runs a round and has the result written n times, each of which must requeue it.
 func (f *fixture) tries(n int) {
 	f.Helper()
 	f.effects = nil
@@ -35,7 +35,7 @@ func (f *fixture) tries(n int) {
 	f.queue.all = nil
 }
 
-// What is always refused is told by the placement, once, until it is not refused any more.
+// A write that is always refused is reported in the placement, once, until it is not refused any more.
 func TestRefused_IsToldByThePlacement(t *testing.T) {
 	decisions := clusterv1beta1.Resource("placementdecisions")
 	for name, refusal := range map[string]error{
@@ -73,7 +73,7 @@ func TestRefused_IsToldByThePlacement(t *testing.T) {
 				t.Errorf("the condition is %+v", f.satisfied())
 			}
 
-			// Later, too: what there is stays in the status.
+			// Later, too: the status keeps its transition time.
 			since := f.satisfied().LastTransitionTime
 			f.clock.SetTime(start.Add(time.Hour))
 			f.create(managed("c2", "a=b"))
@@ -97,7 +97,7 @@ func TestRefused_IsToldByThePlacement(t *testing.T) {
 	}
 }
 
-// When the status itself is refused, nobody can be told but the log.
+// If the status itself is refused, only the log has it.
 func TestRefused_TheStatusToo(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	f.refuse = func(effect string) error {
@@ -113,7 +113,7 @@ func TestRefused_TheStatusToo(t *testing.T) {
 	if _, err := f.process.Reconcile(t.Context(), request()); err == nil || !strings.Contains(err.Error(), "too many bytes") {
 		t.Errorf("got %v", err)
 	}
-	// Somebody else writes the placement at the same time.
+	// Another client writes the placement concurrently.
 	f.refuse = func(effect string) error {
 		if effect == "status of p" {
 			return apierrors.NewConflict(clusterv1beta1.Resource("placements"), "p", errors.New("changed"))
@@ -125,7 +125,7 @@ func TestRefused_TheStatusToo(t *testing.T) {
 	f.has("p-decision-1 0: c1")
 }
 
-// In a namespace that is being deleted, placements go as well: nothing is told.
+// In a namespace that is being deleted, placements are deleted as well: nothing is reported.
 func TestRefused_ByTheEndOfANamespace(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	ends := apierrors.NewForbidden(clusterv1beta1.Resource("placementdecisions"), "p-decision-1", errors.New("it is being terminated"))
@@ -137,7 +137,7 @@ func TestRefused_ByTheEndOfANamespace(t *testing.T) {
 	}
 }
 
-// satisfied is the condition PlacementSatisfied.
+// satisfied returns the condition PlacementSatisfied.
 func (f *fixture) satisfied() metav1.Condition {
 	f.Helper()
 	c := meta.FindStatusCondition(f.placement().Status.Conditions, clusterv1beta1.PlacementConditionSatisfied)

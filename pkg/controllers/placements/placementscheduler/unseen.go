@@ -15,12 +15,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// longestUnseen is how long a write counts more than what watches tell. A watch that is behind for longer, or has never told of an
-// object since it began anew in between, must not make the hub believe in what is not there.
+// longestUnseen is the time for which a write counts more than the watches. A watch that is stale for longer, or that has restarted in between and
+// never reported an object, must not leave the hub with objects that do not exist.
 const longestUnseen = time.Minute
 
-// unseen are the last writes of objects that no watch has told of yet. Until one does, what it tells is older: to believe it would be
-// to write a second time.
+// unseen are the last writes of objects that no watch has reported yet. Until one does, its events are older: using them would repeat the write.
 type unseen map[types.NamespacedName]unseenWrite
 
 type unseenWrite struct {
@@ -34,7 +33,7 @@ func (u unseen) add(obj client.Object, version string, now time.Time) {
 	u[client.ObjectKeyFromObject(obj)] = unseenWrite{uid: obj.GetUID(), version: version, at: now}
 }
 
-// hides says that an object is older than the last write of one of its name. Else the write is seen.
+// hides reports whether an object is older than the last write of its name. Otherwise the write counts as seen.
 func (u unseen) hides(obj client.Object) bool {
 	key := client.ObjectKeyFromObject(obj)
 	w, waits := u[key]
@@ -48,7 +47,7 @@ func (u unseen) hides(obj client.Object) bool {
 	return false
 }
 
-// hidesDeletion says that it is not the object of the last write that is gone, but one before.
+// hidesDeletion reports whether the deleted object is not that of the last write, but an earlier one.
 func (u unseen) hidesDeletion(obj client.Object) bool {
 	key := client.ObjectKeyFromObject(obj)
 	w, waits := u[key]
@@ -59,7 +58,7 @@ func (u unseen) hidesDeletion(obj client.Object) bool {
 	return false
 }
 
-// due is when the first of them has been unseen for too long, if there are any.
+// due returns the time at which the first of them has been unseen for too long, or zero.
 func (u unseen) due() (due time.Time) {
 	for _, w := range u {
 		if at := w.at.Add(longestUnseen); due.IsZero() || at.Before(due) {
@@ -69,13 +68,13 @@ func (u unseen) due() (due time.Time) {
 	return due
 }
 
-// isOlder says so of versions that can be compared.
+// isOlder reports whether version a is older than b. It is false if they cannot be compared.
 func isOlder(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }
 
-// catchUp takes what the cache has for what there is, where a write has been unseen for too long.
+// catchUp reads from the cache the objects whose write has been unseen for too long.
 func (r *Reconciler) catchUp(ctx context.Context, now time.Time) {
 	for key, w := range r.unseenDecisions {
 		d := &clusterv1beta1.PlacementDecision{}
@@ -109,7 +108,7 @@ func (r *Reconciler) catchUp(ctx context.Context, now time.Time) {
 
 func (w unseenWrite) lasts(now time.Time) bool { return now.Before(w.at.Add(longestUnseen)) }
 
-// learn tells the hub of a decision that was written, before a watch does.
+// learn passes a written decision to the hub, before a watch does.
 func (r *Reconciler) learn(d *clusterv1beta1.PlacementDecision) {
 	r.hear(func() {
 		now := r.hub.Decision(client.ObjectKeyFromObject(d))
@@ -121,7 +120,7 @@ func (r *Reconciler) learn(d *clusterv1beta1.PlacementDecision) {
 	})
 }
 
-// learnGone does the same for one that is not there any more.
+// learnGone does the same for a decision that does not exist any more.
 func (r *Reconciler) learnGone(d *clusterv1beta1.PlacementDecision) {
 	r.hear(func() {
 		key := client.ObjectKeyFromObject(d)
@@ -133,7 +132,7 @@ func (r *Reconciler) learnGone(d *clusterv1beta1.PlacementDecision) {
 	})
 }
 
-// learnPlacement does the same for a placement, unless it has gone meanwhile.
+// learnPlacement does the same for a placement, unless it is gone.
 func (r *Reconciler) learnPlacement(p *clusterv1beta1.Placement) {
 	r.hear(func() {
 		now := r.hub.Placement(client.ObjectKeyFromObject(p))

@@ -20,11 +20,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/placement"
 )
 
-// actionSchedule is what events are about.
+// actionSchedule is the action of events.
 const actionSchedule = "Schedule"
 
-// write does the steps of a result in their order, and after one that fails none, and then writes the status. Every write fails if the
-// object is not as it was when the result was computed.
+// write applies the steps of a result in their order, stops at the first one that fails, and otherwise writes the status. Every write fails if the
+// object has changed since the result was computed.
 func (r *Reconciler) write(ctx context.Context, key types.NamespacedName, w *work) error {
 	for i := range w.result.Steps {
 		step := &w.result.Steps[i]
@@ -51,7 +51,7 @@ func (r *Reconciler) write(ctx context.Context, key types.NamespacedName, w *wor
 	return nil
 }
 
-// step does one step, and returns the decision that it is about.
+// step applies one step, and returns its decision.
 func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, w *work, step *placement.Step) (*clusterv1beta1.PlacementDecision, error) {
 	now := w.decisions[step.Name]
 	switch {
@@ -65,7 +65,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, w *work
 	}}
 	err := r.client.Create(ctx, d)
 	if apierrors.IsAlreadyExists(err) {
-		// Somebody has taken away its label, or the cache will tell of it a little later.
+		// Another client has removed its label, or the cache is stale.
 		there := &clusterv1beta1.PlacementDecision{}
 		if r.client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: step.Name}, there) == nil {
 			return r.update(ctx, w, step, there)
@@ -74,17 +74,17 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, w *work
 	if err != nil {
 		return nil, err
 	}
-	// The server takes no status with a new object. Until it has one, the decision is there without clusters; those that move here are
-	// still where they were, since that step comes after this one.
+	// The server ignores the status of a new object. Until the status is written, the decision has no clusters; those that move here are still
+	// where they were, since that step comes after this one.
 	w.decisions[step.Name] = d
 	d, err = r.update(ctx, w, step, d)
 	if !kit.IsGone(err) {
-		r.learn(d) // also of one that has no status
+		r.learn(d) // also without a status
 	}
 	return d, err
 }
 
-// update makes a decision what the step says.
+// update applies a step to an existing decision.
 func (r *Reconciler) update(ctx context.Context, w *work, step *placement.Step, now *clusterv1beta1.PlacementDecision) (*clusterv1beta1.PlacementDecision, error) {
 	d := now.DeepCopy()
 	labels := func() error {
@@ -123,10 +123,10 @@ func (r *Reconciler) update(ctx context.Context, w *work, step *placement.Step, 
 	return d, nil
 }
 
-// goesToLaterGroup says that the labels are to be written before the clusters. They are two writes, and whoever looks in between sees
-// clusters in a group that is not theirs. Rollouts go from one group to the next: that a cluster is seen in a later group has it wait
-// for a moment, that it is seen in an earlier one would have it changed too early. So in between it is the later of both groups. A
-// decision that has not had the label of its placement gets its clusters first, and then it is seen.
+// goesToLaterGroup reports whether the labels must be written before the clusters. These are two writes, and a reader in between sees clusters in a
+// group that is not theirs. Rollouts go from one group to the next: a cluster that is seen in a later group waits for a moment, but one that is
+// seen in an earlier group would be changed too early. So in between it is the later of both groups. A decision without the label of its placement
+// gets its clusters before it becomes visible.
 func goesToLaterGroup(d *clusterv1beta1.PlacementDecision, step *placement.Step) bool {
 	if d.Labels[clusterv1beta1.PlacementLabel] != step.Labels[clusterv1beta1.PlacementLabel] {
 		return false
@@ -136,7 +136,7 @@ func goesToLaterGroup(d *clusterv1beta1.PlacementDecision, step *placement.Step)
 	return err == nil && after > before
 }
 
-// delete takes away a decision as it is known. One that is gone already is as it should be.
+// delete deletes a decision, if it is as it was read. It succeeds if the decision is gone already.
 func (r *Reconciler) delete(ctx context.Context, w *work, d *clusterv1beta1.PlacementDecision) error {
 	gone := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
 	if err := kit.IgnoreGone(r.client.Delete(ctx, gone, kit.AsRead(d))); err != nil {

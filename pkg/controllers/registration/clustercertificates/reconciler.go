@@ -204,7 +204,7 @@ func (r *Reconciler) follow(ctx context.Context, object *certificatesv1.Certific
 	return r.pin(ctx, s, approval)
 }
 
-// approve approves the very request that was looked at: of a request only the labels and the conditions can change.
+// approve approves exactly the request that was checked: only the labels and the conditions of a request can change.
 func (r *Reconciler) approve(ctx context.Context, object *certificatesv1.CertificateSigningRequest, cluster *clusterv1.ManagedCluster) error {
 	approved := object.DeepCopy()
 	approved.Status.Conditions = append(approved.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{

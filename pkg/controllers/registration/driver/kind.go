@@ -32,7 +32,7 @@ type Kind interface {
 	New(context.Context, Options) (Driver, error)
 }
 
-// Options are what a driver may need of its process.
+// Options are the inputs that a driver may need from its process.
 type Options struct {
 	// Hub is the configuration for the hub's kube-apiserver, and Cached reads from the caches of the controllers.
 	Hub    *rest.Config
