@@ -13,10 +13,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "edgeplacements"
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller() kit.Controller {
 	edge := edgev1alpha1.SchemeGroupVersion
 	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
@@ -31,7 +31,7 @@ func Controller() kit.Controller {
 		kit.On(edge, "deploymentpatterns/status", "patch"),
 		kit.On(edge, "edgeplacements", "list", "watch", "create", "patch", "delete"),
 		kit.On(edge, "edgeplacements/finalizers", "update"),
-		// Whether an author may use a service of another namespace.
+		// To check whether an author may use a service of another namespace.
 		kit.On(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "create"),
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),
 	}}

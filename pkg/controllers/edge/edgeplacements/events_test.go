@@ -25,7 +25,7 @@ func (f *fixture) wantEvents(what string, want ...string) {
 	}
 }
 
-// states gives the placements these states, as agents do.
+// states sets the states of the placements, as agents do.
 func (f *fixture) states(all ...edgev1alpha1.PlacementState) {
 	f.Helper()
 	for i, p := range f.placements() {

@@ -26,13 +26,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/membership"
 )
 
-// watched is a kind, and what becomes of its events.
+// watched is a kind, and the handler of its events.
 type watched struct {
 	kind    client.Object
 	handler handler.EventHandler
 }
 
-// watches are all that decisions depend on.
+// watches returns all kinds that decisions depend on.
 func (r *Reconciler) watches() []watched {
 	return []watched{
 		feed(r, r.setCluster, r.deleteCluster),
@@ -50,8 +50,8 @@ func (r *Reconciler) watches() []watched {
 	}
 }
 
-// feed tells the engine of changes, and asks for what they concern. A fault of ours that one object brings to light must not end the process,
-// which would find the same object when it starts again.
+// feed returns a handler that passes changes to the engine, and enqueues what they concern. A panic caused by one object must not end the process,
+// which would find the same object after a restart.
 func feed[O any, T interface {
 	*O
 	client.Object
@@ -99,7 +99,7 @@ func (r *Reconciler) deleteCluster(ctx context.Context, c *clusterv1.ManagedClus
 	r.look(ctx, c.Name)
 }
 
-// setSet has a set that cannot be read select nothing.
+// setSet adds a set. A set that cannot be read selects nothing.
 func (r *Reconciler) setSet(_ context.Context, s *clusterv1beta2.ManagedClusterSet, _ queue) {
 	internal := &cluster.ManagedClusterSet{}
 	err := clusterv1beta2.Convert_v1beta2_ManagedClusterSet_To_cluster_ManagedClusterSet(s, internal, nil)
@@ -113,7 +113,7 @@ func (r *Reconciler) setSet(_ context.Context, s *clusterv1beta2.ManagedClusterS
 	r.members(r.index.SetSet(internal))
 }
 
-// members tells of the clusters that have come to sets, or left them.
+// members passes the clusters that were added to sets, or removed from them, to the engine.
 func (r *Reconciler) members(changes []membership.Change) {
 	seen := map[string]bool{}
 	for _, change := range changes {
@@ -124,7 +124,7 @@ func (r *Reconciler) members(changes []membership.Change) {
 	}
 }
 
-// setBinding counts a binding that is to stay. Its name is that of the set: the user who made it had the permission for that one.
+// setBinding adds a binding that is not being deleted. Its name must be that of the set: the user who created it had the permission for that one.
 func (r *Reconciler) setBinding(_ context.Context, b *clusterv1beta2.ManagedClusterSetBinding, _ queue) {
 	if !b.DeletionTimestamp.IsZero() || b.Spec.ClusterSet != b.Name {
 		r.engine.Unbind(b.Namespace, b.Name)
@@ -143,7 +143,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, n *edgev1alpha1.EdgeNode, _
 	r.look(ctx, n.Name)
 }
 
-// look tells of a node that counts: that of an accepted cluster, and not of one before it of the same name.
+// look adds a node if it counts: it must be that of an accepted cluster, and not of an earlier one of the same name.
 func (r *Reconciler) look(ctx context.Context, name string) {
 	n, uid := r.nodes[name], r.accepted[name]
 	if n == nil || !IsOf(n, uid) {
@@ -155,7 +155,7 @@ func (r *Reconciler) look(ctx context.Context, name string) {
 	}
 }
 
-// IsOf says whether a node is that of the cluster with this UID, and is to stay.
+// IsOf reports whether a node belongs to the cluster with this UID, and is not being deleted.
 func IsOf(n *edgev1alpha1.EdgeNode, uid any) bool {
 	for _, owner := range n.OwnerReferences {
 		if owner.Kind == "ManagedCluster" && owner.Name == n.Name && any(owner.UID) == uid && owner.UID != "" {
@@ -203,7 +203,7 @@ func (r *Reconciler) failed(ctx context.Context, key engine.Key, err error) {
 	}
 }
 
-// isNew says that a spec is not known yet. The status is looked at in any case: others may have written it.
+// isNew reports whether a spec is not known yet. It enqueues the status in any case: others may have written it.
 func (r *Reconciler) isNew(key engine.Key, obj client.Object, q queue) bool {
 	if !obj.GetDeletionTimestamp().IsZero() {
 		r.deleteDeployment(key)
@@ -225,7 +225,7 @@ func (r *Reconciler) deleteDeployment(key engine.Key) {
 	r.engine.DeleteDeployment(key)
 }
 
-// Specs are what the engine is told of a policy or a pattern.
+// Specs returns the specs of a policy or a pattern for the engine.
 func Specs(obj client.Object) []engine.Spec {
 	switch p := obj.(type) {
 	case *edgev1alpha1.DeploymentPolicy:
@@ -265,7 +265,7 @@ func (r *Reconciler) deletePlacement(_ context.Context, p *edgev1alpha1.EdgePlac
 	}
 	r.engine.SetPlaced(pair, nil)
 	r.engine.SetFailed(pair, nil)
-	// What goes is made again if it is wanted.
+	// A deleted placement is created again if it is wanted.
 	q.Add(pairRequest(pair))
 	q.AddAfter(statusRequest(pair.Key), gather)
 }
@@ -280,7 +280,7 @@ func GivenUp(attempts []edgev1alpha1.VersionAttempt) (versions []edge.Failed) {
 	return versions
 }
 
-// placed is what is placed, as the engine says it.
+// placed returns the services of a placement in the form of the engine.
 func placed(p *edgev1alpha1.EdgePlacement) (list []engine.Placed) {
 	for _, s := range p.Spec.Services {
 		list = append(list, engine.Placed{ServiceKey: engine.ServiceKey{Org: s.Org, Name: s.Name}, Version: s.Version, Arch: s.Arch, Namespace: s.TargetNamespace})

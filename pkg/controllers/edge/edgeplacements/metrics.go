@@ -15,7 +15,7 @@ import (
 var placementsDescription = prometheus.NewDesc("clusterhub_edge_placements",
 	"EdgePlacements by their state: Pending, Delivering, Running, Failed, Removing, or other.", []string{"state"}, nil)
 
-// placementStates are those of which there are series, however else a status is written.
+// placementStates are the states that have series, whatever else a status may have.
 var placementStates = []edgev1alpha1.PlacementState{edgev1alpha1.PlacementPending, edgev1alpha1.PlacementDelivering, edgev1alpha1.PlacementRunning,
 	edgev1alpha1.PlacementFailed, edgev1alpha1.PlacementRemoving}
 
@@ -27,7 +27,7 @@ func newTally() *kit.Tally[*edgev1alpha1.EdgePlacement] {
 	return kit.NewTally(placementsDescription, func(p *edgev1alpha1.EdgePlacement) []string {
 		switch {
 		case p.Status.State == "":
-			return []string{string(edgev1alpha1.PlacementPending)} // no controller has looked at it yet
+			return []string{string(edgev1alpha1.PlacementPending)} // no controller has written it yet
 		case !slices.Contains(placementStates, p.Status.State):
 			return []string{"other"}
 		}
@@ -35,7 +35,7 @@ func newTally() *kit.Tally[*edgev1alpha1.EdgePlacement] {
 	}, zero...)
 }
 
-// writes are about all placements together: users make as many policies as they like.
+// writes are totals over all placements: users create as many policies as they like.
 var writes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "clusterhub_edge_placement_writes_total",
 	Help: "Writes of EdgePlacements."}, []string{"operation", "result"})
 

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/namehash"
 )
 
-// place makes the placement of a policy or pattern on a node what the engine wants.
+// place creates, updates or deletes the placement of a policy or pattern on a node, as the engine wants.
 func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Result, error) {
 	r.mu.Lock()
 	wanted := r.engine.Wanted(pair)
@@ -33,13 +33,13 @@ func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Res
 	case kit.IgnoreGone(err) != nil:
 		return reconcile.Result{}, err
 	case there && !p.DeletionTimestamp.IsZero(), !there && len(wanted) == 0:
-		// One that goes is looked at again when it is gone.
+		// It is placed again, if it must be, when it is gone.
 		return reconcile.Result{}, nil
 	case len(wanted) == 0:
 		return reconcile.Result{}, r.remove(ctx, p)
 	}
 	if !there || !slices.Equal(placed(p), wanted) {
-		// It is placed anew. What is placed already stays, also without the right.
+		// The permission is needed to place services. Those that are placed already stay without it.
 		refusal, err := r.mayUse(ctx, pair.Key, wanted)
 		if err != nil {
 			return reconcile.Result{}, err
@@ -57,14 +57,14 @@ func (r *Reconciler) place(ctx context.Context, pair engine.Pair) (reconcile.Res
 		return reconcile.Result{}, nil
 	}
 	if p.Spec.Node != pair.Node || p.Spec.Origin != originOf(pair.Key) {
-		// These cannot be changed.
+		// These fields are immutable.
 		return reconcile.Result{}, r.remove(ctx, p)
 	}
 	_, err = kit.Patch(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) { want(p, pair, wanted) })
 	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
-// want writes into a placement what it is to be.
+// want sets the desired state of a placement.
 func want(p *edgev1alpha1.EdgePlacement, pair engine.Pair, wanted []engine.Placed) {
 	labels := maps.Clone(p.Labels)
 	if labels == nil {
@@ -82,7 +82,7 @@ func want(p *edgev1alpha1.EdgePlacement, pair engine.Pair, wanted []engine.Place
 	}
 }
 
-// Labels are those of a placement, and of its work.
+// Labels returns the labels of a placement, and of its work.
 func Labels(pair engine.Pair) map[string]string {
 	of, value := edgev1alpha1.PolicyLabel, pair.Name
 	if pair.Pattern {
@@ -94,7 +94,7 @@ func Labels(pair engine.Pair) map[string]string {
 	return map[string]string{edgev1alpha1.NodeLabel: pair.Node, of: value}
 }
 
-// remove takes a placement away as it is known. Its work goes first: the finalizer sees to that.
+// remove deletes a placement, if it is as it was read. The finalizer ensures that its work is deleted first.
 func (r *Reconciler) remove(ctx context.Context, p *edgev1alpha1.EdgePlacement) error {
 	if !p.DeletionTimestamp.IsZero() {
 		return nil
@@ -103,7 +103,7 @@ func (r *Reconciler) remove(ctx context.Context, p *edgev1alpha1.EdgePlacement) 
 	return kit.IgnoreOutdated(wrote("delete", r.client.Delete(ctx, gone, kit.AsRead(p))))
 }
 
-// takeStray removes a placement that is not named as the hub names placements.
+// takeStray deletes a placement that does not have the name that the hub gives placements.
 func (r *Reconciler) takeStray(ctx context.Context, key types.NamespacedName) error {
 	p := &edgev1alpha1.EdgePlacement{}
 	if err := r.client.Get(ctx, key, p); err != nil {

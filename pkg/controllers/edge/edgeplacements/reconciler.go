@@ -1,11 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edgeplacements keeps the EdgePlacements of all policies and patterns, and tells in their status what came of them. What is to be
-// where is decided by pkg/edge/engine; this feeds it and writes what it says.
+// Package edgeplacements reconciles the EdgePlacements of all policies and patterns, and reports the results in their status. pkg/edge/engine
+// decides what is placed where; this package passes it the objects and writes its results.
 //
-// It trusts no placement: one that the engine does not want is taken away, and one that is not as the engine wants it is written, by whichever user it
-// was made. Nothing is written before the engine knows everything: a placement of which the policy is not known yet would be taken away.
+// It trusts no placement: one that the engine does not want is deleted, and one that is not as the engine wants it is updated, whichever user has
+// created it. Nothing is written before the engine has all objects: a placement whose policy is not known yet would be deleted.
 package edgeplacements
 
 import (
@@ -32,13 +32,14 @@ import (
 )
 
 const (
-	// workers are how many placements are written at once.
+	// workers is the number of placements that are written concurrently.
 	workers = 8
-	// gather is how long a status waits for more changes: that of a policy is written once a second at most, however many nodes change.
+	// gather is the time for which a status waits for more changes: the status of a policy is written at most once a second, however many nodes
+	// change.
 	gather = time.Second
 )
 
-// generation is a spec of an object.
+// generation identifies a spec of an object.
 type generation struct {
 	uid    types.UID
 	number int64
@@ -46,25 +47,25 @@ type generation struct {
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Reconciler keeps placements and statuses.
+// Reconciler reconciles placements and statuses.
 type Reconciler struct {
 	client   client.Client
 	clock    clock.PassiveClock
 	recorder events.EventRecorder
-	// queue is there before the first request is.
+	// queue is set before the first request.
 	queue queue
 
-	// mu is held for what follows, and never while a server is asked.
+	// mu guards the following fields. It is not held during requests to a server.
 	mu     sync.Mutex
 	engine *engine.Engine
 	index  *membership.Index
 	nodes  map[string]*edgev1alpha1.EdgeNode
-	// accepted are the UIDs of the clusters that count, by their names.
+	// accepted are the UIDs of the accepted clusters, by name.
 	accepted map[string]types.UID
-	// generations are those of the policies and patterns that the engine knows.
+	// generations are the generations of the policies and patterns that the engine has.
 	generations map[engine.Key]generation
 	states      map[engine.Key]map[string]edgev1alpha1.PlacementState
-	// refusals say why an author may not use a service.
+	// refusals are the reasons why an author may not use a service.
 	refusals map[engine.Key]string
 
 	reviews reviews
@@ -88,7 +89,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 	return b.Complete(r)
 }
 
-// sources have told all that they had to tell before the first request is handled.
+// sources returns the sources of the controller. All of them have delivered the existing objects before the first request is handled.
 func (r *Reconciler) sources(from cache.Cache) []source.Source {
 	sources := []source.Source{source.Func(func(_ context.Context, q queue) error {
 		r.queue = q
@@ -108,8 +109,8 @@ func newReconciler(c client.Client, recorder events.EventRecorder, clock clock.P
 	}
 }
 
-// Requests are for a policy or pattern on a node, for the status of one, or for a placement that is of none. Their names have parts that no name
-// of an object has in it, since that has no slash.
+// Requests are for a policy or pattern on a node, for the status of one, or for a placement without either. Their names contain a slash, which no
+// name of an object has.
 const (
 	ofPolicy, ofPattern = "policy", "pattern"
 	stray               = "stray"
@@ -147,7 +148,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.place(ctx, engine.Pair{Key: key, Node: parts[2]})
 }
 
-// originOf is how a placement says whose it is.
+// originOf returns the origin of a placement.
 func originOf(k engine.Key) edgev1alpha1.PlacementOrigin {
 	kind := edgev1alpha1.KindDeploymentPolicy
 	if k.Pattern {
@@ -156,7 +157,7 @@ func originOf(k engine.Key) edgev1alpha1.PlacementOrigin {
 	return edgev1alpha1.PlacementOrigin{Kind: kind, Name: k.Name}
 }
 
-// PairOf is what a placement is of. It is false for one that does not have the name for that: the hub made no such.
+// PairOf returns the policy or pattern and the node of a placement. It returns false if the placement does not have the name that the hub gives it.
 func PairOf(p *edgev1alpha1.EdgePlacement) (engine.Pair, bool) {
 	origin := p.Spec.Origin
 	pair := engine.Pair{Key: engine.Key{Namespace: p.Namespace, Pattern: origin.Kind == edgev1alpha1.KindDeploymentPattern, Name: origin.Name}, Node: p.Spec.Node}

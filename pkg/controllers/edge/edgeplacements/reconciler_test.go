@@ -31,7 +31,7 @@ type fixture struct {
 	*testing.T
 	clock   *clocktesting.FakePassiveClock
 	process *edgetest.Process
-	// events are those that the controller has made.
+	// events are the events of the controller.
 	events *events.FakeRecorder
 }
 
@@ -41,7 +41,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// restart is a new process.
+// restart starts a new process.
 func (f *fixture) restart() {
 	r := newReconciler(f.Hub, f.events, f.clock)
 	var watches []edgetest.Watch
@@ -52,7 +52,7 @@ func (f *fixture) restart() {
 	r.queue = f.process.Queue
 }
 
-// settle has the process do what is to do, and the finalizers of placements gone, as the controller of works has them.
+// settle runs the process until nothing is left to do, and removes the finalizers of placements as the controller of works does.
 func (f *fixture) settle() {
 	f.Helper()
 	for again := true; again; {
@@ -79,7 +79,7 @@ func (f *fixture) placements() []edgev1alpha1.EdgePlacement {
 	return list.Items
 }
 
-// expect says which placements there are, as "node version namespace".
+// expect checks which placements exist, as "node version namespace".
 func (f *fixture) expect(want ...string) {
 	f.Helper()
 	f.settle()
@@ -107,7 +107,7 @@ func (f *fixture) policy() *edgev1alpha1.DeploymentPolicy {
 	return p
 }
 
-// conditions are those of the policy, as "Valid=AsExpected …".
+// conditions checks the conditions of the policy, as "Valid=AsExpected …".
 func (f *fixture) conditions(want string) {
 	f.Helper()
 	var got []string
@@ -124,7 +124,7 @@ func (f *fixture) change(do func(*edgev1alpha1.DeploymentPolicy)) {
 	edgetest.Change(f.Hub, f.policy(), do)
 }
 
-// world has two nodes of the bound set, one of another, and a policy for version 2 and else 1, of which 1 is there.
+// world has two nodes of the bound set, one of another, and a policy for version 2 and otherwise 1, of which 1 exists.
 func world(t *testing.T) *fixture {
 	f := newFixture(t)
 	f.Bind("shop", "blue")
@@ -154,11 +154,11 @@ func TestPlacements_FollowWhatChanges(t *testing.T) {
 
 	f.change(func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "other" })
 	f.expect("two 1.0.0 other")
-	// The reason is that of the first version, which is not there.
+	// The reason is that the first version does not exist.
 	if s := f.policy().Status; len(s.Excluded) != 1 || s.Excluded[0] != (edgev1alpha1.ExcludedNodes{Reason: "VersionMissing", Nodes: 1}) {
 		t.Errorf("the status is %+v", s)
 	}
-	// Cluster-scoped, it gets the namespace that is asked for, and then another one.
+	// As a cluster-scoped node, it gets the namespace of the policy, and then a different one.
 	one := &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	edgetest.Change(f.Hub, one, func(n *edgev1alpha1.EdgeNode) { n.Status.NamespaceScoped = new(bool) })
 	f.expect("one 1.0.0 other", "two 1.0.0 other")
@@ -194,7 +194,7 @@ func TestPlacements_LeaveWithClusterSetAndBinding(t *testing.T) {
 	f.conditions("Valid=AsExpected Placed=NoBoundSet Running=NoNodeSelected")
 }
 
-// A node of a former cluster of the name gets nothing, nor does one that says of nothing whose it is.
+// The node of an earlier cluster of the name gets nothing, nor does one without an owner.
 func TestAttack_TheNodeOfAnotherCluster(t *testing.T) {
 	f := world(t)
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
@@ -209,7 +209,7 @@ func TestAttack_TheNodeOfAnotherCluster(t *testing.T) {
 	f.expect()
 }
 
-// No placement is trusted, also if the hub has written it.
+// No placement is trusted, even if the hub has written it.
 func TestAttack_APlacementThatTheHubWouldNotMake(t *testing.T) {
 	f := world(t)
 	for _, p := range f.placements() {
@@ -227,7 +227,7 @@ func TestAttack_APlacementThatTheHubWouldNotMake(t *testing.T) {
 	named.Name = placementName(pair)
 	f.Make(named)
 	f.expect("one 1.0.0 agent", "two 1.0.0 other")
-	// One for which there is nothing any more when a process starts.
+	// A placement without a policy when a process starts.
 	f.restart()
 	if err := f.Delete(t.Context(), f.policy()); err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestAttack_APlacementThatTheHubWouldNotMake(t *testing.T) {
 	f.expect()
 }
 
-// A service of another namespace takes the right of the author, when it is placed anew; what is placed stays.
+// A service of another namespace needs the permission of the author when it is placed; a placed service stays.
 func TestAttack_AServiceOfAnotherNamespace(t *testing.T) {
 	f := newFixture(t)
 	f.Bind("shop", "blue")
@@ -274,7 +274,7 @@ func TestAttack_AServiceOfAnotherNamespace(t *testing.T) {
 	f.expect("one 1.0.0 agent", "two 1.0.0 agent")
 }
 
-// The status counts states, and nothing is written that is so already.
+// The status counts states, and is not written if it is up to date.
 func TestStatus_CountsAndIsWrittenOnce(t *testing.T) {
 	f := world(t)
 	for i, p := range f.placements() {
@@ -297,7 +297,7 @@ func TestStatus_CountsAndIsWrittenOnce(t *testing.T) {
 	if !meta.IsStatusConditionTrue(before.Status.Conditions, edgev1alpha1.ConditionPlaced) {
 		t.Error("all are placed")
 	}
-	// Many nodes that change at once are one status.
+	// Many nodes that change at once cause one write of the status.
 	for i := range 50 {
 		f.Node(fmt.Sprint("more-", i), "blue", nil)
 	}
@@ -314,7 +314,7 @@ func TestStatus_CountsAndIsWrittenOnce(t *testing.T) {
 	}
 }
 
-// A node with a pattern gets all services of it, and none of a policy.
+// A node with a pattern gets all services of the pattern, and none of a policy.
 func TestPlacements_OfAPattern(t *testing.T) {
 	f := world(t)
 	f.Service("shop", "db", "1.0.0", strings.ReplaceAll(manifest, "web", "db"), nil)
@@ -331,7 +331,7 @@ func TestPlacements_OfAPattern(t *testing.T) {
 	}
 }
 
-// A version that is given up on a node makes way for the next one there, also for a new process, and comes back when it is tried again.
+// A version that is given up on a node is replaced by the next one there, also by a new process, and returns when it is tried again.
 func TestPlace_TheNextVersionWhereOneIsGivenUp(t *testing.T) {
 	f := newFixture(t)
 	f.Bind("shop", "set")

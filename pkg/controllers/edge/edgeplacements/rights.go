@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// How long answers count. A right that is taken away counts no more after the first time at the latest; that one was given is noticed after
-	// the second.
+	// The times for which answers are valid. A revoked permission stops counting after the first time at the latest; a new one is noticed after the
+	// second.
 	allowedFor, deniedFor = 30 * time.Second, 2 * time.Minute
-	// mostAnswers are kept at once.
+	// mostAnswers is the maximum number of cached answers.
 	mostAnswers = 10_000
 )
 
-// review is whether an author may get an EdgeService.
+// review is the question whether an author may get an EdgeService.
 type review struct{ author, namespace, name string }
 
 type answer struct {
@@ -38,13 +38,13 @@ type answer struct {
 	at      time.Time
 }
 
-// reviews are what the front has answered.
+// reviews are the cached answers of the front.
 type reviews struct {
 	mu      sync.Mutex
 	answers map[review]answer
 }
 
-// mayUse says why the author of a policy or pattern may not use one of these services, and has the status tell it.
+// mayUse returns why the author of a policy or pattern may not use one of these services, and reports that in the status.
 func (r *Reconciler) mayUse(ctx context.Context, key engine.Key, services []engine.Placed) (refusal string, err error) {
 	for _, s := range services {
 		if refusal, err = r.mayUseOne(ctx, key, s); refusal != "" || err != nil {
@@ -76,7 +76,7 @@ func (r *Reconciler) mayUseOne(ctx context.Context, key engine.Key, s engine.Pla
 	} else if err == nil && service.Spec.Public {
 		return "", nil
 	}
-	// One that is not there is refused in the same words.
+	// A policy that does not exist is refused with the same message.
 	obj := deploymentOf(key)
 	if err := r.client.Get(ctx, types.NamespacedName{Namespace: key.Namespace, Name: key.Name}, obj); err != nil {
 		return "", err
@@ -95,7 +95,7 @@ func (r *Reconciler) mayUseOne(ctx context.Context, key engine.Key, s engine.Pla
 		name.Name, name.Namespace, who.Username), nil
 }
 
-// deploymentOf is an empty object of the kind.
+// deploymentOf returns an empty object of the kind.
 func deploymentOf(key engine.Key) client.Object {
 	if key.Pattern {
 		return &edgev1alpha1.DeploymentPattern{}

@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// reasonUnreadable is that of a spec, or of a service policy, that the rules cannot read.
+	// reasonUnreadable is the reason for a spec, or a service policy, that the rules cannot read.
 	reasonUnreadable = "CannotBeRead"
-	// mostExcluded is how many reasons a status has.
+	// mostExcluded is the maximum number of reasons in a status.
 	mostExcluded = 32
 )
 
-// tell writes the status of a policy or pattern, if it is not so already.
+// tell writes the status of a policy or pattern, if it has changed.
 func (r *Reconciler) tell(ctx context.Context, key engine.Key) error {
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 	if key.Pattern {
@@ -54,12 +54,12 @@ func (r *Reconciler) tell(ctx context.Context, key engine.Key) error {
 	return err
 }
 
-// note makes events of faults, and of their ends. Each placement has its state, and what all nodes do would be too many.
+// note records events when faults begin and end. It records none for nodes, which would be too many: each placement has its state.
 func (r *Reconciler) note(about runtime.Object, before, after []metav1.Condition) {
 	const action = "Place"
 	conditionevents.RecordFault(r.recorder, about, before, after, edgev1alpha1.ConditionValid, action)
 	conditionevents.RecordFault(r.recorder, about, before, after, edgev1alpha1.ConditionPlaced, action)
-	if haveFailed(before) || haveFailed(after) { // that there are no placements, Placed tells
+	if haveFailed(before) || haveFailed(after) { // Placed reports that there are no placements
 		conditionevents.Record(r.recorder, about, before, after, edgev1alpha1.ConditionRunning, action)
 	}
 }
@@ -69,13 +69,13 @@ func haveFailed(conditions []metav1.Condition) bool {
 	return c != nil && c.Reason == edgev1alpha1.ReasonPlacementsFailed
 }
 
-// status makes one of what is known now. It is about the spec that the engine knows.
+// status sets the status from what is known now. It is about the spec that the engine knows.
 func (r *Reconciler) status(key engine.Key, obj metav1.Object, s *edgev1alpha1.DeploymentStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	known := r.generations[key]
 	if known.uid != obj.GetUID() {
-		return // It is another one of the name, of which the watch has yet to tell.
+		return // It is a different object of the name, which the watch has not reported yet.
 	}
 	counts := r.engine.Counts(key)
 	s.ObservedGeneration = known.number

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edgetest has a hub for tests of controllers of edge deployments: one that keeps objects, and tells processes of what is different.
+// Package edgetest has a hub for tests of controllers of edge deployments: it stores objects, and delivers changes to processes.
 package edgetest
 
 import (
@@ -30,7 +30,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Hub keeps objects. Generations count specs, as on a hub.
+// Hub stores objects. Generations count specs, as on a hub.
 type Hub struct {
 	client.WithWatch
 	t    *testing.T
@@ -38,11 +38,11 @@ type Hub struct {
 	// Allows answers SubjectAccessReviews, and Refuse may answer a write in place of the hub.
 	Allows func(*authorizationv1.SubjectAccessReviewSpec) bool
 	Refuse func(verb string, obj client.Object) error
-	// Writes are all that were done, as "verb kind namespace/name".
+	// Writes are all writes, as "verb kind namespace/name".
 	Writes []string
 }
 
-// New is a hub without anything. Its cache looks objects up by indexes.
+// New returns an empty hub. Its cache looks up objects by indexes.
 func New(t *testing.T, indexes ...func(*fake.ClientBuilder)) *Hub {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -106,7 +106,7 @@ func New(t *testing.T, indexes ...func(*fake.ClientBuilder)) *Hub {
 	return h
 }
 
-// specOf is what generations count.
+// specOf returns the part of an object that generations count.
 func specOf(obj client.Object) any {
 	switch obj := obj.(type) {
 	case *edgev1alpha1.EdgePlacement:
@@ -155,7 +155,7 @@ func Change[O any, T interface {
 	}
 }
 
-// Watch is a kind, and what becomes of its events.
+// Watch is a kind, and the handler of its events.
 type Watch struct {
 	Kind    client.Object
 	Handler handler.EventHandler
@@ -168,11 +168,11 @@ type Process struct {
 	reconciler reconcile.Reconciler
 	watches    []Watch
 	known      []map[client.ObjectKey]client.Object
-	// Later has when the reconciler wants to be asked again, by request.
+	// Later has the delays that the reconciler has requested, by request.
 	Later map[reconcile.Request]time.Duration
 }
 
-// Queue is one without time.
+// Queue is a queue without time.
 type Queue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	all []reconcile.Request
@@ -188,7 +188,7 @@ func (q *Queue) Add(r reconcile.Request) {
 // AddAfter implements workqueue.TypedDelayingInterface.
 func (q *Queue) AddAfter(r reconcile.Request, _ time.Duration) { q.Add(r) }
 
-// Start is a process that knows nothing yet.
+// Start returns a process that knows nothing yet.
 func (h *Hub) Start(r reconcile.Reconciler, watches []Watch) *Process {
 	p := &Process{Hub: h, Queue: &Queue{}, reconciler: r, watches: watches, Later: map[reconcile.Request]time.Duration{}}
 	for range watches {
@@ -197,7 +197,7 @@ func (h *Hub) Start(r reconcile.Reconciler, watches []Watch) *Process {
 	return p
 }
 
-// tell tells of all that is different, and says whether there was anything.
+// tell delivers all changes, and reports whether there were any.
 func (p *Process) tell() (told bool) {
 	p.t.Helper()
 	ctx := p.t.Context()

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// Bind has a set of the clusters with the label set=<set>, and binds it to a namespace.
+// Bind creates a set of the clusters with the label set=<set>, and binds it to a namespace.
 func (h *Hub) Bind(namespace, set string) {
 	h.t.Helper()
 	s := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: set}}
@@ -34,7 +34,7 @@ func (h *Hub) Bind(namespace, set string) {
 	h.Make(b)
 }
 
-// Node makes an accepted cluster of a set, and its node.
+// Node creates an accepted cluster of a set, and its node.
 func (h *Hub) Node(name, set string, change func(*edgev1alpha1.EdgeNode)) {
 	h.t.Helper()
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"set": set}}}
@@ -51,7 +51,7 @@ func (h *Hub) Node(name, set string, change func(*edgev1alpha1.EdgeNode)) {
 	h.Make(n)
 }
 
-// Service makes a version of a service with this manifest.
+// Service creates a version of a service with this manifest.
 func (h *Hub) Service(namespace, url, version, manifest string, change func(*edgev1alpha1.EdgeService)) {
 	h.t.Helper()
 	s := &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: edge.ServiceName(url, version, "amd64")}}
@@ -84,7 +84,7 @@ func Archive(t *testing.T, manifest string) []byte {
 	return packed.Bytes()
 }
 
-// Policy is one that deploys versions of a service, the first before the others.
+// Policy returns a policy that deploys versions of a service, in the order of their precedence.
 func Policy(namespace, name, url string, versions ...string) *edgev1alpha1.DeploymentPolicy {
 	p := &edgev1alpha1.DeploymentPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	p.Spec.Service.Name = url

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// failsFor is how long a service has to fail until that counts: agents apply again what a webhook or a missing namespace has refused.
+	// failsFor is the time for which a service must fail until that counts: agents retry what a webhook or a missing namespace has refused.
 	failsFor = time.Minute
-	// firstRetry and lastRetry bound how long a version that has failed waits until it is tried again.
+	// firstRetry and lastRetry are the shortest and the longest delay until a failed version is tried again.
 	firstRetry = 10 * time.Second
 	lastRetry  = 5 * time.Minute
 )
@@ -36,7 +36,7 @@ type attempts struct {
 	// of is a hash of the policy or pattern and its services. It is empty where there is no other version to try.
 	of   string
 	list []edgev1alpha1.VersionAttempt
-	// versions are those that the policy or pattern names, for each of its services.
+	// versions are the versions that the policy or pattern names, for each of its services.
 	versions [][]edgev1alpha1.ServiceVersion
 	// origins are the indexes of the services of the placement among those of the policy or pattern.
 	origins []int
@@ -62,7 +62,7 @@ func newAttempts(p *edgev1alpha1.EdgePlacement, origin client.Object, specs []en
 	slices.Sort(ids[1:])
 	text, err := json.Marshal(slices.Compact(ids))
 	if err != nil {
-		return a // Texts have no fault.
+		return a // Texts can always be marshalled.
 	}
 	sum := sha256.Sum256(text)
 	if a.of = hex.EncodeToString(sum[:16]); a.of == p.Status.AttemptsOf {
@@ -83,7 +83,7 @@ func versionsOf(origin client.Object) (versions [][]edgev1alpha1.ServiceVersion)
 	return versions
 }
 
-// priority returns what the policy or pattern says about the version of a service of the placement, nil if it says nothing or names no other.
+// priority returns the priority of the version of a service of the placement, or nil if the policy or pattern sets none or names no other version.
 func (a *attempts) priority(p *edgev1alpha1.EdgePlacement, service int) *edgev1alpha1.Priority {
 	if a.of == "" {
 		return nil
@@ -97,7 +97,7 @@ func (a *attempts) priority(p *edgev1alpha1.EdgePlacement, service int) *edgev1a
 	return nil
 }
 
-// attempt returns what is recorded of the version of a service of the placement, and a function that records it.
+// attempt returns the recorded attempt of the version of a service of the placement, and a function that records it.
 func (a *attempts) attempt(p *edgev1alpha1.EdgePlacement, service int) (one edgev1alpha1.VersionAttempt, record func(edgev1alpha1.VersionAttempt)) {
 	s := &p.Spec.Services[service]
 	i := slices.IndexFunc(a.list, func(one edgev1alpha1.VersionAttempt) bool {
@@ -107,13 +107,13 @@ func (a *attempts) attempt(p *edgev1alpha1.EdgePlacement, service int) (one edge
 		return a.list[i], func(one edgev1alpha1.VersionAttempt) { a.list[i] = one }
 	}
 	return edgev1alpha1.VersionAttempt{Org: s.Org, Name: s.Name, Version: s.Version}, func(one edgev1alpha1.VersionAttempt) {
-		if len(a.list) < edgeapi.MaxAttempts { // Else the version stays.
+		if len(a.list) < edgeapi.MaxAttempts { // Otherwise the version stays.
 			a.list = append(a.list, one)
 		}
 	}
 }
 
-// removing returns the index of the service of the placement whose objects are being removed from the node, -1 if there is none.
+// removing returns the index of the service of the placement whose objects are being removed from the node, or -1.
 func (a *attempts) removing(p *edgev1alpha1.EdgePlacement) int {
 	return slices.IndexFunc(p.Spec.Services, func(s edgev1alpha1.PlacedService) bool {
 		return slices.ContainsFunc(a.list, func(one edgev1alpha1.VersionAttempt) bool {
@@ -129,8 +129,8 @@ func (a *attempts) removed(p *edgev1alpha1.EdgePlacement, service int) {
 	record(one)
 }
 
-// observe records what came of the versions of a placement. It returns when to look again, and whether versions are due to be tried again: the
-// only service of a placement by a new work, one of several by a work without its objects.
+// observe records the results of the versions of a placement. It returns the time until the next check, and whether versions must be tried again:
+// the only service of a placement by a new work, one of several by a work without its objects.
 func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, work types.UID, t *told, failures map[int]string, now time.Time,
 ) (again time.Duration, retry bool) {
 	for i := range p.Spec.Services {
@@ -150,7 +150,7 @@ func (a *attempts) observe(p *edgev1alpha1.EdgePlacement, work types.UID, t *tol
 	return again, retry
 }
 
-// observeOne records what came of the version of one service. A failure is not empty.
+// observeOne records the result of the version of one service. failure is empty if it has not failed.
 func (a *attempts) observeOne(p *edgev1alpha1.EdgePlacement, service int, work types.UID, state edgev1alpha1.PlacementState, failure string, now time.Time,
 ) (again time.Duration, retry bool) {
 	limits := a.priority(p, service)
@@ -204,7 +204,7 @@ func (a *attempts) observeOne(p *edgev1alpha1.EdgePlacement, service int, work t
 	return again, retry
 }
 
-// refuse records that the hub can make no work of the version of a service. It is given up at once: another try would end in the same way.
+// refuse records that the hub can make no work of the version of a service. It is given up at once: another try would have the same result.
 func (a *attempts) refuse(p *edgev1alpha1.EdgePlacement, service int, message string, now time.Time) {
 	limits := a.priority(p, service)
 	if limits == nil {
@@ -223,7 +223,7 @@ func (a *attempts) refuse(p *edgev1alpha1.EdgePlacement, service int, message st
 	record(one)
 }
 
-// fail counts a failure. Those before the time that the policy sets do not count any more.
+// fail counts a failure. Failures before the time window of the policy do not count any more.
 func fail(one *edgev1alpha1.VersionAttempt, limits *edgev1alpha1.Priority, work types.UID, message string, now time.Time) {
 	at := metav1.NewTime(now)
 	if window := seconds(limits.RetryDurations); one.FirstFailureTime == nil || window > 0 && now.Sub(one.FirstFailureTime.Time) > window {
@@ -232,7 +232,7 @@ func fail(one *edgev1alpha1.VersionAttempt, limits *edgev1alpha1.Priority, work 
 	one.Failures, one.LastFailureTime, one.Work, one.Message = min(one.Failures, limits.Retries)+1, &at, work, kit.Message(message)
 }
 
-// another reports whether the node gets another version of a service that has not failed, if this one has.
+// another reports whether the node gets a different version of a service, which has not failed, if this one has.
 func (a *attempts) another(p *edgev1alpha1.EdgePlacement, service int) bool {
 	s := &p.Spec.Services[service]
 	failed := append(edgeplacements.GivenUp(a.list), edge.Failed{Org: s.Org, Service: s.Name, Version: s.Version})
@@ -244,7 +244,7 @@ func (a *attempts) another(p *edgev1alpha1.EdgePlacement, service int) bool {
 	return one.Compatible && !slices.Contains(failed, edge.Failed{Org: s.Org, Service: s.Name, Version: one.Version})
 }
 
-// givenUp returns what to add to the message of a placement: why it has not the version that comes first.
+// givenUp returns a suffix for the message of a placement: why it does not have the version that comes first.
 func (a *attempts) givenUp() (text string) {
 	for _, one := range a.list {
 		if one.State != edgev1alpha1.AttemptGivenUp {

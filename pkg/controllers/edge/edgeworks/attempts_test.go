@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgetest"
 )
 
-// trying is a policy with the versions 2.0.0 and 1.0.0, the first of which is placed and has this priority.
+// trying returns a fixture with a policy with the versions 2.0.0 and 1.0.0, the first of which is placed and has this priority.
 func trying(t *testing.T, priority edgev1alpha1.Priority) *fixture {
 	f := newFixture(t)
 	f.Service("shop", "web", "2.0.0", strings.Replace(manifest, "image: web", "image: web:2", 1), nil)
@@ -35,7 +35,7 @@ func (f *fixture) places(version string) {
 	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].Version = version })
 }
 
-// pass lets the time pass after which the controller looks again.
+// pass advances the clock by the delay that the controller has requested.
 func (f *fixture) pass(want time.Duration) {
 	f.Helper()
 	f.settle()
@@ -48,7 +48,8 @@ func (f *fixture) pass(want time.Duration) {
 	f.settle()
 }
 
-// attempts are those of the placement that say more than that a version fails, as "2.0.0 Retrying 1", with the service before it for a pattern.
+// attempts checks the attempts of the placement that have more than a failing version, as "2.0.0 Retrying 1", with the service before it for a
+// pattern.
 func (f *fixture) attempts(want string) {
 	f.Helper()
 	f.settle()
@@ -89,14 +90,14 @@ func TestAttempts_AVersionThatFailsIsGivenUp(t *testing.T) {
 	if got := f.placement().Status.Message; !strings.Contains(got, "version 2.0.0 is given up after 1 failures: objects do not get to run") {
 		t.Errorf("the message is %q", got)
 	}
-	// The last version has no other after it.
+	// There is no version after the last one.
 	f.say("Degraded=True")
 	f.state("Failed Degraded")
 	f.attempts("2.0.0 GivenUp 1, 1.0.0 Verified 0")
-	// What is not wanted by the rules is not written: the placement of the version that is given up.
+	// The placement with the version that is given up is not what the rules decide, so no work is written for it.
 	f.places("2.0.0")
 	f.state("Pending NotDecided")
-	// A service that is repaired is tried again.
+	// A repaired service is tried again.
 	s := &edgev1alpha1.EdgeService{}
 	s.Namespace, s.Name = "shop", "web-2.0.0-amd64"
 	f.places("1.0.0")
@@ -136,12 +137,12 @@ func TestAttempts_AreRepeatedAsThePolicySays(t *testing.T) {
 	}
 	fails("2.0.0 Retrying 1", 10*time.Second)
 	fails("2.0.0 Retrying 2", 20*time.Second)
-	// Failures before the time that the policy sets do not count.
+	// Failures before the time window of the policy do not count.
 	f.clock.SetTime(f.clock.Now().Add(10 * time.Minute))
 	fails("2.0.0 Retrying 1", 10*time.Second)
 	fails("2.0.0 Retrying 2", 20*time.Second)
 	fails("2.0.0 GivenUp 3", 0)
-	// Another policy starts again.
+	// A changed policy starts again.
 	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[0].Priority.Retries = 1 })
 	f.attempts("")
 }
@@ -182,7 +183,7 @@ func TestAttack_AnAttemptWithoutItsTimes(t *testing.T) {
 	}
 }
 
-// A version stays where no other fits, or where the policy sets no priority.
+// A version stays if no other fits, or if the policy sets no priority.
 func TestAttempts_OnlyWhereAnotherFits(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{Retries: 1})
 	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ServiceVersions[1].Version = "3.0.0" })
@@ -195,7 +196,7 @@ func TestAttempts_OnlyWhereAnotherFits(t *testing.T) {
 	f.attempts("2.0.0  2")
 	f.pass(0)
 	f.state("Failed NotApplied")
-	// Another one comes.
+	// Another version is added.
 	f.Service("shop", "web", "3.0.0", manifest, nil)
 	f.pass(failsFor)
 	f.attempts("2.0.0 Retrying 1")

@@ -13,17 +13,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "edgeworks"
 
-// Options are what flags say about the controller.
+// Options are the settings of the controller that flags set.
 type Options struct {
-	// ChecksAgentExecutor is the feature gate NilExecutorValidating: what a policy or pattern delivers has no executor, so its author needs the permission
-	// to execute as work.AgentExecutor.
+	// ChecksAgentExecutor is the feature gate NilExecutorValidating: the works of a policy or pattern have no executor, so its author needs the
+	// permission to execute as work.AgentExecutor.
 	ChecksAgentExecutor bool
 }
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func (o Options) Controller() kit.Controller {
 	edge := edgev1alpha1.SchemeGroupVersion
 	return kit.Controller{Name: name, Setup: o.SetupWithManager, Rights: []kit.Right{
@@ -35,11 +35,11 @@ func (o Options) Controller() kit.Controller {
 		kit.On(edge, "edgeservices", "get", "list", "watch"),
 		kit.On(edge, "deploymentpolicies", "list", "watch"),
 		kit.On(edge, "deploymentpatterns", "list", "watch"),
-		// get is for what must not be decided by a cache that is behind: whether something is gone.
+		// get is for what must not be decided by a stale cache: whether something is gone.
 		kit.On(edge, "edgeplacements", "get", "list", "watch", "patch"),
 		kit.On(edge, "edgeplacements/status", "patch"),
 		kit.On(edge, "edgeplacements/finalizers", "update"),
-		// Whether an author may have objects made by the agent.
+		// To check whether an author may have the agent create objects.
 		kit.On(authorizationv1.SchemeGroupVersion, "subjectaccessreviews", "create"),
 		kit.On(workv1.SchemeGroupVersion, "manifestworks", "get", "list", "watch", "create", "patch", "delete"),
 	}}

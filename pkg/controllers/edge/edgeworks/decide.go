@@ -23,21 +23,21 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// decided is what a placement was decided from.
+// decided are the inputs of a decision about a placement.
 type decided struct {
 	node *edgev1alpha1.EdgeNode
-	// sets are those bound to the namespace that have the cluster.
+	// sets are the sets bound to the namespace that have the cluster.
 	sets []string
-	// author is the record of who has written the policy or pattern.
+	// author is the recorded author of the policy or pattern.
 	author string
 	inputs []edgev1alpha1.ServiceInput
-	// services are those of the placement, in its order, without their archives.
+	// services are the services of the placement, in its order, without their archives.
 	services []*edgev1alpha1.EdgeService
 	attempts *attempts
 }
 
-// decide asks the rules once more, and says why the hub would not make this placement now. The hub writes works for users who may not: so no
-// placement is taken for an order, by whichever user it was written.
+// decide evaluates the rules again, and returns why the hub would not create this placement now. The hub writes works for users who may not do so
+// themselves: so no placement is trusted, whichever user has written it.
 func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement) (d *decided, refusal string, err error) {
 	d = &decided{node: &edgev1alpha1.EdgeNode{}}
 	obj, gone, err := r.deployment(ctx, pair.Key, d)
@@ -84,7 +84,7 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	return d, "", nil
 }
 
-// originOf returns the index of the decision that a service of a placement is what was decided by, -1 if there is none.
+// originOf returns the index of the decision that matches a service of a placement, or -1.
 func originOf(s edgev1alpha1.PlacedService, decisions []edge.Decision, specs []engine.Spec) int {
 	for i, one := range decisions {
 		if one.Compatible && specs[i].Org == s.Org && specs[i].Service == s.Name && one.Version == s.Version && one.Arch == s.Arch && one.Namespace == s.TargetNamespace {
@@ -94,7 +94,7 @@ func originOf(s edgev1alpha1.PlacedService, decisions []edge.Decision, specs []e
 	return -1
 }
 
-// deployment is the policy or pattern of a placement.
+// deployment returns the policy or pattern of a placement.
 func (r *Reconciler) deployment(ctx context.Context, key engine.Key, d *decided) (obj client.Object, gone bool, err error) {
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 	if key.Pattern {
@@ -109,7 +109,7 @@ func (r *Reconciler) deployment(ctx context.Context, key engine.Key, d *decided)
 	return obj, kit.IsGone(err) || err == nil && !obj.GetDeletionTimestamp().IsZero(), kit.IgnoreGone(err)
 }
 
-// decisions are about all services of a policy or pattern.
+// decisions returns the decisions about all services of a policy or pattern.
 func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, p *edgev1alpha1.EdgePlacement, obj client.Object, d *decided) ([]edge.Decision, []engine.Spec, error) {
 	specs := edgeplacements.Specs(obj)
 	var compiled []*edge.Deployment
@@ -126,7 +126,7 @@ func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, p *edgev1alpha
 		}
 		one, err := edge.NewDeployment(specs[i])
 		if err != nil {
-			return nil, nil, nil // Nothing is deployed by what cannot be read.
+			return nil, nil, nil // Nothing is deployed by a spec that cannot be read.
 		}
 		compiled = append(compiled, one)
 	}
@@ -144,7 +144,7 @@ func (r *Reconciler) decisions(ctx context.Context, n *edge.Node, p *edgev1alpha
 	return d.attempts.decide(edgeplacements.GivenUp(d.attempts.list)), specs, nil
 }
 
-// setsOf are the sets bound to the namespace that have the cluster.
+// setsOf returns the sets bound to the namespace that have the cluster.
 func (r *Reconciler) setsOf(ctx context.Context, namespace string, c *clusterv1.ManagedCluster) (names []string, err error) {
 	bindings := &clusterv1beta2.ManagedClusterSetBindingList{}
 	if err := r.client.List(ctx, bindings, client.InNamespace(namespace)); err != nil {

@@ -45,14 +45,14 @@ kind: ClusterRole
 metadata: {name: web}
 `
 
-// fixture is a hub with the policy web of the namespace shop, which brings its service into the namespace blue of the cluster-scoped node one.
+// fixture is a hub with the policy web of the namespace shop, which deploys its service to the namespace blue of the cluster-scoped node one.
 type fixture struct {
 	*edgetest.Hub
 	*testing.T
 	process *edgetest.Process
 	clock   *clocktesting.FakePassiveClock
 	reads   int
-	// pattern says that the placement under test is that of the pattern web, and not that of the policy.
+	// pattern reports whether the placement under test belongs to the pattern web, and not to the policy.
 	pattern bool
 	// gate is the feature gate of the next process.
 	gate bool
@@ -76,7 +76,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// restart is a new process, whose cache has what ForCache leaves.
+// restart starts a new process, whose cache has what ForCache leaves.
 func (f *fixture) restart() {
 	cached := interceptor.NewClient(f.Hub, interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -115,7 +115,7 @@ func placementOf(node, namespace string) *edgev1alpha1.EdgePlacement {
 			Services: []edgev1alpha1.PlacedService{{Name: "web", Org: "shop", Version: "1.0.0", Arch: "amd64", TargetNamespace: namespace}}}}
 }
 
-// place makes the placement that the hub would make.
+// place creates the placement that the hub would create.
 func (f *fixture) place(node, namespace string) { f.Make(placementOf(node, namespace)) }
 
 func (f *fixture) placement() *edgev1alpha1.EdgePlacement {
@@ -148,7 +148,7 @@ func (f *fixture) works() []workv1.ManifestWork {
 	return list.Items
 }
 
-// state says that the placement is in this state, as "State Reason".
+// state checks the state of the placement, as "State Reason".
 func (f *fixture) state(want string) {
 	f.Helper()
 	f.settle()
@@ -158,7 +158,7 @@ func (f *fixture) state(want string) {
 	}
 }
 
-// objectsOf are the objects of a work, as "Kind namespace/name".
+// objectsOf returns the objects of a work, as "Kind namespace/name".
 func objectsOf(t *testing.T, w *workv1.ManifestWork) []string {
 	t.Helper()
 	var names []string
@@ -173,7 +173,7 @@ func objectsOf(t *testing.T, w *workv1.ManifestWork) []string {
 	return names
 }
 
-// say has the agent of the node say this of the work, as "Applied=True".
+// say has the agent of the node report conditions of the work, as "Applied=True".
 func (f *fixture) say(conditions ...string) {
 	f.Helper()
 	w := f.work()

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// writes are about the works of all placements together.
+// writes are totals over the works of all placements.
 var writes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "clusterhub_edge_work_writes_total",
 	Help: "Writes of the ManifestWorks of EdgePlacements."}, []string{"operation", "result"})
 

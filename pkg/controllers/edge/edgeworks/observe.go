@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// observe is what the cluster says of a work as it is now. What it said of another generation does not count.
+// observe returns the state that the cluster reports for the current generation of a work. Reports for another generation do not count.
 func observe(w *workv1.ManifestWork) told {
 	now := func(kind string) *metav1.Condition {
 		if c := meta.FindStatusCondition(w.Status.Conditions, kind); c != nil && c.ObservedGeneration == w.Generation {
@@ -58,14 +58,14 @@ func observe(w *workv1.ManifestWork) told {
 	return newTold(edgev1alpha1.PlacementRunning, reasonRunning, "the cluster says that all objects are there and ready", w.Name)
 }
 
-// appliedNow reports whether the agent has tried to apply the work as it is now.
+// appliedNow reports whether the agent has tried to apply the current generation of the work.
 func appliedNow(w *workv1.ManifestWork) bool {
 	c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkApplied)
 	return c != nil && c.ObservedGeneration == w.Generation && c.Status != metav1.ConditionUnknown
 }
 
-// failures returns what has failed of a work that has failed, by the index of the service in the placement. The agent says of which manifest
-// something has failed; the hub knows which service that is of. What is of no service, or of none that is known, is nobody's failure.
+// failures returns the failures of a failed work, by the index of the service in the placement. The agent reports which manifests have failed; the
+// hub knows which service they belong to. A manifest without a known service is the failure of none.
 func failures(w *workv1.ManifestWork, t *told, services int) map[int]string {
 	switch {
 	case t.state != edgev1alpha1.PlacementFailed:
@@ -84,7 +84,7 @@ func failures(w *workv1.ManifestWork, t *told, services int) map[int]string {
 	return found
 }
 
-// failed returns the condition by which a manifest has failed, nil if there is none. Some agents write no generation.
+// failed returns the condition by which a manifest has failed, or nil. Some agents set no generation.
 func failed(m *workv1.ManifestCondition, generation int64) *metav1.Condition {
 	for _, fault := range []struct {
 		kind   string
@@ -106,7 +106,7 @@ func describe(m *workv1.ManifestCondition, c *metav1.Condition) string {
 	return said(fmt.Sprintf("%s %s", m.ResourceMeta.Kind, name), c)
 }
 
-// positions returns where the manifests of each service of a placement begin in its work, nil where that is not known.
+// positions returns where the manifests of each service of a placement begin in its work, or nil if that is not known.
 func positions(w *workv1.ManifestWork, services int) (begins []int) {
 	if json.Unmarshal([]byte(w.Annotations[beginsAnnotation]), &begins) != nil || len(begins) != services {
 		return nil
@@ -114,7 +114,7 @@ func positions(w *workv1.ManifestWork, services int) (begins []int) {
 	return begins
 }
 
-// serviceAt returns the index of the service that a manifest is of, -1 for one of no service.
+// serviceAt returns the index of the service of a manifest, or -1.
 func serviceAt(begins []int, manifest int) int {
 	at := -1
 	for i, begin := range begins {
@@ -147,10 +147,10 @@ func said(what string, c *metav1.Condition) string {
 	return what + ": " + c.Message
 }
 
-// mostArchives are kept, as they were read: one service comes to many nodes.
+// mostArchives is the maximum number of unpacked archives in memory: one service is often deployed to many nodes.
 const mostArchives = 4
 
-// archives were read, one at a time: an archive may take much memory while it is read.
+// archives are unpacked archives. They are read one at a time, because that may take much memory.
 type archives struct {
 	mu   sync.Mutex
 	kept []kept
@@ -163,7 +163,7 @@ type kept struct {
 	service    *edgev1alpha1.EdgeService
 }
 
-// archive is that of a service as the cache has it. It is an error if the service is another one by now: then its event follows.
+// archive returns the archive of a service of the cache. It returns an error if the service has changed: then its event follows.
 func (r *Reconciler) archive(ctx context.Context, s *edgev1alpha1.EdgeService) (*archive.Archive, *edgev1alpha1.EdgeService, error) {
 	a := &r.archives
 	a.mu.Lock()

@@ -37,7 +37,8 @@ const (
 	dbService
 )
 
-// tryingPattern is a pattern with the services web and db, each in the versions 2.0.0 and 1.0.0. The first has this priority, and is placed.
+// tryingPattern returns a fixture with a pattern with the services web and db, each in the versions 2.0.0 and 1.0.0. The first has this priority,
+// and is placed.
 func tryingPattern(t *testing.T, priority edgev1alpha1.Priority) *fixture {
 	f := newFixture(t)
 	f.pattern = true
@@ -68,7 +69,8 @@ func (f *fixture) placesOf(service int, version string) {
 	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[service].Version = version })
 }
 
-// fails has the agent say that these manifests are degraded, and everything else as it is for all objects: applied, and not degraded.
+// fails has the agent report that these manifests are degraded, and that the work is applied and not degraded, as it does while some objects are
+// healthy.
 func (f *fixture) fails(manifests ...int) {
 	f.Helper()
 	w := f.work()
@@ -99,7 +101,7 @@ func TestPatternAttempts_TheServiceThatFailsIsGivenUp(t *testing.T) {
 	f.state("Failed Degraded")
 	f.pass(failsFor)
 	f.attempts("db 2.0.0 GivenUp 1")
-	// Another process knows it, and writes nothing else until the placement has the other version.
+	// A new process knows it, and writes nothing else until the placement has the other version.
 	f.restart()
 	f.attempts("db 2.0.0 GivenUp 1")
 	f.placesOf(1, "1.0.0")
@@ -118,7 +120,7 @@ func TestPatternAttempts_TheServiceThatFailsIsGivenUp(t *testing.T) {
 	}
 }
 
-// A service has to fail for a minute by itself: not by the minute of another one.
+// A service must fail for a minute by itself: the minute of another one does not count.
 func TestPatternAttempts_EachServiceHasItsOwnTime(t *testing.T) {
 	f := tryingPattern(t, edgev1alpha1.Priority{})
 	f.fails(dbSet)
@@ -158,7 +160,7 @@ func TestPatternAttempts_OnlyTheServiceThatFailsIsRemoved(t *testing.T) {
 	if got := objectsOf(t, f.work()); !slices.Equal(got, []string{"Namespace /elsewhere", "Service elsewhere/db", "StatefulSet elsewhere/db"}) {
 		t.Fatalf("the work has %v", got)
 	}
-	// A process that starts now goes on.
+	// A new process continues.
 	f.restart()
 	f.attempts("web 2.0.0 Removing 1")
 	f.fails()
@@ -186,7 +188,7 @@ func TestPatternAttempts_AllServicesFail(t *testing.T) {
 	f.attempts("web 2.0.0 Retrying 1, db 2.0.0 Removing 1")
 }
 
-// What an agent says of manifests that are of no service blames none, whatever the numbers and generations.
+// Reports of an agent about manifests of no service count for no service, whatever the numbers and generations.
 func TestAttack_FailuresOfNoService(t *testing.T) {
 	for name, forge := range map[string]func(*workv1.ManifestWork){
 		"the namespace":      func(w *workv1.ManifestWork) { w.Status.ResourceStatus.Manifests[0].ResourceMeta.Ordinal = 0 },
@@ -215,7 +217,7 @@ func TestAttack_FailuresOfNoService(t *testing.T) {
 	}
 }
 
-// tooLarge has works with this text refused for their size.
+// tooLarge has the server refuse works with this text for their size.
 func (f *fixture) tooLarge(text string) {
 	if err := f.Delete(f.Context(), f.work()); err != nil {
 		f.Fatal(err)
@@ -228,7 +230,7 @@ func (f *fixture) tooLarge(text string) {
 	}
 }
 
-// A version that is too large for a work gives way at once, and stays where there is no other.
+// A version that is too large for a work is given up at once, and stays if there is no other.
 func TestAttempts_AVersionThatIsTooLarge(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{Retries: 3})
 	f.tooLarge("web:2")
@@ -244,19 +246,19 @@ func TestAttempts_AVersionThatIsTooLarge(t *testing.T) {
 	f.tooLarge("web:2")
 	f.state("Failed TooLarge")
 	f.attempts("2.0.0  1")
-	// Another look counts nothing.
+	// Another reconciliation counts no failure.
 	f.pass(late)
 	f.attempts("2.0.0  1")
 	f.Service("shop", "web", "3.0.0", manifest, nil)
 	f.attempts("2.0.0 GivenUp 1")
 
-	// Of a pattern, it is the service with the most.
+	// In a pattern, the service with the largest objects is given up.
 	f = tryingPattern(t, edgev1alpha1.Priority{Retries: 3})
 	f.tooLarge("StatefulSet")
 	f.attempts("web 2.0.0 GivenUp 1")
 }
 
-// So does one that cannot be rewritten, or lacks a value.
+// So is a version whose manifests cannot be rewritten, or that lacks a value.
 func TestAttempts_AVersionThatCannotBeDelivered(t *testing.T) {
 	color, missing := "red", edgev1alpha1.Variable{Name: "SIZE", Type: "string"}
 	for reason, test := range map[string]struct {
@@ -284,7 +286,7 @@ func TestAttempts_AVersionThatCannotBeDelivered(t *testing.T) {
 	}
 }
 
-// One object that does not get to run is enough, whatever the others do: agents report a work as degraded only if all its objects are.
+// One object that fails is enough, whatever the others do: agents report a work as degraded only if all its objects are.
 func TestAttempts_OneObjectOfAVersionFails(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{})
 	f.fails(webDeployment)

@@ -1,10 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edgeworks brings EdgePlacements to their nodes, as ManifestWorks, and tells in their status what the cluster says of them.
+// Package edgeworks delivers EdgePlacements to their nodes, as ManifestWorks, and reports in their status what the cluster reports about them.
 //
-// A placement has one work, whose name follows from it. Before the work is written, the rules are asked once more. A work of that name which is
-// not the placement's own is never touched. The finalizer of a placement goes when its work is gone.
+// A placement has one work, whose name follows from it. Before the work is written, the rules are evaluated again. A work of that name that does
+// not belong to the placement is never changed. The finalizer of a placement is removed when its work is gone.
 package edgeworks
 
 import (
@@ -30,11 +30,12 @@ import (
 
 const (
 	workers = 8
-	// soon is after how long a placement is looked at again that the rules would not make now: it is taken away or changed by then.
+	// soon is the delay after which a placement that the rules would not create now is reconciled again: it should have been deleted or changed
+	// until then.
 	soon = 30 * time.Second
-	// askAgain is after how long a right is asked for again that an author lacked.
+	// askAgain is the delay after which a permission that an author lacks is checked again.
 	askAgain = 2 * time.Minute
-	// late is after how long it is tried again what was refused.
+	// late is the delay after which a refused write is tried again.
 	late = 5 * time.Minute
 )
 
@@ -47,7 +48,7 @@ const (
 	byHash    = "manifestwork.placement"
 )
 
-// Reconciler keeps the works of placements.
+// Reconciler reconciles the works of placements.
 type Reconciler struct {
 	Options
 	client client.Client
@@ -95,7 +96,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	pair, ours := edgeplacements.PairOf(p)
 	if !ours || !hasFinalizer(p) {
-		return reconcile.Result{}, nil // It is taken away, or gets its finalizer first.
+		return reconcile.Result{}, nil // It is being deleted, or gets its finalizer first.
 	}
 	status, again, err := r.bring(ctx, pair, p)
 	if err != nil {
@@ -104,12 +105,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: again}, kit.IgnoreOutdated(r.tell(ctx, p, status))
 }
 
-// told is what a status says.
+// told is the content of a status.
 type told struct {
 	state           edgev1alpha1.PlacementState
 	reason, message string
 	work            string
-	// attempts are nil where they stay as they are.
+	// attempts are nil if they stay as they are.
 	attempts *attempts
 }
 
@@ -126,7 +127,7 @@ func (t told) with(d *decided) told {
 	return t
 }
 
-// tell writes the status, if it is not so already.
+// tell writes the status, if it has changed.
 func (r *Reconciler) tell(ctx context.Context, p *edgev1alpha1.EdgePlacement, t told) error {
 	_, err := kit.PatchStatus(ctx, r.client, p, func(p *edgev1alpha1.EdgePlacement) {
 		if s := &p.Status; s.State != t.state || s.LastTransitionTime == nil {
@@ -145,14 +146,14 @@ func (r *Reconciler) tell(ctx context.Context, p *edgev1alpha1.EdgePlacement, t 
 	return err
 }
 
-// end takes away the work of a placement that is deleted, and lets the placement go after it.
+// end deletes the work of a placement that is being deleted, and then removes the placement's finalizer.
 func (r *Reconciler) end(ctx context.Context, p *edgev1alpha1.EdgePlacement) error {
 	if !hasFinalizer(p) {
 		return nil
 	}
 	key := client.ObjectKeyFromObject(p)
 	w := &workv1.ManifestWork{}
-	// Not from the cache, which may be behind: then the work would stay for ever.
+	// A live read: with a stale cache, the work would stay forever.
 	err := r.live.Get(ctx, types.NamespacedName{Namespace: p.Spec.Node, Name: workName(key)}, w)
 	if err == nil && isOf(w, key) {
 		if err := r.tell(ctx, p, newTold(edgev1alpha1.PlacementRemoving, reasonRemoving, "its work is being removed from the node", w.Name)); err != nil {
@@ -175,7 +176,7 @@ func (r *Reconciler) end(ctx context.Context, p *edgev1alpha1.EdgePlacement) err
 	return kit.IgnoreOutdated(err)
 }
 
-// sweep removes works of a placement that is gone: its finalizer was taken away by others.
+// sweep deletes works of a placement that is gone: another client has removed its finalizer.
 func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName) error {
 	works := &workv1.ManifestWorkList{}
 	if err := r.client.List(ctx, works, client.MatchingFields{byHash: hash(key)}); err != nil {
@@ -187,7 +188,7 @@ func (r *Reconciler) sweep(ctx context.Context, key types.NamespacedName) error 
 			continue
 		}
 		if err := r.live.Get(ctx, key, &edgev1alpha1.EdgePlacement{}); !kit.IsGone(err) {
-			return err // It is there, and its event follows.
+			return err // It exists, and its event follows.
 		}
 		if err := r.remove(ctx, w); err != nil {
 			return err
@@ -207,12 +208,12 @@ func (r *Reconciler) remove(ctx context.Context, w *workv1.ManifestWork) error {
 	return nil
 }
 
-// isRefusal says that a write was refused for what is in it.
+// isRefusal reports whether a write was refused for its content.
 func isRefusal(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// isTooLarge says that it was refused for its size.
+// isTooLarge reports whether a write was refused for its size.
 func isTooLarge(err error) bool {
 	return apierrors.IsRequestEntityTooLargeError(err) || strings.Contains(err.Error(), "max-manifests-bytes")
 }

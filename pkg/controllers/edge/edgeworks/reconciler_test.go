@@ -44,7 +44,7 @@ func TestWork_HasTheObjectsInTheTarget(t *testing.T) {
 	if w.Labels[edgev1alpha1.NodeLabel] != "one" || w.Labels[edgev1alpha1.PolicyLabel] != "web" {
 		t.Errorf("labels are %v", w.Labels)
 	}
-	// A process that starts writes nothing that is so already, and reads no archive.
+	// A new process writes nothing that is up to date, and reads no archive.
 	f.Writes, f.reads = nil, 0
 	f.restart()
 	f.settle()
@@ -53,7 +53,7 @@ func TestWork_HasTheObjectsInTheTarget(t *testing.T) {
 	}
 }
 
-// The namespace that services go to where nothing is said is not that of the agent: it comes with the first service.
+// The default target namespace is not that of the agent: it is created with the first service.
 func TestWork_MakesTheNamespaceThatNothingNames(t *testing.T) {
 	f := newFixture(t)
 	edgetest.Change(f.Hub, &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}, func(n *edgev1alpha1.EdgeNode) { n.Status.Namespace = "blue" })
@@ -63,7 +63,7 @@ func TestWork_MakesTheNamespaceThatNothingNames(t *testing.T) {
 	}
 }
 
-// An agent with one namespace gets what it can make: no Namespace, and nothing that is in none.
+// An agent with one namespace gets only what it can create: no Namespace, and no other cluster-scoped objects.
 func TestWork_OfANamespaceScopedAgent(t *testing.T) {
 	f := newFixture(t)
 	node := &edgev1alpha1.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
@@ -77,7 +77,7 @@ func TestWork_OfANamespaceScopedAgent(t *testing.T) {
 	}
 }
 
-// The state is what the cluster says of the work as it is.
+// The state is what the cluster reports for the current generation of the work.
 func TestState_IsWhatTheClusterSays(t *testing.T) {
 	f := newFixture(t)
 	f.state("Delivering Delivering")
@@ -93,7 +93,7 @@ func TestState_IsWhatTheClusterSays(t *testing.T) {
 	f.state("Failed NotApplied")
 	f.say("Applied=True")
 	f.state("Running Running")
-	// What was said of the spec before does not count.
+	// Reports for the previous spec do not count.
 	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
 	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
 	f.state("Delivering Delivering")
@@ -114,7 +114,7 @@ func (f *fixture) policy() *edgev1alpha1.DeploymentPolicy {
 	return p
 }
 
-// No placement is an order: what the rules would not say now is not written, by whichever user the placement was written.
+// No placement is trusted: what the rules would not decide now is not written, whichever user has written the placement.
 func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
 	for name, forge := range map[string]func(*fixture){
 		"another namespace": func(f *fixture) {
@@ -149,14 +149,14 @@ func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
 			f := newFixture(t)
 			before := f.work()
 			forge(f)
-			// Something that would have the work written: others have changed it.
+			// Changes by other clients, which would have the work written.
 			edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Annotations[sourceAnnotation] = "other" })
 			edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Labels["any"] = "change" })
 			f.state("Pending NotDecided")
 			if after := f.work(); !slices.Equal(objectsOf(t, before), objectsOf(t, after)) || after.Annotations[sourceAnnotation] != "other" {
 				t.Error("the work was written")
 			}
-			// Nor is a new one made.
+			// No new work is created, either.
 			if err := f.Delete(t.Context(), f.work()); err != nil {
 				t.Fatal(err)
 			}
@@ -168,7 +168,7 @@ func TestAttack_APlacementThatTheRulesDoNotMake(t *testing.T) {
 	}
 }
 
-// A work of a user that has the name is never touched, neither when the placement comes nor when it goes.
+// A work of a user that has the name is never changed, neither when the placement is created nor when it is deleted.
 func TestAttack_AWorkOfTheName(t *testing.T) {
 	f := newFixture(t)
 	foreign := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "one", Name: f.work().Name}}
@@ -189,7 +189,7 @@ func TestAttack_AWorkOfTheName(t *testing.T) {
 	}
 }
 
-// A placement is there until its work is gone, and no work without its placement.
+// A placement exists until its work is gone, and no work exists without its placement.
 func TestEnd_TheWorkGoesFirst(t *testing.T) {
 	f := newFixture(t)
 	edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Finalizers = []string{"agent"} })
@@ -219,7 +219,7 @@ func TestEnd_TheWorkGoesFirst(t *testing.T) {
 	}
 }
 
-// What is refused is told, and what was delivered before stays.
+// A refusal is reported, and what was delivered before stays.
 func TestState_OfARefusal(t *testing.T) {
 	f := newFixture(t)
 	f.Refuse = func(verb string, obj client.Object) error {
@@ -236,7 +236,7 @@ func TestState_OfARefusal(t *testing.T) {
 	}
 }
 
-// In a namespace that is being deleted nothing is made. The hub makes it again, so that it is tried again soon.
+// In a namespace that is being deleted nothing can be created. The hub creates the namespace again, so the write is retried soon.
 func TestState_OfANamespaceThatIsBeingDeleted(t *testing.T) {
 	f := newFixture(t)
 	f.Refuse = func(verb string, obj client.Object) error {
@@ -252,7 +252,7 @@ func TestState_OfANamespaceThatIsBeingDeleted(t *testing.T) {
 	f.state("Pending NoClusterNamespace")
 }
 
-// Variables come as in Open Horizon: a ConfigMap, and its name in the containers of Deployments. An edit of them alone is delivered, too.
+// Variables are delivered as in Open Horizon: a ConfigMap, and its name in the containers of Deployments. A change of them alone is delivered, too.
 func TestWork_HasTheVariables(t *testing.T) {
 	f := newFixture(t)
 	edgetest.Change(f.Hub, &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web--1.0.0--amd64"}},
@@ -271,7 +271,7 @@ func TestWork_HasTheVariables(t *testing.T) {
 	}
 }
 
-// A change of the work by others is taken back.
+// Changes of the work by other clients are reverted.
 func TestWork_ThatOthersHaveChanged(t *testing.T) {
 	f := newFixture(t)
 	edgetest.Change(f.Hub, f.work(), func(w *workv1.ManifestWork) { w.Spec.Workload.Manifests = w.Spec.Workload.Manifests[:1] })

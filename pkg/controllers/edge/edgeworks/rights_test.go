@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/edge/edgetest"
 )
 
-// asAgent has the feature gate on, and an author of the policy and its service who may do these things only.
+// asAgent enables the feature gate, with an author of the policy and its service who has only these permissions.
 func asAgent(f *fixture, author string, allows ...string) (asked *[]string) {
 	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) {
 		p.Annotations = map[string]string{edgev1alpha1.AuthorAnnotation: author}
@@ -37,7 +37,7 @@ func asAgent(f *fixture, author string, allows ...string) (asked *[]string) {
 	return asked
 }
 
-// serviceBy writes who is the author of the service.
+// serviceBy sets the author of the service.
 func (f *fixture) serviceBy(author string) {
 	s := &edgev1alpha1.EdgeService{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: edge.ServiceName("web", "1.0.0", "amd64")}}
 	edgetest.Change(f.Hub, s, func(s *edgev1alpha1.EdgeService) {
@@ -45,13 +45,13 @@ func (f *fixture) serviceBy(author string) {
 	})
 }
 
-// toGreen has the service delivered into another namespace.
+// toGreen has the service delivered into a different namespace.
 func toGreen(f *fixture) {
 	edgetest.Change(f.Hub, f.policy(), func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "green" })
 	edgetest.Change(f.Hub, f.placement(), func(p *edgev1alpha1.EdgePlacement) { p.Spec.Services[0].TargetNamespace = "green" })
 }
 
-// What an edge service brings is made by the agent: it is a way for an author who may not have that, unless the hub asks.
+// The agent creates the objects of an edge service: without the check, that would be a way for an author who may not have it do so.
 func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
 	const ann, inAll = `{"username":"ann"}`, `ann: execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa in ""`
 	for name, test := range map[string]struct {
@@ -88,7 +88,7 @@ func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
 			if s := f.placement().Status; s.Work != f.work().Name || test.author == ann && !strings.Contains(s.Message, `user "ann"`) {
 				t.Errorf("%+v", s)
 			}
-			// Nothing is made at first, either.
+			// No work is created at first, either.
 			if err := f.Delete(t.Context(), f.work()); err != nil {
 				t.Fatal(err)
 			}
@@ -100,7 +100,8 @@ func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight: a user who may change an EdgeService determines what the policies of other authors deliver.
+// TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight verifies that the permission of the author of an EdgeService is checked: a user who may change
+// one determines what the policies of other authors deliver.
 func TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight(t *testing.T) {
 	const right = `ann: execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa in ""`
 	for name, test := range map[string]struct{ author, want string }{
@@ -128,7 +129,7 @@ func TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight(t *testing.T) {
 	}
 }
 
-// Without the gate nobody is asked, and with it only before something is written.
+// Without the gate no permission is checked, and with it only before something is written.
 func TestRights_AreAskedBeforeAWrite(t *testing.T) {
 	f := newFixture(t)
 	asked := asAgent(f, `{"username":"ann"}`)

@@ -19,13 +19,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// watched is a kind, and which placements its events concern.
+// watched is a kind, and the function that maps its events to placements.
 type watched struct {
 	kind     client.Object
 	concerns handler.MapFunc
 }
 
-// watches are all that a work depends on. What comes to sets or leaves them changes placements, and these are watched.
+// watches returns all kinds that a work depends on. Changes of the members of sets change placements, which are watched.
 func (r *Reconciler) watches() []watched {
 	of := func(field string, value func(client.Object) string) handler.MapFunc {
 		return func(ctx context.Context, obj client.Object) []reconcile.Request {
@@ -60,7 +60,7 @@ func (r *Reconciler) watches() []watched {
 	}
 }
 
-// ofWork is the placement of a work, if the two agree on that.
+// ofWork returns the placement of a work, if its annotation and its label agree.
 func ofWork(_ context.Context, obj client.Object) []reconcile.Request {
 	namespace, name, found := strings.Cut(obj.GetAnnotations()[edgev1alpha1.PlacementAnnotation], "/")
 	key := types.NamespacedName{Namespace: namespace, Name: name}

@@ -33,48 +33,48 @@ import (
 )
 
 const (
-	// sourceAnnotation of a work is a hash of all that it was made of, and digestAnnotation one of the spec that was made of that.
+	// sourceAnnotation of a work is a hash of all its inputs, and digestAnnotation one of the resulting spec.
 	sourceAnnotation = edgev1alpha1.GroupName + "/source"
 	digestAnnotation = edgev1alpha1.GroupName + "/digest"
-	// asksAnnotation says that the agent was asked for the progress of an object.
+	// asksAnnotation reports that the work asks the agent for the progress of an object.
 	asksAnnotation = edgev1alpha1.GroupName + "/asks-progress"
 	// beginsAnnotation has where the manifests of each service of the placement begin in the work, as a list of JSON.
 	beginsAnnotation = edgev1alpha1.GroupName + "/manifests-of-services"
-	// format is raised when the same source makes another work.
+	// format must be raised when the same source results in another work.
 	format = "2"
 )
 
 // Reasons of placements, besides those of delivery and of conditions of works.
 const (
 	reasonNotDecided  = "NotDecided"               // the placement is not what the hub decides itself, so nothing is written for it
-	reasonNotAllowed  = "NotAllowed"               // the author of its policy or pattern may not have the agent make objects; the message names the right
+	reasonNotAllowed  = "NotAllowed"               // the author of its policy or pattern may not have the agent create objects; the message names the permission
 	reasonNameTaken   = "WorkNameTaken"            // a work of its name belongs to something else
 	reasonBeingGone   = "FormerWorkIsBeingRemoved" // a work of its name is still being removed from the node
-	reasonNoNamespace = "NoClusterNamespace"       // the hub has not made the namespace of the cluster yet
+	reasonNoNamespace = "NoClusterNamespace"       // the hub has not created the namespace of the cluster yet
 	reasonTooLarge    = "TooLarge"                 // the objects are more than a work can have
 	reasonRefused     = "WorkRefused"              // the API server has refused the work; the message says why
-	reasonDelivering  = "Delivering"               // the agent is bringing the objects to the node
-	reasonRunning     = "Running"                  // the cluster says that the objects are well
+	reasonDelivering  = "Delivering"               // the agent is creating the objects on the node
+	reasonRunning     = "Running"                  // the cluster reports that the objects are healthy
 	reasonComplete    = "Complete"                 // the Jobs of the service have completed
-	reasonNotApplied  = "NotApplied"               // the agent could not bring all objects; the message says which
-	reasonDegraded    = "Degraded"                 // the objects were well, and are not now
+	reasonNotApplied  = "NotApplied"               // the agent could not apply all objects; the message says which
+	reasonDegraded    = "Degraded"                 // the objects were healthy, and are not now
 	reasonRetrying    = "Retrying"                 // a version that has failed is removed, to be tried again
-	reasonRemoving    = "Removing"                 // the agent is taking the objects away
+	reasonRemoving    = "Removing"                 // the agent is deleting the objects
 )
 
-// workName is the name of the work of a placement, which is always the same: two processes cannot make two.
+// workName returns the name of the work of a placement. It is deterministic, so that two processes cannot create two works.
 func workName(p types.NamespacedName) string {
 	hash := namehash.NameHash(p.Namespace, p.Name)
 	return strings.TrimRight(p.Name[:min(len(p.Name), work.MaxNameLength-len(hash)-1)], "-.") + "-" + hash
 }
 
-// hash of a placement, by which its work is known.
+// hash returns a hash of a placement, by which its work is found.
 func hash(p types.NamespacedName) string {
 	sum := sha256.Sum256([]byte(p.Namespace + "/" + p.Name))
 	return hex.EncodeToString(sum[:16])
 }
 
-// isOf says whether a work is that of the placement.
+// isOf reports whether a work belongs to the placement.
 func isOf(w *workv1.ManifestWork, p types.NamespacedName) bool {
 	return w.Labels[edgev1alpha1.PlacementHashLabel] == hash(p) && w.Annotations[edgev1alpha1.PlacementAnnotation] == p.String()
 }
@@ -83,7 +83,7 @@ func hasFinalizer(p *edgev1alpha1.EdgePlacement) bool {
 	return slices.Contains(p.Finalizers, edgev1alpha1.PlacementFinalizer)
 }
 
-// bring makes the work of a placement what it is to be, and says how far that has come.
+// bring reconciles the work of a placement, and returns its state.
 func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement) (told, time.Duration, error) {
 	key := client.ObjectKeyFromObject(p)
 	now := &workv1.ManifestWork{}
@@ -122,13 +122,13 @@ func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha
 		d.attempts.refuse(p, service, t.message, r.clock.Now())
 	}
 	if there && t.work == "" && t.reason != reasonNameTaken {
-		t.work = now.Name // What was delivered before is still there.
+		t.work = now.Name // What was delivered before still exists.
 	}
 	return t.with(d), again, err
 }
 
-// observed returns what the cluster reports of the work of a placement. The objects of a service that has failed, and is to be tried again, are
-// removed first: with the work if there is no other service in it.
+// observed returns what the cluster reports of the work of a placement. The objects of a service that has failed and must be tried again are
+// removed first: with the work if it has no other service.
 func (r *Reconciler) observed(ctx context.Context, p *edgev1alpha1.EdgePlacement, d *decided, w *workv1.ManifestWork) (told, time.Duration, error) {
 	t := observe(w)
 	if service := d.attempts.removing(p); service >= 0 {
@@ -152,7 +152,7 @@ func (r *Reconciler) observed(ctx context.Context, p *edgev1alpha1.EdgePlacement
 	return t.with(d), again, nil
 }
 
-// undeliverable returns the index of the service that no work can be made of, -1 if the error does not say so.
+// undeliverable returns the index of the service that no work can be made of, or -1 if the error has another cause.
 func undeliverable(w *workv1.ManifestWork, err error) int {
 	var fault *delivery.Fault
 	switch {
@@ -164,7 +164,7 @@ func undeliverable(w *workv1.ManifestWork, err error) int {
 	return -1
 }
 
-// unwritten is the status of a placement whose work stays as it is, or is not made.
+// unwritten returns the status of a placement whose work stays as it is, or is not created.
 func unwritten(reason, refusal string, now *workv1.ManifestWork) told {
 	return newTold(edgev1alpha1.PlacementPending, reason, "nothing is written for it: "+refusal, now.Name)
 }
@@ -174,10 +174,10 @@ func taken(w *workv1.ManifestWork) told {
 		fmt.Sprintf("there is a ManifestWork %s in namespace %s that is not of this placement, and it is left as it is: delete it", w.Name, w.Namespace), "")
 }
 
-// errTaken is for a work that another one has come before.
+// errTaken reports that another work has the name.
 var errTaken = errors.New("there is another work of the name")
 
-// outcome is what became of a write.
+// outcome returns the status after a write.
 func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (told, time.Duration, error) {
 	var fault *delivery.Fault
 	switch {
@@ -197,7 +197,7 @@ func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (told, time.Dura
 	return told{}, 0, err
 }
 
-// sourceOf is a hash of all that a work is made of. Archives are told apart by the generations of their services.
+// sourceOf returns a hash of all inputs of a work. Archives are identified by the generations of their services.
 func sourceOf(p *edgev1alpha1.EdgePlacement, d *decided) string {
 	type service struct {
 		UID        types.UID
@@ -209,13 +209,13 @@ func sourceOf(p *edgev1alpha1.EdgePlacement, d *decided) string {
 	}
 	text, err := json.Marshal([]any{format, p.Spec, services, d.inputs, d.node.Status.NamespaceScoped, d.node.Status.Namespace, d.attempts.removing(p)})
 	if err != nil {
-		return "" // No object of the API comes here.
+		return "" // All these can be marshalled.
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
 }
 
-// make is the work as it is to be.
+// make returns the desired work.
 func (r *Reconciler) make(ctx context.Context, pair engine.Pair, p *edgev1alpha1.EdgePlacement, d *decided) (*workv1.ManifestWork, error) {
 	key := client.ObjectKeyFromObject(p)
 	var parts []delivery.Part
@@ -260,14 +260,14 @@ func faultOf(err error, service int) error {
 	return err
 }
 
-// operation is one of a JSON patch.
+// operation is an operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// write creates the work, or replaces the spec of the one that is there. A merge patch would leave in it what the cache does not know.
+// write creates the work, or replaces the spec of the existing one. A merge patch would leave fields in it that the cache does not have.
 func (r *Reconciler) write(ctx context.Context, now *workv1.ManifestWork, there bool, w *workv1.ManifestWork) error {
 	if !there {
 		err := wrote("create", r.client.Create(ctx, w))
