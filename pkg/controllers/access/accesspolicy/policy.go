@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accesspolicy says who may ask for which access, and for clusters of which purposes, by expressions of CEL.
+// Package accesspolicy decides by CEL expressions which access users may request, and for clusters of which purposes.
 package accesspolicy
 
 import (
@@ -24,28 +24,28 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// Config are lists of what is allowed. A list that is not given allows everything, an empty one nothing.
+// Config has lists of rules. A list that is not set allows everything, an empty one nothing.
 type Config struct {
-	// ClusterRequests say which purposes may be asked for. Their variables are request (the ClusterRequest), purpose and
-	// namespaceObject (the Namespace of the request). Of a request, rules see name, namespace and spec only. The requester
-	// chooses the rest of its metadata, and could pose as another user with it.
+	// ClusterRequests are the rules for ClusterRequests. Their variables are request (the ClusterRequest), purpose and namespaceObject (the
+	// Namespace of the request). Of a request, rules see only name, namespace and spec. The requester chooses the rest of its metadata, and could
+	// pose as another user with it.
 	ClusterRequests []Rule `json:"clusterRequests,omitempty"`
-	// AccessRequests say which access may be asked for. Their variables are request (the AccessRequest), cluster (the
-	// Cluster), clusterRequests (the ClusterRequests that have the Cluster), namespaceObject (the Namespace of the request),
-	// roleRefs (all roles that it names) and permissions (all roles that it brings along), whether for a token or by OIDC.
-	// They are not told spec.requestRef: the request may name a Cluster of its own beside it, and that one counts.
+	// AccessRequests are the rules for AccessRequests. Their variables are request (the AccessRequest), cluster (the Cluster), clusterRequests (the
+	// ClusterRequests that have the Cluster), namespaceObject (the Namespace of the request), roleRefs (all roles that it names) and permissions
+	// (all roles that it defines), whether for a token or by OIDC. They do not see spec.requestRef: the request may also name a Cluster, which then
+	// counts.
 	AccessRequests []Rule `json:"accessRequests,omitempty"`
 }
 
-// Rule allows what its expression is true of.
+// Rule allows the requests for which its expression is true.
 type Rule struct {
-	// Name is for those who read why something is denied.
+	// Name identifies the rule to users who are denied.
 	Name string `json:"name,omitempty"`
-	// Expression is of CEL, with what ValidatingAdmissionPolicies have of it.
+	// Expression is a CEL expression, with the libraries of ValidatingAdmissionPolicies.
 	Expression string `json:"expression"`
 }
 
-// Policy is who may ask for what. It is safe for concurrent use, and nil allows everything.
+// Policy is a compiled Config. It is safe for concurrent use. A nil Policy allows everything.
 type Policy struct {
 	// A list that is not restricted is nil.
 	clusterRequests, accessRequests []rule
@@ -54,7 +54,7 @@ type Policy struct {
 type rule struct {
 	name    string
 	program cel.Program
-	// aboutRoles is whether the rule looks at the roles that are asked for.
+	// aboutRoles reports whether the rule uses the requested roles.
 	aboutRoles bool
 }
 
@@ -69,8 +69,7 @@ const (
 	variablePermissions     = "permissions"
 )
 
-// Compile makes a policy of its configuration, or says what of that is wrong. Without a configuration there is no policy, which
-// restricts nothing.
+// Compile compiles a configuration, or returns its errors. Without a configuration it returns a nil Policy, which restricts nothing.
 func Compile(config *Config, path *field.Path) (*Policy, field.ErrorList) {
 	if config == nil {
 		return nil, nil
@@ -121,7 +120,7 @@ func compileRules(configs []Rule, path *field.Path, variables ...cel.EnvOption) 
 	return rules, errs
 }
 
-// mentions is whether an expression has one of the variables.
+// mentions reports whether an expression uses one of the variables.
 func mentions(ast *cel.Ast, variables ...string) bool {
 	found := false
 	celast.PostOrderVisit(ast.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
@@ -130,14 +129,14 @@ func mentions(ast *cel.Ast, variables ...string) bool {
 	return found
 }
 
-// RestrictsClusterRequests says whether ClusterRequestAllowed depends on anything.
+// RestrictsClusterRequests reports whether the policy has rules for ClusterRequests.
 func (p *Policy) RestrictsClusterRequests() bool { return p != nil && p.clusterRequests != nil }
 
-// RestrictsAccessRequests says whether AccessRequestAllowed depends on anything.
+// RestrictsAccessRequests reports whether the policy has rules for AccessRequests.
 func (p *Policy) RestrictsAccessRequests() bool { return p != nil && p.accessRequests != nil }
 
-// ClusterRequestAllowed says whether a request may be granted. An error is one of a rule, and leaves it open: a rule that is
-// repaired may allow the request.
+// ClusterRequestAllowed reports whether a request may be granted. An error is that of a rule, and no decision: the request may be allowed once the
+// rule is repaired.
 func (p *Policy) ClusterRequestAllowed(ctx context.Context, request *v1alpha1.ClusterRequest, namespace *corev1.Namespace) (bool, error) {
 	if !p.RestrictsClusterRequests() {
 		return true, nil
@@ -147,8 +146,8 @@ func (p *Policy) ClusterRequestAllowed(ctx context.Context, request *v1alpha1.Cl
 	})
 }
 
-// AccessRequestAllowed says whether a request may have what it asks for of a cluster, which ClusterRequests have. An error is
-// one of a rule, and leaves it open: a rule that is repaired may allow the request.
+// AccessRequestAllowed reports whether a request may have the access that it asks for, to a Cluster that the holders have. An error is that of a
+// rule, and no decision: the request may be allowed once the rule is repaired.
 func (p *Policy) AccessRequestAllowed(
 	ctx context.Context, request *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, holders []v1alpha1.ClusterRequest,
 	namespace *corev1.Namespace,
@@ -182,7 +181,7 @@ func (p *Policy) AccessRequestAllowed(
 	}
 	rules := p.accessRequests
 	if len(roleRefs) == 0 && len(permissions) == 0 {
-		// All of no roles are whatever a rule asks them to be.
+		// Without roles, any condition on all roles is true.
 		rules = slices.DeleteFunc(slices.Clone(rules), func(r rule) bool { return r.aboutRoles })
 	}
 	told := &v1alpha1.AccessRequest{ObjectMeta: identity(request), Spec: request.Spec}
@@ -197,12 +196,12 @@ func toldOf(request *v1alpha1.ClusterRequest) *v1alpha1.ClusterRequest {
 	return &v1alpha1.ClusterRequest{ObjectMeta: identity(request), Spec: request.Spec}
 }
 
-// identity is the metadata that a requester can choose only with a right to it.
+// identity returns the metadata that a requester can choose only with a permission for it.
 func identity(request metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: request.GetNamespace(), Name: request.GetName()}
 }
 
-// anyAllows says whether one of the rules is true. If none is, and some cannot be evaluated, it returns their errors.
+// anyAllows reports whether one of the rules is true. If none is, and some cannot be evaluated, it returns their errors.
 func anyAllows(ctx context.Context, rules []rule, variables map[string]any) (bool, error) {
 	for name, value := range variables {
 		plain, err := asMaps(value)
@@ -223,7 +222,7 @@ func anyAllows(ctx context.Context, rules []rule, variables map[string]any) (boo
 	return false, errors.Join(errs...)
 }
 
-// asMaps is an object as expressions see it, by the names in its JSON.
+// asMaps converts an object to what expressions see, by the names in its JSON.
 func asMaps(value any) (any, error) {
 	switch value := value.(type) {
 	case string:

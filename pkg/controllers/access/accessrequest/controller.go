@@ -18,19 +18,19 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// Flags are those of the controller.
+// Flags are the flags of the controller.
 type Flags struct {
 	// Selector is a label selector of the AccessRequests that are prepared.
 	Selector string
 }
 
-// AddFlags adds them.
+// AddFlags adds the flags.
 func (f *Flags) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Selector, "access-request-selector", f.Selector,
 		"Label selector of the AccessRequests that are prepared and deleted in time; empty selects all.")
 }
 
-// Validate says what is wrong with them.
+// Validate returns an error if the flags are invalid.
 func (f *Flags) Validate() error {
 	if _, err := labels.Parse(f.Selector); err != nil {
 		return fmt.Errorf("--access-request-selector: %w", err)
@@ -38,7 +38,7 @@ func (f *Flags) Validate() error {
 	return nil
 }
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func (f *Flags) Controller(options Options) kit.Controller {
 	access := v1alpha1.SchemeGroupVersion
 	return kit.Controller{
@@ -58,7 +58,7 @@ func (f *Flags) Controller(options Options) kit.Controller {
 			kit.On(access, "clusterrequests", "get", "list", "watch"),
 			kit.On(access, "clusters", "list", "watch"),
 			kit.On(access, "clusterprofiles", "list", "watch"),
-			// The policy is told the namespace of a request.
+			// The policy uses the namespace of a request.
 			kit.On(corev1.SchemeGroupVersion, "namespaces", "get"),
 			kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),
 		),

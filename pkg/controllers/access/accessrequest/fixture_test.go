@@ -27,11 +27,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterprotection"
 )
 
-// fixture is a hub with a profile, a Cluster of it, and what a test adds.
+// fixture is a hub with a profile, a Cluster of it, and the objects of a test.
 type fixture struct {
 	client.Client
 	*Reconciler
-	// writes are those that came through, as verb, kind and subresource.
+	// writes are the successful writes, as verb, kind and subresource.
 	writes []string
 	events *events.FakeRecorder
 	// refuse answers a write in the place of the hub, unless it returns nil.
@@ -79,7 +79,7 @@ func (f *fixture) write(what string, do func() error) error {
 	return do()
 }
 
-// reconcile looks at a request once, and returns it as it is then, or nil if it is gone.
+// reconcile reconciles a request once, and returns its new state, or nil if it is gone.
 func (f *fixture) reconcile(t *testing.T, name string) (*v1alpha1.AccessRequest, reconcile.Result) {
 	t.Helper()
 	key := client.ObjectKey{Namespace: "bar", Name: name}
@@ -115,7 +115,7 @@ func deleting(c *v1alpha1.Cluster, finalizers ...string) *v1alpha1.Cluster {
 	return c
 }
 
-// grant is a ClusterRequest in a phase, with a Cluster unless its name is empty.
+// grant returns a ClusterRequest in a phase, with a Cluster unless its name is empty.
 func grant(phase, cluster string) *v1alpha1.ClusterRequest {
 	r := &v1alpha1.ClusterRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "foo", Name: "my-cluster-request", UID: "first"}}
 	r.Status.Phase = phase

@@ -17,14 +17,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// Access by a ClusterRequest ends with it. A condition of the AccessRequest says which ClusterRequest that was. Its type is
-// the finalizer of the ClusterRequest on its Cluster. It has the UID, so a ClusterRequest that is made anew under the same
-// name is another one. Requesters can write neither the condition nor the finalizer. The condition is written before
-// clusterRef is set, so that no request names a Cluster by a ClusterRequest without it.
+// Access by a ClusterRequest ends with it. A condition of the AccessRequest has the ClusterRequest: its type is the finalizer of the ClusterRequest
+// on its Cluster. That includes the UID, so a new ClusterRequest of the same name is a different one. Requesters can write neither the condition
+// nor the finalizer. The condition is written before clusterRef is set, so that no request names a Cluster by a ClusterRequest without it.
 
 const reasonByClusterRequest = "ClusterRequestGranted" // access came by a ClusterRequest, and ends with it
 
-// markOf is the type of the condition that says by which ClusterRequest a request has come to its Cluster, or empty.
+// markOf returns the type of the condition with the ClusterRequest by which a request has its Cluster, or "".
 func markOf(access *v1alpha1.AccessRequest) string {
 	for _, condition := range access.Status.Conditions {
 		if strings.HasPrefix(condition.Type, v1alpha1.RequestFinalizerOnClusterPrefix) {
@@ -34,7 +33,7 @@ func markOf(access *v1alpha1.AccessRequest) string {
 	return ""
 }
 
-// mark says in the status by which ClusterRequest a request comes to its Cluster, and no other.
+// mark sets the condition for the ClusterRequest by which a request gets its Cluster, and removes those for others.
 func (r *Reconciler) mark(ctx context.Context, access *v1alpha1.AccessRequest, request *v1alpha1.ClusterRequest) error {
 	_, err := kit.PatchStatus(ctx, r.client, access, func(a *v1alpha1.AccessRequest) {
 		a.Status.Conditions = slices.DeleteFunc(a.Status.Conditions, func(c metav1.Condition) bool {
@@ -49,9 +48,8 @@ func (r *Reconciler) mark(ctx context.Context, access *v1alpha1.AccessRequest, r
 	return err
 }
 
-// lapse deletes a request whose access is by a ClusterRequest that gives none any more, and says whether it is such a request.
-// Its provider takes the access back. A denial would not do: it is for good, and programs that ask again expect a request that
-// they can make.
+// lapse deletes a request whose ClusterRequest does not give access any more, and reports whether it is such a request. Its provider revokes the
+// access. A denial would be wrong: it is permanent, and programs that request access again expect to be able to do so.
 func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) (bool, error) {
 	if access.Spec.RequestRef == nil || access.Spec.ClusterRef == nil || !access.DeletionTimestamp.IsZero() {
 		return false, nil
@@ -61,7 +59,7 @@ func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) 
 		return false, r.markLate(ctx, access)
 	}
 	var why string
-	for _, from := range []client.Reader{r.client, r.live} { // the cache may be behind, and there is no way back
+	for _, from := range []client.Reader{r.client, r.live} { // the cache may be stale, and a deletion cannot be undone
 		var err error
 		if why, err = end(ctx, from, access, mark); err != nil || why == "" {
 			return false, err
@@ -70,8 +68,8 @@ func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) 
 	return true, r.delete(ctx, access, why)
 }
 
-// markLate marks a request that was prepared by a program that sets no marks. If its ClusterRequest is gone, or has another
-// Cluster, the request gets no mark: its author has named the Cluster.
+// markLate marks a request that was prepared by a program that sets no marks. If its ClusterRequest is gone, or has a different Cluster, the
+// request gets no mark: its author has named the Cluster.
 func (r *Reconciler) markLate(ctx context.Context, access *v1alpha1.AccessRequest) error {
 	request := &v1alpha1.ClusterRequest{}
 	if err := r.client.Get(ctx, access.Spec.RequestRef.NamespacedName(), request); err != nil {
@@ -84,7 +82,7 @@ func (r *Reconciler) markLate(ctx context.Context, access *v1alpha1.AccessReques
 	return r.mark(ctx, access, request)
 }
 
-// end is why the ClusterRequest of a mark gives no access to the Cluster of a request any more. It is empty while it does.
+// end returns why the ClusterRequest of a mark does not give access to the Cluster of a request any more, or "" if it does.
 func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest, mark string) (string, error) {
 	key, request := access.Spec.RequestRef.NamespacedName(), &v1alpha1.ClusterRequest{}
 	if err := from.Get(ctx, key, request); kit.IsGone(err) {
@@ -105,10 +103,10 @@ func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest
 	case has != nil && request.Status.IsGranted():
 		return "", nil
 	}
-	// It is pending again, as after an error of a moment, or its status is lost. The Cluster says whether it has it.
+	// The ClusterRequest is pending again, as after a temporary error, or its status is lost. The Cluster shows whether the ClusterRequest has it.
 	cluster := &v1alpha1.Cluster{}
 	if err := from.Get(ctx, access.Spec.ClusterRef.NamespacedName(), cluster); err != nil {
-		return "", kit.IgnoreGone(err) // without the Cluster there is no access, and it may come again
+		return "", kit.IgnoreGone(err) // without the Cluster there is no access, and it may be created again
 	}
 	if slices.Contains(cluster.Finalizers, mark) {
 		return "", nil

@@ -20,7 +20,7 @@ import (
 
 const firstMark = "request.clusters.openmcp.cloud/first"
 
-// granted is a request that has had access by the ClusterRequest since its provider has granted it.
+// granted returns a request that its provider has granted by the ClusterRequest.
 func (f *fixture) granted(t *testing.T, name string) *v1alpha1.AccessRequest {
 	t.Helper()
 	if err := f.Create(t.Context(), access(name, toRequest)); err != nil {
@@ -48,7 +48,7 @@ func (f *fixture) update(t *testing.T, obj client.Object, status bool) {
 	}
 }
 
-// replace takes a ClusterRequest away by force, and makes another of the name if it is not nil.
+// replace deletes a ClusterRequest by force, and creates another of the name unless it is nil.
 func (f *fixture) replace(t *testing.T, by *v1alpha1.ClusterRequest) {
 	t.Helper()
 	if err := f.Delete(t.Context(), grant("", "")); err != nil {
@@ -67,7 +67,7 @@ func again(uid types.UID) *v1alpha1.ClusterRequest {
 	return r
 }
 
-// What becomes of a ClusterRequest, seen at once or only after a restart, decides whether the access by it ends.
+// The state of a ClusterRequest, seen at once or only after a restart, decides whether the access by it ends.
 func TestLapse_AccessEndsWithItsClusterRequest(t *testing.T) {
 	status := func(phase, cluster string) func(*testing.T, *fixture) {
 		return func(t *testing.T, f *fixture) {
@@ -152,7 +152,7 @@ func TestLapse_AccessEndsWithItsClusterRequest(t *testing.T) {
 	}
 }
 
-// A request that vanishes leaves word why, and one that waits or is denied tells why as well.
+// The reason for which a request is deleted, waits or is denied is in an event.
 func TestEvents_TellWhatBecomesOfRequests(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), access("a", toRequest), access("over", toCluster, ttl(time.Minute)))
 	f.reconcile(t, "a")
@@ -228,8 +228,7 @@ func TestLapse_BothAreDeleted(t *testing.T) {
 	}
 }
 
-// The process may end after any write while the ClusterRequest is replaced by another. What is for the Cluster afterwards is so
-// by the new one.
+// The process may end after any write while the ClusterRequest is replaced by another. Access to the Cluster afterwards is by the new one.
 func TestLapse_AfterACrashAtAnyWrite(t *testing.T) {
 	for crash := range 6 {
 		for name, second := range map[string]*v1alpha1.ClusterRequest{"gone": nil, "made anew": again("second")} {
@@ -258,7 +257,7 @@ func TestLapse_AfterACrashAtAnyWrite(t *testing.T) {
 	}
 }
 
-// Who names the Cluster beside a ClusterRequest that has another has access by that name.
+// A request that names a Cluster, and a ClusterRequest that has a different one, has access by the name of the Cluster.
 func TestLapse_ACounterpartThatSaysOtherwiseDoesNotCount(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), grant("Granted", "other"), access("a", toCluster, toRequest))
 	f.reconcile(t, "a")
@@ -268,7 +267,7 @@ func TestLapse_ACounterpartThatSaysOtherwiseDoesNotCount(t *testing.T) {
 	}
 }
 
-// What has been granted without a mark, as by openMCP's operator, gets it, and is let be otherwise.
+// A request that was granted without a mark, as by openMCP's operator, gets one, and is not changed otherwise.
 func TestLapse_MarksWhatOthersHavePrepared(t *testing.T) {
 	f := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster"),
 		access("a", toCluster, toRequest, labelled("asdf", "default"), phase("Granted", 1)))
@@ -282,7 +281,7 @@ func TestLapse_MarksWhatOthersHavePrepared(t *testing.T) {
 	}
 }
 
-// The cache may not have what has just been created.
+// The cache may not have an object that was just created.
 func TestLapse_ACacheThatIsBehindEndsNothing(t *testing.T) {
 	f, late := newFixture(t, profile(), cluster(), grant("Granted", "my-cluster")), newFixture(t)
 	got := f.granted(t, "a")
@@ -292,7 +291,7 @@ func TestLapse_ACacheThatIsBehindEndsNothing(t *testing.T) {
 	}
 }
 
-// A ClusterRequest that is being deleted gives no more access.
+// A ClusterRequest that is being deleted gives no new access.
 func TestLapse_NoNewAccessByWhatIsBeingDeleted(t *testing.T) {
 	r := grant("Granted", "my-cluster")
 	r.DeletionTimestamp, r.Finalizers = &metav1.Time{Time: now}, []string{v1alpha1.ClusterRequestFinalizer}

@@ -17,7 +17,7 @@ import (
 var requestsDescription = prometheus.NewDesc("clusterhub_access_requests",
 	"AccessRequests by their phase: Pending, Granted, Denied, or other.", []string{"phase"}, nil)
 
-// metrics are about the requests of all users together.
+// metrics are totals over the requests of all users.
 type metrics struct {
 	*kit.Tally[*v1alpha1.AccessRequest]
 	took prometheus.Histogram
@@ -33,7 +33,7 @@ func newMetrics() *metrics {
 	}
 }
 
-// phaseLabel bounds what providers may write.
+// phaseLabel limits the values that providers may write.
 func phaseLabel(a *v1alpha1.AccessRequest) string {
 	switch {
 	case a.Status.IsPending():
@@ -60,7 +60,7 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 
 func (m *metrics) tell(c kit.Change[*v1alpha1.AccessRequest]) {
 	m.Tell(c)
-	// One that is granted anew after a change is at the phase Pending between.
+	// A request that is granted again after a change has the phase Pending in between.
 	if c.Before != nil && c.After != nil && !c.Before.Status.IsGranted() && c.After.Status.IsGranted() && c.After.Generation == 1 {
 		m.took.Observe(time.Since(c.After.CreationTimestamp.Time).Seconds())
 	}

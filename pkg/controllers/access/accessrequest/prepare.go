@@ -20,10 +20,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-const reasonPrepared = "Prepared" // all that a provider needs to know is in the request
+const reasonPrepared = "Prepared" // the request has all that a provider needs
 
-// phaseOf is the phase of a request that has a problem. A request that others have labelled gets none, so that no provider
-// takes it for prepared.
+// phaseOf returns the phase of a request that has a problem. A request that others have labelled gets none, so that no provider considers it
+// prepared.
 func phaseOf(p *kit.Problem, access *v1alpha1.AccessRequest) string {
 	switch {
 	case p.Reason == v1alpha1.ReasonDeniedByPolicy:
@@ -39,7 +39,7 @@ func isLabelled(access *v1alpha1.AccessRequest) bool {
 	return access.Labels[v1alpha1.ProviderLabel] != "" && access.Labels[v1alpha1.ProfileLabel] != ""
 }
 
-// notFound makes a problem of an object that is not there.
+// notFound returns a problem if an object does not exist.
 func notFound(err error, format string, args ...any) error {
 	if kit.IsGone(err) {
 		return kit.Problemf(v1alpha1.ReasonInvalidReference, format+" not found", args...)
@@ -47,17 +47,17 @@ func notFound(err error, format string, args ...any) error {
 	return err
 }
 
-// label is one that a request gets, and what it is called by people.
+// label is a label for a request, with a description for messages.
 type label struct{ key, what, value string }
 
-// prepare does all that a provider needs to act on a request, or says on the request what is missing.
+// prepare sets all that a provider needs to act on a request, or reports on the request what is missing.
 //
-// A provider acts on a request that is Pending and has its labels. So the Cluster is protected first, then the status is
-// written, then the labels, each by a write of its own. After any of them the next try finds the rest undone, and no
-// provider acts too early. Where the labels were set by others, the status comes last, and hands the request over.
+// A provider acts on a request that is Pending and has its labels. So the Cluster is protected first, then the status is written, then the labels,
+// each by a write of its own. After any of them the next try does the rest, and no provider acts too early. If others have set the labels, the
+// status comes last, and hands the request over.
 func (r *Reconciler) prepare(ctx context.Context, access *v1alpha1.AccessRequest) error {
 	if !access.DeletionTimestamp.IsZero() {
-		// Its provider takes the access back, whatever has become of the Cluster.
+		// Its provider revokes the access, whatever the state of the Cluster.
 		return r.report(ctx, access, v1alpha1.REQUEST_PENDING, nil)
 	}
 	labels, err := r.assign(ctx, access)
@@ -84,8 +84,8 @@ func (r *Reconciler) prepare(ctx context.Context, access *v1alpha1.AccessRequest
 	return err
 }
 
-// assign finds the Cluster of a request, makes the request name it, and protects it. It returns the labels that the request
-// is to have, or none if it has all.
+// assign finds the Cluster of a request, sets it in the request, and protects it. It returns the labels that the request needs, or none if it has
+// all.
 func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest) ([]label, error) {
 	key, by, err := r.cluster(ctx, access)
 	if err != nil {
@@ -119,7 +119,7 @@ func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest)
 		if err := r.mark(ctx, access, by); err != nil {
 			return nil, err
 		}
-		// By itself: the Cluster's protection looks for requests that name it.
+		// A write of its own: the Cluster's protection looks for requests that name it.
 		_, err := kit.Patch(ctx, r.client, access, func(a *v1alpha1.AccessRequest) {
 			a.Spec.ClusterRef = &v1alpha1.ObjectReference{Namespace: key.Namespace, Name: key.Name}
 		})
@@ -130,7 +130,7 @@ func (r *Reconciler) assign(ctx context.Context, access *v1alpha1.AccessRequest)
 	return labels, r.protect(ctx, key)
 }
 
-// cluster is the Cluster that a request names, directly or by a ClusterRequest. That is returned, too, if it is what counts.
+// cluster returns the Cluster that a request names, directly or by a ClusterRequest. In the second case it also returns the ClusterRequest.
 func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest) (client.ObjectKey, *v1alpha1.ClusterRequest, error) {
 	none := client.ObjectKey{}
 	if ref := access.Spec.ClusterRef; ref != nil {
@@ -157,7 +157,7 @@ func (r *Reconciler) cluster(ctx context.Context, access *v1alpha1.AccessRequest
 	}
 }
 
-// ask asks the policy. A denial is for good, so what it depends on does not come from a cache.
+// ask checks the policy. A denial is permanent, so the objects that it depends on do not come from a cache.
 func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, key client.ObjectKey) error {
 	policy := r.policy()
 	if !policy.RestrictsAccessRequests() {
@@ -178,7 +178,7 @@ func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, ke
 	case err != nil:
 		return &kit.Problem{Reason: v1alpha1.ReasonConfigurationProblem, Message: err.Error(), Again: err}
 	case !allowed:
-		// A user who can only name a ClusterRequest is not told which Cluster it has.
+		// The message for a user who can only name a ClusterRequest does not disclose its Cluster.
 		what := fmt.Sprintf("Cluster %q", key)
 		if access.Spec.ClusterRef == nil {
 			what = fmt.Sprintf("Cluster of the ClusterRequest %q", access.Spec.RequestRef.NamespacedName())
@@ -189,7 +189,7 @@ func (r *Reconciler) ask(ctx context.Context, access *v1alpha1.AccessRequest, ke
 	return nil
 }
 
-// holders are the ClusterRequests that have a Cluster. What the cache has of them is enough unless it has not got them all.
+// holders returns the ClusterRequests that have a Cluster. The cache is enough if it has all of them.
 func (r *Reconciler) holders(ctx context.Context, cluster *v1alpha1.Cluster) (holders []v1alpha1.ClusterRequest, err error) {
 	uids := cluster.GetRequestUIDs()
 	for _, from := range []client.Reader{r.client, r.live} {
@@ -213,7 +213,7 @@ func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey) erro
 	return notFound(err, "referenced Cluster %q", cluster)
 }
 
-// report gives the request a phase, in its present generation, and a condition unless that is nil.
+// report sets the phase of the request, for its current generation, and a condition unless that is nil.
 func (r *Reconciler) report(ctx context.Context, access *v1alpha1.AccessRequest, phase string, condition *metav1.Condition) error {
 	before := access.Status.Conditions
 	changed, err := kit.PatchStatus(ctx, r.client, access, func(a *v1alpha1.AccessRequest) {

@@ -1,14 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package accessrequest prepares AccessRequests: it finds out which Cluster a request is for and which provider is
-// responsible, labels the request so that this provider sees it, and says on the request what is missing until then. It
-// hands a request that has changed, or is being deleted, to its provider anew. It deletes requests whose time is up, or
-// whose ClusterRequest gives no access any more.
+// Package accessrequest prepares AccessRequests: it finds the Cluster of a request and the responsible provider, labels the request so that this
+// provider sees it, and until then reports on the request what is missing. It hands a request that has changed, or is being deleted, to its
+// provider again. It deletes requests whose time is over, or whose ClusterRequest does not give access any more.
 //
-// Providers are other programs, openMCP's own among them. They find their requests by
-// IsClusterProviderResponsibleForAccessRequest. From then on this controller writes neither spec nor phase of the request,
-// until no provider has it any more.
+// Providers are other programs, openMCP's own among them. They find their requests by IsClusterProviderResponsibleForAccessRequest. From then on
+// this controller writes neither spec nor phase of the request, until no provider has it any more.
 package accessrequest
 
 import (
@@ -36,9 +34,9 @@ import (
 )
 
 const (
-	// reporter is the controller in events.
+	// reporter is the name of the controller in events.
 	reporter = "accessrequest"
-	// What it does, in events.
+	// The actions of events.
 	actionPrepare, actionEnd = "Prepare", "End"
 	// reasonEnded of an event: a request is deleted because its time is over.
 	reasonEnded = "AccessEnded"
@@ -46,20 +44,20 @@ const (
 	workers = 8
 )
 
-// Options say which requests are prepared.
+// Options are the settings of the controller.
 type Options struct {
-	// Selector selects them by their labels; all, if it is nil.
+	// Selector selects the requests that are prepared by their labels; nil selects all.
 	Selector labels.Selector
-	// Policy is who may ask for which access, now. If it is nil, every user may ask for all.
+	// Policy returns the current policy. If it is nil, every user may request all access.
 	Policy func() *accesspolicy.Policy
-	// PolicyChanges tells when it is another one; nil, if it never is.
+	// PolicyChanges receives an event when the policy has changed; it is nil if it never does.
 	PolicyChanges <-chan event.GenericEvent
 }
 
 // Reconciler prepares one AccessRequest.
 type Reconciler struct {
 	client client.Client
-	// live is no cache.
+	// live does not read from the cache.
 	live     client.Reader
 	clock    clock.PassiveClock
 	recorder events.EventRecorder
@@ -69,7 +67,7 @@ type Reconciler struct {
 
 var _ reconcile.Reconciler = &Reconciler{}
 
-// SetupWithManager adds the controller. The index clusterprotection.ClusterIndex has to be there.
+// SetupWithManager adds the controller. It needs the index clusterprotection.ClusterIndex.
 func SetupWithManager(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := addIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -105,19 +103,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	operation := access.Annotations[v1alpha1.OperationAnnotation]
 	selected := r.selector.Matches(labels.Set(access.Labels))
-	// The end of what has been prepared cannot be put off by other labels.
+	// A change of the labels does not prevent the deletion of a request that was prepared.
 	begun := meta.FindStatusCondition(access.Status.Conditions, v1alpha1.ConditionPrepared) != nil || markOf(access) != ""
 	if operation == v1alpha1.OperationAnnotationValueIgnore || !selected && !begun {
 		return reconcile.Result{}, nil
 	}
 	remaining, limited := r.remaining(access)
 	if limited && remaining <= 0 {
-		// Who extends the time at this moment keeps the request.
+		// The deletion fails if a user extends the time concurrently.
 		return reconcile.Result{}, kit.IgnoreOutdated(r.delete(ctx, access, fmt.Sprintf("its time is up, %s after its creation", access.Spec.TTL.Duration)))
 	}
 	result := reconcile.Result{}
 	if limited {
-		// Creation times are cut to the second.
+		// Creation times are truncated to seconds.
 		result.RequeueAfter = remaining + time.Second
 	}
 	if lapsed, err := r.lapse(ctx, access); lapsed || err != nil {
@@ -138,7 +136,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, kit.IgnoreOutdated(r.prepare(ctx, access))
 }
 
-// delete deletes a request that is still as it was read, and tells why.
+// delete deletes a request that is still as it was read, and reports why.
 func (r *Reconciler) delete(ctx context.Context, access *v1alpha1.AccessRequest, why string) error {
 	if err := r.client.Delete(ctx, access, kit.AsRead(access)); err != nil {
 		return err
@@ -148,7 +146,7 @@ func (r *Reconciler) delete(ctx context.Context, access *v1alpha1.AccessRequest,
 	return nil
 }
 
-// remaining is the time that a request has left, if that is limited and the request is not being deleted already.
+// remaining returns the time that a request has left, if that is limited and the request is not being deleted already.
 func (r *Reconciler) remaining(access *v1alpha1.AccessRequest) (time.Duration, bool) {
 	if access.Spec.TTL == nil || !access.DeletionTimestamp.IsZero() {
 		return 0, false
@@ -156,8 +154,8 @@ func (r *Reconciler) remaining(access *v1alpha1.AccessRequest) (time.Duration, b
 	return access.CreationTimestamp.Add(access.Spec.TTL.Duration).Sub(r.clock.Now()), true
 }
 
-// isTaken says that a provider has the request as it is. Without a Cluster no provider can act on it, whatever its labels
-// say. Where there is a policy, labels alone do not get a request past it: its author can write them.
+// isTaken reports whether a provider has the current version of the request. Without a Cluster no provider can act on it, whatever its labels. If
+// there is a policy, labels are not enough: the author of the request can write them.
 func (r *Reconciler) isTaken(access *v1alpha1.AccessRequest) bool {
 	if access.Spec.ClusterRef == nil || !v1alpha1.IsClusterProviderResponsibleForAccessRequest(access, "") {
 		return false
@@ -169,8 +167,8 @@ func (r *Reconciler) isTaken(access *v1alpha1.AccessRequest) bool {
 	return v1alpha1.IsPrepared(access) && (prepared != nil || !r.policy().RestrictsAccessRequests())
 }
 
-// isDenied says that a request is denied for good, whatever it asks for by now: by the policy, or by an approver, who need not
-// have told which generation was looked at. If it is being deleted, its provider may still have something to take back.
+// isDenied reports whether a request is denied permanently, whatever it asks for now: by the policy, or by an approver, who may not have set the
+// observed generation. If it is being deleted, its provider may still have something to revoke.
 func isDenied(access *v1alpha1.AccessRequest) bool {
 	return access.Status.IsDenied() && access.DeletionTimestamp.IsZero()
 }

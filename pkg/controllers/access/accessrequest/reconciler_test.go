@@ -142,7 +142,7 @@ func TestReconcile_SaysWhatIsMissing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, append(test.hub, test.access)...)
 			got, _ := f.reconcile(t, "a")
-			// No provider may take a request for prepared, not even one with labels.
+			// No provider may consider a request prepared, not even if it has labels.
 			if v1alpha1.IsClusterProviderResponsibleForAccessRequest(got, "") {
 				t.Errorf("a provider is responsible: phase %s", got.Status.Phase)
 			}
@@ -229,7 +229,7 @@ func TestReconcile_HandsOverWhatHasChanged(t *testing.T) {
 	}
 }
 
-// A denial need not say for which generation it is, and nothing that the requester does undoes it.
+// A denial may have no generation, and nothing that the requester does reverts it.
 func TestReconcile_ADenialStays(t *testing.T) {
 	for name, changes := range map[string][]change{
 		"as it was":                         {phase("Denied", 1)},
@@ -282,7 +282,7 @@ func TestReconcile_EndsWhatIsOver(t *testing.T) {
 	}
 }
 
-// Users who may write the labels of a request must not be able to keep it for ever.
+// Users who may write the labels of a request must not be able to keep it forever.
 func TestReconcile_EndsWhatIsSelectedNoMore(t *testing.T) {
 	for prepared, gone := range map[bool]bool{true: true, false: false} {
 		a := access("a", toCluster, ttl(time.Hour))

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// requestIndex finds the AccessRequests that name a ClusterRequest, grantIndex the ClusterRequests that were given a
-	// Cluster, profileIndex the Clusters of a ClusterProfile.
+	// requestIndex finds the AccessRequests that name a ClusterRequest, grantIndex the ClusterRequests that have a Cluster, profileIndex the
+	// Clusters of a ClusterProfile.
 	requestIndex = "spec.requestRef"
 	grantIndex   = "status.cluster"
 	profileIndex = "spec.profile"
@@ -54,25 +54,25 @@ func keyOf(ref *v1alpha1.ObjectReference) []string {
 	return []string{ref.NamespacedName().String()}
 }
 
-// existence lets through that a Cluster comes, that its deletion begins, and that it goes. Its provider writes it often.
+// existence passes events when a Cluster is created, when its deletion begins, and when it is gone. Its provider updates it often.
 func existence() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 	}}
 }
 
-// byRequest are the AccessRequests that name a ClusterRequest: they wait for it, or end with it.
+// byRequest returns the AccessRequests that name a ClusterRequest: they wait for it, or end with it.
 func (r *Reconciler) byRequest(ctx context.Context, request client.Object) []reconcile.Request {
 	ofRequest := client.MatchingFields{requestIndex: client.ObjectKeyFromObject(request).String()}
 	return kit.Requests(ctx, r.client, &v1alpha1.AccessRequestList{}, ofRequest)
 }
 
-// waitingForRequest are those of them that no provider has yet.
+// waitingForRequest returns those of them that no provider has yet.
 func (r *Reconciler) waitingForRequest(ctx context.Context, request client.Object) []reconcile.Request {
 	return r.waiting(ctx, client.MatchingFields{requestIndex: client.ObjectKeyFromObject(request).String()})
 }
 
-// waitingForCluster are those that name a Cluster, or a ClusterRequest that was given it.
+// waitingForCluster returns the waiting requests that name a Cluster, or a ClusterRequest that has it.
 func (r *Reconciler) waitingForCluster(ctx context.Context, cluster client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(cluster).String()
 	waiting := r.waiting(ctx, client.MatchingFields{clusterprotection.ClusterIndex: key})
@@ -84,7 +84,7 @@ func (r *Reconciler) waitingForCluster(ctx context.Context, cluster client.Objec
 	return waiting
 }
 
-// waitingForProfile are those that are for a Cluster of a ClusterProfile.
+// waitingForProfile returns the waiting requests for a Cluster of a ClusterProfile.
 func (r *Reconciler) waitingForProfile(ctx context.Context, profile client.Object) []reconcile.Request {
 	clusters := &v1alpha1.ClusterList{}
 	r.list(ctx, clusters, client.MatchingFields{profileIndex: profile.GetName()})
@@ -95,7 +95,7 @@ func (r *Reconciler) waitingForProfile(ctx context.Context, profile client.Objec
 	return waiting
 }
 
-// waitingForPolicy are all requests that no provider has yet.
+// waitingForPolicy returns all requests that no provider has yet.
 func (r *Reconciler) waitingForPolicy(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.waiting(ctx)
 }
@@ -112,8 +112,7 @@ func (r *Reconciler) waiting(ctx context.Context, options ...client.ListOption) 
 	return waiting
 }
 
-// list reads from the cache, which fails only while it has not got the objects yet. Each of their AccessRequests is
-// reconciled when it has.
+// list reads from the cache, which fails only until the cache is synced. Each of the AccessRequests is reconciled after that.
 func (r *Reconciler) list(ctx context.Context, into client.ObjectList, options ...client.ListOption) {
 	if err := r.client.List(ctx, into, options...); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "Listing who waits", "options", options)

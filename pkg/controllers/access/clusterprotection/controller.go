@@ -8,10 +8,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "clusterprotection"
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller() kit.Controller {
 	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: append(ToProtect(),
 		kit.On(v1alpha1.SchemeGroupVersion, "clusters", "list", "watch"),
@@ -20,7 +20,7 @@ func Controller() kit.Controller {
 	)}
 }
 
-// ToProtect are the rights of those who call Protect.
+// ToProtect returns the permissions that Protect needs.
 func ToProtect() []kit.Right {
 	return []kit.Right{
 		kit.On(v1alpha1.SchemeGroupVersion, "clusters", "get", "patch"),

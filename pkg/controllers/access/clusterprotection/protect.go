@@ -17,16 +17,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// BeingDeletedError says that a Cluster can no longer be protected.
+// BeingDeletedError reports that a Cluster is being deleted and cannot be protected any more.
 type BeingDeletedError struct{ Cluster client.ObjectKey }
 
 func (e *BeingDeletedError) Error() string {
 	return fmt.Sprintf("the Cluster %q is being deleted, so there is no new access to it", e.Cluster)
 }
 
-// Protect makes sure that a Cluster outlives the AccessRequests for it. It has to be called when the AccessRequest names the
-// Cluster, and before a provider acts on it, with clients that do not read from a cache. Then either the Cluster is not
-// being deleted yet, and keeps the finalizer as long as the AccessRequest is there, or Protect returns a BeingDeletedError.
+// Protect ensures that a Cluster outlives the AccessRequests for it. It must be called when the AccessRequest names the Cluster, and before a
+// provider acts on it, with clients that do not read from a cache. Then either the Cluster is not being deleted yet, and has the finalizer as long
+// as the AccessRequest exists, or Protect returns a BeingDeletedError.
 func Protect(ctx context.Context, live client.Reader, writer client.Writer, key client.ObjectKey) error {
 	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		cluster := &v1alpha1.Cluster{}
@@ -41,9 +41,9 @@ func Protect(ctx context.Context, live client.Reader, writer client.Writer, key 
 	})
 }
 
-// HoldsCluster says whether a Cluster that is being deleted waits for an AccessRequest. It does not wait for those that have
-// no access and will get none: they are denied, or came when it was being deleted already. Otherwise every user who may
-// create AccessRequests somewhere could keep every Cluster.
+// HoldsCluster reports whether a Cluster that is being deleted waits for an AccessRequest. It does not wait for requests that have no access and
+// will get none: they are denied, or were created when it was being deleted already. Otherwise every user who may create AccessRequests could
+// prevent the deletion of every Cluster.
 func HoldsCluster(r *v1alpha1.AccessRequest) bool {
 	if r.Status.IsDenied() {
 		return false

@@ -1,13 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterprotection keeps every Cluster of clusters.openmcp.cloud until no AccessRequest is for it, so that its
-// provider takes the access back while the cluster is still there.
+// Package clusterprotection prevents the deletion of a Cluster of clusters.openmcp.cloud while there are AccessRequests for it, so that its
+// provider revokes the access while the cluster still exists.
 //
-// It uses a finalizer, as Kubernetes does for volumes that pods use. The controller that prepares AccessRequests calls
-// Protect before it hands one to a provider. The controller here does the same for AccessRequests that other programs
-// prepare, such as openMCP's own operator. It removes the finalizer from a Cluster that is being deleted and has no
-// AccessRequest, and says on the Cluster what it waits for until then.
+// It uses a finalizer, as Kubernetes does for volumes that pods use. The controller that prepares AccessRequests calls Protect before it hands one
+// to a provider. The controller here does the same for AccessRequests that other programs prepare, such as openMCP's own operator. It removes the
+// finalizer from a Cluster that is being deleted and has no AccessRequest, and until then reports on the Cluster what it waits for.
 package clusterprotection
 
 import (
@@ -37,9 +36,9 @@ const (
 	ClusterIndex = "spec.clusterRef"
 
 	reasonNoAccessRequests = "NoAccessRequests" // no AccessRequest names the Cluster any more
-	// mostNamed is how many AccessRequests a message names.
+	// mostNamed is the maximum number of AccessRequests that a message names.
 	mostNamed = 10
-	// settle is how long the AccessRequests of a Cluster may go on changing before they are counted: many are deleted at once.
+	// settle is the delay before the AccessRequests of a Cluster are counted: many are deleted at once.
 	settle = 200 * time.Millisecond
 )
 
@@ -64,7 +63,7 @@ func SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {
 		Complete(&Reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader()})
 }
 
-// ByCluster is the value of an AccessRequest in ClusterIndex.
+// ByCluster returns the value of an AccessRequest in ClusterIndex.
 func ByCluster(obj client.Object) []string {
 	if ref := obj.(*v1alpha1.AccessRequest).Spec.ClusterRef; ref != nil {
 		return []string{ref.NamespacedName().String()}
@@ -72,7 +71,7 @@ func ByCluster(obj client.Object) []string {
 	return nil
 }
 
-// clusterOf requests the Cluster that an AccessRequest names, when that may count another time.
+// clusterOf enqueues the Cluster that an AccessRequest names, when its count may have changed.
 func clusterOf() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	request := func(q queue, obj client.Object) {
@@ -112,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, r.protect(ctx, request.NamespacedName, holding)
 	}
 	if len(holding) == 0 {
-		// The cache may not have what has just been created, and after the finalizer there is no way back.
+		// The cache may not have an object that was just created, and removing the finalizer cannot be undone.
 		holding, err = r.holding(ctx, r.live, client.MatchingFields{
 			"spec.clusterRef.name": cluster.Name, "spec.clusterRef.namespace": cluster.Namespace,
 		})
@@ -127,7 +126,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
-// holding are the AccessRequests that a Cluster waits for.
+// holding returns the AccessRequests that a Cluster waits for.
 func (r *Reconciler) holding(ctx context.Context, from client.Reader, fields client.MatchingFields) ([]v1alpha1.AccessRequest, error) {
 	requests := &v1alpha1.AccessRequestList{}
 	err := from.List(ctx, requests, fields)
@@ -145,7 +144,7 @@ func (r *Reconciler) protect(ctx context.Context, cluster client.ObjectKey, hold
 	return kit.IgnoreOutdated(err)
 }
 
-// report says on the Cluster what it waits for, and whether that is nothing.
+// report sets a condition on the Cluster with what it waits for. It reports whether that is nothing.
 func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, holding []v1alpha1.AccessRequest) (bool, error) {
 	condition := metav1.Condition{
 		Type: v1alpha1.ConditionAccessRequestsDeleted, Status: metav1.ConditionTrue, Reason: reasonNoAccessRequests,
@@ -155,7 +154,7 @@ func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, hold
 		condition.Status, condition.Reason = metav1.ConditionFalse, v1alpha1.ReasonWaitingForAccessRequestDeletion
 		condition.Message = message(cluster.Namespace, holding)
 	} else if meta.FindStatusCondition(cluster.Status.Conditions, condition.Type) == nil {
-		return true, nil // the Cluster does not say that it waits
+		return true, nil // the Cluster has no condition that it waits
 	}
 	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *v1alpha1.Cluster) {
 		meta.SetStatusCondition(&c.Status.Conditions, condition)
@@ -163,7 +162,7 @@ func (r *Reconciler) report(ctx context.Context, cluster *v1alpha1.Cluster, hold
 	return len(holding) == 0, err
 }
 
-// message names only what is in the Cluster's own namespace: who reads that one need not know of others.
+// message names only the AccessRequests in the Cluster's own namespace: its readers need not know of others.
 func message(namespace string, holding []v1alpha1.AccessRequest) string {
 	var names []string
 	going := 0

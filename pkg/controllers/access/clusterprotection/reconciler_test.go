@@ -34,7 +34,7 @@ const (
 
 var key = client.ObjectKey{Namespace: "foo", Name: "blue"}
 
-// newClient is a hub, or what a cache has of it. It counts writes.
+// newClient returns a hub, or its cache. It counts writes.
 func newClient(t *testing.T, writes *int, objs ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -103,7 +103,7 @@ func tooLate(r *v1alpha1.AccessRequest) {
 	}}
 }
 
-// deniedByPolicy is a request that is being deleted.
+// deniedByPolicy makes a request one that is denied and being deleted.
 func deniedByPolicy(r *v1alpha1.AccessRequest) {
 	tooLate(r)
 	r.Status.Conditions[0].Reason = "DeniedByPolicy"
@@ -132,7 +132,7 @@ func TestReconcile_KeepsAClusterForItsAccessRequests(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		cluster *v1alpha1.Cluster
-		// cached is what the cache has, created what the hub has besides.
+		// cached are the objects of the cache, created those that only the hub has.
 		cached, created []client.Object
 		finalizers      []string
 		status, message string
@@ -209,7 +209,7 @@ func TestReconcile_KeepsAClusterForItsAccessRequests(t *testing.T) {
 	}
 }
 
-// cached lists from what has come in so far.
+// cached lists from the objects that have arrived so far.
 type cached struct {
 	client.Client
 	list client.Client
@@ -234,7 +234,7 @@ func TestProtect_RefusesAClusterThatGoes(t *testing.T) {
 	}
 }
 
-// racing is a hub where another writer is quicker with every first write.
+// racing is a hub where another writer is faster with every first write.
 type racing struct {
 	client.Client
 	then func()
@@ -305,7 +305,7 @@ func TestAccessRequests_RequestTheirClusterWhenTheyCountAnotherTime(t *testing.T
 	}
 }
 
-// queue keeps what is added to it.
+// queue records what is added to it.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[reconcile.Request]
 	added []reconcile.Request

@@ -22,7 +22,7 @@ import (
 
 func ptrTo[T any](v T) *T { return &v }
 
-// An exclusive cluster, or one of another profile, is not given to those who share.
+// An exclusive cluster, or one of another profile, is not given to requests for shared ones.
 func TestAttack_NobodyGetsAClusterOfAnotherKind(t *testing.T) {
 	other := newCluster("foo/b", "unlimited", shared)
 	other.Spec.Profile = "another"
@@ -31,7 +31,7 @@ func TestAttack_NobodyGetsAClusterOfAnotherKind(t *testing.T) {
 	f.wantClusters("foo/a", "foo/b", "foo/unlimited one")
 }
 
-// What one request has for its cluster does not come to the cluster of another.
+// The metadata that one request has for its cluster is not added to the cluster of another.
 func TestAttack_MetadataDoesNotLeakIntoTheTemplate(t *testing.T) {
 	const key = v1alpha1.MetadataAnnotationLabelPrefix + "secret"
 	f := newFixture(t, `scheduler: {purposeMappings: {exclusive: {template: {metadata: {labels: {a: b}, annotations: {a: b}},
@@ -61,7 +61,7 @@ func TestAttack_MetadataForAClusterThatHasNone(t *testing.T) {
 	}
 }
 
-// Of the requests that a cluster tells of, one that is still there is enough to keep it, wherever it stands among them.
+// Of the requests in the finalizers of a cluster, one that still exists is enough to keep it, wherever it stands among them.
 func TestAttack_AClusterInUseIsNotTaken(t *testing.T) {
 	for _, holders := range [][]string{{"alive", "gone"}, {"gone", "alive"}, {"gone", "gone2", "alive"}} {
 		f := newFixture(t, testConfig, newCluster("foo/exclusive-qilq5nsb", "exclusive", exclusive, holders...), newRequest("foo/alive", "unknown"))
@@ -76,7 +76,7 @@ func TestAttack_AClusterInUseIsNotTaken(t *testing.T) {
 	}
 }
 
-// A configuration that is loaded while the scheduler runs is completed and checked like one that it starts with.
+// A configuration that is loaded while the scheduler runs is completed and checked like the one at its start.
 func TestAttack_AConfigurationThatChangesIsComplete(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	write := func(text string) {
@@ -118,7 +118,7 @@ func TestAttack_AConfigurationThatChangesIsComplete(t *testing.T) {
 	f.wantAnswer("foo/unlabelled", " - -")
 }
 
-// A file may be half written. Half a configuration may be one without a policy.
+// A file may be half written. Half a configuration may have no policy.
 func TestAttack_HalfAConfigurationDoesNotCount(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	write := func(text string) {
@@ -149,7 +149,7 @@ func TestAttack_HalfAConfigurationDoesNotCount(t *testing.T) {
 	}
 }
 
-// A cluster of the name that is needed is waited for, whatever it is for.
+// If the needed name is taken, the request waits, whatever the purpose of that cluster.
 func TestAttack_ANameThatIsTakenIsWaitedFor(t *testing.T) {
 	f := newFixture(t, testConfig, newCluster("foo/unlimited", "other", shared, "gone"), newCluster("foo/shared-twice-qilq5nsb", "other", exclusive))
 	f.delete(f.cluster("foo/unlimited"))
@@ -164,7 +164,7 @@ func TestAttack_ANameThatIsTakenIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A request that waits for a purpose is told when there is one. Those that are granted are let be.
+// A request that waits for a purpose is enqueued when that is defined. Granted requests are not changed.
 func TestAttack_ANewConfigurationGrantsWhatWaits(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/granted")
@@ -196,7 +196,7 @@ func TestAttack_AClusterThatGoesIsWaitedFor(t *testing.T) {
 	f.wantClusters("foo/unlimited one")
 }
 
-// A cluster that has the name already keeps what it says, and is not given if that is something else.
+// An existing cluster of the name keeps its spec, and is not given if that is different.
 func TestAttack_AClusterThatIsThereKeepsItsSpec(t *testing.T) {
 	there := newCluster("foo/exclusive-qilq5nsb", "mine", exclusive)
 	there.Spec.Kubernetes.Version, there.Labels = "1.30.0", map[string]string{v1alpha1.DeleteWithoutRequestsLabel: "false"}
@@ -244,7 +244,7 @@ func TestPolicy_DeniesForGood(t *testing.T) {
 	if c := meta.FindStatusCondition(f.request("none/open").Status.Conditions, ConditionGranted); !strings.Contains(c.Message, "no such key") {
 		t.Errorf("%q", c.Message)
 	}
-	// What is decided stays so under another policy; what is open is decided by it.
+	// Another policy does not change decisions, but decides on open requests.
 	f.config = mustParse(t, testConfig)
 	f.settle("bar/denied", "none/open")
 	f.wantAnswer("bar/denied", "Denied - DeniedByPolicy")
@@ -266,7 +266,8 @@ func TestPolicy_OfAccessRequests(t *testing.T) {
 		RoleBindings: []v1alpha1.RoleBindings{{RoleRefs: []v1alpha1.RoleRef{{Kind: "ClusterRole", Name: "cluster-admin"}}}},
 	}}}
 	brings := v1alpha1.AccessRequestSpec{Token: &v1alpha1.TokenConfig{Permissions: []v1alpha1.PermissionsRequest{{}}}}
-	// Without roles it has the cluster trust an issuer of its author's, who becomes whomever the cluster gives roles to.
+	// Without roles, the request has the cluster trust an issuer of its author, who can then authenticate as any user that the cluster gives roles
+	// to.
 	trust := v1alpha1.AccessRequestSpec{OIDC: &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
 		Issuer: "https://mine", UsernamePrefix: new(""), RoleBindings: []v1alpha1.RoleBindings{},
 	}}}
@@ -290,7 +291,7 @@ func TestPolicy_OfAccessRequests(t *testing.T) {
 	}
 }
 
-// An approver's denial stays, with what the approver says, and takes back what the request was just being given.
+// An approver's denial stays, with the approver's message, and revokes what the request was just being given.
 func TestPolicy_AnApproverIsRespected(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.create(newRequest("foo/exclusive", "exclusive"))

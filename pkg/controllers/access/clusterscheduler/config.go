@@ -22,23 +22,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
 )
 
-// Scope is where clusters for a request are looked for.
+// Scope is where the scheduler looks for clusters for a request.
 type Scope string
 
-// Strategy is which of several clusters a request is given.
+// Strategy is how one of several clusters is chosen for a request.
 type Strategy string
 
 const (
-	// ScopeCluster looks for clusters also in other namespaces, of those that are trusted with a purpose.
+	// ScopeCluster also looks in other namespaces that are trusted for the purpose.
 	ScopeCluster Scope = "Cluster"
-	// ScopeNamespaced looks for clusters in the namespace in which a new one would be made, and nowhere else.
+	// ScopeNamespaced looks only in the namespace in which a new cluster would be created.
 	ScopeNamespaced Scope = "Namespaced"
 
-	// StrategyBalanced gives the cluster that the fewest requests have.
+	// StrategyBalanced chooses the cluster with the fewest requests.
 	StrategyBalanced Strategy = "Balanced"
-	// StrategyRandom gives any cluster.
+	// StrategyRandom chooses a random cluster.
 	StrategyRandom Strategy = "Random"
-	// StrategySimple gives the first cluster by namespace and name.
+	// StrategySimple chooses the first cluster by namespace and name.
 	StrategySimple Strategy = "Simple"
 
 	everyNamespace = "*"
@@ -46,57 +46,57 @@ const (
 
 // Config is the block "scheduler" of the configuration. Its form is that of openMCP's operator, with a policy added.
 type Config struct {
-	// Scope is Cluster if it is not given.
+	// Scope defaults to Cluster.
 	Scope Scope `json:"scope,omitempty"`
-	// Strategy is Balanced if it is not given.
+	// Strategy defaults to Balanced.
 	Strategy Strategy `json:"strategy,omitempty"`
-	// Selectors are what the scheduler has to do with at all.
+	// Selectors limit the objects that the scheduler handles.
 	Selectors Selectors `json:"selectors,omitempty"`
-	// PurposeMappings define, by purpose, the clusters that requests are given. Without any, ClusterRequests are left to another
-	// program, and all that counts here is the policy on AccessRequests.
+	// PurposeMappings define the clusters for requests, by purpose. If it is empty, ClusterRequests are left to another program, and only the
+	// policy on AccessRequests is used.
 	PurposeMappings map[string]*ClusterDefinition `json:"purposeMappings,omitempty"`
-	// Policy is who may ask for what. Without it, every user may ask for all.
+	// Policy restricts requests. Without it, every user may request everything.
 	Policy *accesspolicy.Config `json:"policy,omitempty"`
 
 	requests labels.Selector
 	policy   *accesspolicy.Policy
-	// warnings tell what is not as it may seem.
+	// warnings are messages about settings that have less effect than they seem to.
 	warnings []string
 }
 
-// schedules says whether ClusterRequests are granted here at all.
+// schedules reports whether this process grants ClusterRequests.
 func (c *Config) schedules() bool { return len(c.PurposeMappings) > 0 }
 
-// Selectors are label selectors. One that is not given selects everything.
+// Selectors are label selectors. One that is not set selects everything.
 type Selectors struct {
 	Clusters *metav1.LabelSelector `json:"clusters,omitempty"`
 	Requests *metav1.LabelSelector `json:"requests,omitempty"`
 }
 
-// ClusterDefinition is what a request for a purpose is given.
+// ClusterDefinition defines the clusters for a purpose.
 type ClusterDefinition struct {
-	// TenancyCount is how many requests may share a cluster, 0 for any number. Clusters of tenancy Exclusive have 0, too.
+	// TenancyCount is the maximum number of requests that share a cluster, 0 for no limit. It must be 0 for tenancy Exclusive, too.
 	TenancyCount int `json:"tenancyCount,omitempty"`
-	// Selector is for the labels of clusters that are shared, in addition to that for all purposes.
+	// Selector is for the labels of shared clusters, in addition to the selector for all purposes.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// TrustedNamespaces are namespaces whose shared clusters are given to requests of all namespaces, beside those of the
-	// namespace in which a new cluster would be made. Users who may create Clusters there offer them: they can see and
-	// change what requests do and keep in such a cluster. "*" is every namespace.
+	// TrustedNamespaces are namespaces whose shared clusters are given to requests of all namespaces, in addition to those of the namespace in
+	// which a new cluster would be created. Users who may create Clusters there offer them: they can see and change what requests do and store in
+	// such a cluster. "*" is every namespace.
 	TrustedNamespaces []string `json:"trustedNamespaces,omitempty"`
-	// Template is what new clusters are made from.
+	// Template is the template of new clusters.
 	Template ClusterTemplate `json:"template"`
 
 	purpose  string
 	clusters labels.Selector
 }
 
-// ClusterTemplate is what new clusters are made from.
+// ClusterTemplate is the template of new clusters.
 type ClusterTemplate struct {
 	Metadata TemplateMetadata     `json:"metadata,omitempty"`
 	Spec     v1alpha1.ClusterSpec `json:"spec"`
 }
 
-// TemplateMetadata is what can be said of the metadata of new clusters.
+// TemplateMetadata is the metadata that a template can set.
 type TemplateMetadata struct {
 	Name         string            `json:"name,omitempty"`
 	GenerateName string            `json:"generateName,omitempty"`
@@ -105,8 +105,8 @@ type TemplateMetadata struct {
 	Annotations  map[string]string `json:"annotations,omitempty"`
 }
 
-// parse reads the block "scheduler" of YAML documents, of which later ones count more, and makes it ready for use. Other
-// blocks are those of other controllers.
+// parse reads the block "scheduler" of YAML documents, of which later ones have precedence, and completes and checks it. Other blocks are for other
+// controllers.
 func parse(documents ...[]byte) (*Config, error) {
 	merged := map[string]any{}
 	for _, document := range documents {
@@ -130,7 +130,7 @@ func parse(documents ...[]byte) (*Config, error) {
 	return config, config.complete()
 }
 
-// block is the block "scheduler" of a YAML document.
+// block returns the block "scheduler" of a YAML document.
 func block(document []byte) (map[string]any, error) {
 	var blocks struct {
 		Scheduler map[string]any `json:"scheduler"`
@@ -150,7 +150,7 @@ func merge(into, from map[string]any) {
 	}
 }
 
-// complete sets what is not given, and returns every error at once.
+// complete sets defaults, and returns all errors at once.
 func (c *Config) complete() error {
 	asked := c.Scope
 	c.Scope = cmp.Or(asked, ScopeCluster)
@@ -221,7 +221,7 @@ func (d *ClusterDefinition) complete(purpose string, global *metav1.LabelSelecto
 			errs = append(errs, field.Invalid(metaPath.Child("namespace"), meta.Namespace, wrong))
 		}
 	}
-	// The name of the purpose is in the name of the cluster where the template has none.
+	// Without a name in the template, the purpose is in the name of the cluster.
 	for at, name := range map[*field.Path]string{
 		metaPath.Child("name"): meta.Name, metaPath.Child("generateName"): strings.TrimSuffix(meta.GenerateName, "-"), path: purpose,
 	} {
@@ -255,14 +255,14 @@ func (d *ClusterDefinition) validateTrust(scope Scope, path *field.Path) (errs f
 	return errs
 }
 
-// trusts says whether clusters of a namespace may be given to a request. Users who may create Clusters elsewhere must not
-// get what others do in theirs. Labels prove nothing, since they come with the Cluster.
+// trusts reports whether clusters of a namespace may be given to a request. Users who may create Clusters elsewhere must not get access to the
+// workloads of others. Labels prove nothing, since the creator of the Cluster sets them.
 func (d *ClusterDefinition) trusts(namespace string, request *v1alpha1.ClusterRequest) bool {
 	return namespace == d.namespaceFor(request) || slices.Contains(d.TrustedNamespaces, namespace) ||
 		slices.Contains(d.TrustedNamespaces, everyNamespace)
 }
 
-// both selects what both select. Where both have a value for one label, that of the first counts.
+// both returns a selector for what both select. If both have a value for one label, the first has precedence.
 func both(first, second *metav1.LabelSelector) *metav1.LabelSelector {
 	result := &metav1.LabelSelector{MatchLabels: map[string]string{}}
 	for _, s := range []*metav1.LabelSelector{second, first} {
@@ -274,7 +274,7 @@ func both(first, second *metav1.LabelSelector) *metav1.LabelSelector {
 	return result
 }
 
-// selector is ready for use. One that is not given selects everything.
+// selector converts a selector. One that is not set selects everything.
 func selector(s *metav1.LabelSelector, path *field.Path) (labels.Selector, field.ErrorList) {
 	if s == nil {
 		return labels.Everything(), nil

@@ -54,7 +54,7 @@ func TestConfig_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Of several files, later ones count more. What other controllers have in them is let be.
+// Of several files, later ones have precedence. Blocks of other controllers are ignored.
 func TestConfig_FilesAreMerged(t *testing.T) {
 	dir := t.TempDir()
 	var files []string
@@ -79,7 +79,7 @@ func TestConfig_FilesAreMerged(t *testing.T) {
 	}
 }
 
-// Who starts the program learns which file is wrong, and where.
+// An error at the start names the file and the field.
 func TestConfig_ErrorsNameTheFile(t *testing.T) {
 	dir := t.TempDir()
 	good, syntax, value := filepath.Join(dir, "good.yaml"), filepath.Join(dir, "syntax.yaml"), filepath.Join(dir, "value.yaml")
@@ -103,7 +103,7 @@ func TestConfig_ErrorsNameTheFile(t *testing.T) {
 	}
 }
 
-// A policy on AccessRequests is of use where another program grants ClusterRequests. These are left to it.
+// A policy on AccessRequests is also useful if another program grants ClusterRequests, which are left to it.
 func TestConfig_APolicyOnAccessRequestsOnly(t *testing.T) {
 	f := newFixture(t, "scheduler: {policy: {accessRequests: [{expression: 'true'}]}}", newCluster("foo/theirs", "exclusive", shared, "gone"))
 	f.create(newRequest("foo/exclusive", "exclusive"))
@@ -116,7 +116,7 @@ func TestConfig_APolicyOnAccessRequestsOnly(t *testing.T) {
 	if !f.config.policy.RestrictsAccessRequests() {
 		t.Error("there is no policy")
 	}
-	// What this program has granted before can still be given back.
+	// Clusters that this program has granted before can still be released.
 	f.config = mustParse(t, testConfig)
 	f.settle("foo/exclusive")
 	f.config = mustParse(t, "scheduler: {policy: {accessRequests: []}}")
@@ -125,7 +125,7 @@ func TestConfig_APolicyOnAccessRequestsOnly(t *testing.T) {
 	f.wantClusters("foo/theirs gone")
 }
 
-// Where the selector of all purposes and that of one have the same label, the former counts, as in openMCP.
+// If the selector of all purposes and that of one have the same label, the former has precedence, as in openMCP.
 func TestConfig_SelectorsAreCompleted(t *testing.T) {
 	c := mustParse(t, `scheduler: {selectors: {clusters: {matchLabels: {a: global}, matchExpressions: [{key: c, operator: Exists}]}}, purposeMappings: {x: {
   selector: {matchLabels: {a: local, b: local}, matchExpressions: [{key: d, operator: DoesNotExist}]},

@@ -14,10 +14,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "clusterscheduler"
 
-// Controller is what the manager knows of it. The configuration is nil without files.
+// Controller returns the name, the setup and the permissions of the controller. The configuration is nil without files.
 func Controller(live *LiveConfig) kit.Controller {
 	access := v1alpha1.SchemeGroupVersion
 	setup := func(_ context.Context, mgr ctrl.Manager) error { return SetupWithManager(mgr, live) }
@@ -28,7 +28,7 @@ func Controller(live *LiveConfig) kit.Controller {
 		kit.On(access, "clusters", "get", "list", "watch", "create", "patch", "delete"),
 		kit.On(access, "clusters/finalizers", "update"),
 		kit.On(access, "clusterprofiles", "list", "watch"),
-		// The policy is told the namespace of a request.
+		// The policy uses the namespace of a request.
 		kit.On(corev1.SchemeGroupVersion, "namespaces", "get"),
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),
 	}}

@@ -36,9 +36,9 @@ type fixture struct {
 	config *Config
 
 	lock sync.Mutex
-	// writes are what has been written, in the order of time.
+	// writes are the writes in the order of time.
 	writes []string
-	// killAfter is how many more writes the process lives for; -1 is for ever.
+	// killAfter is the number of writes after which the process dies; -1 is never.
 	killAfter int
 	dead      bool
 
@@ -84,14 +84,14 @@ func mustParse(t *testing.T, config string) *Config {
 	return parsed
 }
 
-// restart is a new process, which knows nothing but what is written.
+// restart starts a new process, which knows only what is written.
 func (f *fixture) restart() {
 	f.dead, f.killAfter = false, -1
 	f.process = newReconciler(f.client, f.client, func() *Config { return f.config }, f.events)
 	f.process.pick = func(n int) int { return n - 1 }
 }
 
-// write writes, unless the process is dead. It dies right after the last write that it lives for.
+// write does a write, unless the process is dead. The process dies right after its last write.
 func (f *fixture) write(verb string, obj client.Object, do func() error) error {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -135,7 +135,7 @@ func (f *fixture) interceptors() interceptor.Funcs {
 	}
 }
 
-// newRequest is "namespace/name", whose UID is uid-of-name.
+// newRequest returns the request "namespace/name" with the UID uid-of-name.
 func newRequest(key, purpose string) *v1alpha1.ClusterRequest {
 	namespace, name, _ := strings.Cut(key, "/")
 	return &v1alpha1.ClusterRequest{
@@ -144,7 +144,7 @@ func newRequest(key, purpose string) *v1alpha1.ClusterRequest {
 	}
 }
 
-// newCluster is a cluster that the scheduler did not make, held by requests.
+// newCluster returns a cluster that the scheduler did not create, held by requests.
 func newCluster(key, purpose string, tenancy v1alpha1.Tenancy, holders ...string) *v1alpha1.Cluster {
 	namespace, name, _ := strings.Cut(key, "/")
 	c := &v1alpha1.Cluster{
@@ -243,7 +243,7 @@ func (f *fixture) delete(obj client.Object) {
 	}
 }
 
-// answer is the phase, the cluster, and the reason.
+// answer returns the phase, the cluster, and the reason.
 func (f *fixture) answer(key string) string {
 	f.Helper()
 	request := f.request(key)

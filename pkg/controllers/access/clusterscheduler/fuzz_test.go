@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// FuzzParse: what is taken is complete: it says the same once it is written out, and twice.
+// FuzzParse verifies that a valid configuration is complete: it does not change when it is marshalled and parsed again.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"scheduler: {purposeMappings: {p: {template: {spec: {profile: x, tenancy: Exclusive}}}}}",

@@ -22,19 +22,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/accesspolicy"
 )
 
-// reloadInterval is how often the files are read. Reading works for every kind of file, also for those that a kubelet
-// changes by links.
+// reloadInterval is the interval of reads of the files. Reading works for every kind of file, also for those that a kubelet changes by links.
 const reloadInterval = 2 * time.Second
 
-// LiveConfig is the configuration as its files say. A change that makes it invalid is logged, and does not count.
+// LiveConfig is the current configuration of its files. A change that makes it invalid is logged and ignored.
 type LiveConfig struct {
 	files   []string
 	current atomic.Pointer[Config]
-	// loaded are the files that current is from, seen those that were read last.
+	// loaded is the content of the files that current is from, seen the content of the last read.
 	loaded, seen []byte
 
 	lock sync.Mutex
-	// listeners are told of every change.
+	// listeners receive an event for every change.
 	listeners []chan event.GenericEvent
 }
 
@@ -43,7 +42,7 @@ var (
 	_ manager.LeaderElectionRunnable = &LiveConfig{}
 )
 
-// NewLiveConfig reads the files, of which later ones count more. Start keeps up with them.
+// NewLiveConfig reads the files, of which later ones have precedence. Start follows their changes.
 func NewLiveConfig(files []string) (*LiveConfig, error) {
 	l := &LiveConfig{files: files}
 	if _, err := l.reload(); err != nil {
@@ -52,7 +51,7 @@ func NewLiveConfig(files []string) (*LiveConfig, error) {
 	return l, nil
 }
 
-// Policy is who may ask for what, now. Without a configuration there is none.
+// Policy returns the current policy. It is nil without a configuration.
 func (l *LiveConfig) Policy() *accesspolicy.Policy {
 	if l == nil {
 		return nil
@@ -60,7 +59,7 @@ func (l *LiveConfig) Policy() *accesspolicy.Policy {
 	return l.current.Load().policy
 }
 
-// Changes tells of every change from now on, and nothing of what it is. Without a configuration it is nil.
+// Changes returns a channel that receives an event for every change from now on. It is nil without a configuration.
 func (l *LiveConfig) Changes() <-chan event.GenericEvent {
 	if l == nil {
 		return nil
@@ -77,13 +76,13 @@ func (l *LiveConfig) tell() {
 	defer l.lock.Unlock()
 	for _, listener := range l.listeners {
 		select {
-		case listener <- event.GenericEvent{Object: &v1alpha1.Cluster{}}: // an event has to have an object
-		default: // what is waiting there is enough
+		case listener <- event.GenericEvent{Object: &v1alpha1.Cluster{}}: // an event must have an object
+		default: // one pending event is enough
 		}
 	}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: those who stand by know the configuration, too.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: processes that do not lead follow the configuration, too.
 func (l *LiveConfig) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
@@ -112,8 +111,8 @@ func (l *LiveConfig) Start(ctx context.Context) error {
 	}
 }
 
-// reload reads the files. It returns whether the configuration is another one now. A change counts once it has been read
-// twice: the files may be half written, and half a configuration may be one without a policy.
+// reload reads the files. It reports whether the configuration has changed. A change counts once it was read twice: the files may be half written,
+// and half a configuration may have no policy.
 func (l *LiveConfig) reload() (bool, error) {
 	var documents [][]byte
 	var errs []error

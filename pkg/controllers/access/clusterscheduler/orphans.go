@@ -22,8 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// orphans takes Clusters from requests that are gone and did not give them back, because their finalizer was removed by
-// hand. They would count as users of the Cluster for ever, since nothing else removes their finalizers from it.
+// orphans releases Clusters of requests that are gone and did not release them, because their finalizer was removed by hand. They would count as
+// users of the Cluster forever, since nothing else removes their finalizers from it.
 type orphans struct{ scheduler *Reconciler }
 
 func setupOrphans(mgr ctrl.Manager, r *Reconciler) error {
@@ -56,8 +56,8 @@ func (o orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, err
 }
 
-// reclaim takes the cluster from a request that is gone. A request whose status names the cluster is about to have it again, as
-// after a restore, which gives every request another UID: the cluster stays for it.
+// reclaim releases the cluster of a request that is gone. If the status of a request names the cluster, it is about to hold it again, as after a
+// restore, which gives every request a different UID: the cluster stays for it.
 func (o orphans) reclaim(ctx context.Context, cluster *v1alpha1.Cluster, uid string) error {
 	ctrl.LoggerFrom(ctx).Info("Taking the Cluster from a ClusterRequest that is gone", "uid", uid)
 	request := &v1alpha1.ClusterRequest{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}
@@ -67,7 +67,7 @@ func (o orphans) reclaim(ctx context.Context, cluster *v1alpha1.Cluster, uid str
 	return o.scheduler.free(ctx, request, cluster)
 }
 
-// gone are those UIDs that no request has. The cache may not have what has just been created.
+// gone returns those UIDs that no request has. The cache may not have an object that was just created.
 func (r *Reconciler) gone(ctx context.Context, uids sets.Set[string]) (sets.Set[string], error) {
 	gone := sets.New[string]()
 	for uid := range uids {
@@ -89,12 +89,12 @@ func (r *Reconciler) gone(ctx context.Context, uids sets.Set[string]) (sets.Set[
 	return gone, nil
 }
 
-// clustersHeldBy are the clusters that a request has.
+// clustersHeldBy returns the clusters that a request has.
 func (r *Reconciler) clustersHeldBy(ctx context.Context, request client.Object) []reconcile.Request {
 	return kit.Requests(ctx, r.client, &v1alpha1.ClusterList{}, client.MatchingFields{holderIndex: string(request.GetUID())})
 }
 
-// given lets through that there is a cluster, and that it is given to a request.
+// given passes events when a cluster exists, and when it is given to a request.
 func given() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -105,7 +105,7 @@ func given() predicate.Predicate {
 	}
 }
 
-// ends lets through that an object is gone.
+// ends passes events when an object is gone.
 func ends() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

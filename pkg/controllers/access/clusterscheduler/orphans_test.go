@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// reclaim takes a cluster from the requests that are gone.
+// reclaim releases a cluster of requests that are gone.
 func (f *fixture) reclaim(key string) {
 	f.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
@@ -47,10 +47,10 @@ func TestOrphans_AClusterIsTakenFromRequestsThatAreGone(t *testing.T) {
 	}
 	f.reclaim(name)
 	f.wantClusters(name + " two")
-	// There is room for another one again.
+	// The cluster can be given to another one again.
 	f.ask("shared", "foo/three")
 	f.wantClusters(name + " three two")
-	// It goes with the last one, whichever way that went.
+	// It is deleted with the last one, however that was deleted.
 	f.purge("foo/two")
 	f.purge("foo/three")
 	f.reclaim(name)
@@ -61,14 +61,14 @@ func TestOrphans_AreTheOnlyOnes(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")
 	f.ask("exclusive", "foo/exclusive")
-	f.delete(f.request("foo/one")) // it has still to give it back itself
+	f.delete(f.request("foo/one")) // it must still release it itself
 	f.writes = nil
 	f.reclaim("foo/unlimited")
 	f.reclaim("foo/exclusive-qilq5nsb")
 	if len(f.writes) > 0 {
 		t.Errorf("written: %q", f.writes)
 	}
-	// The cache does not have what has just been created.
+	// The cache does not have an object that was just created.
 	late := newFixture(t, testConfig)
 	f.process.client = late.client
 	if gone, err := f.process.gone(t.Context(), sets.New("uid-of-one", "uid-of-nobody")); err != nil || !slices.Equal(sets.List(gone), []string{"uid-of-nobody"}) {
@@ -76,7 +76,7 @@ func TestOrphans_AreTheOnlyOnes(t *testing.T) {
 	}
 }
 
-// After a restore all requests have other UIDs, and their clusters the finalizers of before.
+// After a restore all requests have different UIDs, and their clusters the earlier finalizers.
 func TestOrphans_ARestoredRequestKeepsItsCluster(t *testing.T) {
 	f := newFixture(t, testConfig, newCluster("foo/exclusive-qilq5nsb", "exclusive", exclusive, "before"))
 	f.changeCluster("foo/exclusive-qilq5nsb", func(c *v1alpha1.Cluster) { c.Labels = map[string]string{v1alpha1.DeleteWithoutRequestsLabel: "true"} })
@@ -90,7 +90,7 @@ func TestOrphans_ARestoredRequestKeepsItsCluster(t *testing.T) {
 	f.wantClusters("foo/exclusive-qilq5nsb exclusive")
 }
 
-// What others have done to the cluster in the meantime counts.
+// Concurrent changes of the cluster count.
 func TestOrphans_AClusterIsReclaimedAsItIs(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")
@@ -115,7 +115,7 @@ func TestOrphans_LookWhenAClusterIsGiven(t *testing.T) {
 	}
 }
 
-// A request that waits for a profile is told when there is one.
+// A request that waits for a profile is enqueued when that is created.
 func TestProfiles_RequestThoseThatWaitForThem(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.create(newRequest("foo/waits", "unlimited"))

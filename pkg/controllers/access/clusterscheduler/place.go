@@ -23,9 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/namehash"
 )
 
-// held returns the cluster that the request has, if any. If the status names a cluster that has lost the finalizer, the
-// cluster gets it again. If the status names none, a finalizer counts only on a cluster in a namespace that the definition
-// trusts. The definition may be nil.
+// held returns the cluster that the request has, if any. If the status names a cluster that has lost the finalizer, the finalizer is added again.
+// If the status names none, a finalizer counts only on a cluster in a namespace that the definition trusts. The definition may be nil.
 func (r *Reconciler) held(
 	ctx context.Context, definition *ClusterDefinition, request *v1alpha1.ClusterRequest,
 ) (*v1alpha1.Cluster, error) {
@@ -44,7 +43,7 @@ func (r *Reconciler) held(
 		slices.SortFunc(clusters, byName)
 		return &clusters[0], nil
 	}
-	// It can have more than one only if two processes decided at once.
+	// A request can have more than one only if two processes decided concurrently.
 	for i := range clusters {
 		if client.ObjectKeyFromObject(&clusters[i]) != known.NamespacedName() {
 			if err := r.free(ctx, request, &clusters[i]); err != nil {
@@ -57,7 +56,7 @@ func (r *Reconciler) held(
 		return nil, kit.IgnoreGone(err)
 	}
 	if slices.Contains(cluster.Finalizers, request.FinalizerForCluster()) || cluster.DeletionTimestamp != nil {
-		return cluster, nil // nothing can be added to what is being deleted
+		return cluster, nil // finalizers cannot be added during a deletion
 	}
 	if cluster.Spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE {
 		if err := r.onlyStale(ctx, request, cluster); err != nil {
@@ -71,7 +70,7 @@ func byName(a, b v1alpha1.Cluster) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// choose returns the shared cluster that the request is to be given, or nil if there is none.
+// choose returns the shared cluster for the request, or nil.
 func (r *Reconciler) choose(
 	ctx context.Context, config *Config, definition *ClusterDefinition, request *v1alpha1.ClusterRequest,
 ) (*v1alpha1.Cluster, error) {
@@ -101,7 +100,7 @@ func (r *Reconciler) choose(
 	return candidates[chosen].DeepCopy(), nil
 }
 
-// hasRoomIn says whether a cluster is one of those that the definition makes, and can be given to one more request.
+// hasRoomIn reports whether a cluster matches the definition, and can be given to one more request.
 func (d *ClusterDefinition) hasRoomIn(c *v1alpha1.Cluster) bool {
 	return d.fits(c) && c.DeletionTimestamp == nil && d.clusters.Matches(labels.Set(c.Labels)) &&
 		(d.TenancyCount == 0 || c.GetTenancyCount() < d.TenancyCount)
@@ -111,12 +110,12 @@ func (d *ClusterDefinition) fits(c *v1alpha1.Cluster) bool {
 	return c.Spec.Tenancy == d.Template.Spec.Tenancy && c.Spec.Profile == d.Template.Spec.Profile
 }
 
-// take gives the request a cluster, which has to be as it was read.
+// take gives the request a cluster, which must be as it was read.
 func (r *Reconciler) take(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
 	return r.patch(ctx, cluster, func(c *v1alpha1.Cluster) { hold(request, c) }, request.FinalizerForCluster())
 }
 
-// hold marks a cluster as one that the request has. What is left on an exclusive one is of requests that are gone.
+// hold marks a cluster as one that the request has. Other finalizers on an exclusive one are of requests that are gone.
 func hold(request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) {
 	if cluster.Spec.Tenancy == v1alpha1.TENANCY_EXCLUSIVE {
 		cluster.Finalizers = slices.DeleteFunc(cluster.Finalizers, func(f string) bool {
@@ -127,7 +126,7 @@ func hold(request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) {
 	propagated(request, cluster)
 }
 
-// propagate gives the cluster the metadata that its request has for it.
+// propagate adds the metadata of the request to its cluster.
 func (r *Reconciler) propagate(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
 	if cluster.DeletionTimestamp != nil {
 		return nil
@@ -151,7 +150,7 @@ func (r *Reconciler) awaitCache(ctx context.Context, cluster *v1alpha1.Cluster, 
 	})
 }
 
-// propagated copies labels and annotations for clusters from a request to a cluster that it has for itself.
+// propagated copies labels and annotations for clusters from a request to a cluster that is exclusive to it.
 func propagated(request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) {
 	if cluster.Spec.Tenancy != v1alpha1.TENANCY_EXCLUSIVE {
 		return
@@ -176,7 +175,7 @@ func (d *ClusterDefinition) namespaceFor(request *v1alpha1.ClusterRequest) strin
 	return cmp.Or(d.Template.Metadata.Namespace, request.Namespace)
 }
 
-// newCluster is the cluster that is made for the request, under the name that it had if it is known.
+// newCluster returns the new cluster for the request, with its previous name if that is known.
 func (d *ClusterDefinition) newCluster(request *v1alpha1.ClusterRequest, known *v1alpha1.ObjectReference) *v1alpha1.Cluster {
 	template := d.Template.Metadata
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
@@ -212,13 +211,13 @@ func (d *ClusterDefinition) newCluster(request *v1alpha1.ClusterRequest, known *
 	return cluster
 }
 
-// mayName says whether a new cluster of the definition may have a name, as far as that is known without a request.
+// mayName reports whether a new cluster of the definition may have a name, as far as that is known without a request.
 func (d *ClusterDefinition) mayName(name string) bool {
 	template := d.Template.Metadata
 	return name == template.Name || strings.HasPrefix(name, cmp.Or(template.GenerateName, d.purpose))
 }
 
-// create makes a cluster for the request. One that is there already under the name is taken, if it can be.
+// create creates a cluster for the request. An existing cluster of the name is adopted, if possible.
 func (r *Reconciler) create(
 	ctx context.Context, definition *ClusterDefinition, request *v1alpha1.ClusterRequest, known *v1alpha1.ObjectReference,
 ) (*v1alpha1.Cluster, error) {
@@ -261,7 +260,7 @@ func (r *Reconciler) adoptable(ctx context.Context, d *ClusterDefinition, reques
 	return r.onlyStale(ctx, request, there)
 }
 
-// onlyStale returns an error unless all the other requests that have a cluster are gone.
+// onlyStale returns an error unless all other requests that have a cluster are gone.
 func (r *Reconciler) onlyStale(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
 	others := cluster.GetRequestUIDs().Delete(string(request.UID))
 	gone, err := r.gone(ctx, others)
@@ -273,7 +272,7 @@ func (r *Reconciler) onlyStale(ctx context.Context, request *v1alpha1.ClusterReq
 	return err
 }
 
-// adopt makes a cluster that is there one like the scheduler makes, as far as it says nothing else itself.
+// adopt sets the fields of a new cluster on an existing one, except those that it has itself.
 func (d *ClusterDefinition) adopt(request *v1alpha1.ClusterRequest, there, made *v1alpha1.Cluster) {
 	there.Labels, there.Annotations = merged(made.Labels, there.Labels), merged(made.Annotations, there.Annotations)
 	if !slices.Contains(there.Spec.Purposes, d.purpose) {
@@ -282,7 +281,7 @@ func (d *ClusterDefinition) adopt(request *v1alpha1.ClusterRequest, there, made 
 	hold(request, there)
 }
 
-// merged are all of them; what both have is as in the second.
+// merged returns the entries of both; the second has precedence.
 func merged(first, second map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, first)

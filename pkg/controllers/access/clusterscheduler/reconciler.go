@@ -1,15 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterscheduler grants ClusterRequests: it gives each a Cluster that is there already, or a new one.
+// Package clusterscheduler grants ClusterRequests: it gives each an existing Cluster, or a new one.
 //
-// That a request has a Cluster is a finalizer on the Cluster, by the UID of the request. This is the truth; the status of the
-// request follows it. The finalizer comes in the same write that makes the Cluster, or in one that holds only if the Cluster
-// is still as it was when the decision was made. So whatever the process was doing when it ended, the next one finds what the
-// request has, and no Cluster is ever given to more requests than may have it.
+// A request has a Cluster if the Cluster has a finalizer with the UID of the request. This is the source of truth; the status of the request
+// follows it. The finalizer is added by the write that creates the Cluster, or by one that is conditional on the version on which the decision was
+// based. So whenever a process ends, the next one finds what the request has, and no Cluster is ever given to more requests than may have it.
 //
-// The scheduler decides from its cache. One request is decided after another, and what has been written is waited for in the
-// cache, so that each decision knows those before it.
+// The scheduler decides from its cache. It decides on one request after another, and waits until the cache has what was written, so that each
+// decision is based on those before it.
 package clusterscheduler
 
 import (
@@ -37,30 +36,30 @@ import (
 )
 
 const (
-	// ConditionGranted of a ClusterRequest tells why it is granted, denied, or still pending.
+	// ConditionGranted of a ClusterRequest has the reason why it is granted, denied, or still pending.
 	ConditionGranted = "Granted"
 
-	// Reasons of the condition, beside those of openMCP.
+	// Reasons of the condition, in addition to those of openMCP.
 	reasonGranted             = "ClusterGranted"            // the request has a Cluster
-	reasonClusterRejected     = "ClusterRejected"           // a Cluster was made for the request, and the API server refused it; the message says why
-	reasonWaitingForDeletion  = "WaitingForClusterDeletion" // the request goes when its Cluster is gone
+	reasonClusterRejected     = "ClusterRejected"           // the API server refused the Cluster that was created for the request; the message says why
+	reasonWaitingForDeletion  = "WaitingForClusterDeletion" // the request is deleted when its Cluster is gone
 	reasonClusterBeingDeleted = "ClusterBeingDeleted"       // the Cluster of the request is being deleted
 
-	// retryInterval is when a decision is made again that was overtaken by a change.
+	// retryInterval is the delay until a decision is made again after a conflict.
 	retryInterval = 200 * time.Millisecond
-	// cacheTimeout is how long a write may take to come into the cache.
+	// cacheTimeout is the maximum time until a write is in the cache.
 	cacheTimeout = 10 * time.Second
 )
 
-// Reconciler brings one ClusterRequest to its answer.
+// Reconciler reconciles one ClusterRequest.
 type Reconciler struct {
 	client client.Client
-	// live reads past the cache.
+	// live does not read from the cache.
 	live   client.Reader
 	config func() *Config
-	// recorder tells people what becomes of requests.
+	// recorder records events about requests.
 	recorder events.EventRecorder
-	// pick chooses one of n.
+	// pick returns a number below n.
 	pick func(n int) int
 }
 
@@ -100,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	var wait *kit.Problem
 	switch {
 	case apierrors.IsConflict(err):
-		// It was written in between. The decision is made again, by what is there now.
+		// The object was written in between. The decision is made again, with its current version.
 		return reconcile.Result{RequeueAfter: retryInterval}, nil
 	case errors.As(err, &wait):
 		return reconcile.Result{RequeueAfter: kit.LongestBackoff}, nil
@@ -108,10 +107,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{}, err
 }
 
-// grant gives the request a cluster, unless it is denied, and tells so in its status.
+// grant gives the request a cluster, unless it is denied, and reports the result in its status.
 func (r *Reconciler) grant(ctx context.Context, config *Config, request *v1alpha1.ClusterRequest) error {
 	if request.Status.IsDenied() {
-		// It may have been denied while it was about to be granted. It keeps a cluster only if its status names the cluster.
+		// The request may have been denied while it was being granted. It keeps a cluster only if its status names the cluster.
 		if request.Status.Cluster == nil {
 			return r.giveUp(ctx, request)
 		}
@@ -144,7 +143,7 @@ func (r *Reconciler) grant(ctx context.Context, config *Config, request *v1alpha
 	return cmp.Or(r.writeStatus(ctx, request, phase, condition, cluster), err)
 }
 
-// reasonOf is the reason of an error that comes from the API.
+// reasonOf returns the reason for an error of the API.
 func reasonOf(err error) string {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) {
 		return reasonClusterRejected
@@ -188,7 +187,7 @@ func (r *Reconciler) provide(ctx context.Context, config *Config, request *v1alp
 	return r.create(ctx, definition, request, nil)
 }
 
-// ask asks the policy.
+// ask checks the policy.
 func (r *Reconciler) ask(ctx context.Context, policy *accesspolicy.Policy, request *v1alpha1.ClusterRequest) error {
 	if !policy.RestrictsClusterRequests() {
 		return nil
@@ -213,8 +212,7 @@ func (r *Reconciler) writeFinalizer(ctx context.Context, request *v1alpha1.Clust
 	return err
 }
 
-// writeStatus writes what has changed. The optimistic lock keeps the conditions of others, and a denial that was written
-// meanwhile.
+// writeStatus writes what has changed. The optimistic lock preserves the conditions of others, and a denial that was written concurrently.
 func (r *Reconciler) writeStatus(
 	ctx context.Context, request *v1alpha1.ClusterRequest, phase string, condition metav1.Condition, cluster *v1alpha1.Cluster,
 ) error {

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// release takes the cluster from a request that is being deleted, and lets the request go. The request stays until the cluster
-// is gone if it asks for that, and the cluster goes with it.
+// release releases the cluster of a request that is being deleted, and then removes the request's finalizer. If the cluster is deleted with the
+// request, and the request asks for that, the request stays until the cluster is gone.
 func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterRequest) error {
 	held, err := r.clustersOf(ctx, request)
 	if err != nil {
@@ -25,11 +25,11 @@ func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterReque
 	definition := r.config().PurposeMappings[request.Spec.Purpose]
 	for i := range held {
 		cluster := &held[i]
-		// A finalizer on a cluster that the status does not name counts only where the request may have been given the
-		// cluster. Otherwise users who write Clusters anywhere could keep the request.
+		// A finalizer on a cluster that the status does not name counts only where the request may have been given the cluster. Otherwise users who
+		// can write Clusters somewhere could prevent the deletion of the request.
 		given := request.Status.Cluster == nil && definition != nil && definition.trusts(cluster.Namespace, request)
 		if given && waits(request, cluster) && (goesWithLast(cluster) || cluster.DeletionTimestamp != nil) {
-			// Without its finalizer, only the status tells which cluster is waited for.
+			// Without its finalizer, only the status has the cluster to wait for.
 			if err := r.writeStatus(ctx, request, request.Status.Phase, waitingForDeletion(cluster), cluster); err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ func (r *Reconciler) release(ctx context.Context, request *v1alpha1.ClusterReque
 	return kit.IgnoreGone(r.writeFinalizer(ctx, request, controllerutil.RemoveFinalizer))
 }
 
-// waits says whether the request waits for the end of a cluster that goes with it.
+// waits reports whether the request waits for the deletion of its cluster.
 func waits(request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) bool {
 	if wait := request.Spec.WaitForClusterDeletion; wait != nil {
 		return *wait
@@ -70,7 +70,7 @@ func waitingForDeletion(cluster *v1alpha1.Cluster) metav1.Condition {
 	}
 }
 
-// giveUp takes clusters from a request that is denied.
+// giveUp releases the clusters of a request that is denied.
 func (r *Reconciler) giveUp(ctx context.Context, request *v1alpha1.ClusterRequest) error {
 	held, err := r.clustersOf(ctx, request)
 	for i := range held {
@@ -81,16 +81,16 @@ func (r *Reconciler) giveUp(ctx context.Context, request *v1alpha1.ClusterReques
 	return err
 }
 
-// clustersOf are the clusters that the request has, whatever their labels are by now.
+// clustersOf returns the clusters that the request has, whatever their labels are now.
 func (r *Reconciler) clustersOf(ctx context.Context, request *v1alpha1.ClusterRequest) ([]v1alpha1.Cluster, error) {
 	clusters := &v1alpha1.ClusterList{}
 	err := r.client.List(ctx, clusters, client.MatchingFields{holderIndex: string(request.UID)})
 	return clusters.Items, err
 }
 
-// free takes a cluster from a request. With its last request a cluster is deleted, if its label says so. That comes before
-// the finalizer goes, since without it the cluster would not be found again. Both happen only if the cluster is still as it
-// was read, so that two last requests do not leave it to each other.
+// free releases a cluster of a request. A cluster is deleted with its last request, if its label says so. The deletion comes before the removal of
+// the finalizer, since without it the cluster would not be found again. Both are conditional on the version that was read, so that of two last
+// requests one deletes the cluster.
 func (r *Reconciler) free(ctx context.Context, request *v1alpha1.ClusterRequest, cluster *v1alpha1.Cluster) error {
 	if goesWithLast(cluster) && cluster.DeletionTimestamp == nil {
 		asRead := kit.AsRead(cluster)
@@ -110,7 +110,7 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, cluster *v1alpha1.Clus
 	return kit.IgnoreGone(err)
 }
 
-// goesWithLast says whether the only request that has a cluster takes it along.
+// goesWithLast reports whether a cluster is deleted with the only request that has it.
 func goesWithLast(cluster *v1alpha1.Cluster) bool {
 	return cluster.GetTenancyCount() == 1 && cluster.Labels[v1alpha1.DeleteWithoutRequestsLabel] == "true"
 }

@@ -32,7 +32,7 @@ func (f *fixture) gone(key string) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// The cluster has a provider, whose finalizer keeps it.
+// provide adds the finalizer of a provider to the cluster.
 func (f *fixture) provide(cluster string) {
 	f.Helper()
 	f.changeCluster(cluster, func(c *v1alpha1.Cluster) { c.Finalizers = append(c.Finalizers, "provider.example.com/cluster") })
@@ -101,7 +101,7 @@ func TestDeletion_WaitsForTheClusterThatGoesWithIt(t *testing.T) {
 	}
 }
 
-// Requests of others, and their operations, are left alone.
+// Requests with operations for others are not changed.
 func TestOperation_IgnoreAndReconcile(t *testing.T) {
 	f := newFixture(t, testConfig)
 	request := newRequest("foo/exclusive", "exclusive")
@@ -122,7 +122,7 @@ func TestOperation_IgnoreAndReconcile(t *testing.T) {
 	}
 }
 
-// A process may be killed after anything that it has written. The next one brings it to the same end.
+// A process may be killed after any write. The next one reaches the same result.
 func TestKilled_AfterAnyWriteTheNextProcessFinishes(t *testing.T) {
 	for name, test := range map[string]struct {
 		purpose    string
@@ -205,8 +205,8 @@ func TestKilled_AfterAnyWriteTheNextProcessFinishes(t *testing.T) {
 	}
 }
 
-// Several processes at once, none of which knows of the others, never give a cluster to more requests than may have it. A
-// request that has got two by that is left with one.
+// Several concurrent processes, none of which knows of the others, never give a cluster to more requests than may have it. A request that has got
+// two in that way keeps one.
 func TestConcurrency_TheLimitHolds(t *testing.T) {
 	const processes, requests = 6, 41
 	f := newFixture(t, testConfig)
@@ -252,8 +252,8 @@ func TestConcurrency_TheLimitHolds(t *testing.T) {
 	}
 }
 
-// What was decided by an old cluster does not count: a cluster that another request has got meanwhile is not deleted, and
-// one that another request has left meanwhile is not left behind.
+// A decision on a stale version does not count: a cluster that another request has got since then is not deleted, and one that another request has
+// released since then is not left over.
 func TestConcurrency_AClusterIsFreedAsItIs(t *testing.T) {
 	f := newFixture(t, testConfig)
 	f.ask("unlimited", "foo/one")

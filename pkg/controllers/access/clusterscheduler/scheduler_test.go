@@ -143,7 +143,7 @@ scheduler:
 	if !slices.Equal(c.Spec.Purposes, []string{"other", "mcp"}) || c.Spec.Kubernetes.Version != "1.33.3" {
 		t.Errorf("%+v", c.Spec)
 	}
-	// The template is as it was.
+	// The template is not changed.
 	if template := f.config.PurposeMappings["mcp"].Template; len(template.Spec.Purposes) != 1 || len(template.Metadata.Labels) != 2 {
 		t.Errorf("%+v", template)
 	}

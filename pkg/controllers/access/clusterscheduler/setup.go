@@ -22,15 +22,14 @@ import (
 )
 
 const (
-	// purposeIndex finds clusters by a purpose of theirs, holderIndex by the UID of a request that has them.
+	// purposeIndex finds clusters by their purposes, holderIndex by the UIDs of the requests that have them.
 	purposeIndex = "clusterscheduler/purpose"
 	holderIndex  = "clusterscheduler/holder"
-	// uidIndex finds a request by its UID, clusterIndex those that are granted a cluster, pendingIndex those that wait for a
-	// purpose.
+	// uidIndex finds a request by its UID, clusterIndex those that are granted a cluster, pendingIndex those that wait for a purpose.
 	uidIndex     = "clusterscheduler/uid"
 	clusterIndex = "clusterscheduler/cluster"
 	pendingIndex = "clusterscheduler/pending"
-	// anyPurpose finds all that wait. No purpose is empty.
+	// anyPurpose finds all waiting requests. No purpose is empty.
 	anyPurpose = ""
 )
 
@@ -48,7 +47,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"are left to another process.")
 }
 
-// Load reads the configuration, which is nil without files. It has to be added to a manager that is to keep up with it.
+// Load reads the configuration, which is nil without files. It must be added to a manager to follow changes.
 func (o Options) Load() (*LiveConfig, error) {
 	if len(o.ConfigFiles) == 0 {
 		return nil, nil
@@ -85,7 +84,7 @@ func SetupWithManager(mgr ctrl.Manager, live *LiveConfig) error {
 			func(ctx context.Context, _ client.Object) []reconcile.Request {
 				return r.requestsBy(ctx, pendingIndex, anyPurpose)
 						}))).
-		WithOptions(kit.Options(1)). // each decision knows those before it
+		WithOptions(kit.Options(1)). // each decision is based on those before it
 		Complete(r)
 }
 
@@ -110,8 +109,8 @@ var requestIndexers = map[string]client.IndexerFunc{
 	},
 }
 
-// losses lets through what can make a difference to requests: that a cluster goes, or is left by something that held it. What
-// a provider writes into the status every now and then does not.
+// losses passes events that can affect requests: when a cluster is being deleted or gone, and when a finalizer is removed. It drops the frequent
+// status updates of providers.
 func losses() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },
@@ -122,7 +121,7 @@ func losses() predicate.Predicate {
 	}
 }
 
-// requestsOf are the requests that have a cluster, are to have it, or may have waited for it.
+// requestsOf returns the requests that have a cluster, will get it, or may have waited for it.
 func (r *Reconciler) requestsOf(ctx context.Context, obj client.Object) (requests []reconcile.Request) {
 	cluster := obj.(*v1alpha1.Cluster)
 	requests = r.requestsBy(ctx, clusterIndex, client.ObjectKeyFromObject(cluster).String())
@@ -137,7 +136,7 @@ func (r *Reconciler) requestsOf(ctx context.Context, obj client.Object) (request
 	return requests
 }
 
-// requestsFor are the requests that wait for a purpose whose clusters are of a profile.
+// requestsFor returns the requests that wait for a purpose whose clusters are of a profile.
 func (r *Reconciler) requestsFor(ctx context.Context, profile client.Object) (requests []reconcile.Request) {
 	for purpose, definition := range r.config().PurposeMappings {
 		if definition.Template.Spec.Profile == profile.GetName() {

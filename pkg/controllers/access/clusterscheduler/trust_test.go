@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// trustConfig has a purpose whose clusters are in a namespace of their own, and one whose clusters are with the requests.
+// trustConfig has a purpose whose clusters are in a namespace of their own, and one whose clusters are in the namespaces of the requests.
 const trustConfig = `
 scheduler:
   purposeMappings:
@@ -22,15 +22,14 @@ scheduler:
     own: {template: {spec: {profile: p, tenancy: Exclusive}}}
 `
 
-// bait is a cluster that has all that a request for a purpose looks for, in the namespace of an attacker who wants its
-// secrets.
+// bait returns a cluster that matches all requests for a purpose, in the namespace of an attacker who wants the secrets of others.
 func bait(name, purpose string, holders ...string) *v1alpha1.Cluster {
 	c := newCluster("eve/"+name, purpose, shared, holders...)
 	c.Labels = map[string]string{"a": "b", v1alpha1.DeleteWithoutRequestsLabel: "true"}
 	return c
 }
 
-// Users who may create Clusters in some namespace must not be given what others want to do in clusters.
+// The clusters of users who may create Clusters in some namespace must not be given to others.
 func TestAttack_NobodyOffersClustersToOthers(t *testing.T) {
 	for name, scope := range map[string]string{
 		"as it is":          "",
@@ -55,7 +54,7 @@ func TestAttack_NobodyOffersClustersToOthers(t *testing.T) {
 	}
 }
 
-// The UIDs of requests are no secrets. A user who writes that of another's request on a cluster gives it nothing.
+// The UIDs of requests are not secret. A user who adds the UID of another's request to a cluster has no effect on the request.
 func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
 	for _, purpose := range []string{"central", "beside", "own", "unknown"} {
 		t.Run(purpose, func(t *testing.T) {
@@ -70,7 +69,7 @@ func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
 			}
 		})
 	}
-	// Nor does it win against what the request has, when the process ended before it could say so.
+	// It does not replace what the request has, either, if the process ended before it could write the status.
 	f := newFixture(t, trustConfig, bait("forged", "beside", "victim"))
 	f.create(newRequest("foo/victim", "beside"))
 	f.killAfter = 2 // the finalizer, and the cluster
@@ -80,8 +79,7 @@ func TestAttack_NobodyForgesThatARequestHasACluster(t *testing.T) {
 	f.wantAnswer("foo/victim", "Granted foo/beside ClusterGranted")
 }
 
-// Nor does a request without a cluster wait at its end for a cluster that an attacker gives its finalizer, and never lets
-// go.
+// A request without a cluster does not wait, when it is deleted, for a cluster to which an attacker adds its finalizer and another one.
 func TestAttack_NobodyKeepsARequestThatIsDeleted(t *testing.T) {
 	for _, purpose := range []string{"own", "unknown"} {
 		forged := newCluster("eve/forged", purpose, exclusive, "victim")
@@ -99,7 +97,7 @@ func TestAttack_NobodyKeepsARequestThatIsDeleted(t *testing.T) {
 	}
 }
 
-// Clusters of other namespaces are given where the configuration trusts the namespace, for that purpose alone.
+// Clusters of other namespaces are given if the configuration trusts the namespace, for that purpose alone.
 func TestTrust_IsByPurpose(t *testing.T) {
 	for trusted, want := range map[string][]string{
 		"[eve]":       {"eve/a one", "eve/b", "foo/beside two"},
@@ -118,7 +116,7 @@ func TestTrust_IsByPurpose(t *testing.T) {
 	}
 }
 
-// What a request has been given stays when its namespace is not trusted any more.
+// A request keeps its cluster when the namespace is not trusted any more.
 func TestTrust_ComesToAnEndForNewRequests(t *testing.T) {
 	f := newFixture(t, strings.Replace(trustConfig, "central:", "central:\n      trustedNamespaces: [eve]", 1), bait("a", "central"))
 	f.ask("central", "foo/one")
@@ -144,7 +142,7 @@ func TestTrust_OfAConfiguration(t *testing.T) {
 	}
 }
 
-// A file of openMCP's is read as it is. Where it asks for more than it gets, the log says so.
+// A file of openMCP is read as it is. The log has a warning where it asks for more than it gets.
 func TestTrust_TellsWhatOpenMCPDoesOtherwise(t *testing.T) {
 	const purposes = ` purposeMappings: {a: {template: {spec: {profile: p, tenancy: Shared}}}, b: {template: {spec: {profile: p, tenancy: Exclusive}}},
   c: {trustedNamespaces: ['*'], template: {spec: {profile: p, tenancy: Shared}}}}}`

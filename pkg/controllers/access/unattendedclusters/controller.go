@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller() kit.Controller {
 	return kit.Controller{Name: reporter, Setup: SetupWithManager, Rights: []kit.Right{
 		kit.On(v1alpha1.SchemeGroupVersion, "clusters", "list", "watch"),

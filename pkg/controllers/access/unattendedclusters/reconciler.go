@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package unattendedclusters says on a Cluster of clusters.openmcp.cloud that no cluster provider has looked at it. A
-// provider that does not run, or was never installed, cannot say so itself, and the users of the Cluster would wait without
-// a reason.
+// Package unattendedclusters sets a condition on a Cluster of clusters.openmcp.cloud that no cluster provider has handled. A provider that does not
+// run, or was never installed, cannot report that itself, and the users of the Cluster would wait without a reason.
 package unattendedclusters
 
 import (
@@ -27,19 +26,19 @@ import (
 )
 
 const (
-	// reporter is the controller in events.
+	// reporter is the name of the controller in events.
 	reporter = "unattendedclusters"
-	// patience is how long after its creation a Cluster may be without a provider. One that runs looks within seconds.
+	// patience is the time after its creation for which a Cluster may be without a provider. A running provider writes the status within seconds.
 	patience = time.Minute
 
-	reasonNotLookedAt = "NotLookedAt" // no provider has looked at the Cluster for a minute
+	reasonNotLookedAt = "NotLookedAt" // no provider has handled the Cluster for a minute
 )
 
-// Reconciler looks at one Cluster.
+// Reconciler reconciles one Cluster.
 type Reconciler struct {
 	client client.Client
 	clock  clock.PassiveClock
-	// recorder tells people, too.
+	// recorder records events about Clusters.
 	recorder events.EventRecorder
 }
 
@@ -50,7 +49,7 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(reporter).
 		For(&v1alpha1.Cluster{}).
-		// They are read when there is something to say. The cache has only what a controller watches.
+		// ClusterProfiles are only read. The cache has only what a controller watches.
 		Watches(&v1alpha1.ClusterProfile{}, handler.Funcs{}).
 		WithOptions(kit.Options(1)).
 		Complete(&Reconciler{client: mgr.GetClient(), clock: clock.RealClock{}, recorder: mgr.GetEventRecorder(reporter)})
@@ -63,9 +62,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, kit.IgnoreGone(err)
 	}
 	if cluster.Annotations[v1alpha1.OperationAnnotation] == v1alpha1.OperationAnnotationValueIgnore {
-		return reconcile.Result{}, nil // it is to be left alone, by its provider too
+		return reconcile.Result{}, nil // the Cluster must be ignored, by its provider too
 	}
-	// It is removed, not set to False: providers take a Cluster with a condition that is not True for one that is not ready.
+	// The condition is removed, not set to False: providers consider a Cluster with a condition that is not True as not ready.
 	say := func(c *v1alpha1.Cluster) {
 		meta.RemoveStatusCondition(&c.Status.Conditions, v1alpha1.ConditionProviderMissing)
 	}
@@ -91,7 +90,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
-// attended says whether a program other than the hub's own controllers has written the status.
+// attended reports whether a program other than the hub's own controllers has written the status.
 func attended(cluster *v1alpha1.Cluster) bool {
 	for _, condition := range cluster.Status.Conditions {
 		if condition.Type != v1alpha1.ConditionProviderMissing && condition.Type != v1alpha1.ConditionAccessRequestsDeleted {
@@ -101,7 +100,7 @@ func attended(cluster *v1alpha1.Cluster) bool {
 	return cluster.Status.Phase != "" || cluster.Status.ObservedGeneration > 0
 }
 
-// why is what to do about it.
+// why returns the cause, and what to do about it.
 func (r *Reconciler) why(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
 	profile := &v1alpha1.ClusterProfile{}
 	err := r.client.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile)

@@ -22,7 +22,7 @@ import (
 
 var now = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// look looks at a Cluster of an age, and returns it as it is then.
+// look reconciles a Cluster of an age, and returns its new state.
 func look(t *testing.T, age time.Duration, profiles []client.Object, change func(*v1alpha1.Cluster)) (*v1alpha1.Cluster, reconcile.Result) {
 	t.Helper()
 	scheme := runtime.NewScheme()
