@@ -1,12 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustersetbinding writes the status of every ManagedClusterSetBinding: the condition Bound, which says
-// whether the bound set exists.
+// Package clustersetbinding writes the status of every ManagedClusterSetBinding: the condition Bound, which reports whether the bound set exists.
 //
-// A binding may be made before its set, and a set may be deleted while it is bound: a namespace learns either only
-// from this condition. Of a set nothing but its existence counts, so its changes, such as a status every second, cause
-// no work here.
+// A binding may be created before its set, and a set may be deleted while it is bound: users of the namespace see that only in this condition. Only
+// the existence of a set counts, so changes of sets, such as a status every second, cause no work here.
 package clustersetbinding
 
 import (
@@ -26,15 +24,15 @@ import (
 )
 
 const (
-	// Upstream's reasons of the condition Bound. It has no messages.
-	reasonClusterSetBound    = "ClusterSetBound"    // the set is there, and bound
-	reasonClusterSetNotFound = "ClusterSetNotFound" // there is no set of the name
+	// The reasons of upstream for the condition Bound. Upstream has no messages.
+	reasonClusterSetBound    = "ClusterSetBound"    // the set exists, and is bound
+	reasonClusterSetNotFound = "ClusterSetNotFound" // no set of the name exists
 
 	// setIndex finds the bindings of a set.
 	setIndex = "spec.clusterSet"
 )
 
-// Reconciler brings the status of one binding up to date.
+// Reconciler reconciles the status of one binding.
 type Reconciler struct {
 	client client.Client
 }

@@ -118,7 +118,7 @@ func TestReconcile_WritesTheConditionOfUpstream(t *testing.T) {
 			if err := c.Get(t.Context(), key, got); err != nil {
 				t.Fatal(err)
 			}
-			// When it was written is the wall clock's business.
+			// The time comes from the wall clock.
 			ignore := cmpopts.IgnoreFields(metav1.Condition{}, "LastTransitionTime")
 			if diff := cmp.Diff(test.want, got.Status.Conditions, ignore); diff != "" {
 				t.Errorf("conditions (-want +got):\n%s", diff)

@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// queue is the worst queue there can be: it merges nothing, so that the reconciler itself has to.
+// queue is the worst possible queue: it merges nothing, so that the reconciler itself must do so.
 type queue struct {
 	*fixture
 	after map[string]time.Time
 }
 
-// event reconciles a set at once, as every event of it may.
+// event reconciles a set at once, as each of its events may.
 func (q *queue) event(set string) {
 	q.t.Helper()
 	delete(q.after, set)
@@ -27,7 +27,7 @@ func (q *queue) event(set string) {
 	}
 }
 
-// run lets time pass and reconciles what is due.
+// run advances the clock and reconciles what is due.
 func (q *queue) run(d time.Duration) {
 	q.t.Helper()
 	q.advance(d)
@@ -45,7 +45,7 @@ func (q *queue) drain() {
 	}
 }
 
-// checkSpacing holds the writes of one set against the promise.
+// checkSpacing checks the intervals between the writes of one set.
 func checkSpacing(t *testing.T, writes []time.Time) {
 	t.Helper()
 	for i := 1; i < len(writes); i++ {
@@ -99,7 +99,7 @@ func TestCoalescing_ANumberThatComesBackIsNoWrite(t *testing.T) {
 	}
 }
 
-// Sets wait for themselves only, and each ends with the number that it has, whatever came in between.
+// Sets do not wait for each other, and each ends with its number of members, whatever happened in between.
 func TestCoalescing_HoldsForEverySetWhateverHappens(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, name := range []string{"a", "b.c", "d"} {
@@ -128,7 +128,7 @@ func TestCoalescing_HoldsForEverySetWhateverHappens(t *testing.T) {
 	}
 }
 
-// While a write waits, what happens to its set costs nothing; from the moment at which it may be made, all counts.
+// While a write waits, events of its set cause no reconciliation; from the time at which the write is due, each event counts.
 func TestCoalescing_ASetThatWaitsIsNotAskedForAgain(t *testing.T) {
 	f := newFixture(t, newSet("s", 1))
 	if f.waits("s") {
@@ -149,7 +149,7 @@ func TestCoalescing_ASetThatWaitsIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-// What happens while a set is being looked at may be too late for this look, so it must lead to another.
+// An event during a reconciliation may be too late for it, so it must cause another.
 func TestCoalescing_AnEventDuringALookIsNotDropped(t *testing.T) {
 	f := newFixture(t, newSet("s", 1, empty(1, metav1.NewTime(start))))
 	f.counts["s"] = 1
@@ -157,7 +157,7 @@ func TestCoalescing_AnEventDuringALookIsNotDropped(t *testing.T) {
 	if !f.waits("s") {
 		t.Fatal("no write waits")
 	}
-	// The member has left again when the next look begins, and another joins right after it has counted.
+	// The member has left again when the next reconciliation begins, and another joins right after that has counted.
 	looked := false
 	f.count = func(string) int {
 		looked = true

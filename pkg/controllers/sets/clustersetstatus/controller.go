@@ -9,14 +9,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "clustersetstatus"
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller() kit.Controller {
 	sets := clusterv1beta2.SchemeGroupVersion
 	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
-		// By get it sees the members of all sets.
+		// get makes the members of all sets visible to it.
 		kit.On(sets, "managedclustersets", "get", "list", "watch"),
 		kit.On(sets, "managedclustersets/status", "patch"),
 		kit.On(viewv1alpha1.SchemeGroupVersion, "clustersetmembers", "list", "watch"),

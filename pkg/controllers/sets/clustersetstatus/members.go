@@ -24,20 +24,19 @@ import (
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
 
-// members counts the clusters of each set. It follows the watch of clustersetmembers as the store of a reflector, and
-// keeps of a member no more than that it is there: a pointer. Mere numbers would not do, because a watch that is
-// resumed may tell again what it has told before.
+// members counts the clusters of each set. It follows the watch of clustersetmembers as the store of a reflector, and stores only a pointer for
+// each member. Numbers would not be enough, because a watch that is resumed may repeat events.
 type members struct {
 	listWatch cache.ListerWatcher
-	// backoff is how the watch is tried again, client-go's default when nil.
+	// backoff is the backoff of the watch; nil is client-go's default.
 	backoff *wait.Backoff
 
 	mu sync.Mutex
-	// sets has the clusters of every set that has any. The handles share one copy of a name that many sets have.
+	// sets has the clusters of every set that is not empty. Handles share one copy of a name that is in many sets.
 	sets map[string]map[unique.Handle[string]]struct{}
-	// changed is told the name of a set whose number has changed. It must not block.
+	// changed is called with the name of a set whose number has changed. It must not block.
 	changed func(set string)
-	// waits says that a set will be reconciled without being asked for. It may be nil.
+	// waits reports whether a set will be reconciled anyway. It may be nil.
 	waits func(set string) bool
 
 	synced     chan struct{}
@@ -58,7 +57,7 @@ func newMembers(listWatch cache.ListerWatcher) *members {
 	}
 }
 
-// listWatchMembers asks for the metadata of the members only: their names tell everything.
+// listWatchMembers lists and watches only the metadata of the members: their names have all that is needed.
 func listWatchMembers(client metadata.Interface) cache.ListerWatcher {
 	resource := client.Resource(viewv1alpha1.SchemeGroupVersion.WithResource("clustersetmembers"))
 	return &cache.ListWatch{
@@ -71,8 +70,8 @@ func listWatchMembers(client metadata.Interface) cache.ListerWatcher {
 	}
 }
 
-// Start implements source.Source: it requests a reconciliation of every set whose number of clusters changes. The
-// reflector outlives closed watches, expired versions and servers that are away, and goes on until the context ends.
+// Start implements source.Source: it enqueues every set whose number of clusters changes. The reflector handles closed watches, expired versions
+// and unavailable servers, and runs until the context ends.
 func (m *members) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	m.mu.Lock()
 	m.changed = func(set string) {
@@ -87,7 +86,7 @@ func (m *members) Start(ctx context.Context, queue workqueue.TypedRateLimitingIn
 	return nil
 }
 
-// WaitForSync implements source.SyncingSource: no status is written from a part of the members.
+// WaitForSync implements source.SyncingSource: no status is written before all members are known.
 func (m *members) WaitForSync(ctx context.Context) error {
 	select {
 	case <-m.synced:
@@ -97,7 +96,7 @@ func (m *members) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// String names the source in logs.
+// String returns the name of the source in logs.
 func (m *members) String() string { return "clustersetmembers" }
 
 // count returns the number of clusters in a set.
@@ -107,8 +106,8 @@ func (m *members) count(set string) int {
 	return len(m.sets[set])
 }
 
-// Transformer implements cache.TransformingStore: while the members are streamed for the first time, the reflector
-// holds them only as far as they are counted.
+// Transformer implements cache.TransformingStore: while the members are streamed for the first time, the reflector stores only what is needed to
+// count them.
 func (m *members) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
 		if member, ok := obj.(*metav1.PartialObjectMetadata); ok {
@@ -190,7 +189,7 @@ func insert(sets map[string]map[unique.Handle[string]]struct{}, set, cluster str
 	clusters := sets[set]
 	if clusters == nil {
 		clusters = map[unique.Handle[string]]struct{}{}
-		// The set's name must not keep the member's alive.
+		// A clone, so that the set's name does not keep the member's in memory.
 		sets[strings.Clone(set)] = clusters
 	}
 	handle := unique.Make(cluster)
@@ -201,8 +200,8 @@ func insert(sets map[string]map[unique.Handle[string]]struct{}, set, cluster str
 	return true
 }
 
-// split takes the name of a member, "<cluster>.<set>", apart at its first dot: the name of a cluster is a DNS label
-// and has none, that of a set may have.
+// split splits the name of a member, "<cluster>.<set>", at its first dot: the name of a cluster is a DNS label and has none, that of a set may
+// have.
 func split(obj any) (set, cluster string, err error) {
 	name, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
 	if err != nil {

@@ -17,7 +17,7 @@ func member(name string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 }
 
-// observed is a store of members, and the sets that it has said to have changed.
+// observed returns a store of members, and a function that returns the sets that it has reported as changed.
 func observed() (*members, func() []string) {
 	m, changed := newMembers(nil), map[string]bool{}
 	m.changed = func(set string) { changed[set] = true }
@@ -57,7 +57,7 @@ func TestMembers_AreCountedByTheNameAfterTheFirstDot(t *testing.T) {
 	}
 }
 
-// A watch that is resumed may tell again what it has told, and tells of every change of a cluster's labels or status.
+// A watch that is resumed may repeat events, and reports every change of a cluster's labels or status.
 func TestMembers_ThatAreKnownChangeNothing(t *testing.T) {
 	m, changed := observed()
 	for _, change := range []struct {
@@ -125,7 +125,7 @@ func TestMembers_AreReplacedByAList(t *testing.T) {
 	}
 }
 
-// What the reflector holds while it streams the members has to be known to the store in turn.
+// The store must accept the form in which the reflector stores the members while it streams them.
 func TestMembers_AreCountedInTheirLeanForm(t *testing.T) {
 	m, _ := observed()
 	full := member("c1.s")

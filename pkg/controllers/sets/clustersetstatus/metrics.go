@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// mostMeasured is how many sets have a series of their own. Users make sets, as many as they like.
+// mostMeasured is the maximum number of sets with series of their own. Users create as many sets as they like.
 const mostMeasured = 100
 
 var (
@@ -20,7 +20,7 @@ var (
 		"Cluster sets with at least one cluster.", nil, nil)
 )
 
-// sizes tells how large sets are.
+// sizes collects the sizes of sets.
 type sizes struct{ *members }
 
 var _ prometheus.Collector = sizes{}
@@ -31,7 +31,7 @@ func (s sizes) Describe(to chan<- *prometheus.Desc) {
 	to <- setsDescription
 }
 
-// Collect implements prometheus.Collector. A part of the members is told to nobody.
+// Collect implements prometheus.Collector. It returns nothing until all members are known.
 func (s sizes) Collect(to chan<- prometheus.Metric) {
 	select {
 	case <-s.synced:
@@ -50,7 +50,7 @@ type size struct {
 	members int
 }
 
-// sizes are those of all sets with members, the largest first.
+// sizes returns the sizes of all sets with members, the largest first.
 func (m *members) sizes() []size {
 	m.mu.Lock()
 	all := make([]size, 0, len(m.sets))

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// measured are the sizes that the metrics have, by set, and the number of sets.
+// measured returns the sizes in the metrics, by set, and the number of sets.
 func measured(t *testing.T, m *members) (sets map[string]float64, number float64) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -41,7 +41,7 @@ func TestSizes_AreThoseOfTheLargestSets(t *testing.T) {
 			}
 		}
 	}
-	// As many sets as anybody likes.
+	// A large number of sets.
 	for i := range 1000 {
 		add(fmt.Sprintf("small-%03d", i), 1)
 	}

@@ -1,17 +1,16 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustersetstatus writes the status of every ManagedClusterSet: the condition ClusterSetEmpty, whose message
-// has the number of the set's clusters.
+// Package clustersetstatus writes the status of every ManagedClusterSet: the condition ClusterSetEmpty, whose message has the number of the set's
+// clusters.
 //
-// The API server knows who is in which set and serves it as clustersetmembers. The controller follows that resource
-// instead of evaluating selectors again, so that the number is the one that a list of the members shows, and one
-// change costs work in proportion to the sets that it touches.
+// The API server knows the members of each set and serves them as clustersetmembers. The controller follows that resource instead of evaluating
+// selectors again, so that the number is the one that a list of the members shows, and the cost of a change is proportional to the sets that it
+// affects.
 //
-// A fleet that joins moves the numbers of its sets thousands of times. A status is therefore written one Interval
-// after it was first found out of date, with what is true by then, and not before one Spacing has passed since the last
-// write. The controller keeps nothing that it could not learn anew; killed at any line, its successor
-// compares every set with its members and writes what differs.
+// A fleet that joins changes the numbers of its sets thousands of times. A status is therefore written one Interval after it was first found stale,
+// with the number at that time, and not before one Spacing has passed since the last write. All state of the controller can be rebuilt; if it is
+// killed at any line, its successor compares every set with its members and writes what differs.
 package clustersetstatus
 
 import (
@@ -33,35 +32,35 @@ import (
 )
 
 const (
-	// Interval is how long after it was first found out of date a status is written.
+	// Interval is the time between finding a status stale for the first time and writing it.
 	Interval = time.Second
-	// Spacing is the least time between two writes of the status of one set: what a set that changes all the time costs.
+	// Spacing is the minimum time between two writes of the status of one set: it limits the cost of a set that changes all the time.
 	Spacing = 3 * time.Second
 
-	// Upstream's reasons of the condition ClusterSetEmpty.
+	// The reasons of upstream for the condition ClusterSetEmpty.
 	reasonNoClusterMatched = "NoClusterMatched" // no cluster is in the set
 	reasonClustersSelected = "ClustersSelected" // clusters are in the set; the message says how many
 
-	// workers write the status of as many sets at a time.
+	// workers is the number of sets that are reconciled concurrently.
 	workers = 4
 )
 
-// Reconciler brings the status of one set up to date.
+// Reconciler reconciles the status of one set.
 type Reconciler struct {
 	client client.Client
 	count  func(set string) int
 	clock  clock.PassiveClock
 
 	mu sync.Mutex
-	// paces are those of sets that were out of date when last looked at, or written to a short while ago.
+	// paces are the paces of sets that were stale at the last reconciliation, or written a short while ago.
 	paces map[string]pace
 }
 
-// pace says when the status of a set may be written.
+// pace has the times at which the status of a set may be written.
 type pace struct {
-	// due is when the write that is waited for may be made; zero when there is none.
+	// due is the time of the pending write, or zero.
 	due time.Time
-	// next is the earliest time of the one after it.
+	// next is the earliest time of the write after it.
 	next time.Time
 }
 
@@ -101,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, err
 	}
-	// From here on an event counts again: it may be about something that the condition does not show yet.
+	// From here on an event counts again: it may be about something that the condition does not include yet.
 	due := r.begin(set.Name)
 	condition := r.condition(set)
 	if !meta.SetStatusCondition(&set.DeepCopy().Status.Conditions, condition) || !set.DeletionTimestamp.IsZero() {
@@ -134,7 +133,7 @@ func (r *Reconciler) condition(set *clusterv1beta2.ManagedClusterSet) metav1.Con
 	return condition
 }
 
-// begin ends the wait for a write, and returns when it was due; zero when there was none.
+// begin ends the wait for a write, and returns when it was due, or zero if none was pending.
 func (r *Reconciler) begin(set string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,8 +144,8 @@ func (r *Reconciler) begin(set string) time.Time {
 	return p.due
 }
 
-// claim returns how long the status of a set has to wait, or 0 when it may be written now: then the next write has to
-// wait for one Spacing, also when this one fails. The time is due when it has been waited for already.
+// claim returns how long the status of a set must wait, or 0 if it may be written now: then the next write must wait for one Spacing, also if this
+// one fails. due is the time until which the set has waited already, or zero.
 func (r *Reconciler) claim(set string, due time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,14 +165,14 @@ func (r *Reconciler) claim(set string, due time.Time) time.Duration {
 	return max(wait, 0)
 }
 
-// waits says that a set is going to be looked at anyway: what happens to it until then needs no reconciliation.
+// waits reports whether a set will be reconciled anyway: events until then need no reconciliation.
 func (r *Reconciler) waits(set string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.clock.Now().Before(r.paces[set].due)
 }
 
-// upToDate forgets the write that a set waited for. The next one that it needs waits for a whole Interval again.
+// upToDate cancels the pending write of a set. The next one waits for a whole Interval again.
 func (r *Reconciler) upToDate(set string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +183,7 @@ func (r *Reconciler) upToDate(set string) {
 	delete(r.paces, set)
 }
 
-// forget drops all that is known of a set that is gone.
+// forget deletes the state of a set that is gone.
 func (r *Reconciler) forget(set string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,14 +29,14 @@ var (
 	earlier = metav1.NewTime(start.Add(-time.Hour))
 )
 
-// fixture is a reconciler, the server that it writes to, and what it is told.
+// fixture is a reconciler, its server, and its number of members.
 type fixture struct {
 	*Reconciler
 	t      *testing.T
 	client client.Client
 	clock  *clocktesting.FakePassiveClock
 	counts map[string]int
-	// writes are the times at which a status write was sent, to any set and by set; refuse is the answer to them.
+	// writes are the times at which status writes were sent, to any set and by set; refuse is the response to them.
 	writes   []time.Time
 	writesOf map[string][]time.Time
 	refuse   error
@@ -80,7 +80,7 @@ func (f *fixture) reconcile(set string) time.Duration {
 	return result.RequeueAfter
 }
 
-// settle reconciles a set as often as the reconciler asks for.
+// settle reconciles a set as often as the reconciler requests.
 func (f *fixture) settle(set string) {
 	f.t.Helper()
 	for wait := f.reconcile(set); wait > 0; wait = f.reconcile(set) {
@@ -213,8 +213,8 @@ func TestReconcile_ForgetsASetThatIsDeletedWhileItsWriteWaits(t *testing.T) {
 	}
 }
 
-// A refused write is an error, which the queue tries again later and later; what else happens to the set meanwhile
-// does not make it faster than one write per Spacing.
+// A refused write is an error, which the queue retries with an increasing delay; events of the set in between do not make that faster than one
+// write per Spacing.
 func TestReconcile_TriesAgainAfterTheServerWasAway(t *testing.T) {
 	f := newFixture(t, newSet("s", 1))
 	f.refuse = apierrors.NewServiceUnavailable("the server is away")
@@ -250,7 +250,7 @@ func TestReconcile_WaitsForTheEventThatAConflictAnnounces(t *testing.T) {
 	}
 }
 
-// The lock is what keeps a condition that was written after the set was read.
+// The lock preserves a condition that was written after the set was read.
 func TestReconcile_DoesNotOverwriteWhatItHasNotSeen(t *testing.T) {
 	f := newFixture(t, newSet("s", 1))
 	stale := &clusterv1beta2.ManagedClusterSet{}

@@ -27,20 +27,19 @@ import (
 
 const path = "/apis/view.clusterhub.dev/v1alpha1/clustersetmembers"
 
-// server serves members like hub-apiserver does on the wire, as far as a reflector is concerned, and misbehaves when
-// told to.
+// server serves members as hub-apiserver does, as far as a reflector is concerned, and can be made to misbehave.
 type server struct {
 	t *testing.T
 
 	mu      sync.Mutex
 	members []string
 	version int
-	// away makes it answer 503, gone makes it answer 410 to watches from a version.
+	// away makes it respond with 503, gone with 410 to watches from a version.
 	away, gone bool
-	// hangUp ends the watches that are open when it is closed; events go to them.
+	// hangUp ends the open watches when it is closed; events are sent to them.
 	hangUp chan struct{}
 	events chan metav1.WatchEvent
-	// refused counts the answers that were errors, accept has what clients asked for.
+	// refused is the number of error responses, accept has the formats that clients accept.
 	refused int
 	accept  map[string]bool
 }
@@ -58,7 +57,7 @@ func (s *server) do(change func()) {
 	change()
 }
 
-// breakOff ends the open watches, and says how the server is from now on.
+// breakOff ends the open watches, and sets the behavior of the server from now on.
 func (s *server) breakOff(away, gone bool, members ...string) {
 	s.do(func() {
 		s.away, s.gone, s.refused = away, gone, 0

@@ -1,11 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package defaultclusterset keeps the sets "default" and "global" as every hub is expected to have them: "default" has the
-// clusters that were put into no other set, "global" has all.
+// Package defaultclusterset reconciles the sets "default" and "global" of every hub: "default" has the clusters that are in no other set by label,
+// "global" has all.
 //
-// A set that is missing is made, and a selector that was changed is set back. Labels, annotations and managedNamespaces
-// belong to the users. The annotation AutoUpdateAnnotation allows another selector.
+// A missing set is created, and a changed selector is reverted. Labels, annotations and managedNamespaces belong to the users. The annotation
+// AutoUpdateAnnotation allows another selector.
 package defaultclusterset
 
 import (
@@ -28,11 +28,11 @@ import (
 )
 
 const (
-	// AutoUpdateAnnotation with the value "false" keeps a set as its users have changed it.
+	// AutoUpdateAnnotation with the value "false" preserves a set as its users have changed it.
 	AutoUpdateAnnotation = "cluster.open-cluster-management.io/autoupdate"
 )
 
-// Reconciler keeps one of the sets.
+// Reconciler reconciles the sets.
 type Reconciler struct {
 	client client.Client
 }
@@ -44,7 +44,7 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named(name).
 		For(&clusterv1beta2.ManagedClusterSet{}, builder.WithPredicates(predicate.NewPredicateFuncs(kept))).
-		// No event tells that a set has been missing from the beginning.
+		// No event reports that a set has been missing from the beginning.
 		WatchesRawSource(source.Func(requestAll)).
 		WithOptions(kit.Options(1)).
 		Complete(&Reconciler{client: mgr.GetClient()})
@@ -62,13 +62,13 @@ func requestAll(_ context.Context, queue workqueue.TypedRateLimitingInterface[re
 	return nil
 }
 
-// selectorOf returns the selector that a set is kept with. ok is false for the sets that are not kept.
+// selectorOf returns the selector of a set. ok is false for sets that are not reconciled.
 func selectorOf(name string) (selector clusterv1beta2.ManagedClusterSelector, ok bool) {
 	switch name {
 	case cluster.DefaultSet:
 		return clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}, true
 	case cluster.GlobalSet:
-		// An empty selector selects everything; none would select nothing.
+		// An empty selector selects everything; a nil one would select nothing.
 		return clusterv1beta2.ManagedClusterSelector{
 			SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{},
 		}, true
@@ -93,11 +93,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !set.DeletionTimestamp.IsZero() || set.Annotations[AutoUpdateAnnotation] == "false" {
 		return reconcile.Result{}, nil
 	}
-	// A user who sets the annotation together with a selector keeps both, since a set that has changed meanwhile is a
-	// conflict.
+	// A user who sets the annotation together with a selector keeps both: a concurrent change of the set is a conflict.
 	changed, err := kit.Patch(ctx, r.client, set, func(s *clusterv1beta2.ManagedClusterSet) { s.Spec.ClusterSelector = wanted })
 	if err != nil {
-		// Conflicts too are tried again: another set may hold the label of "default", until it is deleted.
+		// Conflicts are retried, too: another set may hold the label of "default" until it is deleted.
 		return reconcile.Result{}, fmt.Errorf("setting back the selector of set %q: %w", request.Name, err)
 	}
 	if changed {

@@ -53,7 +53,7 @@ func newSet(name string, selector selector, autoUpdate string) *set {
 	return s
 }
 
-// newClient counts the writes, and answers them with refuse if that is an error.
+// newClient counts the writes, and answers them with refuse if that is not nil.
 func newClient(t *testing.T, writes *int, refuse error, objs ...client.Object) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -159,8 +159,7 @@ func TestReconcile_WaitsUntilASetIsGone(t *testing.T) {
 	}
 }
 
-// No event tells that another set has given up the label of "default", so every refusal has to be an error, which is
-// tried again.
+// No event reports that another set has released the label of "default", so every refusal must be an error, which is retried.
 func TestReconcile_TriesAgainWhateverIsRefused(t *testing.T) {
 	sets := schema.GroupResource{Resource: "managedclustersets"}
 	for name, refusal := range map[string]error{

@@ -17,14 +17,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/membership"
 )
 
-// asked knows which namespaces each cluster is asked to have. Of the sets it knows those only that ask for any, so that the
-// others cost nothing.
+// asked has the namespaces that each cluster must have. It has only the sets that request any, so that the others cost nothing.
 type asked struct {
 	mu    sync.Mutex
 	index *membership.Index
-	// namespaces are those that a set asks for, ordered by name.
+	// namespaces are the namespaces that a set requests, ordered by name.
 	namespaces map[string][]string
-	// clustersOf are the members of a set, and setsOf the sets of a cluster, as the index has told.
+	// clustersOf are the members of a set, and setsOf the sets of a cluster, from the index.
 	clustersOf, setsOf map[string]sets.Set[string]
 }
 
@@ -37,7 +36,7 @@ func newAsked() *asked {
 	}
 }
 
-// of returns what a cluster is asked for, ordered by set and name.
+// of returns the namespaces that a cluster must have, ordered by set and name.
 func (a *asked) of(name string) (all []clusterv1.ClusterSetManagedNamespaceConfig) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,11 +48,11 @@ func (a *asked) of(name string) (all []clusterv1.ClusterSetManagedNamespaceConfi
 	return all
 }
 
-// setCluster says whether the cluster is in other sets than before.
+// setCluster reports whether the sets of the cluster have changed.
 func (a *asked) setCluster(c *clusterv1.ManagedCluster) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// Nothing else decides what it is a member of.
+	// Membership depends on nothing else.
 	return len(a.apply(a.index.SetCluster(&cluster.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: c.Name, UID: c.UID, Labels: c.Labels},
 	}))) > 0
@@ -65,7 +64,7 @@ func (a *asked) deleteCluster(name string) {
 	a.apply(a.index.DeleteCluster(name))
 }
 
-// setSet returns the clusters that are asked for something else than before. A set that is being deleted asks for nothing.
+// setSet returns the clusters whose namespaces have changed. A set that is being deleted requests nothing.
 func (a *asked) setSet(s *clusterv1beta2.ManagedClusterSet) (sets.Set[string], error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -101,7 +100,7 @@ func (a *asked) dropSet(name string) sets.Set[string] {
 	return a.apply(a.index.DeleteSet(name))
 }
 
-// apply follows the index, and returns the clusters that have come to a set or left one.
+// apply applies the changes of the index, and returns the clusters that were added to a set or removed from one.
 func (a *asked) apply(changes []membership.Change) sets.Set[string] {
 	touched := sets.New[string]()
 	for _, change := range changes {
@@ -134,7 +133,7 @@ func remove(m map[string]sets.Set[string], key, value string) {
 	}
 }
 
-// sameNamespaces says whether two lists ask for the same in the same order, whatever the conditions say.
+// sameNamespaces reports whether two lists have the same namespaces in the same order, whatever their conditions.
 func sameNamespaces(a, b []clusterv1.ClusterSetManagedNamespaceConfig) bool {
 	return slices.EqualFunc(a, b, sameNamespace)
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// name is that of the controller.
+// name is the name of the controller.
 const name = "managednamespaces"
 
-// Controller is what the manager knows of it.
+// Controller returns the name, the setup and the permissions of the controller.
 func Controller() kit.Controller {
 	return kit.Controller{Name: name, Setup: SetupWithManager, Rights: []kit.Right{
 		kit.On(clusterv1.SchemeGroupVersion, "managedclusters", "list", "watch"),

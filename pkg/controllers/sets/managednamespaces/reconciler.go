@@ -1,12 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managednamespaces tells every cluster which namespaces its sets ask it to have: status.managedNamespaces has those
-// of all sets that the cluster is in, whatever their selectors. The cluster's agent makes them, and writes the conditions of
-// the entries, which are kept for as long as the entry stays.
+// Package managednamespaces writes to every cluster the namespaces that its sets request: status.managedNamespaces has those of all sets that the
+// cluster is in, whatever their selectors. The cluster's agent creates them, and writes the conditions of the entries, which are preserved for as
+// long as the entry stays.
 //
-// The membership index, fed with the changes of clusters and sets, knows the sets of each cluster. A change of a set costs
-// work for the clusters that it touches, that of a cluster's labels for this one, and what an agent reports for none.
+// The membership index, fed with the changes of clusters and sets, has the sets of each cluster. A change of a set reconciles the clusters that it
+// affects, a change of a cluster's labels this cluster, and a report of an agent none.
 package managednamespaces
 
 import (
@@ -28,13 +28,13 @@ import (
 
 const (
 	workers = 4
-	// conflictPause is until a cluster is looked at again that was written meanwhile.
+	// conflictPause is the delay until a cluster is reconciled again after a conflict.
 	conflictPause = time.Second
 )
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Reconciler brings status.managedNamespaces of one cluster up to date.
+// Reconciler reconciles status.managedNamespaces of one cluster.
 type Reconciler struct {
 	client client.Client
 	asked  *asked
@@ -55,7 +55,7 @@ func SetupWithManager(_ context.Context, mgr ctrl.Manager) error {
 
 func newReconciler(c client.Client) *Reconciler { return &Reconciler{client: c, asked: newAsked()} }
 
-// clusters follows the clusters.
+// clusters returns the handler of the events of clusters.
 func (r *Reconciler) clusters() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
@@ -74,7 +74,7 @@ func (r *Reconciler) clusters() handler.EventHandler {
 	}
 }
 
-// sets follows the sets.
+// sets returns the handler of the events of sets.
 func (r *Reconciler) sets() handler.EventHandler {
 	set := func(ctx context.Context, obj client.Object, q queue) {
 		touched, err := r.asked.setSet(obj.(*clusterv1beta2.ManagedClusterSet))
@@ -117,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	_, err := kit.PatchStatus(ctx, r.client, cluster, func(c *clusterv1.ManagedCluster) { c.Status.ManagedNamespaces = want })
 	if kit.IsOutdated(err) {
-		// Most changes of a cluster are no event here, so this one may not be.
+		// Most changes of a cluster enqueue nothing here, so the conflicting one may not.
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
 	return reconcile.Result{}, err

@@ -30,14 +30,14 @@ import (
 
 const clusterSetLabel = "cluster.open-cluster-management.io/clusterset"
 
-// fixture is a hub whose changes the reconciler sees as events.
+// fixture is a hub whose changes the reconciler receives as events.
 type fixture struct {
 	*testing.T
 	*Reconciler
 	client.Client
 	queue  workqueue.TypedRateLimitingInterface[reconcile.Request]
 	writes int
-	// refuse, when it is set, is the answer to the next write.
+	// refuse, if set, is the response to the next write.
 	refuse error
 }
 
@@ -66,7 +66,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// asks is a set with a selector of its own, or by its label when there is none.
+// asks returns a set with the given selector, or with its label if that is nil.
 func asks(name string, selector *metav1.LabelSelector, namespaces ...string) *clusterv1beta2.ManagedClusterSet {
 	s := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s.Spec.ClusterSelector.SelectorType = clusterv1beta2.ExclusiveClusterSetLabel
@@ -98,7 +98,7 @@ func (f *fixture) create(objects ...client.Object) {
 	}
 }
 
-// told passes on what has become of an object.
+// told delivers a change of an object.
 func (f *fixture) told(before, after client.Object) {
 	e := event.UpdateEvent{ObjectOld: before, ObjectNew: after}
 	if _, ok := after.(*clusterv1.ManagedCluster); ok {
@@ -136,7 +136,7 @@ func (f *fixture) remove(set string) {
 	f.sets().Delete(f.Context(), event.DeleteEvent{Object: s}, f.queue)
 }
 
-// run reconciles all that is queued, and what that leads to, and returns who was.
+// run reconciles all queued clusters, and those that are queued by that, and returns their names.
 func (f *fixture) run() (names []string) {
 	f.Helper()
 	for f.queue.Len() > 0 {
@@ -223,7 +223,7 @@ func TestReconcile_ASetThatIsBeingDeletedAsksForNothing(t *testing.T) {
 	f.expect("c1")
 }
 
-// What the agent has reported of a namespace stays until no set asks for the namespace any more.
+// What the agent has reported of a namespace stays until no set requests the namespace any more.
 func TestReconcile_ConditionsStayWithTheirEntries(t *testing.T) {
 	f := newFixture(t)
 	f.create(in("dev", "c1"), asks("dev", nil, "a", "b"))
@@ -351,7 +351,7 @@ func TestReconcile_AConflictLosesNothing(t *testing.T) {
 	}
 }
 
-// The lock is what keeps the agent's conditions: without it, this write would remove them.
+// The lock preserves the agent's conditions: without it, this write would remove them.
 func TestReconcile_WritesOnlyWhatItHasRead(t *testing.T) {
 	f := newFixture(t)
 	f.create(in("dev", "c1"), asks("dev", nil, "a"))
