@@ -17,12 +17,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
-// IsGone says that there is no object of the name. It is false while the API is not served: then it is not known.
+// IsGone reports whether no object of the name exists. It is false while the API is not served: then that is not known.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }
 
-// IgnoreGone leaves the other errors.
+// IgnoreGone returns nil if IsGone is true, and the error otherwise.
 func IgnoreGone(err error) error {
 	if IsGone(err) {
 		return nil
@@ -30,12 +30,12 @@ func IgnoreGone(err error) error {
 	return err
 }
 
-// IsOutdated says that an object has changed or gone since it was read. That comes as an event, and with it the next try.
+// IsOutdated reports whether an object has changed or is gone since it was read. That arrives as an event, which causes the next try.
 func IsOutdated(err error) bool {
 	return apierrors.IsConflict(err) || IsGone(err)
 }
 
-// IgnoreOutdated leaves the other errors.
+// IgnoreOutdated returns nil if IsOutdated is true, and the error otherwise.
 func IgnoreOutdated(err error) error {
 	if IsOutdated(err) {
 		return nil
@@ -43,12 +43,12 @@ func IgnoreOutdated(err error) error {
 	return err
 }
 
-// soon is after how long something is looked at again that has changed meanwhile.
+// soon is the delay of the retry after a conflict.
 const soon = time.Second
 
-// ConflictsAreSoonOver is a reconciler that takes a conflict for what it is where several programs write: the object is looked at again soon,
-// nothing is logged, and the time after failures grows no longer. It is for reconcilers that write objects of whose changes they are not told;
-// else IgnoreOutdated is enough. An error that is more than a conflict stays.
+// ConflictsAreSoonOver returns a reconciler that retries soon after a conflict, without a log message and an increasing delay: conflicts are normal
+// if several programs write. It is for reconcilers that write objects without watching them; otherwise IgnoreOutdated is enough. An error that is
+// more than a conflict is returned.
 func ConflictsAreSoonOver(r reconcile.Reconciler) reconcile.Reconciler {
 	return conflictsAreSoonOver{r}
 }
@@ -78,7 +78,7 @@ func onlyConflicts(err error) bool {
 	return true
 }
 
-// Retold is an error in other words, for one whose own words are not to be shown. It is a conflict if that is one; nothing else is known of
+// Retold returns an error with a different text, for an error whose text must not be shown. It is a conflict if that is one; it has nothing else of
 // it.
 func Retold(err error, text string) error {
 	if !apierrors.IsConflict(err) {
@@ -88,24 +88,23 @@ func Retold(err error, text string) error {
 		Status: metav1.StatusFailure, Code: http.StatusConflict, Reason: metav1.StatusReasonConflict, Message: text}}
 }
 
-// Problem is an error for a condition of the object, for users and admins to solve. When it is solved, that comes as an
-// event.
+// Problem is an error for a condition of the object, which users or admins must solve. The solution arrives as an event.
 type Problem struct {
-	// Reason is that of the condition.
+	// Reason is the reason of the condition.
 	Reason, Message string
-	// Again is not nil if its end is no event: it is to be tried again.
+	// Again is not nil if the solution is no event: the reconciliation must be retried.
 	Again error
 }
 
 func (p *Problem) Error() string { return p.Message }
 
-// Problemf makes a Problem of which one hears when it ends.
+// Problemf returns a Problem whose solution arrives as an event.
 func Problemf(reason, format string, args ...any) error {
 	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// maxMessage is less than the 1,024 bytes that an event takes, since what is shown in a condition is told by an event, too.
+// maxMessage is less than the limit of 1,024 bytes of an event, since messages of conditions are also recorded as events.
 const maxMessage = 1000
 
-// Message is a text as long as conditions and events may be.
+// Message truncates a text to the length that conditions and events allow.
 func Message(text string) string { return conditionevents.Cut(text, maxMessage) }

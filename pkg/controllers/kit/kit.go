@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kit has what the controllers share: how often is tried again, patches that overwrite no other writer, when an
-// object counts as gone, errors that become conditions, and which objects are reconciled because of a change.
+// Package kit has what the controllers share: the backoff of retries, patches that do not overwrite other writers, when an object counts as gone,
+// errors that become conditions, and which objects are reconciled because of a change.
 //
 // What only one controller needs is not here.
 package kit
@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// FirstBackoff is after how long a reconciliation that has failed is tried again. It doubles with each failure.
+	// FirstBackoff is the delay of the first retry of a reconciliation. It doubles with each failure.
 	FirstBackoff = 100 * time.Millisecond
-	// LongestBackoff bounds how late a controller is after the server was away.
+	// LongestBackoff is the longest delay of a retry: it limits the lag of a controller after the server was away.
 	LongestBackoff = 30 * time.Second
 )
 
-// Options are those of a controller with so many workers.
+// Options returns the options of a controller with so many workers.
 func Options(workers int) controller.Options { return OptionsFrom(workers, FirstBackoff) }
 
-// OptionsFrom are those of a controller that waits longer than others after the first failure.
+// OptionsFrom returns the options of a controller with another delay after the first failure.
 func OptionsFrom(workers int, first time.Duration) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers,

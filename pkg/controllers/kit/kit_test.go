@@ -35,7 +35,7 @@ func read(t *testing.T, c client.Client) *corev1.Namespace {
 	return namespace
 }
 
-// Two controllers read the same object, and each adds a finalizer: the second one's patch would replace the list.
+// Two controllers read the same object, and each adds a finalizer: the patch of the second would replace the list.
 func TestPatch_OverwritesNobody(t *testing.T) {
 	for name, add := range map[string]func(context.Context, client.Client, *corev1.Namespace, string) (bool, error){
 		"the object": func(ctx context.Context, c client.Client, namespace *corev1.Namespace, what string) (bool, error) {
@@ -87,7 +87,7 @@ func TestPatch_OfNothingSendsNothing(t *testing.T) {
 	}
 }
 
-// An API that is not served says 404 too. A fleet must not be revoked for it.
+// An API that is not served also responds with 404. That must not revoke a fleet.
 func TestIsGone_IsNotTakenFromAnAPIThatIsNotServed(t *testing.T) {
 	resource := schema.GroupResource{Resource: "managedclusters"}
 	notServed := apierrors.NewGenericServerResponse(404, "get", resource, "c1", "404 page not found", 0, true)

@@ -9,18 +9,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// Expose adds what a controller measures to the metrics of the process, in place of what the same controller of a manager before it
-// has added. Its name begins with clusterhub_, or is that of upstream, and is in docs/metrics.md.
+// Expose registers a collector of a controller with the metrics of the process, and replaces that of the same controller of an earlier manager. Its
+// names begin with clusterhub_, or are those of upstream, and are in docs/metrics.md.
 func Expose(c prometheus.Collector) error {
-	metrics.Registry.Unregister(c) // what has the same names
+	metrics.Registry.Unregister(c) // an earlier collector with the same names
 	return metrics.Registry.Register(c)
 }
 
-// What has become of a write.
+// The results of a write.
 const written, outdated, refused, failed = "written", "outdated", "refused", "failed"
 
-// CountWrite counts a write by its operation, and by what has become of it: written; outdated, as something else was faster; refused by
-// the server for good; or failed.
+// CountWrite counts a write by its operation and its result: written; outdated, after a conflict; refused by the server permanently; or failed.
 func CountWrite(writes *prometheus.CounterVec, operation string, err error) {
 	result := written
 	switch {

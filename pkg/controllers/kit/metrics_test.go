@@ -44,7 +44,7 @@ func pod(phase corev1.PodPhase) *corev1.Pod {
 	return &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
 }
 
-// However objects come, change and go: what is counted is what there is.
+// Whatever the changes of objects, the counts are those of the existing objects.
 func TestTally_CountsWhatThereIs(t *testing.T) {
 	desc := prometheus.NewDesc("pods", "Pods.", []string{"phase", "restarted"}, nil)
 	tally := NewTally(desc, func(p *corev1.Pod) []string {
@@ -110,7 +110,7 @@ func TestMoments_AreAHistogramThatCostsSteps(t *testing.T) {
 		m.Move(time.Time{}, now.Add(time.Duration(i%48)*time.Hour))
 	}
 	m.Move(now, now.Add(-72*time.Hour)) // one is renewed
-	m.Move(now, time.Time{})            // one goes
+	m.Move(now, time.Time{})            // one is removed
 	if len(m.counts) != 49 {
 		t.Errorf("100,000 moments take %d steps, want 49", len(m.counts))
 	}

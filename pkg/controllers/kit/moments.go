@@ -10,8 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Moments are points in time of many objects, such as when each certificate ends. They are kept as numbers of objects in steps of
-// time: a change costs two of them, and a histogram the steps that have an object in them.
+// Moments are points in time of many objects, such as the ends of certificates. They are stored as numbers of objects in steps of time: a change
+// updates two of them, and the cost of a histogram depends on the steps with objects.
 type Moments struct {
 	step time.Duration
 
@@ -19,12 +19,12 @@ type Moments struct {
 	counts map[int64]int
 }
 
-// NewMoments has none yet. The step is how exact they are.
+// NewMoments returns empty Moments. step is their resolution.
 func NewMoments(step time.Duration) *Moments {
 	return &Moments{step: step, counts: map[int64]int{}}
 }
 
-// Move takes one moment away and adds another; the zero time is none.
+// Move removes one moment and adds another; the zero time is ignored.
 func (m *Moments) Move(from, to time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,7 +43,7 @@ func (m *Moments) stepOf(t time.Time) int64 { return t.Unix() / int64(m.step/tim
 
 func (m *Moments) timeOf(at int64) time.Time { return time.Unix(at*int64(m.step/time.Second), 0) }
 
-// First is the earliest moment, zero if there is none.
+// First returns the earliest moment, or zero.
 func (m *Moments) First() (first time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -55,7 +55,7 @@ func (m *Moments) First() (first time.Time) {
 	return first
 }
 
-// Histogram is that of the seconds which the function makes of each moment.
+// Histogram returns a histogram of the seconds that the function returns for each moment.
 func (m *Moments) Histogram(desc *prometheus.Desc, bounds []float64, seconds func(time.Time) float64) prometheus.Metric {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,9 +16,9 @@ type object[O any] interface {
 	client.Object
 }
 
-// Patch makes a change to an object that is still as it was read; else the error is a conflict. The lock keeps what others have
-// written meanwhile: a merge patch replaces lists as a whole. If there is nothing to change, nothing is sent. The object becomes
-// what the server has; after an error it is what it was.
+// Patch changes an object that is still as it was read; otherwise the error is a conflict. The lock preserves concurrent writes of others: a merge
+// patch replaces lists as a whole. If there is nothing to change, nothing is sent. The object is set to the response; after an error it is
+// unchanged.
 func Patch[O any, T object[O]](ctx context.Context, c client.Writer, obj T, change func(T)) (changed bool, err error) {
 	return patch(obj, change, func(now T, patch client.Patch) error { return c.Patch(ctx, now, patch) })
 }
@@ -40,7 +40,7 @@ func patch[O any, T object[O]](obj T, change func(T), send func(T, client.Patch)
 	return true, nil
 }
 
-// AsRead has a deletion fail with a conflict if the object is not as it was read.
+// AsRead returns preconditions by which a deletion fails with a conflict if the object has changed since it was read.
 func AsRead(obj client.Object) client.Preconditions {
 	uid, version := obj.GetUID(), obj.GetResourceVersion()
 	return client.Preconditions{UID: &uid, ResourceVersion: &version}

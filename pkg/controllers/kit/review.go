@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/author"
 )
 
-// Allowed asks the front whether the author of a spec may do this, in all versions of the resource.
+// Allowed checks with a SubjectAccessReview whether the author of a spec has a permission, in all versions of the resource.
 func Allowed(ctx context.Context, c client.Client, who *author.Author, what authorizationv1.ResourceAttributes) (bool, error) {
 	what.Version = "*"
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{

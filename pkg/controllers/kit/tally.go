@@ -21,15 +21,15 @@ type Object interface {
 	comparable
 }
 
-// Change is what has become of an object. One that is new has no Before, one that is gone no After.
+// Change is a change of an object. A new object has no Before, a deleted one no After.
 type Change[T Object] struct {
 	Before, After T
-	// Known says that the object was there before this process looked.
+	// Known reports that the object existed before this process started.
 	Known bool
 }
 
-// Follow tells of each change of the objects of a kind in the manager's cache, one after the other, beginning with those that are there. Before
-// is always what was told as After. Synced says that those that were there have been told.
+// Follow calls tell for each change of the objects of a kind in the manager's cache, sequentially, beginning with the existing ones. Before is
+// always the previous After. synced reports whether all existing objects were passed.
 func Follow[T Object](ctx context.Context, mgr ctrl.Manager, kind T, tell func(Change[T])) (synced func() bool, err error) {
 	informer, err := mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -40,7 +40,7 @@ func Follow[T Object](ctx context.Context, mgr ctrl.Manager, kind T, tell func(C
 		return nil, err
 	}
 	go func() {
-		// The next leader of this process has followers of its own.
+		// The next leader in this process has followers of its own.
 		<-ctx.Done()
 		_ = informer.RemoveEventHandler(registration)
 	}()
@@ -69,14 +69,15 @@ func (f follower[T]) OnUpdate(old, obj any) {
 // OnDelete implements cache.ResourceEventHandler.
 func (f follower[T]) OnDelete(obj any) {
 	if missed, ok := obj.(toolscache.DeletedFinalStateUnknown); ok {
-		obj = missed.Obj // the last that was told
+		obj = missed.Obj // the last known version
 	}
 	if before, ok := obj.(T); ok {
 		f.tell(Change[T]{Before: before})
 	}
 }
 
-// Tally counts objects by the values of labels, as they change: a scrape costs what there are of series, however many objects there are.
+// Tally counts objects by the values of labels, as they change: the cost of a scrape depends on the number of series, and not on the number of
+// objects.
 type Tally[T Object] struct {
 	desc *prometheus.Desc
 	of   func(T) []string
@@ -88,9 +89,9 @@ type Tally[T Object] struct {
 // between is in no value of a label.
 const between = "\xff"
 
-// NewTally counts by what the function makes of an object: the values of the labels, or nil for one that does not count. It must
-// make the same of the same object each time, and no more different values than there may be series. Those of zero are told from the start, so
-// that alerts work before the first.
+// NewTally returns a tally that counts by the result of a function: the values of the labels, or nil for an object that does not count. The
+// function must be deterministic, and must not have more different results than there may be series. The series of zero exist from the start, so
+// that alerts work before the first object.
 func NewTally[T Object](desc *prometheus.Desc, of func(T) []string, zero ...[]string) *Tally[T] {
 	t := &Tally[T]{desc: desc, of: of, counts: map[string]int{}}
 	for _, values := range zero {
@@ -99,7 +100,7 @@ func NewTally[T Object](desc *prometheus.Desc, of func(T) []string, zero ...[]st
 	return t
 }
 
-// Tell takes note of a change.
+// Tell counts a change.
 func (t *Tally[T]) Tell(c Change[T]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -138,7 +139,7 @@ func ExposeTally[T Object](ctx context.Context, mgr ctrl.Manager, kind T, tally 
 	return Expose(Once(synced, tally))
 }
 
-// Once holds back what is measured until all objects are known: a part of them is told to nothing that looks.
+// Once returns a collector that collects nothing until all objects are known: incomplete numbers are never exposed.
 func Once(synced func() bool, c prometheus.Collector) prometheus.Collector { return held{c, synced} }
 
 type held struct {

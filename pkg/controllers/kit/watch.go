@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Requests are for the objects of a list that is read from a cache. That fails only while the cache has not got the objects
-// yet: each of them is reconciled when it has.
+// Requests returns requests for the objects of a list that is read from a cache. That fails only until the cache is synced: each of them is
+// reconciled after that.
 func Requests(ctx context.Context, cache client.Reader, list client.ObjectList, options ...client.ListOption) (requests []reconcile.Request) {
 	err := cache.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...)
 	if err == nil {
@@ -33,7 +33,7 @@ func Requests(ctx context.Context, cache client.Reader, list client.ObjectList, 
 	return requests
 }
 
-// ByLabel maps an object to the one, in no namespace, that a label of it names.
+// ByLabel maps an object to the cluster-scoped object that a label of it names.
 func ByLabel(label string) handler.MapFunc {
 	return func(_ context.Context, obj client.Object) []reconcile.Request {
 		name := obj.GetLabels()[label]
@@ -44,7 +44,7 @@ func ByLabel(label string) handler.MapFunc {
 	}
 }
 
-// Existence lets through that an object comes and that it goes.
+// Existence passes events when an object is created and when it is deleted.
 func Existence() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }
