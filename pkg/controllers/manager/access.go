@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/access/clusterscheduler"
 )
 
-// The controllers of access that openMCP's own operator has, too, by the names that it gives them.
+// The controllers of access that openMCP's own operator has, too, with the names that it gives them.
 const (
 	accessRequestController = "accessrequest"
 	schedulerController     = "scheduler"
@@ -22,13 +22,13 @@ const (
 
 var controllersOfAccess = []string{accessRequestController, schedulerController}
 
-// AccessOptions say what is done for requests of clusters.openmcp.cloud.
+// AccessOptions are the settings of the controllers for clusters.openmcp.cloud.
 type AccessOptions struct {
-	// Controllers are the names of those that are on.
+	// Controllers are the names of the enabled controllers.
 	Controllers []string
-	// Requests say which AccessRequests are prepared.
+	// Requests are the settings for AccessRequests.
 	Requests accessrequest.Flags
-	// Scheduler says how ClusterRequests are granted, and who may ask for what.
+	// Scheduler has the settings for ClusterRequests, and the access policy.
 	Scheduler clusterscheduler.Options
 }
 

@@ -36,7 +36,7 @@ func TestValidate_OfAccessIsOneClearError(t *testing.T) {
 	}
 }
 
-// A wrong configuration is an error of the start, not of the moment at which this process is elected.
+// An invalid configuration is an error at the start, and not only when this process is elected.
 func TestValidate_NamesFileAndFieldOfTheSchedulersConfig(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "scheduler.yaml")
 	text := "scheduler: {purposeMappings: {a: {template: {spec: {profile: p, tenancy: Mine}}}}, policy: {accessRequests: [{expression: 'roles'}]}}"

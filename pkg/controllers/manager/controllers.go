@@ -33,15 +33,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/works/workevents"
 )
 
-// entry is a controller, and in which processes it is.
+// entry is a controller, and the processes that run it.
 type entry struct {
 	group string
-	// on is false if the flags leave it out of the group.
+	// on is false if the flags disable it in its group.
 	on bool
 	kit.Controller
 }
 
-// all are the controllers that there are, in the order in which they are set up. A new one is a line here.
+// all returns all controllers, in the order in which they are set up. A new one is a line here.
 func (c *controllers) all() []entry {
 	r, a := &c.Registration, &c.Access
 	registers, scheduling, asAgent := len(r.enabled()) > 0, c.scheduling, c.FeatureGate.Enabled(work.NilExecutorValidating)
@@ -55,7 +55,7 @@ func (c *controllers) all() []entry {
 		{worksControllers, true, workevents.Controller()},
 		{edgeControllers, true, edgeplacements.Controller()},
 		{edgeControllers, true, edgeworks.Options{ChecksAgentExecutor: asAgent}.Controller()},
-		// The index of clusterprotection is there for those that follow.
+		// The controllers below need the index of clusterprotection.
 		{accessControllers, true, clusterprotection.Controller()},
 		{accessControllers, true, unattendedclusters.Controller()},
 		{accessControllers, a.runs(schedulerController), clusterscheduler.Controller(scheduling)},
@@ -87,7 +87,7 @@ func (c *controllers) certificates() kit.Controller {
 	return o.Controller()
 }
 
-// enabled are the controllers of this process.
+// enabled returns the controllers of this process.
 func (c *controllers) enabled() (enabled []kit.Controller) {
 	for _, entry := range c.all() {
 		if c.runs(entry.group) && entry.on {
@@ -97,7 +97,7 @@ func (c *controllers) enabled() (enabled []kit.Controller) {
 	return enabled
 }
 
-// Rights are those that a process with these flags needs, and with any others that leave its groups of controllers what they are.
+// Rights returns the permissions that a process with these flags needs, or with any others that select the same groups of controllers.
 func (o *Options) Rights() (rights []kit.Right) {
 	for _, entry := range (&controllers{Options: o}).all() {
 		if o.runs(entry.group) {
@@ -115,7 +115,7 @@ func (o *Options) Rights() (rights []kit.Right) {
 		rights = append(rights, kit.On(coordinationv1.SchemeGroupVersion, "leases", "create").In(elects.Namespace),
 			kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name).In(elects.Namespace))
 	}
-	if elects.Enabled { // who leads is told by events of the older API
+	if elects.Enabled { // leader election records events of the older API
 		rights = append(rights, kit.On(corev1.SchemeGroupVersion, "events", "create", "patch").In(elects.Namespace))
 	}
 	return rights

@@ -64,17 +64,17 @@ func all() map[string][]string {
 	}
 }
 
-// setsAndAccess is a process without registration and placements.
+// setsAndAccess are the groups of a process without registration and placements.
 var setsAndAccess = []string{setsControllers, accessControllers}
 
-// needed is what such a process waits for.
+// needed returns what such a process waits for.
 func needed() []schema.GroupVersionResource {
 	o := NewOptions()
 	o.Controllers = setsAndAccess
 	return watched((&controllers{Options: o}).enabled())
 }
 
-// What is waited for can be asked for, in every process; rights that are only handed on are not waited for.
+// A process waits only for resources that it may read; it does not wait for those of permissions that it only grants to others.
 func TestWatched_IsWhatTheControllersOfAProcessWatch(t *testing.T) {
 	const registers = "cluster.open-cluster-management.io/v1, Resource=managedclusters"
 	const sets = "cluster.open-cluster-management.io/v1beta2, Resource=managedclustersets"
@@ -109,7 +109,7 @@ func TestWatched_IsWhatTheControllersOfAProcessWatch(t *testing.T) {
 	}
 }
 
-// Where upstream's placement controller writes decisions, ours does not: not even its rights are left.
+// If the placement controller of upstream writes decisions, ours does not: it does not even have the permissions.
 func TestControllers_WithoutPlacementsWriteNoDecision(t *testing.T) {
 	decides := func(groups []string) (decides bool) {
 		o, held := NewOptions(), false

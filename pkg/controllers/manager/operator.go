@@ -22,8 +22,8 @@ import (
 // ofOperator are the controllers of hub-operator. They are off unless --controllers names them.
 var ofOperator = operator.NewOptions().Controllers
 
-// hubOperator runs controllers of hub-operator, as hub-operator: with its ServiceAccount, and while it holds the Lease of hub-operator. So
-// its rights are not those of hub-controller-manager, and a hub-operator beside it does no harm: one of them acts.
+// hubOperator runs controllers of hub-operator with its identity: with its ServiceAccount, and while it holds the Lease of hub-operator. So its
+// permissions are not those of hub-controller-manager, and a hub-operator beside it does no harm: only one of them acts.
 type hubOperator struct {
 	*operator.Options
 	config *rest.Config
@@ -31,7 +31,7 @@ type hubOperator struct {
 
 var _ ctrlmanager.LeaderElectionRunnable = &hubOperator{}
 
-// operator is nil if no controller of hub-operator runs in this process.
+// operator returns nil if no controller of hub-operator runs in this process.
 func (o *Options) operator(config *rest.Config) *hubOperator {
 	options := *o.Operator
 	options.Controllers = slices.DeleteFunc(slices.Clone(ofOperator), func(name string) bool { return !o.runs(name) })
@@ -46,15 +46,15 @@ func (o *Options) operator(config *rest.Config) *hubOperator {
 	return &hubOperator{Options: &options, config: config}
 }
 
-// rights are those of hub-controller-manager to act as hub-operator.
+// rights returns the permission of hub-controller-manager to impersonate hub-operator.
 func (o *hubOperator) rights() []kit.Right {
 	return []kit.Right{kit.On(corev1.SchemeGroupVersion, "serviceaccounts", "impersonate").Named(operator.ServiceAccount).In(operator.Namespace)}
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: of several processes, the one that leads becomes hub-operator, too.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: of several processes, the leader becomes hub-operator, too.
 func (o *hubOperator) NeedLeaderElection() bool { return true }
 
-// Start implements manager.Runnable. A process that may not act as hub-operator waits for that: the other controllers go on.
+// Start implements manager.Runnable. A process that may not act as hub-operator waits for that, while the other controllers run.
 func (o *hubOperator) Start(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(o.config)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator"
 )
 
-// parsed are the options that flags make.
+// parsed returns the options for flags.
 func parsed(t *testing.T, args ...string) *Options {
 	t.Helper()
 	o, flags := NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -69,7 +69,7 @@ func TestOperator_RunsOnlyIfItIsNamed(t *testing.T) {
 	}
 }
 
-// A hub-operator beside it and this process are never hub-operator at one time: they have one Lease, whatever the flags of this process say.
+// A separate hub-operator and this process are never active at the same time: they use one Lease, whatever the flags of this process.
 func TestOperator_HasTheLeaseAndTheAccountOfHubOperator(t *testing.T) {
 	o := parsed(t, "--controllers=klusterlets", "--leader-elect=false", "--leader-elect-resource-name=mine", "--leader-elect-namespace=mine",
 		"--leader-elect-lease-duration=33s")

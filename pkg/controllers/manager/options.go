@@ -1,11 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manager assembles hub-controller-manager: its flags, leader election, health and metrics endpoints, and the
-// controllers.
+// Package manager assembles hub-controller-manager: its flags, leader election, health and metrics endpoints, and the controllers.
 //
-// The controllers start once the process leads and the API server serves what they watch. Until then the process
-// waits and says what for, so that hub-apiserver and hub-controller-manager can be started in any order.
+// The controllers start once the process leads and the API server serves what they watch. Until then the process waits and logs what for, so that
+// hub-apiserver and hub-controller-manager can be started in any order.
 package manager
 
 import (
@@ -32,11 +31,11 @@ const (
 	// DefaultClusterSet is the feature gate of the sets "default" and "global".
 	DefaultClusterSet featuregate.Feature = "DefaultClusterSet"
 
-	// leaseName is the Lease that the leader holds by default.
+	// leaseName is the default name of the Lease of the leader.
 	leaseName = "hub-controller-manager"
 )
 
-// The groups of controllers. Each can be a process of its own, with the rights that it needs and no others.
+// The groups of controllers. Each can be a process of its own, with exactly the permissions that it needs.
 const (
 	setsControllers         = "sets"
 	placementsControllers   = "placements"
@@ -49,14 +48,14 @@ const (
 
 var allControllers = []string{setsControllers, placementsControllers, worksControllers, edgeControllers, accessControllers, registrationControllers, certificatesControllers}
 
-// everything is how --controllers names all of them at once.
+// everything selects all groups in --controllers.
 const everything = "*"
 
 // Options are hub-controller-manager's flags.
 type Options struct {
-	// Kubeconfig is the file with the way to the hub; the pod's own identity is used when it is empty.
+	// Kubeconfig is the file with the connection to the hub; if it is empty, the pod's own identity is used.
 	Kubeconfig string
-	// QPS is how many requests per second are sent to the hub in the long run, Burst how many at once.
+	// QPS is the rate of requests to the hub per second in the long run, Burst the maximum number at once.
 	QPS   float32
 	Burst int
 
@@ -77,7 +76,7 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 }
 
-// LeaderElectionOptions say how one of several processes is chosen to act.
+// LeaderElectionOptions are the settings of the leader election.
 type LeaderElectionOptions = command.LeaderElection
 
 // NewOptions returns the defaults.
@@ -90,8 +89,7 @@ func NewOptions() *Options {
 	}))
 	utilruntime.Must(logsapi.AddFeatureGates(gate))
 	return &Options{
-		// A cluster that joins takes about fifteen requests. Fleets join at once, and the hub looks after itself by priority
-		// and fairness.
+		// A cluster that joins takes about fifteen requests. Fleets join at once, and the hub protects itself by priority and fairness.
 		QPS:   500,
 		Burst: 1000,
 
@@ -147,7 +145,7 @@ func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	o.Metrics.AddFlags(fs, "the hub's kube-apiserver")
 }
 
-// Validate returns every error of the flags at once.
+// Validate returns all errors of the flags at once.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {

@@ -21,13 +21,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// withheldMembers is a server with a set that has members, which it does not show before it is told to.
+// withheldMembers is a server with a set that has members, which it does not return before it is released.
 type withheldMembers struct {
 	t       *testing.T
 	release chan struct{}
 
 	mu sync.Mutex
-	// asked is closed when the members are asked for, written has the bodies of status writes.
+	// asked is closed when a client requests the members, written has the bodies of status writes.
 	asked   chan struct{}
 	written []string
 }
@@ -70,7 +70,7 @@ func (s *withheldMembers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.answer(w, list)
 	case r.URL.Query().Get("sendInitialEvents") == "true":
-		// As a server without streamed lists: the client lists.
+		// As a server without streaming lists: the client lists.
 		http.Error(w, "", http.StatusUnprocessableEntity)
 	case r.URL.Query().Get("watch") != "":
 		w.WriteHeader(http.StatusOK)
@@ -127,7 +127,7 @@ func (s *withheldMembers) writes() []string {
 	return append([]string{}, s.written...)
 }
 
-// A status that is written before the members are known would say of every set that it is empty.
+// A status that is written before the members are known would report every set as empty.
 func TestRun_WritesNoStatusBeforeTheMembersAreKnown(t *testing.T) {
 	s := &withheldMembers{t: t, release: make(chan struct{}), asked: make(chan struct{})}
 	server := httptest.NewServer(s)
@@ -161,7 +161,7 @@ func TestRun_WritesNoStatusBeforeTheMembersAreKnown(t *testing.T) {
 	case <-time.After(await.Limit):
 		t.Fatal("the members were not asked for")
 	}
-	// A write would come within the second that it is put off by. There is no condition to wait for what must not be.
+	// A write would come within the delay of one second. There is no condition to wait for that something does not happen.
 	time.Sleep(1500 * time.Millisecond)
 	if early := s.writes(); len(early) != 0 {
 		t.Errorf("written before the members were known: %v", early)

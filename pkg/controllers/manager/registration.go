@@ -35,19 +35,19 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// ManagedClusterAutoApproval is the feature gate of clusters that are accepted without an admin.
+// ManagedClusterAutoApproval is the feature gate for accepting clusters without an admin.
 const ManagedClusterAutoApproval featuregate.Feature = driver.AutoApprovalGate
 
 // otherSpellings are the names of drivers in specifications that upstream did not keep.
 var otherSpellings = map[string]string{"aws-irsa": awsirsa.Name}
 
-// RegistrationOptions say how clusters register.
+// RegistrationOptions are the settings of registration.
 type RegistrationOptions struct {
-	// Drivers are the names of those that are enabled; without any, this process leaves registration to another.
+	// Drivers are the names of the enabled drivers; without any, this process leaves registration to another.
 	Drivers []string
 	// Kinds are the drivers that can be enabled, with their flags.
 	Kinds []driver.Kind
-	// csr is one of them: users that it accepts without an admin may also ask for certificates.
+	// csr is one of them: users that it accepts without an admin may also request certificates.
 	csr *csr.Kind
 
 	DriftCheckInterval time.Duration
@@ -62,7 +62,7 @@ func newRegistrationOptions() RegistrationOptions {
 	byCertificate := &csr.Kind{}
 	return RegistrationOptions{
 		Drivers: []string{csr.Name}, DriftCheckInterval: time.Hour,
-		// A new driver is one more of these.
+		// A new driver is added to this list.
 		Kinds: []driver.Kind{byCertificate, awsirsa.NewKind()}, csr: byCertificate,
 		AgentRoles: agentroles.NewOptions(), Certificates: clustercertificates.Options{MaxLifetime: 365 * 24 * time.Hour},
 	}
@@ -100,7 +100,7 @@ func (o *RegistrationOptions) kind(name string) driver.Kind {
 	return nil
 }
 
-// enabled are the names of the drivers as the drivers spell them, each once.
+// enabled returns the names of the enabled drivers in their own spelling, without duplicates.
 func (o *RegistrationOptions) enabled() (enabled []string) {
 	for _, name := range o.Drivers {
 		name = strings.TrimSpace(name)
@@ -132,7 +132,7 @@ func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 	return errs
 }
 
-// drivers makes the drivers that are enabled.
+// drivers returns the enabled drivers.
 func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cached client.Reader) (driver.Drivers, error) {
 	options := driver.Options{Hub: hub, Cached: cached, CheckInterval: o.DriftCheckInterval}
 	var drivers driver.Drivers
@@ -150,11 +150,11 @@ func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cac
 	return drivers, nil
 }
 
-// ofClusters keeps out of the caches what belongs to no cluster.
+// ofClusters limits the caches to objects of clusters.
 func ofClusters() map[client.Object]cache.ByObject {
 	labelled, err := labels.NewRequirement(registration.ClusterNameLabel, selection.Exists, nil)
 	if err != nil {
-		panic(err) // the label is no label: a mistake in the program
+		panic(err) // an invalid label is a bug
 	}
 	only := cache.ByObject{Label: labels.NewSelector().Add(*labelled)}
 	return map[client.Object]cache.ByObject{
@@ -169,8 +169,8 @@ func ofClusters() map[client.Object]cache.ByObject {
 	}
 }
 
-// newMapper maps kinds to resources as the hub's kube-apiserver says. Of the kinds in ofClusters it is not asked: caches are
-// set up before it can be reached, and every kube-apiserver serves them.
+// newMapper maps kinds to resources by discovery of the hub's kube-apiserver, except for the kinds in ofClusters: caches are set up before the
+// server can be reached, and every kube-apiserver serves them.
 func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
 	dynamic, err := apiutil.NewDynamicRESTMapper(config, httpClient)
 	if err != nil {
@@ -179,7 +179,7 @@ func newMapper(config *rest.Config, httpClient *http.Client) (meta.RESTMapper, e
 	known := meta.NewDefaultRESTMapper(nil)
 	known.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
 	known.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	// A cache of some namespaces asks so of lists, too.
+	// A cache of some namespaces needs the mapping of lists, too.
 	known.Add(corev1.SchemeGroupVersion.WithKind("ConfigMapList"), meta.RESTScopeNamespace)
 	known.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRole"), meta.RESTScopeRoot)
 	known.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)

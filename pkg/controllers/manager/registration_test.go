@@ -32,7 +32,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// passport is a third driver. Nothing of the others knows of it.
+// passport is a third driver, unknown to the others.
 type passport struct{ every time.Duration }
 
 func (passport) Name() string { return "passport" }
@@ -153,7 +153,7 @@ func TestValidate_OfRegistrationIsOneClearError(t *testing.T) {
 	}
 }
 
-// The hub may be away when the process starts: it waits, and does not end.
+// The hub may be away when the process starts: the process waits, and does not end.
 func TestManager_IsAssembledWhileTheHubIsAway(t *testing.T) {
 	o := NewOptions()
 	o.HealthAddress, o.Metrics.Address, o.LeaderElection.Enabled = "0", "0", false
@@ -176,13 +176,13 @@ func TestManager_IsAssembledWhileTheHubIsAway(t *testing.T) {
 			t.Errorf("%s: %v, %v", kinds[0].Kind, mapping, err)
 		}
 	}
-	// A cache of one namespace asks so before it lists what it has.
+	// A cache of one namespace needs this mapping before it lists.
 	if _, err := mapper.RESTMapping(schema.GroupKind{Kind: "ConfigMapList"}, "v1"); err != nil {
 		t.Error(err)
 	}
 }
 
-// The manifests grant what has to be held to hand it on, and nothing that is more than that. Policies hold it to its task.
+// The manifests grant what is needed to grant permissions to others, and no further escalation. Policies limit their use.
 func TestManifests_GrantNoEscalation(t *testing.T) {
 	file, err := os.Open("../../../artifacts/deploy/base/rbac.yaml")
 	if err != nil {
@@ -222,7 +222,7 @@ func TestManifests_GrantNoEscalation(t *testing.T) {
 	}
 }
 
-// Whom a policy does not name it does not hold: each is bound, denies, and names a ServiceAccount that there is, or both groups of all
+// A policy has no effect on users that it does not match: each is bound, denies, and names an existing ServiceAccount, or both groups of all
 // agents.
 func TestManifests_PoliciesAreInForce(t *testing.T) {
 	read := func(file string) string {
@@ -291,7 +291,7 @@ func TestManifests_PoliciesAreInForce(t *testing.T) {
 	}
 }
 
-// What the policy on hub-certificate-approver refuses must not be accepted by the flags: it would wait for ever.
+// The flags must not accept what the policy on hub-certificate-approver refuses: it would wait forever.
 func TestValidate_NamesNoUserWhomTheApproverMayNotApprove(t *testing.T) {
 	for user, ok := range map[string]bool{
 		"joiner": true, "system:bootstrap:abcdef": true, "system:serviceaccount:open-cluster-management:agent-registration-bootstrap": true,

@@ -44,15 +44,15 @@ import (
 )
 
 const (
-	// cacheSyncTimeout is for ever: a server that is away for long is no reason to start anew. Health and log say
-	// that it is waited for.
+	// cacheSyncTimeout is practically infinite: the process must not restart because a server is away for long. Health and log report that it
+	// waits.
 	cacheSyncTimeout = 100 * 365 * 24 * time.Hour
-	// gracefulShutdown is how long running reconciliations may take to end. The Lease is released after them.
+	// gracefulShutdown is the maximum time for running reconciliations to end. The Lease is released after them.
 	gracefulShutdown = 10 * time.Second
 )
 
-// Run runs the controllers until the context ends, and then releases the Lease, so that another process takes over at
-// once. It returns an error when leadership is lost: what is under way then must not go on.
+// Run runs the controllers until the context ends, and then releases the Lease, so that another process takes over at once. It returns an error
+// when leadership is lost: reconciliations must not continue then.
 func (o *Options) Run(ctx context.Context) error {
 	mgr, err := o.Assemble(ctx, ctrlmanager.New)
 	if err != nil {
@@ -61,7 +61,7 @@ func (o *Options) Run(ctx context.Context) error {
 	return mgr.Start(ctx)
 }
 
-// Assemble returns the manager that Run starts. newManager makes it without anything in it, as manager.New of controller-runtime does.
+// Assemble returns the manager that Run starts. newManager creates it without runnables, as manager.New of controller-runtime does.
 func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ctrlmanager.Options) (ctrlmanager.Manager, error)) (ctrlmanager.Manager, error) {
 	restConfig, err := o.restConfig()
 	if err != nil {
@@ -91,7 +91,7 @@ func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ct
 		}
 	}
 	if c.scheduling != nil {
-		// Those who stand by keep up with it, too.
+		// Processes that do not lead follow it, too.
 		if err := mgr.Add(c.scheduling); err != nil {
 			return nil, explain("assembling the manager", err)
 		}
@@ -119,12 +119,12 @@ func (o *Options) beats() bool {
 	return !o.LeaderElection.Enabled && len(o.LeaderElection.Validate()) == 0
 }
 
-// explain makes one clear line of an error at start.
+// explain returns an error at start with a message of one line.
 func explain(what string, err error) error {
 	return fmt.Errorf("hub-controller-manager cannot start: %s: %w", what, err)
 }
 
-// restConfig is how we reach the hub's kube-apiserver.
+// restConfig returns the configuration for the hub's kube-apiserver.
 func (o *Options) restConfig() (*rest.Config, error) {
 	restConfig, err := command.RESTConfig(o.Kubeconfig)
 	if err != nil {
@@ -140,7 +140,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 		apiregistrationv1.AddToScheme, authenticationv1.AddToScheme, certificatesv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme, openmcpv1alpha1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme,
 		workv1.AddToScheme, workv1alpha1.AddToScheme, edgev1alpha1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
-		panic(err) // two types of one name: a mistake in the program
+		panic(err) // two types with one name are a bug
 	}
 	graceful := gracefulShutdown
 	return ctrlmanager.Options{
@@ -149,7 +149,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 		Cache: cache.Options{
 			// A read must not start a watch that no controller has set up.
 			ReaderFailOnMissingInformer: true,
-			DefaultTransform:            manifestworkreplicaset.ForCache, // and for other kinds that of all programs
+			DefaultTransform:            manifestworkreplicaset.ForCache, // also applies the transform of all programs to other kinds
 			ByObject:                    ofClusters(),
 		},
 		Metrics:                       metrics.None,
@@ -164,13 +164,13 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 		GracefulShutdownTimeout:       &graceful,
 		Controller: config.Controller{
 			CacheSyncTimeout: cacheSyncTimeout,
-			// Names need to be unique in a manager only; a process may have several, one after the other.
+			// Names must be unique in a manager only; a process may have several, one after the other.
 			SkipNameValidation: new(true),
 		},
 	}
 }
 
-// controllers is what the leader runs.
+// controllers runs the controllers of the leader.
 type controllers struct {
 	*Options
 	manager    ctrl.Manager
@@ -205,9 +205,8 @@ func (c *controllers) Start(ctx context.Context) error {
 	return nil
 }
 
-// held is a manager that keeps what is added to it until it is released. A manager that runs already would start a
-// controller before the builder has told it what to watch: it would not wait for those watches, and reconcile from a
-// part of what there is, or from nothing.
+// held is a manager that stores what is added to it until it is released. A manager that runs already would start a controller before the builder
+// has added its watches: the controller would not wait for these, and would reconcile from incomplete caches.
 type held struct {
 	ctrl.Manager
 	runnables []ctrlmanager.Runnable
@@ -227,7 +226,7 @@ func (h *held) release() error {
 	return errors.Join(errs...)
 }
 
-// ready is the readiness of a process that stands by, or whose controllers have started.
+// ready is the readiness check. It succeeds if the process does not lead, or its controllers have started.
 func (c *controllers) ready(*http.Request) error {
 	select {
 	case <-c.manager.Elected():

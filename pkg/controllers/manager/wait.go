@@ -27,19 +27,19 @@ import (
 
 const (
 	pollInterval = time.Second
-	// remindAfter is how often the log says again what is still waited for.
+	// remindAfter is the number of polls after which the log repeats what is still missing.
 	remindAfter = 30
 )
 
-// groups are those of hub-apiserver. The others are there as soon as the hub's kube-apiserver is.
+// groups are the groups of hub-apiserver. The others are available as soon as the hub's kube-apiserver is.
 var groups = []string{clusterv1.GroupName, viewv1alpha1.GroupName, openmcpv1alpha1.GroupName, workv1.GroupName, edgev1alpha1.GroupName}
 
-// watched is what has to be served before the controllers start.
+// watched returns the resources that must be served before the controllers start.
 func watched(controllers []kit.Controller) (resources []schema.GroupVersionResource) {
 	for _, controller := range controllers {
 		for _, right := range controller.Rights {
 			resource := right.WithResource(right.Resource)
-			// A right that is handed on has no version: it is not used.
+			// A permission that is granted to others has no version: it is not used.
 			if right.Version != "" && slices.Contains(groups, right.Group) && slices.Contains(right.Verbs, "watch") && !slices.Contains(resources, resource) {
 				resources = append(resources, resource)
 			}
@@ -53,8 +53,8 @@ type kindMapper interface {
 	KindFor(schema.GroupVersionResource) (schema.GroupVersionKind, error)
 }
 
-// waitUntilServed returns once all resources are served, or with an error when the context ends. The log has a line
-// whenever the reason to wait changes.
+// waitUntilServed returns once all resources are served, or with an error when the context ends. It logs a line whenever the reason to wait
+// changes.
 func waitUntilServed(ctx context.Context, served discovery.ServerResourcesInterface, mapper kindMapper,
 	resources []schema.GroupVersionResource, interval time.Duration) error {
 	logger := klog.FromContext(ctx)
@@ -77,7 +77,7 @@ func waitUntilServed(ctx context.Context, served discovery.ServerResourcesInterf
 	return err
 }
 
-// missing says which resource is not served and why, or "" when all are.
+// missing returns a resource that is not served and why, or "" if all are.
 func missing(served discovery.ServerResourcesInterface, mapper kindMapper, resources []schema.GroupVersionResource) string {
 	for _, resource := range resources {
 		groupVersion := resource.GroupVersion().String()
@@ -92,7 +92,7 @@ func missing(served discovery.ServerResourcesInterface, mapper kindMapper, resou
 		}):
 			return fmt.Sprintf("%s has no %s", groupVersion, resource.Resource)
 		}
-		// The mapper learns from the front's discovery of all groups, which is put together a moment later.
+		// The mapper uses the aggregated discovery of the front, which is updated a moment later.
 		if _, err := mapper.KindFor(resource); err != nil {
 			return fmt.Sprintf("the discovery of the hub's kube-apiserver: %s", strings.TrimSpace(err.Error()))
 		}
