@@ -58,7 +58,7 @@ func BenchmarkSchedule(b *testing.B) {
 	}
 }
 
-// BenchmarkTouches asks one placement whether a changed label matters to it.
+// BenchmarkTouches checks whether a changed label affects one placement.
 func BenchmarkTouches(b *testing.B) {
 	w := newWorld(nil, managed("c1"))
 	before, after, _ := w.fleet.SetCluster(managed("c1", "label:o=o"))
@@ -72,7 +72,7 @@ func BenchmarkTouches(b *testing.B) {
 	}
 }
 
-// BenchmarkHub has 10,000 clusters and 1,000 placements, each of which takes ten clusters.
+// BenchmarkHub has 10,000 clusters and 1,000 placements, each of which chooses ten clusters.
 func BenchmarkHub(b *testing.B) {
 	full := func() *hubWorld {
 		w := &hubWorld{Hub: NewHub(), now: start}

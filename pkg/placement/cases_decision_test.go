@@ -32,7 +32,7 @@ func decision(name string, index int, group string, clusters ...string) *cluster
 	return d
 }
 
-// groupsOf divides by the label group, in this order.
+// groupsOf returns a strategy that divides by the label group, in this order.
 func groupsOf(length intstr.IntOrString, names ...string) clusterv1beta1.DecisionStrategy {
 	s := clusterv1beta1.DecisionStrategy{}
 	s.GroupStrategy.ClustersPerDecisionGroup = length
@@ -159,7 +159,7 @@ func (w *world) expectSteps(want ...string) {
 	}
 }
 
-// A cluster that comes or goes changes one slice.
+// Adding or removing a cluster changes one slice.
 func TestSlices_ClustersStay(t *testing.T) {
 	w := newWorld(t, many(250)...)
 	w.schedule()

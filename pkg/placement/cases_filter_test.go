@@ -16,7 +16,7 @@ import (
 
 var anything = clusterv1beta1.ClusterPredicate{}
 
-// predicateCase chooses by predicates.
+// predicateCase is a test of predicates.
 func predicateCase(predicates []clusterv1beta1.ClusterPredicate, clusters []*clusterv1.ManagedCluster, want ...string) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWorld(t, clusters...)
@@ -27,7 +27,7 @@ func predicateCase(predicates []clusterv1beta1.ClusterPredicate, clusters []*clu
 	}
 }
 
-// taintCase has one cluster, c1, with the taint key1=value1.
+// taintCase is a test with one cluster, c1, with the taint key1=value1.
 func taintCase(effect clusterv1.TaintEffect, toleration *clusterv1beta1.Toleration, want ...string) func(*testing.T) {
 	return func(t *testing.T) {
 		w := newWorld(t, managed("c1", "taint:key1=value1:"+string(effect)))

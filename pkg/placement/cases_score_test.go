@@ -16,7 +16,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// scoresBy are what a prioritizer says of the clusters, by their names.
+// scoresBy returns the scores of a prioritizer, by the names of the clusters.
 func (w *world) scoresBy(name string) (scores []int64) {
 	w.t.Helper()
 	for _, c := range Compile(w.spec()).Explain(w.t.Context(), w.state()).Clusters {
@@ -38,14 +38,14 @@ func (w *world) expectScores(prioritizer string, want ...int64) {
 
 func three(t *testing.T) *world { return newWorld(t, managed("c1"), managed("c2"), managed("c3")) }
 
-// others are placements with these decisions.
+// others adds placements with these decisions.
 func (w *world) others(decisions ...[]string) {
 	for i, clusters := range decisions {
 		w.loads.Set(types.NamespacedName{Namespace: "other", Name: string(rune('a' + i))}, clusters)
 	}
 }
 
-// resources has clusters with cpu and memory.
+// resources returns a world of clusters with cpu and memory.
 func resources(t *testing.T, amounts ...[2]string) *world {
 	w := newWorld(t)
 	for i, a := range amounts {
@@ -178,7 +178,7 @@ var scoreCases = map[string]func(*testing.T){
 	},
 }
 
-// names are those of all clusters in s1.
+// names returns the names of all clusters in s1.
 func (w *world) names() (names []string) {
 	members, _, _ := w.fleet.Members("s1")
 	for _, c := range members {
@@ -210,7 +210,7 @@ func TestPolicy_Misconfigured(t *testing.T) {
 	misconfiguredCase(func(s *clusterv1beta1.PlacementSpec) { s.NumberOfClusters = number(-1) }, "NumberOfClusters:")(t)
 }
 
-// A weight that is not set is 1, and the last one of a prioritizer counts.
+// The default weight is 1, and the last weight of a prioritizer counts.
 func TestWeights(t *testing.T) {
 	w := three(t)
 	unset := builtIn(memory, 0)
@@ -219,7 +219,7 @@ func TestWeights(t *testing.T) {
 	w.expectPrioritizers(memory+" 1", cpu+" 2")
 }
 
-// Scores are ordered and shown only where it was asked for; then they are written once in a while.
+// Scores are ordered and shown only if the spec says so; then their writes are limited.
 func TestSortByScore(t *testing.T) {
 	w := three(t)
 	for i, score := range []int32{10, 30, -20} {
@@ -250,7 +250,7 @@ func TestSortByScore(t *testing.T) {
 	w.schedule()
 	w.expectDecisions("c3 90", "c2 30", "c1 10")
 
-	// What is chosen is never late.
+	// A change of the chosen clusters is never delayed.
 	w.add(managed("c4"))
 	w.schedule()
 	w.expectDecisions("c3 90", "c2 30", "c1 10", "c4 0")
@@ -262,7 +262,7 @@ func TestSortByScore(t *testing.T) {
 	}
 }
 
-// A change of a group is not one of scores.
+// A change of groups does not count as one of scores.
 func TestSortByScore_GroupsAreNeverLate(t *testing.T) {
 	w := three(t)
 	w.spec().SortBy = clusterv1beta1.PlacementSortByScore

@@ -13,10 +13,10 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// notHere are rows about what this package does not do: a debug server.
+// notHere are rows about the debug server, which this package does not have.
 var notHere = map[string]bool{"debug": true}
 
-// TestCases has a test for every row of the table.
+// TestCases runs a test for every row of the table.
 func TestCases(t *testing.T) {
 	file, err := os.Open("testdata/placement-cases.tsv")
 	if err != nil {
@@ -206,7 +206,7 @@ var eligibleCases = map[string]func(*testing.T){
 	},
 }
 
-// twoSets has c1 and c2 in s1, and c3, c4 and c5 in s2, both bound.
+// twoSets returns a world with c1 and c2 in s1, and c3, c4 and c5 in s2, both bound.
 func twoSets(t *testing.T) *world {
 	w := newWorld(t, managed("c1"), managed("c2"))
 	w.set("s2")

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// selectorCost bounds all expressions of one selector for one cluster.
+	// selectorCost limits all expressions of one selector for one cluster.
 	selectorCost = 10_000_000
 
 	clusterVariable = "managedCluster"
@@ -28,7 +28,7 @@ const (
 	jsonOverload    = "parse_json_string"
 )
 
-// environment has what Open Cluster Management offers in placements besides the libraries.
+// environment has what Open Cluster Management offers in placements, in addition to the libraries.
 var environment = sync.OnceValues(func() (*expression.Environment, error) {
 	return expression.NewEnvironment(
 		map[string]expression.Cost{scoresOverload: costOfScores, jsonOverload: costOfJSON},
@@ -40,7 +40,7 @@ var environment = sync.OnceValues(func() (*expression.Environment, error) {
 	)
 })
 
-// clusterValue is the variable managedCluster: a map that knows whose scores are asked for.
+// clusterValue is the variable managedCluster: a map with the cluster's name, to find its scores.
 type clusterValue struct {
 	traits.Mapper
 	name   string
@@ -90,14 +90,14 @@ func costOfScores(_ []ref.Val, result ref.Val) uint64 {
 
 func costOfJSON(args []ref.Val, _ ref.Val) uint64 {
 	if text, ok := args[0].(types.String); ok {
-		// What is parsed is larger than its text.
+		// The parsed value is larger than its text.
 		return 1 + uint64(len(text))
 	}
 	return 1
 }
 
-// compileExpression also tells which AddOnPlacementScores it reads: uses is called with their names, or with "" for those
-// that are known only when it is evaluated.
+// compileExpression also reports which AddOnPlacementScores the expression reads: it calls uses with their names, or with "" for names that are
+// known only during the evaluation.
 func compileExpression(text string, uses func(resource string)) (*expression.Program, error) {
 	env, err := environment()
 	if err != nil {
@@ -120,21 +120,21 @@ func compileExpression(text string, uses func(resource string)) (*expression.Pro
 	return program, nil
 }
 
-// meter is what all expressions of one run may still cost. Evaluated for every cluster of a large hub, expressions that are within
-// their own bounds could take hours.
+// meter has the remaining cost for all expressions of one run. Evaluated for every cluster of a large hub, expressions within their own limits
+// could take hours.
 type meter struct {
 	left uint64
-	// took is how long they have taken.
+	// took is the time that they have taken.
 	took time.Duration
 }
 
 const (
-	// runCost and clusterCost bound a run: so much, and so much for each cluster. A comparison of a label costs about 5.
+	// runCost and clusterCost limit the cost of a run: a constant, and an amount for each cluster. A comparison of a label costs about 5.
 	runCost     = 10_000_000
 	clusterCost = 1_000
 )
 
-// touchCost bounds the question whether a change concerns a placement: above it, the change does.
+// touchCost limits the cost of checking whether a change affects a placement: above it, the change counts as affecting it.
 const touchCost = 20_000
 
 func newMeter(clusters int) *meter { return &meter{left: runCost + clusterCost*uint64(clusters)} }
@@ -143,7 +143,7 @@ func (m *meter) empty() bool { return m.left == 0 }
 
 func (m *meter) take(cost uint64) { m.left -= min(cost, m.left) }
 
-// allTrue evaluates expressions one after the other. What fails, is not a truth value or costs more than is left is not true.
+// allTrue evaluates expressions in order. An expression that fails, is not a bool or costs more than is left counts as false.
 func allTrue(ctx context.Context, expressions []*expression.Program, c *Cluster, scores Scores, budget uint64, m *meter) bool {
 	if len(expressions) == 0 {
 		return true

@@ -12,7 +12,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// Expressions that cost much, or make much of little, select nothing, and take no more memory than what they may make.
+// Expressions with a high cost, or with results much larger than their input, select nothing, and use no more memory than they may.
 func TestCEL_IsBounded(t *testing.T) {
 	long := strings.Repeat("a", 1000)
 	for name, text := range map[string]string{
@@ -45,7 +45,7 @@ func TestCEL_IsBounded(t *testing.T) {
 	}
 }
 
-// doubled is an expression that doubles a text so many times.
+// doubled returns an expression that doubles a text so many times.
 func doubled(times int) string {
 	expression := `["x"]`
 	for range times {
@@ -54,7 +54,7 @@ func doubled(times int) string {
 	return expression + "[0]"
 }
 
-// Nobody finds a bound who stays below it.
+// Expressions below the limits are not affected by them.
 func TestCEL_Text(t *testing.T) {
 	for _, text := range []string{
 		`"a-b-c".replace("-", "+") == "a+b+c"`,
@@ -76,7 +76,7 @@ func TestCEL_Text(t *testing.T) {
 	}
 }
 
-// Expressions that are cheap enough for one cluster are not for all: the placement says so, and keeps its clusters.
+// Expressions that are cheap enough for one cluster may not be for all: the placement reports that, and keeps its clusters.
 func TestCEL_IsBoundedForAllClusters(t *testing.T) {
 	w := newWorld(t, many(300)...)
 	w.spec().Predicates = one(withCEL(anything, `managedCluster.metadata.name < "c00003"`))

@@ -3,7 +3,7 @@
 
 package placement
 
-// CheckExpression says why a CEL expression of a predicate cannot be evaluated, whatever the cluster, or nil.
+// CheckExpression returns why a CEL expression of a predicate cannot be evaluated for any cluster, or nil.
 func CheckExpression(text string) error {
 	_, err := compileExpression(text, func(string) {})
 	return err

@@ -11,20 +11,20 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// pick is one chosen cluster.
+// pick is a chosen cluster.
 type pick struct {
 	cluster *Cluster
 	score   int64
 }
 
-// choose takes the best of the clusters that have passed, as many as are wanted, and orders them as they are shown.
+// choose takes the best of the clusters that have passed, up to the number in the spec, and orders them as they are shown.
 func (r *run) choose() {
 	p := r.program
 	limit := len(r.passed)
 	if p.number != nil {
 		limit = min(limit, int(*p.number))
 	}
-	// Scores decide nothing if everything is taken and they are not shown.
+	// Scores have no effect if all clusters are chosen and scores are not shown.
 	if limit < len(r.passed) || p.byScore || len(p.spread) > 0 || r.explain {
 		r.scores()
 	}
@@ -52,7 +52,7 @@ func (r *run) choose() {
 	if !p.byScore {
 		return
 	}
-	// What is shown is what the next run comes to. For it, all of these were chosen before.
+	// The shown scores are those of the next run, for which all of these clusters were chosen before.
 	weight := r.steadyWeight()
 	for i := range r.chosen {
 		if !r.isCurrent(r.chosen[i].cluster.Name()) {
@@ -62,7 +62,7 @@ func (r *run) choose() {
 	slices.SortStableFunc(r.chosen, func(a, b pick) int { return cmp.Compare(b.score, a.score) })
 }
 
-// steadyWeight is what a cluster gains by being chosen already.
+// steadyWeight returns the additional score of a cluster that is chosen already.
 func (r *run) steadyWeight() (weight int64) {
 	for _, p := range r.program.prioritizers {
 		if p.name == clusterv1beta1.PrioritizerSteady {
@@ -72,18 +72,18 @@ func (r *run) steadyWeight() (weight int64) {
 	return weight
 }
 
-// compare puts the higher score first. What has passed is ordered by name, so the index stands for the name.
+// compare orders by decreasing score. Clusters that have passed are ordered by name, so the index stands for the name.
 func (r *run) compare(a, b int32) int {
 	return cmp.Or(cmp.Compare(r.totals[b], r.totals[a]), cmp.Compare(a, b))
 }
 
-// order is the best so many of what has passed, the best one first.
+// order returns the best clusters that have passed, up to a limit, the best one first.
 func (r *run) order(limit int) []int32 {
 	if limit == 0 {
 		return nil
 	}
 	indices := make([]int32, 0, limit)
-	// Of ten out of ten thousand, few comparisons are needed: a heap has the worst one of the best on top.
+	// For ten of ten thousand, few comparisons are needed: a heap has the worst one of the best on top.
 	worst := &indexHeap{less: func(a, b int32) bool { return r.compare(a, b) > 0 }}
 	for i := range int32(len(r.passed)) {
 		switch {

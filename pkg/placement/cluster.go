@@ -15,8 +15,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// Cluster is a ManagedCluster with what all placements need of it, computed once for each version of the object. It can be
-// used from several goroutines.
+// Cluster is a ManagedCluster with derived data for all placements, computed once for each version of the object. It is safe for concurrent use.
 type Cluster struct {
 	// Object must not be changed.
 	Object *clusterv1.ManagedCluster
@@ -24,19 +23,19 @@ type Cluster struct {
 	claims      labels.Set
 	cpu, memory amount
 
-	// Most hubs have no placement with CEL, so this is made when the first one asks.
+	// Most hubs have no placement with CEL, so this is computed on demand.
 	once  sync.Once
 	value traits.Mapper
 	err   error
 }
 
-// amount is a resource that a cluster reports, or not.
+// amount is an amount of a resource, and whether the cluster reports it.
 type amount struct {
 	value    float64
 	reported bool
 }
 
-// NewCluster prepares a ManagedCluster, which must not be changed afterwards.
+// NewCluster returns a Cluster. The ManagedCluster must not be changed afterwards.
 func NewCluster(obj *clusterv1.ManagedCluster) *Cluster {
 	c := &Cluster{Object: obj, cpu: allocatable(obj, "cpu"), memory: allocatable(obj, "memory")}
 	if len(obj.Status.ClusterClaims) > 0 {
@@ -48,13 +47,14 @@ func NewCluster(obj *clusterv1.ManagedCluster) *Cluster {
 	return c
 }
 
-// Name is that of the ManagedCluster.
+// Name returns the name of the ManagedCluster.
 func (c *Cluster) Name() string { return c.Object.Name }
 
-// deleting says that nothing new may be put on the cluster.
+// deleting reports whether the cluster is being deleted, so that nothing new may be placed on it.
 func (c *Cluster) deleting() bool { return c.Object.DeletionTimestamp != nil }
 
-// allocatable counts only what has a capacity, too: a cluster that reports one of the two is about to report the other.
+// allocatable returns the allocatable amount of a resource, if it has a capacity, too: a cluster that reports one of the two is about to report the
+// other.
 func allocatable(obj *clusterv1.ManagedCluster, name clusterv1.ResourceName) amount {
 	quantity, reported := obj.Status.Allocatable[name]
 	if _, both := obj.Status.Capacity[name]; !reported || !both {
@@ -63,7 +63,7 @@ func allocatable(obj *clusterv1.ManagedCluster, name clusterv1.ResourceName) amo
 	return amount{quantity.AsApproximateFloat64(), true}
 }
 
-// asMap is the cluster as CEL sees it: as it is written in JSON, without the record of who wrote which field.
+// asMap returns the cluster as CEL sees it: in the form of its JSON, without managed fields.
 func (c *Cluster) asMap() (traits.Mapper, error) {
 	c.once.Do(func() {
 		shown := *c.Object
@@ -78,7 +78,7 @@ func (c *Cluster) asMap() (traits.Mapper, error) {
 
 func byName(a, b *Cluster) int { return strings.Compare(a.Object.Name, b.Object.Name) }
 
-// union merges lists that are ordered by name. Each cluster is in the result once.
+// union merges lists that are ordered by name, without duplicates.
 func union(lists [][]*Cluster) []*Cluster {
 	switch len(lists) {
 	case 0:

@@ -17,7 +17,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// The names of what chooses, as conditions and explanations have them.
+// The names of the plugins in conditions and explanations.
 const (
 	pluginPredicate   = "Predicate"
 	pluginTaint       = "TaintToleration"
@@ -28,19 +28,19 @@ const (
 )
 
 const (
-	// defaultScoreRateLimit is that of the API.
+	// defaultScoreRateLimit is the default of the API.
 	defaultScoreRateLimit = time.Minute
-	// sliceSize is how many clusters are in one PlacementDecision at most.
+	// sliceSize is the maximum number of clusters in one PlacementDecision.
 	sliceSize = 100
-	// maxGroups is how many groups the status takes.
+	// maxGroups is the maximum number of groups in the status.
 	maxGroups = 2048
-	// statusBytes is what all groups may take in the status: less than a Placement leaves to it (pkg/admission/objectsize), since there are
-	// conditions as well. groupBytes is what one takes in JSON, besides its name and those of its decisions.
+	// statusBytes is the maximum size of all groups in the status: less than the room for the status of a Placement (pkg/admission/objectsize),
+	// since there are conditions as well. groupBytes is the size of one group in JSON, without its name and those of its decisions.
 	statusBytes = 160 << 10
 	groupBytes  = len(`{"decisionGroupIndex":1234,"decisionGroupName":"","decisions":[],"clusterCount":1234567},`)
 )
 
-// Program is a placement's spec, compiled. It can be used from several goroutines, and for as long as the spec is the same.
+// Program is the compiled spec of a placement. It is safe for concurrent use, and valid as long as the spec does not change.
 type Program struct {
 	clusterSets []string
 	// number is nil for all.
@@ -76,7 +76,7 @@ type groupLength struct {
 	percent bool
 }
 
-// Compile prepares a spec. One that cannot be followed gives a program that keeps the decisions that there are.
+// Compile compiles a spec. For an invalid one it returns a program that keeps the existing decisions.
 func Compile(spec *clusterv1beta1.PlacementSpec) *Program {
 	p := &Program{
 		clusterSets: spec.ClusterSets,
@@ -126,7 +126,7 @@ func (p *Program) compilePredicates(spec *clusterv1beta1.PlacementSpec) error {
 	return nil
 }
 
-// hasCEL says that a run may be expensive.
+// hasCEL reports whether a run may be expensive.
 func (p *Program) hasCEL() bool {
 	return slices.ContainsFunc(p.predicates, func(s clusterSelector) bool { return len(s.expressions) > 0 })
 }
@@ -197,7 +197,7 @@ func compileLength(length intstr.IntOrString) (groupLength, error) {
 	return groupLength{value: int(value), percent: percent}, nil
 }
 
-// of is the length of groups where so many clusters are selected. It is never so short that there are more groups than the most.
+// of returns the length of groups for a number of selected clusters. It is long enough that there are at most so many groups.
 func (l groupLength) of(selected, most int) int {
 	length := l.value
 	if l.percent {
@@ -211,7 +211,7 @@ func (l groupLength) of(selected, most int) int {
 
 // prioritizer is one way to score clusters.
 type prioritizer struct {
-	// name is that in results: the name of a built-in one, or AddOn/<resource>/<score>.
+	// name is the name in results: the name of a built-in prioritizer, or AddOn/<resource>/<score>.
 	name, resource, score string
 	weight                int64
 }
@@ -256,7 +256,7 @@ func (p *Program) compilePrioritizers(spec *clusterv1beta1.PlacementSpec) error 
 	return nil
 }
 
-// setPrioritizer takes the last weight of each. One without weight does not count.
+// setPrioritizer sets the weight of a prioritizer; the last one counts. One with weight 0 is not used.
 func (p *Program) setPrioritizer(one prioritizer) {
 	for i := range p.prioritizers {
 		if p.prioritizers[i].name == one.name {

@@ -17,7 +17,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// status is that of the placement after the steps.
+// status returns the status of the placement after the steps.
 func (r *run) status(groups []group, written bool) clusterv1beta1.PlacementStatus {
 	before := &r.state.Placement.Status
 	status := clusterv1beta1.PlacementStatus{
@@ -57,7 +57,7 @@ func (r *run) status(groups []group, written bool) clusterv1beta1.PlacementStatu
 	return status
 }
 
-// Refused is the status of a placement whose result could not be written: what is there, and why it is not what it should be.
+// Refused returns the status of a placement whose result could not be written: the existing decisions, and why they are not up to date.
 func (r *Result) Refused(before *clusterv1beta1.PlacementStatus, now time.Time, refused error) clusterv1beta1.PlacementStatus {
 	status := *before.DeepCopy()
 	status.Conditions = slices.Clone(r.Status.Conditions)
@@ -72,7 +72,7 @@ func (r *Result) Refused(before *clusterv1beta1.PlacementStatus, now time.Time, 
 	return status
 }
 
-// setTransition says since when a condition has its status.
+// setTransition sets the time since which a condition has its status.
 func setTransition(c *metav1.Condition, before []metav1.Condition, now time.Time) {
 	c.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
 	for _, old := range before {
@@ -123,7 +123,7 @@ func (r *run) satisfied() metav1.Condition {
 	return c
 }
 
-// whyNone says how many clusters fell out by what.
+// whyNone returns how many clusters each filter has excluded.
 func (r *run) whyNone() string {
 	var sets []string
 	for i, set := range r.sets {
@@ -167,7 +167,7 @@ func taintText(t *clusterv1.Taint) string {
 	return text + ":" + string(t.Effect)
 }
 
-// cut is a message as long as events and conditions take, ended at a character.
+// cut truncates a message to the length that events and conditions allow, at a character.
 func cut(text string) string {
 	const most = 1000
 	if len(text) <= most {

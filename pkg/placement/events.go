@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Event is to be recorded about the placement, with the decision as what it is related to.
+// Event is an event about the placement, with the decision as its related object.
 type Event struct {
-	// Warning is the type of the event; the other one is Normal.
+	// Warning reports whether the type of the event is Warning; otherwise it is Normal.
 	Warning         bool
 	Reason, Message string
 }
 
-// addEvents says what the steps do. Labels are no news.
+// addEvents adds events to the steps. Labels are not worth an event.
 func (r *run) addEvents(steps []Step) {
 	last := -1
 	for i := range steps {
@@ -33,7 +33,7 @@ func (r *run) addEvents(steps []Step) {
 		e := Event{Reason: reason, Message: fmt.Sprintf("Decision %s is %s with placement %s in namespace %s",
 			steps[i].Name, done, r.state.Placement.Name, r.state.Placement.Namespace)}
 		if steps[i].Action != Delete && r.problem == nil && r.failure == nil {
-			// What is written is what the scores say, also where they decide nothing.
+			// The events have the scores, even if these have no effect.
 			r.scores()
 			if r.warning != nil {
 				e.Warning = true
@@ -47,7 +47,7 @@ func (r *run) addEvents(steps []Step) {
 	}
 }
 
-// scoreText has the scores of the clusters by name, as many as have room.
+// scoreText returns the scores of the clusters by name, as many as fit.
 func (r *run) scoreText() string {
 	const most = 1000
 	var text strings.Builder

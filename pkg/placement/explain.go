@@ -12,26 +12,26 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// Explanation says of one cluster why a placement chooses it, or does not.
+// Explanation explains why a placement chooses a cluster, or does not.
 type Explanation struct {
 	Cluster string
-	// Sets are those of the placement's that the cluster is in, ordered by name. Whoever may see none of them is not to see this.
+	// Sets are the sets of the placement that the cluster is in, ordered by name. A user who may see none of them must not see this.
 	Sets   []string
 	Chosen bool
-	// FilteredBy is what the cluster fell out by: Deletion, Predicate, TaintToleration, Spread or NumberOfClusters; empty for one that
-	// is chosen.
+	// FilteredBy is the filter that excluded the cluster: Deletion, Predicate, TaintToleration, Spread or NumberOfClusters; empty for a chosen
+	// cluster.
 	FilteredBy string
-	// Message says it in words.
+	// Message is the explanation as text.
 	Message string
-	// Passed says that the cluster has passed the predicates and the taints.
+	// Passed reports whether the cluster has passed the predicates and the taints.
 	Passed bool
 	// Mismatches are the predicates that the cluster does not match, if it matches none.
 	Mismatches []Mismatch
-	// Scores are those of each prioritizer, and Total is the sum of weight times score. Clusters that fell out by a predicate or a
-	// taint have none.
+	// Scores are the scores of each prioritizer, and Total is the sum of weight times score. Clusters that were excluded by a predicate or a taint
+	// have none.
 	Scores []PrioritizerScore
 	Total  int64
-	// Group and Decision are where the cluster is, if it is chosen.
+	// Group and Decision are the group and the PlacementDecision of the cluster, if it is chosen.
 	GroupIndex          int
 	GroupName, Decision string
 }
@@ -42,7 +42,7 @@ type Mismatch struct {
 	Selector  string
 }
 
-// PrioritizerScore is what one prioritizer says of a cluster.
+// PrioritizerScore is the score of one prioritizer for a cluster.
 type PrioritizerScore struct {
 	Name          string
 	Weight, Score int64
@@ -70,17 +70,17 @@ func (p *prioritizer) compares() Compared {
 	return WithPlacement
 }
 
-// Explained is a placement with all of its clusters.
+// Explained is a placement with an explanation for each of its clusters.
 type Explained struct {
-	// Clusters are all in the sets of the placement, ordered by name.
+	// Clusters are all clusters in the sets of the placement, ordered by name.
 	Clusters []Explanation
-	// Sets are those that the placement chooses from, ordered by name.
+	// Sets are the sets that the placement chooses from, ordered by name.
 	Sets []string
-	// Problem is why nothing new is chosen, if that is so.
+	// Problem is the reason why no new clusters are chosen, if any.
 	Problem string
 }
 
-// Explain says what Schedule comes to at this state, and why. It is the same computation.
+// Explain returns the result of Schedule in this state, and the reasons. It is the same computation.
 func (p *Program) Explain(ctx context.Context, state State) *Explained {
 	r := p.run(ctx, &state, true)
 	result := &Explained{Clusters: make([]Explanation, len(r.clusters)), Sets: r.sets}
@@ -164,17 +164,17 @@ func (r *run) explainCluster(e *Explanation, index int) {
 	}
 }
 
-// NeedsScores says whether an explanation depends on any AddOnPlacementScore.
+// NeedsScores reports whether an explanation depends on any AddOnPlacementScore.
 func (p *Program) NeedsScores() bool {
 	return len(p.reads) > 0 || slices.ContainsFunc(p.prioritizers, func(one prioritizer) bool { return one.weight != 0 && one.resource != "" })
 }
 
-// NeedsLoad says whether an explanation depends on the decisions of other placements.
+// NeedsLoad reports whether an explanation depends on the decisions of other placements.
 func (p *Program) NeedsLoad() bool {
 	return slices.ContainsFunc(p.prioritizers, func(one prioritizer) bool { return one.weight != 0 && one.compares() == WithHub })
 }
 
-// ChoosesFrom says whether a placement takes clusters of a set that is bound to its namespace.
+// ChoosesFrom reports whether a placement chooses clusters of a set that is bound to its namespace.
 func (p *Program) ChoosesFrom(set string) bool {
 	return len(p.clusterSets) == 0 || slices.Contains(p.clusterSets, set)
 }

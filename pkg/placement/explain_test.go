@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// What was chosen last stays when the spec cannot be followed, but for clusters that the placement may not have any more.
+// If the spec is invalid, the last decisions stay, except for clusters that the placement must not have any more.
 func TestMisconfigured_KeepsTheLastDecisions(t *testing.T) {
 	w := twoSets(t)
 	w.spec().DecisionStrategy = groupsOf(intstr.FromInt32(2))
@@ -99,7 +99,7 @@ func TestMisconfigured_KeepsTheLastDecisions(t *testing.T) {
 	w.expectGroups("0  [p-decision-1] 1", "1  [p-decision-2] 1", "2  [p-decision-3] 1", "3  [p-decision-4] 1")
 }
 
-// A set whose members nobody knows holds everything up, but for clusters that are gone.
+// A set whose members are not known prevents all changes, except for clusters that are gone.
 func TestFailure_KeepsTheLastDecisions(t *testing.T) {
 	w := twoSets(t)
 	w.expect("c1", "c2", "c3", "c4", "c5")
@@ -124,13 +124,13 @@ func TestNothingMatched_SaysWhy(t *testing.T) {
 	w.satisfied("False NoManagedClusterMatched", "No ManagedCluster matches any of the cluster predicate: of 5 clusters in ManagedClusterSets s1 (5); "+
 		"predicate 0: 1 cluster by the labelSelector; predicate 1: 1 cluster by the claimSelector; "+
 		"taints that are not tolerated: k=v:NoSelect (2), x:NoSelectIfNew (1); 1 cluster being deleted")
-	// A number of 0 is what was asked for.
+	// A number of 0 is valid.
 	w.spec().NumberOfClusters = number(0)
 	w.expect()
 	w.satisfied("True AllDecisionsScheduled", "")
 }
 
-// A message is never longer than conditions and events take, whatever there is to say.
+// A message is never longer than conditions and events allow, whatever it contains.
 func TestMessages_AreBounded(t *testing.T) {
 	w := newWorld(t)
 	for i, c := range many(300) {
@@ -186,7 +186,7 @@ func TestFleet_SaysWhatMoved(t *testing.T) {
 	}
 }
 
-// An ended context decides nothing.
+// Nothing is decided after the end of the context.
 func TestSchedule_Cancelled(t *testing.T) {
 	w := newWorld(t, managed("c1"))
 	w.expect("c1")
@@ -199,7 +199,7 @@ func TestSchedule_Cancelled(t *testing.T) {
 	}
 }
 
-// A condition is as old as its status.
+// The transition time of a condition is that of its status.
 func TestConditions_KeepTheirTime(t *testing.T) {
 	w := newWorld(t, managed("c1"))
 	w.expect("c1")

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/expression"
 )
 
-// part is that of a predicate which a cluster does not match.
+// part is the part of a predicate that a cluster does not match.
 type part uint8
 
 const (
@@ -31,7 +31,7 @@ func (p part) String() string {
 	return [...]string{"", "labelSelector", "claimSelector", "celSelector"}[p]
 }
 
-// clusterSelector is a compiled ClusterSelector. What is nil selects everything.
+// clusterSelector is a compiled ClusterSelector. Its nil parts select everything.
 type clusterSelector struct {
 	labels, claims labels.Selector
 	expressions    []*expression.Program
@@ -49,7 +49,7 @@ func compileSelector(label *metav1.LabelSelector, claim *clusterv1beta1.ClusterC
 	return s, err
 }
 
-// mismatch is the first part that the cluster does not match, or allParts if it matches.
+// mismatch returns the first part that the cluster does not match, or allParts if it matches.
 func (s *clusterSelector) mismatch(ctx context.Context, c *Cluster, scores Scores, m *meter) part {
 	switch {
 	case s.labels != nil && !s.labels.Matches(labels.Set(c.Object.Labels)):
@@ -62,14 +62,14 @@ func (s *clusterSelector) mismatch(ctx context.Context, c *Cluster, scores Score
 	return allParts
 }
 
-// verdict is what the filters say of a cluster. Two are equal if nothing that a placement shows of it is different.
+// verdict is the result of the filters for a cluster. Two are equal if the placement shows no difference between them.
 type verdict struct {
 	by filter
-	// parts has two bits for each predicate: which part the cluster does not match.
+	// parts has two bits for each predicate: the part that the cluster does not match.
 	parts [2]uint64
-	// taint is the first one that is not tolerated.
+	// taint is the first taint that is not tolerated.
 	taint clusterv1.Taint
-	// until is when a toleration ends, so that the cluster falls out. It is zero if none does.
+	// until is the end of a toleration, when the cluster is excluded. It is zero if none ends.
 	until time.Time
 }
 
@@ -83,10 +83,10 @@ func (v *verdict) part(predicate int) part {
 	return part(v.parts[predicate/32] >> (predicate % 32 * 2) & 3)
 }
 
-// maxPredicates is what the API takes.
+// maxPredicates is the limit of the API.
 const maxPredicates = 64
 
-// filter is what a cluster falls out by.
+// filter is the reason why a cluster is excluded.
 type filter uint8
 
 const (
@@ -96,7 +96,7 @@ const (
 	byTaint
 )
 
-// judge runs the filters. chosen says that the cluster is in a decision of the placement now.
+// judge runs the filters. chosen reports whether the cluster is in a decision of the placement now.
 func (p *Program) judge(ctx context.Context, c *Cluster, scores Scores, m *meter, chosen bool, now time.Time) (v verdict) {
 	if c.deleting() {
 		v.by = byDeletion
@@ -128,7 +128,7 @@ func (p *Program) judge(ctx context.Context, c *Cluster, scores Scores, m *meter
 	return v
 }
 
-// tolerates says whether a taint keeps no cluster out, and until when; for ever is the zero time.
+// tolerates reports whether a taint is tolerated, and until when; the zero time is forever.
 func (p *Program) tolerates(taint *clusterv1.Taint, chosen bool, now time.Time) (until time.Time, tolerated bool) {
 	if taint.Effect == clusterv1.TaintEffectPreferNoSelect || (taint.Effect == clusterv1.TaintEffectNoSelectIfNew && chosen) {
 		return time.Time{}, true
@@ -142,7 +142,7 @@ func (p *Program) tolerates(taint *clusterv1.Taint, chosen bool, now time.Time) 
 		if t.TolerationSeconds == nil {
 			return time.Time{}, true
 		}
-		// Longer than the longest duration is for ever.
+		// Longer than the longest duration is forever.
 		if *t.TolerationSeconds > maxSeconds {
 			return time.Time{}, true
 		}
@@ -155,13 +155,13 @@ func (p *Program) tolerates(taint *clusterv1.Taint, chosen bool, now time.Time) 
 
 const maxSeconds = int64(1<<63-1) / int64(time.Second)
 
-// What Open Cluster Management says of such tolerations.
+// The messages of Open Cluster Management for such tolerations.
 const (
 	emptyKey      = "If the key is empty, operator must be Exists."
 	needlessValue = "If the operator is Exists, the value should be empty."
 )
 
-// contradiction is why a toleration cannot mean what it says.
+// contradiction returns an error if a toleration contradicts itself.
 func contradiction(t *clusterv1beta1.Toleration) error {
 	switch t.Operator {
 	case "", clusterv1beta1.TolerationOpEqual:
@@ -178,7 +178,7 @@ func contradiction(t *clusterv1beta1.Toleration) error {
 	return nil
 }
 
-// earlier is the earlier of two times, of which the zero one never comes.
+// earlier returns the earlier of two times, of which the zero time is never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b

@@ -45,7 +45,7 @@ func (m scoreMap) Score(cluster, name string) *clusterv1alpha1.AddOnPlacementSco
 
 var key = types.NamespacedName{Namespace: "ns", Name: "p"}
 
-// newWorld has the set s1, bound, and these clusters in it.
+// newWorld returns a world with the set s1, bound, and these clusters in it.
 func newWorld(t *testing.T, clusters ...*clusterv1.ManagedCluster) *world {
 	w := &world{t: t, now: start, fleet: NewFleet(), scores: scoreMap{}, loads: NewLoads(), bindings: []string{"s1"}}
 	w.placement = &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, UID: types.UID(key.Name)}}
@@ -75,7 +75,7 @@ func labelSet(name string, selector *metav1.LabelSelector) *clusterv1beta2.Manag
 	return s
 }
 
-// managed is one in the set s1. Each detail is label:k=v, claim:k=v, taint:k=v:effect, cpu:n or memory:n.
+// managed returns a cluster in the set s1. Each detail is label:k=v, claim:k=v, taint:k=v:effect, cpu:n or memory:n.
 func managed(name string, details ...string) *clusterv1.ManagedCluster {
 	c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
 		Labels: map[string]string{"cluster.open-cluster-management.io/clusterset": "s1"}}}
@@ -101,7 +101,7 @@ func managed(name string, details ...string) *clusterv1.ManagedCluster {
 	return c
 }
 
-// many are clusters with such names.
+// many returns clusters with generated names.
 func many(n int, details ...string) (all []*clusterv1.ManagedCluster) {
 	for i := range n {
 		all = append(all, managed(fmt.Sprintf("c%05d", i+1), details...))
@@ -121,8 +121,7 @@ func (w *world) state() State {
 		Clusters: w.fleet, Scores: w.scores, Load: w.loads.Others(key)}
 }
 
-// schedule runs the placement and does what comes out, and looks after each step whether what readers see is right. It returns the
-// clusters.
+// schedule runs the placement and applies its result, and after each step checks what readers see. It returns the clusters.
 func (w *world) schedule() []string {
 	w.t.Helper()
 	result := Compile(w.spec()).Schedule(w.t.Context(), w.state())
@@ -170,7 +169,7 @@ func (w *world) apply(step Step) {
 	w.decisions[i] = d
 }
 
-// check fails if a cluster that was there and stays is missing now.
+// check fails if a cluster that was chosen and stays is missing now.
 func (w *world) check(before, after []string) {
 	w.t.Helper()
 	now := map[string]bool{}
@@ -184,7 +183,7 @@ func (w *world) check(before, after []string) {
 	}
 }
 
-// clusters are those in the decisions, once each.
+// clusters returns the clusters in the decisions, without duplicates.
 func (w *world) clusters() []string {
 	names := []string{}
 	for _, d := range w.decisions {
@@ -196,7 +195,7 @@ func (w *world) clusters() []string {
 	return slices.Compact(names)
 }
 
-// expect schedules and compares.
+// expect schedules and compares the clusters.
 func (w *world) expect(names ...string) {
 	w.t.Helper()
 	if got := w.schedule(); !slices.Equal(got, names) {

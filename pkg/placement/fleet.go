@@ -18,17 +18,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/membership"
 )
 
-// Clusters is what a placement asks about clusters and sets. Fleet answers.
+// Clusters is the interface to clusters and sets that a placement uses. Fleet implements it.
 type Clusters interface {
-	// Cluster is the cluster of a name, or nil.
+	// Cluster returns the cluster of a name, or nil.
 	Cluster(name string) *Cluster
-	// Members are the clusters of a set, ordered by name; the list must not be changed, nor kept. exists says whether there is
-	// such a set. The error is for a set that nobody knows the members of.
+	// Members returns the clusters of a set, ordered by name; the list must not be changed or stored. exists reports whether the set exists. It
+	// returns an error for a set whose members cannot be determined.
 	Members(set string) (members []*Cluster, exists bool, err error)
 }
 
-// Fleet holds the clusters and sets of a hub. Who is in which set it has from the membership index. It is not safe for
-// concurrent use: its writer is its reader.
+// Fleet has the clusters and sets of a hub. The members of sets come from the membership index. It is not safe for concurrent use.
 type Fleet struct {
 	index    *membership.Index
 	clusters map[string]*Cluster
@@ -43,7 +42,7 @@ type fleetSet struct {
 
 var _ Clusters = &Fleet{}
 
-// NewFleet returns an empty one.
+// NewFleet returns an empty Fleet.
 func NewFleet() *Fleet {
 	return &Fleet{index: membership.New(), clusters: map[string]*Cluster{}, sets: map[string]*fleetSet{}}
 }
@@ -60,16 +59,16 @@ func (f *Fleet) Members(set string) ([]*Cluster, bool, error) {
 	return s.members, true, s.err
 }
 
-// SetsOf names the sets that a cluster is in, in order.
+// SetsOf returns the names of the sets that a cluster is in, in order.
 func (f *Fleet) SetsOf(cluster string) []string { return f.index.SetsOf(cluster) }
 
-// SetCluster adds or replaces a cluster. It returns the cluster as it was before (nil for a new one) and as it is now, and
-// the sets that it came to or left.
+// SetCluster adds or replaces a cluster. It returns the previous cluster (nil for a new one) and the current one, and the sets that it was added to
+// or removed from.
 func (f *Fleet) SetCluster(obj *clusterv1.ManagedCluster) (before, after *Cluster, moved []string) {
 	before, after = f.clusters[obj.Name], NewCluster(obj)
 	f.clusters[obj.Name] = after
 	for _, change := range f.index.SetCluster(&cluster.ManagedCluster{
-		// Nothing else decides what it is a member of.
+		// Membership depends on nothing else.
 		ObjectMeta: metav1.ObjectMeta{Name: obj.Name, UID: obj.UID, Labels: obj.Labels},
 	}) {
 		if change.Type != watch.Modified {
@@ -96,8 +95,8 @@ func (f *Fleet) DeleteCluster(name string) (left []string) {
 	return left
 }
 
-// SetSet adds or replaces a set, with the selector types of v1beta1 as those of v1beta2. It says whether anything is
-// different for placements: its members, or whether they are known.
+// SetSet adds or replaces a set, with the selector types of v1beta1 as those of v1beta2. It reports whether anything has changed for placements:
+// its members, or whether they are known.
 func (f *Fleet) SetSet(obj *clusterv1beta2.ManagedClusterSet) (changed bool) {
 	internal := &cluster.ManagedClusterSet{}
 	err := clusterv1beta2.Convert_v1beta2_ManagedClusterSet_To_cluster_ManagedClusterSet(obj, internal, nil)
@@ -105,7 +104,7 @@ func (f *Fleet) SetSet(obj *clusterv1beta2.ManagedClusterSet) (changed bool) {
 		_, err = selector.For(internal)
 	}
 	if err != nil {
-		// The index has it select nothing.
+		// The index selects nothing for it.
 		internal = &cluster.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: obj.Name, UID: obj.UID}}
 		internal.Spec.ClusterSelector.SelectorType = "Unknown"
 		err = fmt.Errorf("the members of the ManagedClusterSet %s are not known: %w", obj.Name, err)
@@ -130,7 +129,7 @@ func (f *Fleet) DeleteSet(name string) {
 	delete(f.sets, name)
 }
 
-// apply follows the index.
+// apply applies a change of the index.
 func (f *Fleet) apply(change membership.Change) {
 	s, name := f.sets[change.Member.Spec.ClusterSet], change.Member.Spec.Cluster
 	i, found := slices.BinarySearchFunc(s.members, name, compareName)

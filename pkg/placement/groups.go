@@ -33,8 +33,7 @@ func (g *group) count() (n int) {
 	return n
 }
 
-// divide puts the chosen clusters into groups and slices. There is always a slice. If the clusters could not be chosen, those
-// that there are stay.
+// divide divides the chosen clusters into groups and slices. There is always a slice. If the clusters could not be chosen, the existing ones stay.
 func (r *run) divide() []group {
 	if r.problem != nil || r.failure != nil {
 		return r.kept()
@@ -71,14 +70,14 @@ func (r *run) divide() []group {
 	return groups
 }
 
-// mostGroups is for how many groups the status has room, apart from those that are not full.
+// mostGroups returns the number of groups that fit into the status, apart from those that are not full.
 func (r *run) mostGroups() int {
 	group, slice := groupBytes, len(r.decisionName(maxGroups))+len(`"",`)
 	for i := range r.program.groups {
 		group = max(group, groupBytes+len(r.program.groups[i].name))
 	}
 	room := (statusBytes - len(r.chosen)/sliceSize*slice) / (group + slice)
-	// Every name may have one group that is not full, and so has the rest.
+	// Every name may have one group that is not full, and so may the rest.
 	return max(min(room, maxGroups)-len(r.program.groups)-1, 1)
 }
 
@@ -99,9 +98,8 @@ func (r *run) decisionName(number int) string {
 	return r.state.Placement.Name + "-decision-" + strconv.Itoa(number)
 }
 
-// fill puts the clusters of a group into its slices. A cluster stays in the slice in which it is, if that is one of the group:
-// then a cluster that comes or goes changes one slice, and not all that come after. Where the order is that of scores, it is kept
-// over all slices.
+// fill divides the clusters of a group into its slices. A cluster stays in its slice, if that belongs to the group: then adding or removing a
+// cluster changes one slice, and not all slices after it. The order by scores is kept over all slices.
 func (r *run) fill(into []slice, all []pick) {
 	if len(into) == 1 || r.program.byScore {
 		for i := range into {
@@ -145,8 +143,8 @@ func (r *run) decisions(all []pick) []clusterv1beta1.ClusterDecision {
 	return decisions
 }
 
-// kept is the last good decisions, without the clusters that the placement must not have any more. What has failed may have to
-// do with the sets; then only clusters that are gone or being deleted leave.
+// kept returns the last valid decisions, without the clusters that the placement must not have any more. A failure may concern the sets; then only
+// clusters that are gone or being deleted are removed.
 func (r *run) kept() []group {
 	return r.existing(func(name string) bool {
 		if r.failure != nil {
@@ -158,10 +156,10 @@ func (r *run) kept() []group {
 	})
 }
 
-// asTheyAre is the decisions that there are.
+// asTheyAre returns the existing decisions.
 func (r *run) asTheyAre() []group { return r.existing(func(string) bool { return true }) }
 
-// existing is the decisions that there are, with some of their clusters. Slices without clusters go, but for the last one.
+// existing returns the existing decisions, with the clusters to keep. Empty slices are dropped, except for the last one.
 func (r *run) existing(keep func(cluster string) bool) []group {
 	type indexed struct {
 		group
@@ -201,7 +199,7 @@ func (r *run) existing(keep func(cluster string) bool) []group {
 	return groups
 }
 
-// sorted orders decisions as they are numbered.
+// sorted returns decisions in the order of their numbers.
 func sorted(decisions []*clusterv1beta1.PlacementDecision) []*clusterv1beta1.PlacementDecision {
 	return slices.SortedFunc(slices.Values(decisions), func(a, b *clusterv1beta1.PlacementDecision) int {
 		return compareNumbered(a.Name, b.Name)
@@ -225,15 +223,15 @@ func namesOf(groups []group) []string {
 	return names
 }
 
-// scoresDue is when the decisions may be written, if nothing but scores and their order would change and that was written a
-// short while ago. It is zero if they may be written now.
+// scoresDue returns the time at which the decisions may be written, if only scores and their order would change and they were written a short while
+// ago. It is zero if they may be written now.
 func (r *run) scoresDue(groups []group) time.Time {
 	last := r.state.Placement.Status.LastScoreUpdateTime
 	if !r.program.byScore || last == nil || r.problem != nil || r.failure != nil {
 		return time.Time{}
 	}
 	due := last.Add(r.program.scoreRateLimit)
-	// A clock that was set back must not stop the scores for longer than the limit.
+	// A clock that was set back must not delay the scores for longer than the limit.
 	if !r.state.Now.Before(due) || last.After(r.state.Now.Add(r.program.scoreRateLimit)) {
 		return time.Time{}
 	}
@@ -249,7 +247,7 @@ func (r *run) scoresDue(groups []group) time.Time {
 	return due
 }
 
-// groupNames is the group name of each cluster.
+// groupNames returns the group name of each cluster.
 func groupNames(groups []group) map[string]string {
 	names := map[string]string{}
 	for i := range groups {

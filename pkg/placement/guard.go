@@ -13,10 +13,10 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// afterPanic is when a placement that could not be scheduled is tried again without any change.
+// afterPanic is the delay of the retry for a placement that could not be scheduled, if nothing changes.
 const afterPanic = time.Minute
 
-// schedule runs a placement. A fault of ours that one placement brings to light must not hold up the others: that one stays as it is.
+// schedule runs a placement. A panic caused by one placement must not block the others: that placement stays as it is.
 func (j *Job) schedule(ctx context.Context) (result *Result, err error) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -28,8 +28,8 @@ func (j *Job) schedule(ctx context.Context) (result *Result, err error) {
 	return j.Program.Schedule(ctx, j.State), nil
 }
 
-// compiled is the program of a placement. A fault of ours that a spec brings to light must not end the process: such a placement cannot
-// be followed, and Round tells of the fault once.
+// compiled returns the program of a placement. A panic caused by a spec must not end the process: such a placement counts as misconfigured, and
+// Round returns the panic as an error once.
 func (h *Hub) compiled(p *clusterv1beta1.Placement) (program *Program) {
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -41,7 +41,7 @@ func (h *Hub) compiled(p *clusterv1beta1.Placement) (program *Program) {
 	return h.compile(&p.Spec)
 }
 
-// guarded is the answer of a question about a placement. If it panics, the placement is run, and what is wrong is told there.
+// guarded returns the answer to a question about a placement. If it panics, it returns true, and the run of the placement reports the panic.
 func guarded(question func() bool) (yes bool) {
 	defer func() {
 		if recover() != nil {

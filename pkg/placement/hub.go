@@ -19,13 +19,13 @@ import (
 	clusterv1beta2 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// Hub holds the placements of a hub and all that they are chosen from. It is told of each change, and knows which placements the
-// change can touch: those of the namespaces that have bound one of the cluster's sets, and of them those whose own rules say so.
-// Nothing is scheduled until Round, so many changes at once are one run of a placement. It is not safe for concurrent use.
+// Hub has the placements of a hub and all that they are chosen from. It is called for each change, and knows which placements the change can
+// affect: those of the namespaces that have bound one of the cluster's sets, and of these the ones whose own rules depend on it. Nothing is
+// scheduled until Round, so many changes at once cause one run of a placement. It is not safe for concurrent use.
 //
 // Objects that it is given must not be changed afterwards.
 type Hub struct {
-	// Timing is told of the runs, and may be nil.
+	// Timing is called with the times of runs, and may be nil.
 	Timing Timing
 
 	fleet  *Fleet
@@ -35,29 +35,29 @@ type Hub struct {
 	bindings, namespaces map[string]map[string]bool
 	placements           map[types.NamespacedName]*scheduled
 	byNamespace          map[string]map[types.NamespacedName]*scheduled
-	// decisions are those of each placement, whether it exists or not, by their names. owner says whose one is.
+	// decisions are the decisions of each placement, whether it exists or not, by their names. owner has the placement of each decision.
 	decisions map[types.NamespacedName]map[string]*clusterv1beta1.PlacementDecision
 	owner     map[types.NamespacedName]types.NamespacedName
 	dirty     map[types.NamespacedName]bool
 	spent     spending
 
 	compile func(*clusterv1beta1.PlacementSpec) *Program
-	// faults are those of ours that Round has yet to tell of.
+	// faults are panics that Round has not returned yet.
 	faults []error
 }
 
-// scheduled is one placement.
+// scheduled is a placement.
 type scheduled struct {
 	placement *clusterv1beta1.Placement
 	program   *Program
-	// expected are the decisions and the status after the last run. What is as expected is no news.
+	// expected are the decisions and the status after the last run. Events with these contents are ignored.
 	expected map[string]Step
 	status   *clusterv1beta1.PlacementStatus
-	// again is when to run without any change.
+	// again is the time of the next run without any change.
 	again time.Time
-	// paused is until when it is not run, because the last run was expensive.
+	// paused is the time before which it is not run, because the last run was expensive.
 	paused time.Time
-	// writing says that the results of the last run are being written.
+	// writing reports whether the results of the last run are being written.
 	writing bool
 }
 
@@ -68,7 +68,7 @@ func (x scoreIndex) Score(cluster, name string) *clusterv1alpha1.AddOnPlacementS
 	return x[types.NamespacedName{Namespace: cluster, Name: name}]
 }
 
-// NewHub returns an empty one.
+// NewHub returns an empty Hub.
 func NewHub() *Hub {
 	return &Hub{
 		fleet: NewFleet(), loads: NewLoads(), scores: scoreIndex{},
@@ -109,7 +109,7 @@ func (h *Hub) SetPlacement(obj *clusterv1beta1.Placement) {
 	}
 }
 
-// DeletePlacement removes one.
+// DeletePlacement removes a placement.
 func (h *Hub) DeletePlacement(key types.NamespacedName) { h.forget(key) }
 
 func (h *Hub) forget(key types.NamespacedName) {
@@ -136,7 +136,7 @@ func (h *Hub) SetDecision(obj *clusterv1beta1.PlacementDecision) {
 	})
 }
 
-// DeleteDecision removes one.
+// DeleteDecision removes a decision.
 func (h *Hub) DeleteDecision(name types.NamespacedName) {
 	key, known := h.owner[name]
 	if !known {
@@ -150,7 +150,7 @@ func (h *Hub) DeleteDecision(name types.NamespacedName) {
 	})
 }
 
-// decided follows a change of a decision.
+// decided handles a change of a decision.
 func (h *Hub) decided(key types.NamespacedName, asExpected func(*scheduled) bool) {
 	s := h.placements[key]
 	if s == nil || !s.writing {
@@ -185,7 +185,7 @@ func (h *Hub) SetCluster(ctx context.Context, obj *clusterv1.ManagedCluster, now
 	}
 }
 
-// seen is what a placement that no change has touched since its last run sees when it is asked about a change of a cluster.
+// seen returns the state for the question whether a change of a cluster affects a placement that no change has affected since its last run.
 func (h *Hub) seen(key types.NamespacedName, s *scheduled, cluster string, now time.Time) Seen {
 	_, chosen := slices.BinarySearch(h.loads.clusters[key], cluster)
 	return Seen{Now: now, Scores: h.scores, Chosen: chosen, Others: func(yield func(*Cluster) bool) {
@@ -223,7 +223,7 @@ func (h *Hub) DeleteSet(name string) {
 	h.touchNamespaces(name)
 }
 
-// SetBinding says that a namespace has bound a set.
+// SetBinding adds a binding of a set to a namespace.
 func (h *Hub) SetBinding(namespace, set string) {
 	if h.bindings[namespace][set] {
 		return
@@ -233,7 +233,7 @@ func (h *Hub) SetBinding(namespace, set string) {
 	h.touchNamespace(namespace)
 }
 
-// DeleteBinding says that it has not any more.
+// DeleteBinding removes a binding.
 func (h *Hub) DeleteBinding(namespace, set string) {
 	drop(h.bindings, namespace, set)
 	drop(h.namespaces, set, namespace)
@@ -271,7 +271,7 @@ func (h *Hub) touchScore(ctx context.Context, score types.NamespacedName, before
 	}
 }
 
-// touchSet marks the placements that choose from a set, if a change concerns them; nil concerns all.
+// touchSet marks the placements that choose from a set, if a change concerns them; if concerns is nil, it marks all of them.
 func (h *Hub) touchSet(set string, concerns func(types.NamespacedName, *scheduled) bool) {
 	for namespace := range h.namespaces[set] {
 		for key, s := range h.byNamespace[namespace] {
@@ -285,8 +285,8 @@ func (h *Hub) touchSet(set string, concerns func(types.NamespacedName, *schedule
 	}
 }
 
-// touchNamespaces marks the placements of all namespaces that have bound a set. One that does not choose from it may say that none
-// of its sets is bound, which is something else than that no set is.
+// touchNamespaces marks the placements of all namespaces that have bound a set. A placement that does not choose from the set may report that none
+// of its sets is bound, which differs from no set being bound.
 func (h *Hub) touchNamespaces(set string) {
 	for namespace := range h.namespaces[set] {
 		h.touchNamespace(namespace)
@@ -299,8 +299,7 @@ func (h *Hub) touchNamespace(namespace string) {
 	}
 }
 
-// Next is when Round has to be called if nothing changes before; never, if it is zero. It is a time that has passed if there is
-// something to do.
+// Next returns when Round must be called if nothing changes before, or zero for never. It is in the past if there is something to do.
 func (h *Hub) Next(now time.Time) (next time.Time) {
 	for key, s := range h.placements {
 		switch {
@@ -314,10 +313,9 @@ func (h *Hub) Next(now time.Time) (next time.Time) {
 	return next
 }
 
-// Round schedules the placements that changes have touched or whose time has come, and returns their results, the older placements
-// first. Each result has to be written, and Written to be called; until then, its placement is in no other round. Results that
-// change nothing are not returned. There may be an error besides results: of placements that could not be scheduled, which stay as
-// they are, or of the context.
+// Round schedules the placements that changes have affected or that are due, and returns their results, the older placements first. Each result
+// must be written, and Written must be called; until then, its placement is in no other round. Results that change nothing are not returned. An
+// error may be returned besides results: of placements that could not be scheduled, which stay as they are, or of the context.
 func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.NamespacedName]*Result, err error) {
 	h.spent.forget(now)
 	var jobs []Job
@@ -364,7 +362,7 @@ func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.Names
 	return results, err
 }
 
-// Written says that a result was written, or could not be: then the placement comes again in the next round.
+// Written reports that a result was written, or could not be: then the placement is in the next round again.
 func (h *Hub) Written(key types.NamespacedName, err error) {
 	s := h.placements[key]
 	if s == nil {

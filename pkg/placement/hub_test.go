@@ -41,7 +41,7 @@ func (w *hubWorld) place(namespace, name string, change func(*clusterv1beta1.Pla
 	return key
 }
 
-// round writes what comes out, tells the hub of it as a watch would, and returns whose results there were.
+// round writes the results, passes them to the hub as a watch would, and returns the names of their placements.
 func (w *hubWorld) round() (written []string) {
 	results, err := w.Round(context.Background(), w.now)
 	if err != nil {
@@ -124,7 +124,7 @@ var triggerCases = map[string]func(*testing.T){
 		w.SetScore(t.Context(), newWorld(t).score("c1", "gpu", "free", 5), w.now)
 		w.touched("bound")
 		w.expectRound()
-		// The same scores again are no news.
+		// The same scores again are no change.
 		w.SetScore(t.Context(), newWorld(t).score("c1", "gpu", "free", 5), w.now)
 		w.touched()
 		w.DeleteScore(t.Context(), types.NamespacedName{Namespace: "c1", Name: "gpu"}, w.now)
@@ -132,7 +132,7 @@ var triggerCases = map[string]func(*testing.T){
 	},
 }
 
-// oneOf has the clusters c1 and c2, and the placement p for one of those with a=b.
+// oneOf returns a hub with the clusters c1 and c2, and the placement p for one of those with a=b.
 func oneOf(t *testing.T) (*hubWorld, types.NamespacedName) {
 	w := newHubWorld(t)
 	w.SetSet(exclusiveSet("s1"))
@@ -146,7 +146,7 @@ func oneOf(t *testing.T) (*hubWorld, types.NamespacedName) {
 	return w, key
 }
 
-// What the hub has written itself, and what changes nothing, is no reason to write.
+// The hub's own writes, and changes without an effect, cause no write.
 func TestHub_WritesOnlyChanges(t *testing.T) {
 	w, key := oneOf(t)
 	w.touched()
@@ -166,7 +166,7 @@ func TestHub_WritesOnlyChanges(t *testing.T) {
 	w.expectRound("p")
 }
 
-// One changed cluster costs the placements that it can concern, not all.
+// A changed cluster affects only the placements that it can concern.
 func TestHub_TouchesFew(t *testing.T) {
 	w := newHubWorld(t)
 	w.SetSet(exclusiveSet("s1"))
@@ -267,7 +267,7 @@ func TestHub_Next(t *testing.T) {
 	}
 }
 
-// A placement that is left alone, or being deleted, is not written.
+// A placement that is disabled, or being deleted, is not written.
 func TestHub_LeavesAlone(t *testing.T) {
 	w, key := oneOf(t)
 	p := *w.placements[key].placement
@@ -287,12 +287,12 @@ func TestHub_LeavesAlone(t *testing.T) {
 	w.expectRound()
 }
 
-// A fault that one placement brings to light holds up no other, and is told.
+// A panic caused by one placement does not block others, and is returned as an error.
 func TestHub_APanicHoldsUpNoOther(t *testing.T) {
 	w, key := oneOf(t)
 	other := w.place("ns", "q", nil)
 	w.expectRound("q")
-	w.placements[key].program = &Program{predicates: []clusterSelector{{expressions: []*expression.Program{nil}}}} // none is nil
+	w.placements[key].program = &Program{predicates: []clusterSelector{{expressions: []*expression.Program{nil}}}} // a nil expression
 	w.SetCluster(t.Context(), managed("c2", "taint:k=v:NoSelect"), w.now)
 	w.touched("p", "q")
 	results, err := w.Round(t.Context(), w.now)

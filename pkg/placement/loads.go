@@ -13,21 +13,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Loads counts in how many placements' decisions each cluster is. It is not safe for concurrent use.
+// Loads counts the placements whose decisions have a cluster, for each cluster. It is not safe for concurrent use.
 type Loads struct {
 	counts map[string]int
-	// atCount is how many clusters have a count, so that the highest one is known without a look at all of them.
+	// atCount is the number of clusters with each count, so that the highest one is known without checking all clusters.
 	atCount []int
-	// clusters are those of each placement, ordered by name.
+	// clusters are the clusters of each placement, ordered by name.
 	clusters map[types.NamespacedName][]string
 }
 
-// NewLoads returns an empty one.
+// NewLoads returns empty Loads.
 func NewLoads() *Loads {
 	return &Loads{counts: map[string]int{}, clusters: map[types.NamespacedName][]string{}}
 }
 
-// Set replaces the clusters of a placement. Without any, the placement is forgotten.
+// Set replaces the clusters of a placement. An empty list removes the placement.
 func (l *Loads) Set(placement types.NamespacedName, clusters []string) {
 	for _, name := range l.clusters[placement] {
 		l.add(name, -1)
@@ -60,7 +60,7 @@ func (l *Loads) add(cluster string, by int) {
 	l.atCount[after]++
 }
 
-// Others is the load by all placements but one.
+// Others returns the load by all placements except one.
 func (l *Loads) Others(placement types.NamespacedName) Load {
 	o := &others{loads: l, own: l.clusters[placement]}
 	for o.most = len(l.atCount) - 1; o.most > 0 && l.atCount[o.most] == 0; {
@@ -102,17 +102,17 @@ func (o *others) Count(cluster string) int {
 	return count
 }
 
-// Job is one placement to be scheduled. State.Load is set by Round.
+// Job is a placement to be scheduled. State.Load is set by Round.
 type Job struct {
 	Program *Program
 	State   State
-	// Later says that it is left to a later round. It is asked when its turn comes, and may be nil.
+	// Later reports whether the placement is left to a later round. It is called when its turn comes, and may be nil.
 	Later func() bool
 }
 
-// Round schedules placements, the older ones first, and calls done with each result. Each sees the load by those before it in this
-// round, and by the last decisions of the others. So the outcome depends on which placements are in the round, and not on the order
-// in which something made them be in it. It ends early if done fails. The error has those of placements that could not be scheduled, too.
+// Round schedules placements, the older ones first, and calls done with each result. The load of each includes those before it in this round, and
+// the last decisions of the others. So the outcome depends on which placements are in the round, and not on the order of the changes. It ends early
+// if done fails. The error includes those of placements that could not be scheduled.
 func Round(ctx context.Context, loads *Loads, jobs []Job, done func(Job, *Result) error) error {
 	jobs = slices.SortedFunc(slices.Values(jobs), func(a, b Job) int {
 		x, y := a.State.Placement, b.State.Placement

@@ -13,7 +13,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// A placement with expensive CEL is run less often, however much happens.
+// A placement with expensive CEL is run less often, however many changes there are.
 func TestHub_ExpensiveCELPauses(t *testing.T) {
 	w := newHubWorld(t)
 	w.SetSet(exclusiveSet("s1"))
@@ -34,13 +34,13 @@ func TestHub_ExpensiveCELPauses(t *testing.T) {
 	}
 	w.now = until
 	w.expectRound("p")
-	// The question alone would cost too much, so it is not answered.
+	// The question alone would cost too much, so it is not evaluated.
 	w.now = w.notBefore(key, w.placements[key])
 	w.SetCluster(t.Context(), managed("c2", "label:o=o"), w.now)
 	w.touched("p")
 	w.expectRound()
 
-	// Other expressions wait as well, or edits would get around the pause. An edit that takes the last one away does not.
+	// Other expressions wait as well, or edits would bypass the pause. An edit that removes the last one does not.
 	until = w.notBefore(key, w.placements[key])
 	w.place("ns", "p", func(s *clusterv1beta1.PlacementSpec) { s.Predicates = one(withCEL(anything, `true`)) })
 	if next := w.Next(w.now); !next.Equal(until) || !until.After(w.now) {
@@ -51,7 +51,7 @@ func TestHub_ExpensiveCELPauses(t *testing.T) {
 		t.Errorf("next %v, want %v", next, w.now)
 	}
 	w.expectRound()
-	// An edit that comes to CEL again by way of a spec without any waits, too.
+	// An edit that adds CEL again after a spec without it waits, too.
 	w.place("ns", "p", func(s *clusterv1beta1.PlacementSpec) { s.Predicates = one(withCEL(anything, `true`)) })
 	if next := w.Next(w.now); !next.Equal(until) {
 		t.Errorf("next %v, want %v", next, until)
@@ -77,7 +77,7 @@ func TestHub_ANamespaceOfExpensiveCELPauses(t *testing.T) {
 	}
 	w.place("a", "plain", nil)
 	w.place("b", "q", dear)
-	// Credit for one, and for as much more as that leaves.
+	// The credit is for one, and for as much more as that leaves.
 	w.expectRound("p0", "p1", "plain", "q")
 	w.expectRound()
 	seen := map[string]bool{}
@@ -94,7 +94,7 @@ func TestHub_ANamespaceOfExpensiveCELPauses(t *testing.T) {
 	if len(seen) != 3 || !seen["p2"] || !seen["p3"] || !seen["p4"] {
 		t.Errorf("scheduled: %v", seen)
 	}
-	// A change asks none of them, whatever it would cost.
+	// A change evaluates the question for none of them, whatever it would cost.
 	before := w.spent["a"]
 	w.SetCluster(t.Context(), managed("c1", "label:o=o"), w.now)
 	if w.spent["a"] != before {
@@ -108,7 +108,7 @@ func TestHub_ANamespaceOfExpensiveCELPauses(t *testing.T) {
 	}
 }
 
-// What is asked of a change costs as well.
+// Questions about a change cost as well.
 func TestHub_QuestionsAreSpending(t *testing.T) {
 	w, key := oneOf(t)
 	w.place(key.Namespace, key.Name, func(s *clusterv1beta1.PlacementSpec) {
@@ -124,7 +124,7 @@ func TestHub_QuestionsAreSpending(t *testing.T) {
 	}
 }
 
-// A fault that a spec brings to light is told once, and the placement keeps what it has.
+// A panic caused by a spec is returned once, and the placement keeps its decisions.
 func TestHub_APanicOfTheCompilerIsAMisconfiguredPlacement(t *testing.T) {
 	w, key := oneOf(t)
 	compile := w.compile

@@ -11,35 +11,35 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// Action is what a step does.
+// Action is the action of a step.
 type Action string
 
 // The actions.
 const (
-	// Create makes a PlacementDecision with labels, owner and clusters.
+	// Create creates a PlacementDecision with labels, owner and clusters.
 	Create Action = "Create"
-	// Update writes the clusters, and the labels and the owner where they are others.
+	// Update writes the clusters, and the labels and the owner if they differ.
 	Update Action = "Update"
 	// Relabel writes the labels and the owner only.
 	Relabel Action = "Relabel"
-	// Delete takes it away.
+	// Delete deletes it.
 	Delete Action = "Delete"
 )
 
-// Step is one write of a PlacementDecision.
+// Step is a write of a PlacementDecision.
 type Step struct {
 	Action Action
-	// Name is that of the PlacementDecision.
+	// Name is the name of the PlacementDecision.
 	Name string
-	// Labels are those that say whose it is. Others that it has stay.
+	// Labels are the labels of the placement and the group. Other labels are not changed.
 	Labels map[string]string
 	// Decisions are all clusters that it has after the step. It is never nil.
 	Decisions []clusterv1beta1.ClusterDecision
-	// Events are to be recorded when it is done, about the placement.
+	// Events are the events about the placement to record after the step.
 	Events []Event
 }
 
-// node is one PlacementDecision, as it is and as it should be.
+// node is the current and the desired state of a PlacementDecision.
 type node struct {
 	name   string
 	now    *clusterv1beta1.PlacementDecision
@@ -47,17 +47,17 @@ type node struct {
 	want   []clusterv1beta1.ClusterDecision
 	wanted bool
 
-	// before are the nodes that have to be written first, since clusters go there from here; after is the reverse.
+	// before are the nodes that must be written first, since clusters move there from here; after is the reverse.
 	before map[int]bool
 	after  []int
 	done   bool
-	// gained says that the clusters that come here are here, though those that leave are still here, too.
+	// gained reports that the clusters that move here are here, while those that leave are still here, too.
 	gained bool
 }
 
-// plan orders the writes such that a cluster which moves from one PlacementDecision to another is in at least one of them at
-// every moment: first where it comes to, then where it leaves. Where two exchange clusters, those that leave one of them stay a
-// little longer; if there are too many for that, they are in a PlacementDecision of their own meanwhile.
+// plan orders the writes such that a cluster which moves from one PlacementDecision to another is in at least one of them at any time: first in the
+// new one, then not in the old one. If two exchange clusters, those that leave one of them stay a little longer; if there are too many for that,
+// they are put into a temporary PlacementDecision.
 func (r *run) plan(groups []group) (steps []Step) {
 	nodes := r.nodes(groups)
 	home, highest := map[string]int{}, 0
@@ -135,7 +135,7 @@ func (r *run) plan(groups []group) (steps []Step) {
 	return steps
 }
 
-// nodes are the decisions that should be, in their order, and after them those that should not.
+// nodes returns the desired decisions, in their order, and after them those to delete.
 func (r *run) nodes(groups []group) (nodes []node) {
 	byName := map[string]*clusterv1beta1.PlacementDecision{}
 	for _, d := range r.state.Decisions {
@@ -158,7 +158,7 @@ func (r *run) nodes(groups []group) (nodes []node) {
 	return nodes
 }
 
-// leaving are the clusters that are here and should be elsewhere.
+// leaving returns the clusters that are here and should be elsewhere.
 func (n *node) leaving(home map[string]int, here int) (names []string) {
 	if n.now == nil {
 		return nil
@@ -178,7 +178,7 @@ func holds(d *clusterv1beta1.PlacementDecision, cluster string) bool {
 	})
 }
 
-// nowLabels are those of the group that it is in until it is written for good.
+// nowLabels returns the labels of its current group, until its final write.
 func (n *node) nowLabels() map[string]string {
 	labels := maps.Clone(n.labels)
 	for key := range labels {
@@ -189,7 +189,7 @@ func (n *node) nowLabels() map[string]string {
 	return labels
 }
 
-// step is what brings it to what it should be, if anything has to be written.
+// step returns the step to the desired state, if anything must be written.
 func (n *node) step(p *clusterv1beta1.Placement) (step Step, needed bool) {
 	step = Step{Name: n.name, Labels: n.labels, Decisions: n.want}
 	switch {
@@ -197,7 +197,7 @@ func (n *node) step(p *clusterv1beta1.Placement) (step Step, needed bool) {
 		step.Action, step.Labels, step.Decisions = Delete, ownLabels(n.now), []clusterv1beta1.ClusterDecision{}
 	case n.now == nil:
 		step.Action = Create
-	// A status without a list is not what readers expect.
+	// Readers expect a status with a list.
 	case n.gained || n.now.Status.Decisions == nil || !slices.Equal(n.now.Status.Decisions, n.want):
 		step.Action = Update
 	case !owned(n.now, p) || !maps.Equal(ownLabels(n.now), n.labels):
@@ -208,7 +208,7 @@ func (n *node) step(p *clusterv1beta1.Placement) (step Step, needed bool) {
 	return step, true
 }
 
-// ownLabels are those of its labels that say whose it is.
+// ownLabels returns its labels of the placement and the group.
 func ownLabels(d *clusterv1beta1.PlacementDecision) map[string]string {
 	labels := map[string]string{}
 	for _, key := range []string{
@@ -221,7 +221,7 @@ func ownLabels(d *clusterv1beta1.PlacementDecision) map[string]string {
 	return labels
 }
 
-// freeName is that of a decision which is there for a moment only.
+// freeName returns the name for a temporary decision.
 func (r *run) freeName(highest int, nodes []node) string {
 	for {
 		highest++

@@ -19,7 +19,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// randomSpec has a bit of everything.
+// randomSpec returns a spec with random fields.
 func randomSpec(random *rand.Rand) (s clusterv1beta1.PlacementSpec) {
 	if random.IntN(2) == 0 {
 		s.NumberOfClusters = number(int32(random.IntN(300)))
@@ -58,8 +58,8 @@ func randomCluster(random *rand.Rand, i int) *clusterv1.ManagedCluster {
 	return c
 }
 
-// Whatever changes, each cluster that stays is in a decision after every write (world.schedule looks), nothing is written twice, no
-// decision has a cluster that is being deleted, and numbers and groups are right.
+// Whatever changes, each cluster that stays is in a decision after every write (which world.schedule checks), nothing is written twice, no decision
+// has a cluster that is being deleted, and numbers and groups are right.
 func TestSchedule_Random(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -97,7 +97,7 @@ func TestSchedule_Random(t *testing.T) {
 	}
 }
 
-// The order in which clusters, sets, bindings and decisions came does not matter.
+// The order in which clusters, sets, bindings and decisions are added does not matter.
 func TestSchedule_OrderDoesNotMatter(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -138,7 +138,7 @@ func TestSchedule_OrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// A cluster that is chosen stays as long as no other is better by more than what Steady gives.
+// A chosen cluster stays as long as no other is better by more than the score of Steady.
 func TestSteady(t *testing.T) {
 	w := newWorld(t, many(10)...)
 	w.spec().NumberOfClusters = number(3)
@@ -152,7 +152,7 @@ func TestSteady(t *testing.T) {
 	w.expect("c00004", "c00005", "c00006")
 }
 
-// Who is balanced against whom does not depend on who came first, but on the age of the placements.
+// The balance of placements depends on their age, and not on the order of the changes.
 func TestRound_OrderDoesNotMatter(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	fleet := newWorld(t, many(20)...).fleet
@@ -189,7 +189,7 @@ func TestRound_OrderDoesNotMatter(t *testing.T) {
 	}
 }
 
-// Loads counts as a look at all decisions would.
+// Loads has the same counts as a recount of all decisions.
 func TestLoads_Random(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	loads, all := NewLoads(), map[types.NamespacedName][]string{}

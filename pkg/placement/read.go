@@ -14,7 +14,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// Placement is one that is scheduled, or nil.
+// Placement returns a placement that is scheduled, or nil.
 func (h *Hub) Placement(key types.NamespacedName) *clusterv1beta1.Placement {
 	if s := h.placements[key]; s != nil {
 		return s.placement
@@ -22,12 +22,12 @@ func (h *Hub) Placement(key types.NamespacedName) *clusterv1beta1.Placement {
 	return nil
 }
 
-// Decision is one that is known, or nil.
+// Decision returns a known decision, or nil.
 func (h *Hub) Decision(name types.NamespacedName) *clusterv1beta1.PlacementDecision {
 	return h.decisions[h.owner[name]][name.Name]
 }
 
-// State is the hub as a placement of the namespace sees it now. Whoever explains a placement runs it against this.
+// State returns the current state for a placement of the namespace. Explanations of a placement use it, too.
 func (h *Hub) State(placement *clusterv1beta1.Placement, now time.Time) State {
 	key := types.NamespacedName{Namespace: placement.Namespace, Name: placement.Name}
 	return State{
@@ -36,16 +36,16 @@ func (h *Hub) State(placement *clusterv1beta1.Placement, now time.Time) State {
 	}
 }
 
-// Owners are the owner references of the decisions of a placement: it is the only owner, so that they go when it does, whatever else
-// is there.
+// Owners returns the owner references of the decisions of a placement: it is the only owner, so that they are deleted with it, whatever else
+// exists.
 func Owners(p *clusterv1beta1.Placement) []metav1.OwnerReference {
-	// Without blockOwnerDeletion: nothing waits for decisions to be gone.
+	// Without blockOwnerDeletion: nothing waits for the deletion of decisions.
 	return []metav1.OwnerReference{{
 		APIVersion: clusterv1beta1.SchemeGroupVersion.String(), Kind: "Placement", Name: p.Name, UID: p.UID, Controller: new(true),
 	}}
 }
 
-// owned says that a decision has the owners that it should have. One that another Placement of the same name had goes with that one.
+// owned reports whether a decision has the right owners. A decision of an earlier Placement of the same name is deleted with that one.
 func owned(d *clusterv1beta1.PlacementDecision, p *clusterv1beta1.Placement) bool {
 	return len(d.OwnerReferences) == 1 && metav1.IsControlledBy(d, p)
 }

@@ -13,11 +13,11 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// State is a hub as one placement sees it. Nothing of it is changed.
+// State is the state of a hub for one placement. It is not changed.
 type State struct {
 	Now       time.Time
 	Placement *clusterv1beta1.Placement
-	// Decisions are those with the label of the placement, in any order, whoever wrote them.
+	// Decisions are all decisions with the label of the placement, in any order, whoever wrote them.
 	Decisions []*clusterv1beta1.PlacementDecision
 	// Bindings are the names of the sets that are bound to the placement's namespace, in any order. Sets that do not exist do
 	// not count.
@@ -31,35 +31,35 @@ type State struct {
 	Timing Timing
 }
 
-// Result is what a placement comes to.
+// Result is the result for a placement.
 type Result struct {
-	// Disabled says that the placement is to be left alone. Then there is nothing else.
+	// Disabled reports that the placement must not be changed. Then the other fields are empty.
 	Disabled bool
-	// Steps are the writes of decisions, to be done in this order; after one that fails, none. There are none if the decisions are
-	// as they should be.
+	// Steps are the writes of decisions, in this order; after one that fails, the rest must be skipped. It is empty if the decisions are up to
+	// date.
 	Steps []Step
-	// Status is that of the placement. It is to be written after the steps, if it is another one than before.
+	// Status is the status of the placement. It must be written after the steps, if it has changed.
 	Status clusterv1beta1.PlacementStatus
-	// Clusters are those in the decisions after the steps, ordered by name.
+	// Clusters are the clusters in the decisions after the steps, ordered by name.
 	Clusters []string
-	// Again is when the result may be another one without any change; never, if it is zero.
+	// Again is the time at which the result may change without any other change, or zero for never.
 	Again time.Time
-	// Cost is what CEL has cost.
+	// Cost is the cost of CEL.
 	Cost uint64
 }
 
-// run is one placement being scheduled.
+// run is the scheduling of one placement.
 type run struct {
 	program *Program
 	state   *State
 	explain bool
 
-	// bound are the sets that exist and are bound, and sets those of them that the placement takes; both are ordered by name.
+	// bound are the sets that exist and are bound, and sets those of them that the placement uses; both are ordered by name.
 	bound, sets []string
-	// members are the lists of the sets, and clusters all of them, ordered by name. Clusters that are being deleted are among them.
+	// members are the lists of the sets, and clusters all of them, ordered by name. They include clusters that are being deleted.
 	members  [][]*Cluster
 	clusters []*Cluster
-	// current has the clusters that are in decisions, and in which.
+	// current has the clusters that are in decisions, with the decision.
 	current map[string]*clusterv1beta1.PlacementDecision
 
 	verdicts []verdict
@@ -70,7 +70,7 @@ type run struct {
 	columns []column
 	chosen  []pick
 
-	// problem is what keeps the decisions as they are: the spec, or failure, which is not the user's fault.
+	// problem is the reason to keep the decisions as they are: an invalid spec, or failure, which is not caused by the user.
 	problem, failure error
 	warning          *warning
 	next             time.Time
@@ -85,7 +85,7 @@ type fallen struct {
 	taints map[clusterv1.Taint]int
 }
 
-// Schedule chooses clusters. The context ends CEL that takes long.
+// Schedule chooses clusters. The end of the context ends the evaluation of CEL.
 func (p *Program) Schedule(ctx context.Context, state State) *Result {
 	if state.Placement.Annotations[clusterv1beta1.PlacementDisableAnnotation] == "true" {
 		return &Result{Disabled: true, Status: state.Placement.Status}
@@ -105,7 +105,7 @@ func (p *Program) Schedule(ctx context.Context, state State) *Result {
 	return result
 }
 
-// run goes through all of it but the decisions.
+// run does all of it except the decisions.
 func (p *Program) run(ctx context.Context, state *State, explain bool) *run {
 	r := &run{program: p, state: state, explain: explain, problem: p.misconfigured}
 	r.current = currentOf(state.Decisions)
@@ -129,7 +129,7 @@ func currentOf(decisions []*clusterv1beta1.PlacementDecision) map[string]*cluste
 	for _, d := range decisions {
 		for i := range d.Status.Decisions {
 			name := d.Status.Decisions[i].ClusterName
-			// Whatever the order of the decisions.
+			// The order of the decisions must not matter.
 			if other := current[name]; other == nil || d.Name < other.Name {
 				current[name] = d
 			}
@@ -163,7 +163,7 @@ func (r *run) eligible() {
 	r.clusters = union(r.members)
 }
 
-// filter leaves the clusters that may be chosen.
+// filter determines the clusters that may be chosen.
 func (r *run) filter(ctx context.Context) {
 	r.passed = make([]*Cluster, 0, len(r.clusters))
 	r.fallen.parts = make([][celPart + 1]int, len(r.program.predicates))
@@ -183,7 +183,7 @@ func (r *run) filter(ctx context.Context) {
 		chosen := len(c.Object.Spec.Taints) > 0 && r.isCurrent(c.Name())
 		v := r.program.judge(ctx, c, r.state.Scores, m, chosen, r.state.Now)
 		if m.empty() {
-			// What the filters said of the clusters before it decides nothing.
+			// The results of the filters for the clusters before it are dropped.
 			r.passed, r.next = nil, time.Time{}
 			r.problem = fmt.Errorf("%s:the CEL expressions cost more than %d for %d clusters: use fewer loops, or select clusters by labels before",
 				pluginPredicate, runCost+clusterCost*len(r.clusters), len(r.clusters))
@@ -211,7 +211,7 @@ func (r *run) filter(ctx context.Context) {
 	}
 }
 
-// unscheduled is how many clusters were wanted and not found.
+// unscheduled returns how many clusters are missing.
 func (r *run) unscheduled() int {
 	if r.program.number != nil {
 		return int(*r.program.number) - len(r.chosen)

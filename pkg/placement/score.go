@@ -12,26 +12,26 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// Scores is what a placement asks about AddOnPlacementScores.
+// Scores is the interface to AddOnPlacementScores.
 type Scores interface {
-	// Score is that of a name in the namespace of a cluster, or nil. It must not be changed.
+	// Score returns the AddOnPlacementScore of a name in the namespace of a cluster, or nil. It must not be changed.
 	Score(cluster, name string) *clusterv1alpha1.AddOnPlacementScore
 }
 
-// Load is how many decisions of other placements each cluster is in.
+// Load is the number of decisions of other placements for each cluster.
 type Load interface {
 	Count(cluster string) int
-	// Most is that of the cluster that is in the most decisions, whether it is of interest here or not.
+	// Most returns the highest count of all clusters, including those that are not relevant here.
 	Most() int
 }
 
-// column is what one prioritizer says of all clusters that have passed the filters.
+// column has the scores of one prioritizer for all clusters that have passed the filters.
 type column struct {
 	prioritizer
 	scores []int64
 }
 
-// scores sums up what the prioritizers say of the clusters that have passed.
+// scores computes the scores of the clusters that have passed, and their totals.
 func (r *run) scores() {
 	if r.totals != nil {
 		return
@@ -74,7 +74,7 @@ func (r *run) score(p *prioritizer, out []int64) {
 	}
 }
 
-// amount is what a prioritizer scores clusters by, if that is a resource.
+// amount returns the resource by which a prioritizer scores clusters, if it does.
 func (p *prioritizer) amount() (of func(*Cluster) amount, isResource bool) {
 	switch {
 	case p.resource != "":
@@ -150,7 +150,7 @@ func (r *run) scoreAddOn(p *prioritizer, out []int64) {
 	}
 }
 
-// of is what a prioritizer reads of an AddOnPlacementScore, which may be nil.
+// of returns the score that a prioritizer reads from an AddOnPlacementScore, which may be nil.
 func (p *prioritizer) of(object *clusterv1alpha1.AddOnPlacementScore) int64 {
 	if object == nil {
 		return 0
@@ -166,7 +166,7 @@ func (p *prioritizer) of(object *clusterv1alpha1.AddOnPlacementScore) int64 {
 // warning is shown in the events of decisions that are written.
 type warning struct{ plugin, message string }
 
-// someOf writes a list that may be long.
+// someOf returns a list that may be long, shortened.
 func someOf(names []string, separator string) string {
 	const most = 10
 	if len(names) <= most {
@@ -175,7 +175,7 @@ func someOf(names []string, separator string) string {
 	return strings.Join(names[:most], separator) + separator + "…"
 }
 
-// again notes that the result may be another one from a time on.
+// again records a time at which the result may change.
 func (r *run) again(at time.Time) {
 	if at.After(r.state.Now) {
 		r.next = earlier(r.next, at)

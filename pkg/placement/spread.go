@@ -12,18 +12,18 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// topology is what one spread constraint knows of the clusters that have passed.
+// topology is the state of one spread constraint for the clusters that have passed.
 type topology struct {
 	maxSkew int
 	strict  bool
-	// counts are the chosen clusters in each topology, and atCount how many topologies have so many.
+	// counts are the chosen clusters in each topology, and atCount the number of topologies with each count.
 	counts, atCount []int
 	least           int
 	// waiting are the kinds of clusters that would make the skew too great, until the least count rises.
 	waiting []int32
 }
 
-// excess is by how many clusters one more in a topology would be too many. A cluster that is in no topology comes last.
+// excess returns by how many clusters one more in a topology would exceed the skew. A cluster that is in no topology comes last.
 func (t *topology) excess(value int32) int {
 	if value < 0 {
 		return len(t.counts) + 1<<30
@@ -31,7 +31,7 @@ func (t *topology) excess(value int32) int {
 	return max(0, t.counts[value]+1-t.least-t.maxSkew)
 }
 
-// add counts a chosen cluster, and says whether the least count has risen.
+// add counts a chosen cluster, and reports whether the least count has risen.
 func (t *topology) add(value int32) (risen bool) {
 	if value < 0 {
 		return false
@@ -50,17 +50,17 @@ func (t *topology) add(value int32) (risen bool) {
 	return false
 }
 
-// kind is the clusters that are in the same topology for every constraint, in the order in which they are taken.
+// kind has the clusters that are in the same topology for every constraint, in the order of precedence.
 type kind struct {
 	values  []int32
 	members []int32
 }
 
-// spread takes clusters in their order, as far as the constraints let it. The first constraint is the most important one.
+// spread chooses clusters in their order, as far as the constraints allow. The first constraint is the most important one.
 //
-// What is taken next is always the best cluster that makes no skew greater than it may be. If there is none, it is the one that
-// is over the bounds by the least: first of the first constraint, then of the next, and the best one among equals. A cluster
-// that would break a constraint with DoNotSchedule is not taken; neither is one that is in no topology of such a constraint.
+// The next cluster is always the best one that does not exceed a skew. If there is none, it is the one that exceeds the limits by the least: first
+// of the first constraint, then of the next, and the best one among equals. A cluster that would break a constraint with DoNotSchedule is not
+// chosen; neither is one that is in no topology of such a constraint.
 func (r *run) spread(order []int32, limit int) []int32 {
 	kinds, topologies := r.topologies(order)
 	ready := &indexHeap{less: func(a, b int32) bool { return r.compare(kinds[a].members[0], kinds[b].members[0]) < 0 }}
@@ -101,8 +101,8 @@ func (r *run) spread(order []int32, limit int) []int32 {
 	return taken
 }
 
-// steadySpread is a spread that would be the same if it were computed again. Which clusters fit depends on which were taken before, so
-// one that is preferred because it was just chosen can make room for others, and these for others again.
+// steadySpread returns a spread that does not change when it is computed again. Which clusters fit depends on which were chosen before, so a
+// cluster that is preferred because it was just chosen can make room for others, and these for others again.
 func (r *run) steadySpread(limit int) []int32 {
 	const rounds = 8
 	weight := r.steadyWeight()
@@ -120,7 +120,7 @@ func (r *run) steadySpread(limit int) []int32 {
 		for _, i := range taken {
 			then[i] = true
 		}
-		// If it comes back to where it began, it may as well stay there.
+		// A result that returns to the start is stable enough.
 		if weight == 0 || round == rounds || slices.Equal(then, now) || slices.Equal(then, first) {
 			return taken
 		}
@@ -136,7 +136,7 @@ func (r *run) steadySpread(limit int) []int32 {
 	}
 }
 
-// exceeded is the first constraint that a cluster of this kind would break now.
+// exceeded returns the first constraint that a cluster of this kind would break now.
 func exceeded(topologies []topology, values []int32) *topology {
 	for i := range topologies {
 		if topologies[i].excess(values[i]) > 0 {
@@ -146,7 +146,7 @@ func exceeded(topologies []topology, values []int32) *topology {
 	return nil
 }
 
-// leastExceeding takes one of the kinds that wait, or none if constraints with DoNotSchedule leave none.
+// leastExceeding returns one of the waiting kinds, or none if constraints with DoNotSchedule exclude all of them.
 func (r *run) leastExceeding(kinds []kind, topologies []topology) int32 {
 	best, where, at := int32(-1), 0, 0
 	for i := range topologies {

@@ -16,7 +16,7 @@ func over(keyType clusterv1beta1.TopologyKeyType, key string, maxSkew int32, act
 	return clusterv1beta1.SpreadConstraintsTerm{TopologyKey: key, TopologyKeyType: keyType, MaxSkew: maxSkew, WhenUnsatisfiable: action}
 }
 
-// zones has a1 to a4 in the zone a, b1 and b2 in b, and c1 in c; x is in none.
+// zones returns a world with a1 to a4 in the zone a, b1 and b2 in b, and c1 in c; x is in none.
 func zones(t *testing.T) *world {
 	w := newWorld(t)
 	for zone, n := range map[string]int{"a": 4, "b": 2, "c": 1} {
@@ -60,7 +60,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// No strict constraint is ever broken, and clusters that are chosen stay.
+// No strict constraint is ever broken, and chosen clusters stay.
 func TestSpread_Random(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 100 {

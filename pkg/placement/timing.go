@@ -5,24 +5,24 @@ package placement
 
 import "time"
 
-// Part is what is timed.
+// Part is a part of a run that is measured.
 type Part string
 
 // The parts of a run.
 const (
-	// TimeRun is all of it.
+	// TimeRun is the whole run.
 	TimeRun Part = "run"
-	// TimeFilter and TimePrioritizer are those of a plugin, for all clusters.
+	// TimeFilter and TimePrioritizer are the parts of a plugin, for all clusters.
 	TimeFilter      Part = "filter"
 	TimePrioritizer Part = "prioritizer"
-	// TimeCEL is all expressions of a run.
+	// TimeCEL is the evaluation of all expressions of a run.
 	TimeCEL Part = "cel"
 )
 
-// Timing is told how long the parts of runs take. It may be nil, and nothing depends on it.
+// Timing is called with the time that a part of a run has taken. It may be nil, and has no effect on the results.
 type Timing func(part Part, plugin string, took time.Duration)
 
-// of times a part until what it returns is called.
+// of measures a part until the returned function is called.
 func (t Timing) of(part Part, plugin string) (end func()) {
 	if t == nil {
 		return func() {}
@@ -31,7 +31,7 @@ func (t Timing) of(part Part, plugin string) (end func()) {
 	return func() { t(part, plugin, time.Since(begun)) }
 }
 
-// timed is the name of a prioritizer that metrics have: users choose those of scores.
+// timed returns the name of a prioritizer in metrics: users choose the names of scores.
 func (p *prioritizer) timed() string {
 	if p.resource != "" {
 		return "AddOn"

@@ -12,21 +12,21 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// Seen is what a placement sees when it is asked about a change of one cluster.
+// Seen is the state for the question whether a change of one cluster affects a placement.
 type Seen struct {
 	Now    time.Time
 	Scores Scores
-	// Chosen says that the cluster is in a decision of the placement, which was scheduled after all changes before this one that touch it.
+	// Chosen reports whether the cluster is in a decision of the placement, which was scheduled after all earlier changes that affect it.
 	Chosen bool
-	// Others are clusters that the placement may choose from, the changed one among them; nil if they are not known.
+	// Others are the clusters that the placement may choose from, including the changed one; nil if they are not known.
 	Others iter.Seq[*Cluster]
 }
 
-// mostOthers is how many clusters are looked at instead of a run.
+// mostOthers is the maximum number of clusters that are checked to avoid a run.
 const mostOthers = 1024
 
-// Touches says whether a change of a cluster, which is in one of the placement's sets before and after it, can change
-// anything that the placement shows, and what the answer has cost: the predicates for this one cluster. If they cost much, it says yes.
+// Touches reports whether a change of a cluster, which is in one of the placement's sets before and after it, can change anything that the
+// placement shows, and the cost of the answer: that of the predicates for this one cluster. If the cost is too high, it returns true.
 func (p *Program) Touches(ctx context.Context, before, after *Cluster, seen Seen) (yes bool, cost uint64) {
 	m := &meter{left: touchCost}
 	yes = p.touches(ctx, m, before, after, seen)
@@ -74,12 +74,12 @@ func (p *Program) touches(ctx context.Context, m *meter, before, after *Cluster,
 	return false
 }
 
-// leavesOut says that a cluster that passes the filters is in no decision only if so many as are wanted are better. Then nothing changes when it falls
-// out, or gets worse. With a spread, it counts although it is not chosen; CEL has bounds for all clusters together.
+// leavesOut reports whether a cluster that passes the filters can be in no decision only because enough others are better. Then nothing changes
+// when it is excluded, or gets worse. With a spread, it counts although it is not chosen; CEL has limits for all clusters together.
 func (p *Program) leavesOut() bool { return p.number != nil && len(p.spread) == 0 && !p.hasCEL() }
 
-// scaledByOthers says that the scores of all others stay the same without a cluster: by each resource, there is one that passes and has no more, and one
-// that has no less.
+// scaledByOthers reports whether the scores of all others stay the same without a cluster: for each resource, another cluster passes that has no
+// more, and one that has no less.
 func (p *Program) scaledByOthers(ctx context.Context, m *meter, c *Cluster, seen Seen) bool {
 	for i := range p.prioritizers {
 		one := &p.prioritizers[i]
@@ -114,11 +114,11 @@ func (p *Program) between(ctx context.Context, m *meter, c *Cluster, of func(*Cl
 	return false
 }
 
-// scoresDecide is false if everything is taken, by name.
+// scoresDecide is false if all clusters are chosen, in the order of their names.
 func (p *Program) scoresDecide() bool { return p.number != nil || p.byScore || len(p.spread) > 0 }
 
-// TouchesScore says whether a change of a cluster's AddOnPlacementScore of a name can change anything that the placement shows. There may be none before, or
-// after it.
+// TouchesScore reports whether a change of a cluster's AddOnPlacementScore of a name can change anything that the placement shows. before or after
+// may be nil.
 func (p *Program) TouchesScore(
 	ctx context.Context, c *Cluster, name string, before, after *clusterv1alpha1.AddOnPlacementScore, seen Seen,
 ) (yes bool, cost uint64) {
@@ -126,7 +126,7 @@ func (p *Program) TouchesScore(
 	case p.misconfigured != nil:
 		return false, 0
 	case p.reads[name] || p.reads[""]:
-		// Which predicates match may be another matter now.
+		// Other predicates may match now.
 		return true, 0
 	case !p.scoresDecide() || !p.prioritizes(name), !seen.Chosen && p.leavesOut() && p.isNoBetter(name, before, after):
 		return false, 0
@@ -136,11 +136,11 @@ func (p *Program) TouchesScore(
 	return v.by == passed || m.empty(), touchCost - m.left
 }
 
-// isNoBetter says that no prioritizer gives a cluster more for its scores of a name as they are now than as they were.
+// isNoBetter reports whether no prioritizer gives a cluster a higher score for its AddOnPlacementScore of a name than before the change.
 func (p *Program) isNoBetter(name string, before, after *clusterv1alpha1.AddOnPlacementScore) bool {
 	for _, object := range []*clusterv1alpha1.AddOnPlacementScore{before, after} {
 		if object != nil && object.Status.ValidUntil != nil {
-			return false // When it ends, the cluster may be better.
+			return false // When it expires, the cluster may be better.
 		}
 	}
 	for i := range p.prioritizers {
@@ -151,7 +151,7 @@ func (p *Program) isNoBetter(name string, before, after *clusterv1alpha1.AddOnPl
 	return true
 }
 
-// prioritizes says whether scores of that name count.
+// prioritizes reports whether the AddOnPlacementScores of that name count.
 func (p *Program) prioritizes(name string) bool {
 	for i := range p.prioritizers {
 		if p.prioritizers[i].weight != 0 && p.prioritizers[i].resource == name {

@@ -21,7 +21,7 @@ import (
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// What does not touch a placement changes nothing of it, and what changes something touches it.
+// A change that does not touch a placement has no effect on it, and a change with an effect touches it.
 func TestTouches(t *testing.T) {
 	before := managed("c1", "label:a=b", "label:group=canary", "claim:x=y", "cpu:1", "memory:1")
 	for name, test := range map[string]struct {
@@ -94,7 +94,8 @@ func TestTouchesScore(t *testing.T) {
 	}
 }
 
-// A cluster that is not chosen because others are better concerns a placement if it gets better, and else only if the scores of others follow.
+// A change of a cluster that is not chosen because others are better affects a placement if the cluster gets better, and otherwise only if the
+// scores of others change.
 func TestTouches_WhatIsNotChosen(t *testing.T) {
 	const chosen, unchosen = "chosen", "unchosen"
 	for name, test := range map[string]struct {
@@ -146,7 +147,7 @@ func withTrue(s *clusterv1beta1.PlacementSpec) {
 	s.Predicates = one(withCEL(matchLabels("a=b"), "true"))
 }
 
-// What has the least or the most of a resource scales the scores of all others.
+// The clusters with the least or the most of a resource scale the scores of all others.
 func TestTouches_WhatScalesOthers(t *testing.T) {
 	for name, test := range map[string]struct {
 		others  []string
@@ -183,7 +184,7 @@ func TestTouches_WhatScalesOthers(t *testing.T) {
 	}
 }
 
-// A score that is no higher brings no cluster into the decisions.
+// A score that is not higher adds no cluster to the decisions.
 func TestTouchesScore_WhatIsNotChosen(t *testing.T) {
 	w := newWorld(t, managed("c1"), managed("c2"))
 	score := func(value int32) *clusterv1alpha1.AddOnPlacementScore { return w.score("c2", "load", "x", value) }
@@ -217,14 +218,14 @@ func TestTouchesScore_WhatIsNotChosen(t *testing.T) {
 	}
 }
 
-// Whatever happens, a placement that no change has touched would come to the same result again.
+// Whatever happens, a placement that no change has touched has the same result when it is run again.
 func TestHub_TouchesAll(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 9))
 		w := newHubWorld(t)
 		spec := func(s *clusterv1beta1.PlacementSpec) {
 			*s = randomSpec(random)
-			// Balance follows the others only when there is another reason to look.
+			// Balance follows the other placements only in a run that has another reason.
 			s.PrioritizerPolicy.Mode = clusterv1beta1.PrioritizerPolicyModeExact
 			s.PrioritizerPolicy.Configurations = append(s.PrioritizerPolicy.Configurations, builtIn("Steady", int32(random.IntN(2))))
 			if random.IntN(3) == 0 {
@@ -275,7 +276,7 @@ func TestHub_TouchesAll(t *testing.T) {
 			case 7:
 				w.SetCluster(t.Context(), randomCluster(random, random.IntN(30)), w.now)
 			default:
-				// One thing about a cluster, which stays in its sets.
+				// One change of a cluster, which stays in its sets.
 				after := randomCluster(random, random.IntN(30))
 				if have := w.fleet.Cluster(after.Name); have != nil {
 					now := have.Object.DeepCopy()
@@ -296,7 +297,7 @@ func TestHub_TouchesAll(t *testing.T) {
 			}
 			w.now = w.now.Add(time.Minute)
 			w.round()
-			// A decision that is written in two steps, as its clusters move, is looked at once more.
+			// A decision that is written in two steps, as its clusters move, is checked once more.
 			if again := w.round(); len(again) > 0 {
 				t.Fatalf("seed %d, step %d: written twice: %v", seed, step, again)
 			}
