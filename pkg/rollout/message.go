@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// told is how states are told of, those first that somebody may have to do something about.
+// told are the texts of states, with those first that may need an action.
 var told = []struct {
 	state State
 	text  string
@@ -17,10 +17,10 @@ var told = []struct {
 	{Soaking, "soaking"}, {Waiting, "waiting"},
 }
 
-// mostTold is how many clusters of each state are told of.
+// mostTold is the maximum number of clusters that are named for each state.
 const mostTold = 3
 
-// Message says how far a rollout is, and what clusters wait for, of the first ones in each state.
+// Message returns the progress of a rollout, and what clusters wait for, for the first ones in each state.
 func (p *Plan) Message() string {
 	have := "clusters have"
 	if len(p.Clusters) == 1 {

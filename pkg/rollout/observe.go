@@ -21,42 +21,42 @@ const (
 	complete    = "Complete"
 )
 
-// Progress is how far a work is in its cluster.
+// Progress is the progress of a work in its cluster.
 type Progress int
 
 const (
-	// Unapplied is what is not yet known to be there, at the present generation.
+	// Unapplied means that the work is not known to be applied at its current generation.
 	Unapplied Progress = iota
-	// Progresses is what is there, and not what it is to become.
+	// Progresses means that the work is applied, and its resources are not ready yet.
 	Progresses
-	// Fails is what is there, and does not work.
+	// Fails means that the work is applied, and does not work.
 	Fails
-	// Succeeds is what is as it should be.
+	// Succeeds means that the work is applied, and its resources are ready.
 	Succeeds
 )
 
-// Status is what an agent says of a work.
+// Status is the status of a work that an agent has reported.
 type Status struct {
-	// Generation is that of the work.
+	// Generation is the generation of the work.
 	Generation int64
 	Conditions []metav1.Condition
-	// Manifests are those of which values are known.
+	// Manifests are the manifests with known values.
 	Manifests []Manifest
 }
 
-// Observation is what a Status comes to.
+// Observation is the result of observing a Status.
 type Observation struct {
 	Progress Progress
-	// Since is when the condition that decides has last changed. It may be before the present generation.
+	// Since is the last transition time of the deciding condition. It may be before the current generation.
 	Since time.Time
-	// Waits says what it waits for, or what has failed.
+	// Waits is what the work waits for, or what has failed.
 	Waits string
 }
 
-// Observe judges a work by what is known of its generation. Where condition rules make a condition Progressing, it decides, with
-// Degraded, as in Open Cluster Management. Else that decides which is known of every work: that it is applied, that its
-// resources are there, and what well-known kinds say of their readiness. byRules says that the work has a rule for Progressing: then
-// it waits for the condition as long as it is not there.
+// Observe judges a work by the status of its generation. If condition rules set the condition Progressing, it decides, with Degraded, as in Open
+// Cluster Management. Otherwise the decision depends on what is known of every work: that it is applied, that its resources are available, and the
+// readiness of well-known kinds. byRules reports that the work has a rule for Progressing: then Observe waits for the condition while it does not
+// exist.
 func Observe(s Status, byRules bool) Observation {
 	o, ready := observeApplied(s)
 	if !ready {
@@ -92,7 +92,7 @@ func Observe(s Status, byRules bool) Observation {
 	return Observation{Progress: Succeeds, Since: a.LastTransitionTime.Time}
 }
 
-// observeApplied says whether there is more to judge.
+// observeApplied also reports whether there is more to judge.
 func observeApplied(s Status) (o Observation, ready bool) {
 	a := meta.FindStatusCondition(s.Conditions, applied)
 	switch {
@@ -106,7 +106,7 @@ func observeApplied(s Status) (o Observation, ready bool) {
 	return Observation{}, true
 }
 
-// observeRules has the meaning of Open Cluster Management.
+// observeRules has the semantics of Open Cluster Management.
 func observeRules(s Status, p *metav1.Condition) Observation {
 	if p == nil {
 		return Observation{Waits: "applied; waits for the condition Progressing, for which it has a rule"}
@@ -132,10 +132,10 @@ func unobserved(c *metav1.Condition, generation int64) Observation {
 	return Observation{Waits: fmt.Sprintf("waits for the condition %s at generation %d", c.Type, generation)}
 }
 
-// longestMessage is how much of what an agent says is passed on.
+// longestMessage is the maximum length of an agent's message in ours.
 const longestMessage = 120
 
-// because is a message of an agent, in one line.
+// because returns a message of an agent in one line.
 func because(message string) string {
 	message = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(message, ""), func(r rune) bool { return r <= ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
 	if message == "" {

@@ -13,7 +13,7 @@ import (
 
 var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// conditions are such as "Applied=True@2", with the time of their last change.
+// conditions returns conditions such as "Applied=True@2", with the time of their last change.
 func conditions(t *testing.T, texts ...string) (all []metav1.Condition) {
 	t.Helper()
 	for _, text := range texts {

@@ -18,71 +18,71 @@ type Group struct {
 	Clusters []*Cluster
 }
 
-// Cluster is what is known of one.
+// Cluster is the state of a cluster.
 type Cluster struct {
 	Name string
-	// Current says that it has what is brought, as it is now. Observation is of that.
+	// Current reports whether the cluster has the current version. Observation is about that.
 	Current bool
 	Observation
-	// Written is when it was brought there, and Succeeded when it was first seen to be a success. They are times of the caller's own.
+	// Written is the time at which it was written, and Succeeded the time at which it was first seen to succeed. They are recorded by the caller.
 	Written, Succeeded time.Time
-	// Leaving says that what was there before is being deleted, so nothing can be written yet.
+	// Leaving reports that the earlier work is being deleted, so nothing can be written yet.
 	Leaving bool
-	// Blocked says why nothing may be written there, if so. What is there and current is judged as ever.
+	// Blocked is the reason why nothing may be written, if any. A current work is judged in any case.
 	Blocked string
 }
 
-// State is where a cluster is in a rollout.
+// State is the state of a cluster in a rollout.
 type State string
 
 const (
-	// Writing is to be written now.
+	// Writing: the cluster must be written now.
 	Writing State = "Writing"
-	// Waiting is written later.
+	// Waiting: the cluster is written later.
 	Waiting State = "Waiting"
-	// Blocked is not written, and nothing that others do changes that.
+	// Blocked: the cluster is not written, and the progress of others does not change that.
 	Blocked State = "Blocked"
-	// InProgress was written.
+	// InProgress: the cluster was written, and has not succeeded yet.
 	InProgress State = "Progressing"
-	// Failed does not work, and may do so within the deadline.
+	// Failed: the work does not work, and may still succeed within the deadline.
 	Failed State = "Failed"
-	// TimeOut was no success within the deadline. It may become one.
+	// TimeOut: the work has not succeeded within the deadline. It may still do so.
 	TimeOut State = "TimeOut"
-	// Soaking is a success, for less than MinSuccessTime.
+	// Soaking: the work succeeds, for less than MinSuccessTime.
 	Soaking State = "Soaking"
-	// Succeeded is a success.
+	// Succeeded: the work succeeds.
 	Succeeded State = "Succeeded"
 )
 
-// Outcome is what was decided for a cluster.
+// Outcome is the decision for a cluster.
 type Outcome struct {
 	Name  string
 	State State
-	// Waits says what the cluster waits for, unless it is Writing or Succeeded.
+	// Waits is what the cluster waits for, unless it is Writing or Succeeded.
 	Waits string
 }
 
 // Plan is what to do now.
 type Plan struct {
-	// Clusters are all of them, by name.
+	// Clusters are all clusters, by name.
 	Clusters []Outcome
-	// Write are the clusters that are to be written, in this order.
+	// Write are the clusters to write, in this order.
 	Write []string
-	// Note are the clusters that are to be noted as successes as of now.
+	// Note are the clusters whose success must be recorded with the current time.
 	Note []string
-	// Next is when to look again if nothing changes before; never, if it is zero.
+	// Next is the time of the next plan if nothing changes before, or zero for never.
 	Next time.Time
-	// Held says why no more clusters are written although some wait, if so.
+	// Held is the reason why no more clusters are written although some wait, if any.
 	Held string
-	// Counts are how many clusters are in each state.
+	// Counts are the numbers of clusters in each state.
 	Counts map[State]int
 }
 
-// Done says that all clusters are successes.
+// Done reports whether all clusters have succeeded.
 func (p *Plan) Done() bool { return p.Counts[Succeeded]+p.Counts[Soaking] == len(p.Clusters) }
 
-// Decide makes a plan. A cluster that is in several groups, as it may be while it moves, is in the last of them. With a strategy that is
-// not valid, bounds are 0: it is for the caller to refuse it.
+// Decide computes a plan. A cluster that is in several groups, as it may be while it moves, counts for the last of them. If a strategy is invalid,
+// which the caller must refuse, its limits are 0.
 func Decide(s *Strategy, groups []Group, now time.Time) *Plan {
 	r := &run{strategy: s, now: now, plan: &Plan{Counts: map[State]int{}}}
 	all := r.members(groups)
@@ -127,7 +127,7 @@ type member struct {
 	index   int
 }
 
-// members are all clusters by name, each once.
+// members returns all clusters by name, without duplicates.
 func (r *run) members(groups []Group) []*member {
 	all := make([]*member, 0)
 	for _, g := range groups {
@@ -142,27 +142,27 @@ func (r *run) members(groups []Group) []*member {
 	return slices.CompactFunc(all, func(a, b *member) bool { return a.cluster.Name == b.cluster.Name })
 }
 
-// run is the making of one plan.
+// run is the computation of one plan.
 type run struct {
 	strategy *Strategy
 	now      time.Time
 	plan     *Plan
-	// free is how many more may be in progress.
+	// free is the number of clusters that may still be started.
 	concurrency, free int
-	// held says why the stages to come have to wait, if so.
+	// held is the reason why the later stages must wait, if any.
 	held string
-	// failed says that too many have failed of all, and full that all places are taken.
+	// failed reports that too many of all have failed, and full that the maximum number is in progress.
 	failed, full string
 }
 
-// stage is a part that has to be done before the next begins.
+// stage is a part of a rollout that must be done before the next begins.
 type stage struct {
 	what    string
 	members []*member
-	// failures are how many may fail; any number, if it is below 0.
+	// failures is the number of clusters that may fail; negative means any number.
 	failures  int
 	mandatory bool
-	// missing says that there is no such group.
+	// missing reports that the group does not exist.
 	missing bool
 }
 
@@ -208,7 +208,7 @@ func (g MandatoryGroup) is(m *member) bool {
 	return m.index == g.Index
 }
 
-// decide writes what a stage has free places for, unless it is held.
+// decide writes as many clusters of a stage as may be started, unless it is held.
 func (r *run) decide(s stage) {
 	var failed, busy, blocked, open int
 	first := ""
@@ -264,7 +264,7 @@ func (r *run) decide(s stage) {
 	}
 }
 
-// begin is where a cluster is before more is written.
+// begin returns the state of a cluster before more is written.
 func (r *run) begin(c *Cluster) Outcome {
 	o := Outcome{Name: c.Name, Waits: c.Waits}
 	switch {
@@ -291,7 +291,7 @@ func (r *run) begin(c *Cluster) Outcome {
 	return o
 }
 
-// soak is where a success is.
+// soak returns the state of a success.
 func (r *run) soak(c *Cluster) Outcome {
 	o := Outcome{Name: c.Name, State: Succeeded}
 	soak := r.strategy.soak()
@@ -310,8 +310,8 @@ func (r *run) soak(c *Cluster) Outcome {
 	return o
 }
 
-// later is the time that the caller noted, or when the condition has changed after it. The clock of an agent that is ahead is not
-// believed.
+// later returns the recorded time, or the time of a later change of the condition. A time in the future, of an agent whose clock is fast, is
+// ignored.
 func (r *run) later(noted, changed time.Time) time.Time {
 	if changed.After(noted) && !changed.After(r.now) {
 		return changed

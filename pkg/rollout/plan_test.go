@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// cluster is such as "c1 fail": ok, run, fail, new (not applied), old (not current), gone (being deleted), no (may not be written). What is current
-// was written at the start.
+// cluster returns a cluster such as "c1 fail": ok, run, fail, new (not applied), old (not current), gone (being deleted), no (may not be written).
+// A current one was written at the start.
 func cluster(text string) *Cluster {
 	name, state, _ := strings.Cut(text, " ")
 	c := &Cluster{Name: name, Current: true, Written: start}
@@ -170,7 +170,7 @@ func TestDecide_Soak(t *testing.T) {
 	s := &Strategy{Type: Progressive, MaxConcurrency: intstr.FromInt(1), MinSuccessTime: time.Minute}
 	groups := one("c1 ok", "c2 old")
 	c := groups[0].Clusters[0]
-	// Its condition is true for long, since a generation before.
+	// Its condition has been true for long, since an earlier generation.
 	c.Since = start.Add(-time.Hour)
 	p := Decide(s, groups, start)
 	if !slices.Equal(p.Note, []string{"c1"}) || len(p.Write) > 0 || !p.Next.Equal(start.Add(time.Minute)) {
@@ -183,12 +183,12 @@ func TestDecide_Soak(t *testing.T) {
 	if p := Decide(s, groups, start.Add(time.Minute)); !slices.Equal(p.Write, []string{"c2"}) || !p.Next.IsZero() {
 		t.Fatalf("after it: %+v", p)
 	}
-	// It was no success meanwhile.
+	// It did not succeed in between.
 	c.Since = start.Add(30 * time.Second)
 	if p := Decide(s, groups, start.Add(time.Minute)); len(p.Write) > 0 || !p.Next.Equal(start.Add(90*time.Second)) {
 		t.Fatalf("once more: %+v", p)
 	}
-	// The clock of the cluster is ahead, and holds up nothing.
+	// The clock of the cluster is fast, which delays nothing.
 	c.Since = start.Add(time.Hour)
 	if p := Decide(s, groups, start.Add(time.Minute)); !slices.Equal(p.Write, []string{"c2"}) {
 		t.Fatalf("ahead: %+v", p)
@@ -199,7 +199,7 @@ func TestDecide_Soak(t *testing.T) {
 	}
 }
 
-// A condition that has been there since before the work was written does not end its time.
+// A condition that is older than the work does not end its time.
 func TestDecide_DeadlineBeginsWithTheWork(t *testing.T) {
 	s := &Strategy{Type: Progressive, ProgressDeadline: time.Minute}
 	groups := one("c1 run")
@@ -219,7 +219,7 @@ func TestDecide_DeadlineBeginsWithTheWork(t *testing.T) {
 	}
 }
 
-// Who may not write any more has done nothing to what is there.
+// An author who may not write any more does not affect existing works.
 func TestDecide_BlockedAndCurrent(t *testing.T) {
 	groups := one("c1 ok")
 	groups[0].Clusters[0].Blocked = "not yours"

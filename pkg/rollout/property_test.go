@@ -61,7 +61,7 @@ func (w *world) step(t *testing.T) *Plan {
 	if again := Decide(w.strategy, w.groups, w.now); !reflect.DeepEqual(p, again) {
 		t.Fatalf("%+v: not the same again", w.strategy)
 	}
-	// The order in which the clusters are told of makes no difference.
+	// The order of the clusters makes no difference.
 	shuffled := slices.Clone(w.groups)
 	w.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 	for i := range shuffled {
@@ -107,7 +107,7 @@ func (w *world) step(t *testing.T) *Plan {
 	return p
 }
 
-// checkGroups: no group is written before those before it are done.
+// checkGroups fails if a group is written before those before it are done.
 func (w *world) checkGroups(t *testing.T, p *Plan) {
 	t.Helper()
 	isMandatory := func(index int) bool {
@@ -134,7 +134,7 @@ func (w *world) checkGroups(t *testing.T, p *Plan) {
 	}
 }
 
-// If everything succeeds, every cluster is reached, and it ends.
+// If everything succeeds, every cluster is reached, and the rollout ends.
 func TestProperty_EveryClusterIsReached(t *testing.T) {
 	for seed := range uint64(2000) {
 		w := newWorld(seed)
@@ -160,7 +160,7 @@ func TestProperty_EveryClusterIsReached(t *testing.T) {
 	}
 }
 
-// Whatever happens, what must always hold does, and when to look again is not in the past.
+// Whatever happens, the invariants hold, and the time of the next plan is not in the past.
 func TestProperty_Anything(t *testing.T) {
 	for seed := range uint64(2000) {
 		w := newWorld(seed)
@@ -170,7 +170,7 @@ func TestProperty_Anything(t *testing.T) {
 				t.Fatalf("seed %d: looks again at %v, and it is %v", seed, p.Next, w.now)
 			}
 			if !p.Next.IsZero() && w.IntN(2) == 0 {
-				// Nothing happens by time alone before that.
+				// Time alone changes nothing before that.
 				if early := Decide(w.strategy, w.groups, p.Next.Add(-1)); len(early.Write) > 0 {
 					t.Fatalf("seed %d: looks again too late", seed)
 				}

@@ -5,7 +5,7 @@ package rollout
 
 import "fmt"
 
-// Manifest is one resource of a work, and the values that agents tell of well-known kinds.
+// Manifest is one resource of a work, with the values that agents report for well-known kinds.
 type Manifest struct {
 	Group, Kind, Namespace, Name string
 	// Numbers and Texts are by the names of Open Cluster Management, such as ReadyReplicas and PodPhase.
@@ -13,7 +13,7 @@ type Manifest struct {
 	Texts   map[string]string
 }
 
-// WellKnown says that the readiness of a kind can be known by the values of this name.
+// WellKnown reports whether the readiness of a kind depends on the value of this name.
 func WellKnown(group, kind, value string) bool {
 	known := map[string][]string{
 		"apps/Deployment": {"Replicas", "ReadyReplicas", "AvailableReplicas"},
@@ -29,7 +29,7 @@ func WellKnown(group, kind, value string) bool {
 	return false
 }
 
-// ready says how far a resource is, as far as its values tell. A number that is not told is 0: its field is left out then.
+// ready returns the progress of a resource, as far as its values tell. A missing number is 0: its field is omitted then.
 func (m *Manifest) ready() (Progress, string) {
 	switch m.Group + "/" + m.Kind {
 	case "apps/Deployment":
@@ -52,7 +52,7 @@ func (m *Manifest) ready() (Progress, string) {
 	return Succeeds, ""
 }
 
-// all says whether two values are as large as a third.
+// all checks whether two values are as large as a third.
 func (m *Manifest) all(what, want string, have ...string) (Progress, string) {
 	wanted, told := m.Numbers[want]
 	if !told {

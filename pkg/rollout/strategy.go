@@ -12,35 +12,35 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Type is how clusters come one after the other.
+// Type is the order in which clusters are written.
 type Type string
 
 const (
-	// All are written at once.
+	// All writes all clusters at once.
 	All Type = "All"
-	// Progressive keeps so many at a time in progress.
+	// Progressive writes so many clusters that a limited number is in progress.
 	Progressive Type = "Progressive"
 	// PerGroup writes one decision group after the other.
 	PerGroup Type = "ProgressivePerGroup"
 )
 
-// Strategy is what a user asks for.
+// Strategy is the rollout strategy of a user.
 type Strategy struct {
-	// Type is All if it is empty.
+	// Type defaults to All.
 	Type Type
-	// MinSuccessTime is how long a cluster has to be a success before others follow. All ignores it.
+	// MinSuccessTime is the time for which a cluster must succeed before others follow. All ignores it.
 	MinSuccessTime time.Duration
-	// ProgressDeadline is how long a cluster may take before it counts as a failure; for ever, if it is 0.
+	// ProgressDeadline is the time after which a cluster that has not succeeded counts as a failure; 0 is never.
 	ProgressDeadline time.Duration
-	// MaxFailures is how many clusters may fail before no more follow: of all of them, or of a group. All ignores it.
+	// MaxFailures is the number of clusters that may fail before no more follow: of all of them, or of a group. All ignores it.
 	MaxFailures intstr.IntOrString
-	// MaxConcurrency is how many may be in progress at a time, for Progressive; all, if it is 0 or below.
+	// MaxConcurrency is the number of clusters that may be in progress at a time, for Progressive; 0 or less is all.
 	MaxConcurrency intstr.IntOrString
-	// Mandatory are the groups that come first, in this order, and of which none may fail.
+	// Mandatory are the groups that come first, in this order, and of which no cluster may fail.
 	Mandatory []MandatoryGroup
 }
 
-// MandatoryGroup is one by its name, or by its index if it has no name.
+// MandatoryGroup identifies a group by its name, or by its index if it has no name.
 type MandatoryGroup struct {
 	Name  string
 	Index int
@@ -53,10 +53,10 @@ func (g MandatoryGroup) String() string {
 	return strconv.Itoa(g.Index)
 }
 
-// none is how the API says that there is no deadline.
+// none is the value of the API for no deadline.
 const none = "None"
 
-// ParseDeadline reads a progressDeadline of the API: a duration, or none, which is 0.
+// ParseDeadline parses a progressDeadline of the API: a duration, or none, which is 0.
 func ParseDeadline(text string) (time.Duration, error) {
 	if text == "" || text == none {
 		return 0, nil
@@ -68,7 +68,7 @@ func ParseDeadline(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// ParseBound reads a number, or a percentage of a total, which is rounded up. It is at least 0 and at most the total.
+// ParseBound parses a number, or a percentage of a total, which is rounded up. The result is at least 0 and at most the total.
 func ParseBound(field string, bound intstr.IntOrString, total int) (int, error) {
 	if bound.Type == intstr.Int {
 		return min(max(int(bound.IntVal), 0), total), nil
@@ -79,7 +79,7 @@ func ParseBound(field string, bound intstr.IntOrString, total int) (int, error) 
 	}
 	n, err := strconv.ParseInt(digits, 10, 32)
 	switch {
-	case err != nil: // too large a number
+	case err != nil: // the number is too large
 		return total, nil
 	case isPercent && n < 100:
 		return int((n*int64(total) + 99) / 100), nil
@@ -89,7 +89,7 @@ func ParseBound(field string, bound intstr.IntOrString, total int) (int, error) 
 	return min(int(n), total), nil
 }
 
-// Validate says what of a strategy cannot be followed.
+// Validate returns an error if a strategy is invalid.
 func (s *Strategy) Validate() error {
 	switch s.Type {
 	case All, "", Progressive, PerGroup:
@@ -103,7 +103,7 @@ func (s *Strategy) Validate() error {
 	return err
 }
 
-// concurrency is how many of so many clusters may be in progress.
+// concurrency returns how many of a number of clusters may be in progress.
 func (s *Strategy) concurrency(total int) int {
 	if s.Type != Progressive {
 		return total
@@ -118,7 +118,7 @@ func (s *Strategy) concurrency(total int) int {
 	return n
 }
 
-// failures are how many of so many clusters may fail.
+// failures returns how many of a number of clusters may fail.
 func (s *Strategy) failures(total int) int {
 	n, err := ParseBound("maxFailures", s.MaxFailures, total)
 	if err != nil {
@@ -127,7 +127,7 @@ func (s *Strategy) failures(total int) int {
 	return n
 }
 
-// soak is MinSuccessTime, where it counts.
+// soak returns MinSuccessTime if the type uses it, and 0 otherwise.
 func (s *Strategy) soak() time.Duration {
 	if s.Type == Progressive || s.Type == PerGroup {
 		return max(s.MinSuccessTime, 0)
