@@ -10,15 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// anchor is the one requirement of a selector by which it is found: a key with values, a key with any value, or
-// nothing (the zero anchor), which has to be tried on every cluster.
+// anchor is the one requirement of a selector by which it is found: a key with values, a key with any value, or nothing (the zero anchor), which
+// must be tried on every cluster.
 type anchor struct {
 	key    string
 	values []string
 }
 
-// anchorOf picks the requirement that narrows most: equality before existence. The others are checked by the
-// selector itself.
+// anchorOf returns the requirement that narrows most: equality before existence. The selector itself checks the others.
 func anchorOf(s labels.Selector) anchor {
 	requirements, selectable := s.Requirements()
 	if !selectable {

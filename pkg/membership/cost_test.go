@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// counted counts how often a set's selector is asked.
+// counted counts the evaluations of a set's selector.
 type counted struct {
 	labels.Selector
 	asked *int
@@ -23,7 +23,7 @@ func (c counted) Matches(l labels.Labels) bool {
 	return c.Selector.Matches(l)
 }
 
-// fleet has n sets of perSet clusters each; the returned number counts the questions to selectors from here on.
+// fleet returns an index with n sets of perSet clusters each; the returned number counts the evaluations of selectors from here on.
 func fleet(n, perSet int, selector func(i int) cluster.ManagedClusterSelector) (*Index, *int) {
 	x, asked := New(), new(int)
 	for i := range n {
@@ -40,8 +40,8 @@ func fleet(n, perSet int, selector func(i int) cluster.ManagedClusterSelector) (
 	return x, asked
 }
 
-// A change of a cluster asks the sets that it touches, however many others there are; a change of a set asks its own
-// clusters, however large the fleet is.
+// A change of a cluster evaluates the sets that it can affect, however many others there are; a change of a set evaluates its own clusters, however
+// large the fleet is.
 func TestCost_FollowsTheSetsThatAreTouched(t *testing.T) {
 	for _, sets := range []int{10, 1000} {
 		for _, kind := range []struct {
@@ -88,7 +88,7 @@ func TestCost_FollowsTheSetsThatAreTouched(t *testing.T) {
 	}
 }
 
-// BenchmarkSetCluster reports how many selectors one change of a cluster asks, beside the time.
+// BenchmarkSetCluster also reports how many selectors one change of a cluster evaluates.
 func BenchmarkSetCluster(b *testing.B) {
 	for _, sets := range []int{10, 100, 1000} {
 		b.Run(fmt.Sprintf("sets=%d", sets), func(b *testing.B) {

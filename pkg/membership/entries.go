@@ -62,7 +62,7 @@ func statusOf(obj *cluster.ManagedCluster) view.ClusterSetMemberStatus {
 
 func conditionStatus(obj *cluster.ManagedCluster, conditionType string) metav1.ConditionStatus {
 	if c := meta.FindStatusCondition(obj.Status.Conditions, conditionType); c != nil {
-		// Only the three values that there are, whose strings are constants: the decoded one would be kept alive.
+		// Only one of the three constants is stored, since the decoded string would be kept in memory.
 		switch c.Status {
 		case metav1.ConditionTrue:
 			return metav1.ConditionTrue

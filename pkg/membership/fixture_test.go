@@ -59,7 +59,7 @@ func requiring(key string, operator metav1.LabelSelectorOperator, values ...stri
 		{Key: key, Operator: operator, Values: values}}})
 }
 
-// namesOf are the names of the members of an index.
+// namesOf returns the names of the members of an index.
 func namesOf(x *Index) []string {
 	var names []string
 	x.Members(func(m *view.ClusterSetMember) { names = append(names, m.Name) })

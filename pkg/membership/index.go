@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package membership knows which cluster is in which set. It is an index that is fed one change at a time and
-// answers with the members that the change touches: the cost of a change follows the sets that it touches, never
-// sets × clusters.
+// Package membership determines which cluster is in which set. It is an index that gets one change at a time and returns the members that the
+// change affects: the cost of a change is proportional to the sets that it affects, never to sets × clusters.
 package membership
 
 import (
@@ -21,22 +20,22 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 )
 
-// Change is what happened to one member. The member of a deletion is as the cluster is now.
+// Change is a change of one member. The member of a deletion has the current state of the cluster.
 type Change struct {
 	// Type is Added, Modified or Deleted.
 	Type   watch.EventType
 	Member *view.ClusterSetMember
 }
 
-// Index holds the clusters, the sets, and who is a member of what. It is not safe for concurrent use: its writer is its
-// reader. The members it hands out are made for the caller; they share the labels of the cluster.
+// Index has the clusters, the sets, and their members. It is not safe for concurrent use. Returned members are new objects for the caller; they
+// share the labels of the cluster.
 type Index struct {
 	clusters map[string]*clusterEntry
 	sets     map[string]*setEntry
 	// clustersByLabel finds the clusters that a changed set may select.
 	clustersByLabel map[string]map[string][]*clusterEntry
-	// setsByLabel, setsByKey and setsAny find the sets that may select a changed cluster. A set stands in one of
-	// them, under one requirement of its selector (its anchor).
+	// setsByLabel, setsByKey and setsAny find the sets that may select a changed cluster. A set is in one of them, under one requirement of its
+	// selector (its anchor).
 	setsByLabel map[label][]*setEntry
 	setsByKey   map[string][]*setEntry
 	setsAny     []*setEntry
@@ -50,7 +49,7 @@ type clusterEntry struct {
 	created metav1.Time
 	labels  map[string]string
 	status  view.ClusterSetMemberStatus
-	// sets are those that the cluster is in, ordered by name.
+	// sets are the sets that the cluster is in, ordered by name.
 	sets []*setEntry
 }
 
@@ -107,7 +106,7 @@ func (x *Index) SetCluster(obj *cluster.ManagedCluster) []Change {
 	return x.reselect(entry)
 }
 
-// DeleteCluster removes a cluster and returns the members that go, ordered by set.
+// DeleteCluster removes a cluster and returns the removed members, ordered by set.
 func (x *Index) DeleteCluster(name string) []Change {
 	entry := x.clusters[name]
 	if entry == nil {
@@ -123,7 +122,7 @@ func (x *Index) DeleteCluster(name string) []Change {
 	return changes
 }
 
-// reselect computes the sets of a cluster anew and returns the difference.
+// reselect computes the sets of a cluster again and returns the difference.
 func (x *Index) reselect(entry *clusterEntry) []Change {
 	var changes []Change
 	before, after := entry.sets, x.setsOf(entry)
@@ -165,8 +164,8 @@ func (x *Index) setsOf(entry *clusterEntry) []*setEntry {
 	return slices.Compact(found)
 }
 
-// SetSet adds or replaces a set and returns the members that this changes, ordered by cluster. A set whose selector
-// makes no sense (which validation does not let in) selects nothing.
+// SetSet adds or replaces a set and returns the members that this changes, ordered by cluster. A set with an invalid selector (which validation
+// refuses) selects nothing.
 func (x *Index) SetSet(obj *cluster.ManagedClusterSet) []Change {
 	sel, err := selector.For(obj)
 	if err != nil {
@@ -210,7 +209,7 @@ func (x *Index) SetSet(obj *cluster.ManagedClusterSet) []Change {
 	return changes
 }
 
-// DeleteSet removes a set and returns the members that go, ordered by cluster.
+// DeleteSet removes a set and returns the removed members, ordered by cluster.
 func (x *Index) DeleteSet(name string) []Change {
 	entry := x.sets[name]
 	if entry == nil {

@@ -114,7 +114,7 @@ func TestAnchor_IsTheRequirementThatNarrowsMost(t *testing.T) {
 	}
 }
 
-// expectEmpty checks that nothing is kept of what is gone.
+// expectEmpty checks that nothing is left of removed objects.
 func expectEmpty(t *testing.T, x *Index) {
 	t.Helper()
 	if n := len(x.clusters) + len(x.sets) + len(x.clustersByLabel) + len(x.setsByLabel) + len(x.setsByKey) + len(x.setsAny); n != 0 {
@@ -202,8 +202,8 @@ func condition(kind string, status metav1.ConditionStatus) func(*cluster.Managed
 	}
 }
 
-// The UID follows those of the cluster and the set, so that a replica that restarts makes the same, and a cluster or a
-// set that is made anew another.
+// The UID follows from those of the cluster and the set: it is the same after a restart of a replica, and a different one for a new cluster or a
+// new set of the name.
 func TestMember_IdentityFollowsTheClusterAndTheSet(t *testing.T) {
 	member := func(c *cluster.ManagedCluster, s *cluster.ManagedClusterSet) (m *view.ClusterSetMember) {
 		x := New()
@@ -232,7 +232,7 @@ func TestMember_IdentityFollowsTheClusterAndTheSet(t *testing.T) {
 	}
 }
 
-// What a change carries stays as it was, whatever happens to the cluster afterwards.
+// A change keeps its contents, whatever happens to the cluster afterwards.
 func TestChange_IsNotTouchedByLaterOnes(t *testing.T) {
 	x := New()
 	x.SetSet(newSet("s", matching()))

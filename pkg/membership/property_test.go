@@ -21,14 +21,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 )
 
-// model is the members that follow from the changes, beside the objects that they come from.
+// model has the members that follow from the changes, and the objects.
 type model struct {
 	clusters map[string]*cluster.ManagedCluster
 	sets     map[string]*cluster.ManagedClusterSet
 	members  map[string]*view.ClusterSetMember
 }
 
-// apply checks that each change fits what was told before, and that they are in order.
+// apply checks that each change fits the previous ones, and that they are in order.
 func (m *model) apply(changes []Change) error {
 	if !slices.IsSortedFunc(changes, func(a, b Change) int {
 		return strings.Compare(a.Member.Spec.ClusterSet+"/"+a.Member.Spec.Cluster,
@@ -53,7 +53,7 @@ func (m *model) apply(changes []Change) error {
 	return nil
 }
 
-// naive computes from scratch who is in which set.
+// naive computes the members of all sets from scratch.
 func (m *model) naive() []string {
 	var names []string
 	for _, s := range m.sets {

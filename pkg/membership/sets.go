@@ -3,7 +3,7 @@
 
 package membership
 
-// SetsOf names the sets that a cluster is in, in order.
+// SetsOf returns the names of the sets that a cluster is in, in order.
 func (x *Index) SetsOf(clusterName string) []string {
 	entry := x.clusters[clusterName]
 	if entry == nil {
