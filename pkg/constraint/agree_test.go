@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// someValues are values of properties, with what is odd about them.
+// someValues are values of properties, with various peculiarities.
 var someValues = []Property{
 	{Value: 0.0}, {Value: 1.0}, {Value: 1.5}, {Value: 2.0}, {Value: -1.0}, {Value: 1e9}, {Value: true}, {Value: false}, {Value: ""}, {Value: " "},
 	{Value: `"`}, {Value: `""`}, {Value: "a"}, {Value: "b"}, {Value: "a,b"}, {Value: " a , b "}, {Value: `"a"`}, {Value: `"a","b"`},
@@ -40,7 +40,7 @@ var (
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// mostly is the first one, or now and then another.
+// mostly returns the element at first, or sometimes another.
 func mostly[T any](r *rand.Rand, from []T, first int) T {
 	if r.IntN(8) > 0 {
 		return from[r.IntN(first)]
@@ -66,7 +66,7 @@ func randomExpression(r *rand.Rand, depth int) string {
 	return expression.String()
 }
 
-// someProperties are properties with these names.
+// someProperties returns properties with these names.
 func someProperties(r *rand.Rand, names ...string) []Property {
 	var properties []Property
 	for _, name := range names {
@@ -79,7 +79,7 @@ func someProperties(r *rand.Rand, names ...string) []Property {
 	return properties
 }
 
-// agree compares what the two readings say.
+// agree compares the results of the two implementations.
 func agree(t *testing.T, expression string, properties []Property) (valid, satisfied bool) {
 	t.Helper()
 	valid, satisfied = secondReading(expression, properties)

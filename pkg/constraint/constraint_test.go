@@ -111,7 +111,7 @@ func TestNewProperties(t *testing.T) {
 	if _, err := NewProperties(make([]Property, MaxProperties+1)); err == nil {
 		t.Error("expected a bound on the number of properties")
 	}
-	// A fault in one that is not used is a fault.
+	// An invalid property is an error even if it is not used.
 	if _, err := NewProperties([]Property{{Name: "p", Value: "a"}, {Name: "p"}}); err == nil {
 		t.Error("expected that all properties are checked")
 	}
@@ -166,7 +166,7 @@ func TestRequires(t *testing.T) {
 			t.Errorf("%q: expected %s, found %s", test.expressions, test.want, found)
 		}
 	}
-	// Too many branches become what is common to them.
+	// Too many branches are reduced to what they have in common.
 	var alternatives []string
 	for i := range maxBranches + 1 {
 		alternatives = append(alternatives, fmt.Sprintf("(ns == n%d AND x%d == 1)", i, i))
@@ -175,7 +175,7 @@ func TestRequires(t *testing.T) {
 	if len(branches) != 1 || len(branches[0]) != 1 || branches[0][0].Name != "ns" || len(branches[0][0].Keys) != maxBranches+1 {
 		t.Errorf("expected one branch with all namespaces, found %v", branches)
 	}
-	// And so do those of a product.
+	// And so are those of a product.
 	choices := make([]string, 10)
 	for i := range choices {
 		choices[i] = "a == 1 OR b == 2"

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Constraints are expressions that have been read. All of them have to be satisfied; without any, every node satisfies them.
+// Constraints are parsed expressions. All of them must be satisfied; without any, every node satisfies them.
 type Constraints struct {
 	expressions []*node
 }
@@ -20,7 +20,7 @@ type node struct {
 	term     *term
 	// position is where a comparison begins, or where an operand is missing: in characters, from 1.
 	position int
-	// after is the operator, or the parenthesis, after which an operand is missing; none in an empty expression.
+	// after is the operator, or the parenthesis, after which an operand is missing; it is empty for an empty expression.
 	after string
 }
 
@@ -31,11 +31,11 @@ const (
 	leaf nodeKind = iota
 	both
 	either
-	// empty is an operand that is missing. It is true.
+	// empty is a missing operand. It is true.
 	empty
 )
 
-// only is the one child of a node that has no others, and else the node.
+// only returns the child of a node with a single child, and otherwise the node.
 func (n *node) only() *node {
 	if len(n.children) == 1 {
 		return n.children[0]
@@ -75,11 +75,10 @@ func (n *node) satisfied(properties *Properties) bool {
 	return true
 }
 
-// Satisfied says whether all expressions are satisfied by these properties. Nil constraints are satisfied by everything, and nil
-// properties are none.
+// Satisfied reports whether these properties satisfy all expressions. Nil constraints are always satisfied, and nil properties are empty.
 func (c *Constraints) Satisfied(properties *Properties) bool { return c.Failed(properties) < 0 }
 
-// Failed is the index of the first expression that these properties do not satisfy, and -1 if they satisfy all.
+// Failed returns the index of the first expression that these properties do not satisfy, or -1 if they satisfy all.
 func (c *Constraints) Failed(properties *Properties) int {
 	if c == nil {
 		return -1
@@ -92,7 +91,7 @@ func (c *Constraints) Failed(properties *Properties) int {
 	return -1
 }
 
-// Names are the names of all properties that are compared, sorted, each once.
+// Names returns the names of all compared properties, sorted, without duplicates.
 func (c *Constraints) Names() []string {
 	if c == nil {
 		return nil
@@ -109,19 +108,19 @@ func (c *Constraints) Names() []string {
 	return slices.Compact(names)
 }
 
-// Error says why an expression cannot be read.
+// Error is a syntax error of an expression.
 type Error struct {
 	// Expression is the index of the expression in its list, from 0. It is -1 if the list itself is too long.
 	Expression int
-	// Position is where in the expression, in characters, from 1. It is 0 if the error is about the whole.
+	// Position is the position in the expression, in characters, from 1. It is 0 if the error is about the whole.
 	Position int
-	// Expected is what could have been there.
+	// Expected describes what was expected there.
 	Expected string
-	// Found is what is there.
+	// Found is the text that was found.
 	Found string
 }
 
-// Error is one sentence.
+// Error returns the error as one sentence.
 func (e *Error) Error() string {
 	switch {
 	case e.Expression < 0:

@@ -1,33 +1,32 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package constraint reads the constraint expressions of edge policies, and evaluates them against the properties of a node or of a
-// service. The language is that of Open Horizon: docs/edge-constraints.md explains it for users.
+// Package constraint parses the constraint expressions of edge policies, and evaluates them against the properties of a node or of a service. The
+// language is that of Open Horizon: docs/edge-constraints.md explains it for users.
 //
-// It is pure. Parse reads the expressions once, within bounds. What it returns, and what NewProperties returns, never changes: both can be
-// used by several goroutines at once. Evaluating (Satisfied, Failed) allocates nothing and is linear in the number of comparisons, besides
-// the length of lists.
+// It is pure. Parse parses the expressions once, within limits. The results of Parse and NewProperties are immutable, and safe for concurrent use.
+// Evaluation (Satisfied, Failed) allocates nothing and is linear in the number of comparisons, besides the length of lists.
 //
-// Three other questions are answered of the same tree: can any node satisfy it (Possible), what must a node have, for an index (Requires),
-// and where does the language do something that its user hardly meant (Lint).
+// The same tree answers three other questions: whether any node can satisfy it (Possible), what a node must have, for an index (Requires), and
+// where an expression probably has a different meaning than its author intended (Lint).
 package constraint
 
-// Bounds of what is read. What is beyond them is refused.
+// The limits of expressions and properties. Input beyond them is refused.
 const (
-	// MaxExpressions is how many expressions a list may have.
+	// MaxExpressions is the maximum number of expressions in a list.
 	MaxExpressions = 100
-	// MaxExpressionLength is how long one expression may be, in bytes.
+	// MaxExpressionLength is the maximum length of one expression, in bytes.
 	MaxExpressionLength = 4096
-	// MaxTerms is how many comparisons all expressions of a list may have together.
+	// MaxTerms is the maximum number of comparisons in all expressions of a list together.
 	MaxTerms = 512
-	// MaxDepth is how deep parentheses may be nested.
+	// MaxDepth is the maximum depth of nested parentheses.
 	MaxDepth = 32
-	// MaxProperties is how many properties a node, or a service, may have.
+	// MaxProperties is the maximum number of properties of a node or a service.
 	MaxProperties = 1000
-	// MaxNameLength is how long the name of a property may be, in bytes.
+	// MaxNameLength is the maximum length of the name of a property, in bytes.
 	MaxNameLength = 253
-	// MaxValueLength is how long a text may be that is the value of a property, in bytes.
+	// MaxValueLength is the maximum length of a text that is the value of a property, in bytes.
 	MaxValueLength = 4096
-	// MaxRangeLength is how long a range of versions may be that is no part of an expression, in bytes.
+	// MaxRangeLength is the maximum length of a range of versions outside of an expression, in bytes.
 	MaxRangeLength = 128
 )

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// tables are the rows of the page for users, by the first column of the table's head. Cells are without backquotes.
+// tables returns the rows of the page for users, by the first two cells of the table's head. Cells are without backquotes.
 func tables(t *testing.T) map[string][][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/edge-constraints.md")

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// Warning is about an expression that can be read, and may do something else than its user meant.
+// Warning is about a valid expression that may have a different meaning than its author intended.
 type Warning struct {
 	// Expression is the index of the expression in its list, from 0. It is -1 if the warning is about all of them together.
 	Expression int
-	// Position is where in the expression, in characters, from 1; 0 if it is about all of them together.
+	// Position is the position in the expression, in characters, from 1; 0 if it is about all of them together.
 	Position int
 	// Code is one word for machines.
 	Code Code
-	// Message is what happens, and what to write instead.
+	// Message says what the expression does, and what to write instead.
 	Message string
 }
 
@@ -26,30 +26,31 @@ type Code string
 
 // The kinds of warnings.
 const (
-	// NotEqualMissing is a != : nodes without the property do not satisfy it.
+	// NotEqualMissing: nodes without the property do not satisfy a != comparison.
 	NotEqualMissing Code = "NotEqualMissing"
-	// QuotedValue is a boolean or a number in quotes.
+	// QuotedValue: a boolean or a number is in quotes.
 	QuotedValue Code = "QuotedValue"
-	// NumberAsText is a number that is written in a way that text is hardly written.
+	// NumberAsText: a number is written in an unusual way for text.
 	NumberAsText Code = "NumberAsText"
-	// KubernetesVersion compares a version that begins with a letter as if it did not.
+	// KubernetesVersion: a version that begins with a letter is compared as if it did not.
 	KubernetesVersion Code = "KubernetesVersion"
-	// MissingOperand is an operator without anything after it, or parentheses without anything in them.
+	// MissingOperand: an operator has no operand after it, or parentheses are empty.
 	MissingOperand Code = "MissingOperand"
-	// ReversedOperator is =<, =>, =<= or =>=.
+	// ReversedOperator: the operator is =<, =>, =<= or =>=.
 	ReversedOperator Code = "ReversedOperator"
-	// NameWithMark is a name with an exclamation mark at its beginning or its end.
+	// NameWithMark: a name begins or ends with an exclamation mark.
 	NameWithMark Code = "NameWithMark"
-	// SingleQuotes are part of the text.
+	// SingleQuotes: single quotes are part of the text.
 	SingleQuotes Code = "SingleQuotes"
-	// Unsatisfiable are expressions that no node can satisfy.
+	// Unsatisfiable: no node can satisfy the expressions.
 	Unsatisfiable Code = "Unsatisfiable"
 )
 
 // kubernetesVersion is the property with the version of a cluster, as Kubernetes writes it: v1.33.1.
 const kubernetesVersion = "openhorizon.kubernetesVersion"
 
-// Lint says where expressions may do something else than their user meant. Of a list that cannot be read, it says nothing: Parse does.
+// Lint returns warnings about expressions that may have a different meaning than their author intended. It returns nothing for a list that Parse
+// refuses.
 func Lint(expressions []string) []Warning {
 	constraints, err := Parse(expressions)
 	if err != nil {
@@ -58,7 +59,7 @@ func Lint(expressions []string) []Warning {
 	return constraints.Lint()
 }
 
-// Lint is the same for expressions that have been read.
+// Lint returns the warnings about parsed expressions.
 func (c *Constraints) Lint() []Warning {
 	if c == nil {
 		return nil

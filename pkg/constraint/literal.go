@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// form is how a value is written.
+// form is the form in which a value is written.
 type form int
 
 const (
@@ -21,7 +21,7 @@ const (
 	quotedList
 )
 
-// value reads a value. Whether the operator can have it is for the caller.
+// value reads a value. The caller checks whether the operator allows it.
 func (p *parser) value() (string, form, *Error) {
 	start := p.at
 	if start == len(p.input) {
@@ -49,7 +49,7 @@ func (p *parser) value() (string, form, *Error) {
 	return literal, form, nil
 }
 
-// quoted reads text in double quotes. There is no way to write a double quote in it.
+// quoted reads text in double quotes. It cannot contain a double quote.
 func (p *parser) quoted() (string, form, *Error) {
 	start, form := p.at, quotedText
 	for p.at++; p.at < len(p.input); {
@@ -93,7 +93,7 @@ func (p *parser) versionRange() (string, form, *Error) {
 	return p.input[start:p.at], rangeOfVersions, nil
 }
 
-// fullVersion takes a version of exactly three numbers.
+// fullVersion reads a version of exactly three numbers.
 func (p *parser) fullVersion(expected string) *Error {
 	length := dotted(p.input[p.at:])
 	fields := strings.Split(p.input[p.at:p.at+length], ".")
@@ -104,10 +104,10 @@ func (p *parser) fullVersion(expected string) *Error {
 	return nil
 }
 
-// likeNumber says that text begins as a number, or as a version: what follows is then never part of a word.
+// likeNumber reports whether text begins as a number, or as a version: the rest is then never part of a word.
 func likeNumber(text string) bool { return numeric(text) > 0 || dotted(text) > 0 }
 
-// numeric is how much of the beginning of text is a number: a sign, digits, and perhaps a point and digits.
+// numeric returns the length of the number at the beginning of text: a sign, digits, and an optional point with digits.
 func numeric(text string) int {
 	at := 0
 	if strings.HasPrefix(text, "-") {
@@ -125,7 +125,7 @@ func numeric(text string) int {
 	return whole
 }
 
-// dotted is how much of the beginning of text is a version: digits between two dots and on both sides of them, or no digits there.
+// dotted returns the length of the version at the beginning of text: digits between two dots and on both sides of them, or no digits there.
 func dotted(text string) int {
 	at := 0
 	for range 2 {
@@ -146,8 +146,8 @@ func skipDigits(text string, at int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// isWord says which characters names, and values without quotes, consist of. Of those beyond ASCII it is letters, marks, numbers, signs of
-// currencies, and the wide and narrow forms of East Asian scripts.
+// isWord reports whether names, and values without quotes, can contain a character. Beyond ASCII these are letters, marks, numbers, currency signs,
+// and the wide and narrow forms of East Asian scripts.
 func isWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0 && strings.ContainsRune("_-/!?+~'.", r)

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Parse reads expressions. An error is an *Error, about the first fault.
+// Parse parses expressions. An error is an *Error, about the first fault.
 func Parse(expressions []string) (*Constraints, error) {
 	if len(expressions) > MaxExpressions {
 		return nil, &Error{Expression: -1, Expected: fmt.Sprintf("at most %d expressions", MaxExpressions), Found: strconv.Itoa(len(expressions))}
@@ -34,13 +34,13 @@ func Parse(expressions []string) (*Constraints, error) {
 	return constraints, nil
 }
 
-// parser reads one expression, from left to right, without ever going back further than a name.
+// parser parses one expression, from left to right, without going back further than a name.
 type parser struct {
 	input string
-	// at is the offset of what is read next.
+	// at is the offset of the next character.
 	at         int
 	expression int
-	// terms is how many comparisons there were so far, with those of expressions before this one.
+	// terms is the number of comparisons so far, including those of earlier expressions.
 	terms int
 }
 
@@ -55,7 +55,7 @@ func (p *parser) whole() (*node, error) {
 	return root, nil
 }
 
-// alternatives reads until the end, or until a closing parenthesis that it leaves.
+// alternatives parses until the end, or until a closing parenthesis, which it does not consume.
 func (p *parser) alternatives(depth int) (*node, *Error) {
 	all, together := &node{kind: either}, &node{kind: both}
 	after := ""
@@ -90,7 +90,7 @@ func (p *parser) alternatives(depth int) (*node, *Error) {
 	return all.only(), nil
 }
 
-// operand reads what is in parentheses, or a comparison.
+// operand parses an expression in parentheses, or a comparison.
 func (p *parser) operand(depth int) (*node, *Error) {
 	if p.input[p.at] != '(' {
 		return p.comparison()
@@ -113,7 +113,7 @@ func (p *parser) operand(depth int) (*node, *Error) {
 	return inner, nil
 }
 
-// conjunction is what stands here of AND, OR, && and ||.
+// conjunction returns the next token if it is AND, OR, && or ||.
 func (p *parser) conjunction() string {
 	for _, one := range []string{"AND", "OR", "&&", "||"} {
 		if strings.HasPrefix(p.input[p.at:], one) {
@@ -123,7 +123,7 @@ func (p *parser) conjunction() string {
 	return ""
 }
 
-// comparison reads a name, an operator and a value.
+// comparison parses a name, an operator and a value.
 func (p *parser) comparison() (*node, *Error) {
 	start := p.at
 	if p.terms == MaxTerms {
@@ -167,7 +167,7 @@ func (p *parser) comparison() (*node, *Error) {
 	return &node{kind: leaf, position: p.position(start), term: newTerm(name, op, symbol, literal)}, nil
 }
 
-// operator is the operator that stands here. It is "in" only after a space: without one, that is the end of the name.
+// operator returns the next operator. It is "in" only after a space: without one, that is the end of the name.
 func (p *parser) operator(space bool) (operator, string) {
 	// The longer ones first.
 	for _, one := range operators {
@@ -178,7 +178,7 @@ func (p *parser) operator(space bool) (operator, string) {
 	return noOperator, ""
 }
 
-// word takes as many characters as a name or a value without quotes can have.
+// word reads as many characters as a name or a value without quotes can have.
 func (p *parser) word() string {
 	start := p.at
 	for p.at < len(p.input) {
@@ -197,10 +197,10 @@ func (p *parser) space() {
 	}
 }
 
-// ended says that this expression, or what is in parentheses, ends here.
+// ended reports whether this expression, or the one in parentheses, ends here.
 func (p *parser) ended() bool { return p.at == len(p.input) || p.input[p.at] == ')' }
 
-// position is an offset in characters, from 1.
+// position converts an offset to a position in characters, from 1.
 func (p *parser) position(offset int) int { return utf8.RuneCountInString(p.input[:offset]) + 1 }
 
 func (p *parser) fail(offset int, expected string) *Error {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// maxSteps bounds how many comparisons Possible looks at: then it says yes.
+// maxSteps limits the number of comparisons that Possible checks: beyond it, Possible returns true.
 const maxSteps = 100_000
 
-// Possible says whether some node could satisfy the constraints. The properties that fixed has are as they are there. All others are
-// free: a node may have them with any value, or not have them. Those of them that are named in single are, where a node has them,
-// text of one word, as namespaces are: no comma, no quotes, no space.
+// Possible reports whether some node could satisfy the constraints. The properties in fixed have the given values. All others are free: a node may
+// have them with any value, or not have them. The values of those that are named in single are, if a node has them, text of one word, as namespaces
+// are: no comma, no quotes, no space.
 //
-// False is certain: no such node can. True is certain but for three things that are not seen: what no float64 between two neighbors
-// could be, lists whose every element is excluded, and expressions with so many alternatives that the search is given up.
+// False is certain: no such node can. True is certain except for three cases that are not detected: constraints that no float64 between two
+// neighbors satisfies, lists whose every element is excluded, and expressions with so many alternatives that the search is given up.
 func (c *Constraints) Possible(fixed *Properties, single ...string) bool {
 	if c == nil {
 		return true
@@ -26,7 +26,7 @@ func (c *Constraints) Possible(fixed *Properties, single ...string) bool {
 	return s.solve(&goals{nodes: leavesFirst(c.expressions)})
 }
 
-// leavesFirst are nodes that all have to be true, with comparisons first: what they exclude is then not tried in each alternative.
+// leavesFirst returns nodes that must all be true, with comparisons first: what these exclude is then not tried in each alternative.
 func leavesFirst(nodes []*node) []*node {
 	var leaves, others []*node
 	for _, n := range nodes {
@@ -48,7 +48,7 @@ func leavesFirst(nodes []*node) []*node {
 	return append(leaves, others...)
 }
 
-// search looks for one alternative of each "either", so that what is compared with each free property can be true at once.
+// search looks for one alternative of each "either", so that the comparisons of each free property can be true at once.
 type search struct {
 	fixed  *Properties
 	single []string
@@ -56,7 +56,7 @@ type search struct {
 	steps  int
 }
 
-// goals are nodes that have to be true, and after them those of next.
+// goals are nodes that must be true, and after them those of next.
 type goals struct {
 	nodes []*node
 	next  *goals
@@ -96,7 +96,7 @@ func (s *search) solve(open *goals) bool {
 	return feasible(s.chosen[name], slices.Contains(s.single, name)) && s.solve(rest)
 }
 
-// cost is how many comparisons feasible makes at most, about.
+// cost returns the approximate maximum number of comparisons of feasible.
 func cost(terms []*term) int {
 	parts := 1
 	for _, t := range terms {
@@ -105,7 +105,7 @@ func cost(terms []*term) int {
 	return parts * len(terms)
 }
 
-// feasible says whether one value could satisfy all of these comparisons. False is certain.
+// feasible reports whether one value could satisfy all of these comparisons. False is certain.
 func feasible(terms []*term, single bool) bool {
 	if single {
 		return feasibleText(terms, true)
@@ -118,7 +118,7 @@ func allSatisfied(terms []*term, v *value) bool {
 	return !slices.ContainsFunc(terms, func(t *term) bool { return !t.satisfied(v) })
 }
 
-// feasibleNumber has the numbers between two bounds, which are excluded or not.
+// feasibleNumber checks the numbers between two bounds, which are excluded or not.
 func feasibleNumber(terms []*term) bool {
 	low, high, lowExcluded, highExcluded := -math.MaxFloat64, math.MaxFloat64, false, false
 	for _, t := range terms {
@@ -144,7 +144,7 @@ func feasibleNumber(terms []*term) bool {
 	return low < high
 }
 
-// feasibleText has text that says to be neither a version nor a list.
+// feasibleText checks text that is declared as neither a version nor a list.
 func feasibleText(terms []*term, single bool) bool {
 	ranges := []*versionRange{}
 	var equals, within *term
@@ -164,19 +164,19 @@ func feasibleText(terms []*term, single bool) bool {
 	}
 	switch {
 	case within != nil && feasiblePart(terms, within, single):
-		// Text that is no version is in a range, too, if it is what stands before or after the comma there.
+		// Text that is not a version is in a range, too, if it is the text before or after the comma there.
 		return true
 	case equals != nil && (single || within != nil):
-		// Neither a version nor a single word has a comma in it, so it is equal to one text at most.
+		// Neither a version nor a single word contains a comma, so it is equal to at most one text.
 		return (!single || isSingle(equals.text)) && allSatisfied(terms, newText(equals.text, String))
 	case within != nil:
 		return overlap(ranges)
 	}
-	// Text with commas is equal to all its parts at once, and to none of them in the sense of "!=".
+	// Text with commas is equal to all its parts at once, and to none of them for "!=".
 	return true
 }
 
-// feasiblePart says whether the text can be one of the parts of t, with or without quotes around it.
+// feasiblePart reports whether the text can be one of the parts of t, with or without quotes around it.
 func feasiblePart(terms []*term, t *term, single bool) bool {
 	return slices.ContainsFunc(t.parts, func(part string) bool {
 		if single {
@@ -188,7 +188,7 @@ func feasiblePart(terms []*term, t *term, single bool) bool {
 
 func isSingle(text string) bool { return text != "" && !strings.ContainsAny(text, "\", \t") }
 
-// feasibleVersion has text that says to be a version.
+// feasibleVersion checks text that is declared as a version.
 func feasibleVersion(terms []*term) bool {
 	var ranges []*versionRange
 	for _, t := range terms {
@@ -208,7 +208,7 @@ func feasibleVersion(terms []*term) bool {
 	return overlap(ranges)
 }
 
-// overlap says whether a version may be in all of these ranges.
+// overlap reports whether a version may be in all of these ranges.
 func overlap(ranges []*versionRange) bool {
 	all := &versionRange{low: &version{}, high: &version{infinite: true}}
 	for i, one := range ranges {
@@ -220,7 +220,7 @@ func overlap(ranges []*versionRange) bool {
 	return !all.empty()
 }
 
-// feasibleList has text that says to be a list. It has, or has not, any element.
+// feasibleList checks text that is declared as a list. It may have any elements.
 func feasibleList(terms []*term) bool {
 	excluded := map[string]bool{}
 	for _, t := range terms {

@@ -15,8 +15,8 @@ const (
 	scoped    = namespace + "Scoped"
 )
 
-// TestHypotheses has both kinds of node that a policy with a namespace of its own may reach: an agent in that namespace alone, and an
-// agent of a whole cluster, in any namespace.
+// TestHypotheses has both kinds of node that a policy with a namespace of its own may reach: an agent in that namespace alone, and an agent of a
+// whole cluster, in any namespace.
 func TestHypotheses(t *testing.T) {
 	inABC := mustProperties(t, Property{Name: namespace, Value: "abc"}, Property{Name: scoped, Value: true})
 	anywhere := mustProperties(t, Property{Name: scoped, Value: false})
@@ -114,8 +114,8 @@ func TestPossibleIsBounded(t *testing.T) {
 	}
 }
 
-// TestWorlds says of random expressions what is possible, and what is required, and looks at all worlds of two properties: it is wrong if
-// one of them satisfies what is said to be impossible, or is not allowed by any branch.
+// TestWorlds computes what random expressions make possible and require, and checks all worlds of two properties: none may satisfy an expression
+// that is said to be impossible, or that no branch allows the world.
 func TestWorlds(t *testing.T) {
 	worlds := [][]Property{}
 	one := []Property{{}}
@@ -146,7 +146,7 @@ func TestWorlds(t *testing.T) {
 		}
 		tried++
 		possible, branches := constraints.Possible(nil), constraints.Requires()
-		// Whether it is possible with one property as it is in a world, which is asked for once for each value.
+		// Whether it is possible with one property fixed to its value in a world, computed once for each value.
 		fixed := map[string]bool{}
 		possibleWith := func(properties []Property, single bool) bool {
 			key := strconv.FormatBool(single)

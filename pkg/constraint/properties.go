@@ -12,10 +12,10 @@ import (
 	"strings"
 )
 
-// Type is what a property declares to be.
+// Type is the declared type of a property.
 type Type string
 
-// The types of properties. Without one, the value says it: text is a string, and so on.
+// The types of properties. An untyped property has the type of its value: text is a string, and so on.
 const (
 	Untyped Type = ""
 	String  Type = "string"
@@ -26,7 +26,7 @@ const (
 	List    Type = "list of strings"
 )
 
-// Types are all types that a property may declare, but for none.
+// Types are all types that a property may declare, without Untyped.
 var Types = []Type{String, Version, Boolean, Int, Float, List}
 
 // Property is a fact about a node or a service.
@@ -37,13 +37,13 @@ type Property struct {
 	Type  Type `json:"type,omitempty"`
 }
 
-// Properties are properties that have been checked, for evaluating constraints against them.
+// Properties are validated properties, for evaluating constraints against them.
 type Properties struct {
 	list   []Property
 	byName map[string]*value
 }
 
-// NewProperties checks properties: their names, and that each value is of its type. Of several properties with one name, the first wins.
+// NewProperties validates properties: their names, and that each value is of its type. Of several properties with one name, the first wins.
 func NewProperties(properties []Property) (*Properties, error) {
 	if len(properties) > MaxProperties {
 		return nil, fmt.Errorf("expected at most %d properties, found %d", MaxProperties, len(properties))
@@ -66,7 +66,7 @@ func NewProperties(properties []Property) (*Properties, error) {
 	return checked, nil
 }
 
-// All are the properties, in the order in which they were given, without those whose name was there before.
+// All returns the properties, in the given order, without repeated names.
 func (p *Properties) All() []Property {
 	if p == nil {
 		return nil
@@ -74,7 +74,7 @@ func (p *Properties) All() []Property {
 	return slices.Clone(p.list)
 }
 
-// Get is the property of this name.
+// Get returns the property of this name.
 func (p *Properties) Get(name string) (Property, bool) {
 	if p == nil {
 		return Property{}, false
@@ -87,7 +87,8 @@ func (p *Properties) Get(name string) (Property, bool) {
 	return Property{}, false
 }
 
-// Keys are what the property of this name is equal to, for an index of Requirements. It has none if there is no such property.
+// Keys returns the keys of all that the property of this name is equal to, for an index of Requirements. It returns none if the property does not
+// exist.
 func (p *Properties) Keys(name string) []string {
 	value := p.get(name)
 	if value == nil {
@@ -103,17 +104,17 @@ func (p *Properties) get(name string) *value {
 	return p.byName[name]
 }
 
-// value is the value of a property, as it is compared.
+// value is the value of a property in the form in which it is compared.
 type value struct {
 	kind    kind
 	number  float64
 	boolean bool
-	// text is without quotes around it, and without spaces around that.
+	// text is without quotes around it, and without spaces around these.
 	text string
-	// declared is what the property says to be, if text is a version or a list.
+	// declared is the declared type, if text is a version or a list.
 	declared Type
-	// word is the text without another pair of quotes. parts are what is between commas: each without spaces around it, and then without
-	// quotes. words are the parts without another pair of each.
+	// word is the text without another pair of quotes. parts are the texts between commas: each without spaces around it, and then without quotes.
+	// words are the parts without another pair of each.
 	word         string
 	parts, words []string
 	// version is the text as a version, or nil.
@@ -171,7 +172,7 @@ func newValue(property Property) (*value, error) {
 	return &value{kind: number, number: float}, nil
 }
 
-// newText is the value that text has without quotes around it and spaces around that.
+// newText returns the value of a text without quotes around it and spaces around these.
 func newText(trimmed string, declared Type) *value {
 	v := &value{kind: text, text: trimmed, declared: declared, word: unquote(trim(trimmed)), parts: split(trimmed), version: parseVersion(trimmed)}
 	for _, part := range v.parts {
@@ -180,7 +181,7 @@ func newText(trimmed string, declared Type) *value {
 	return v
 }
 
-// asFloat is the value as a number, if that is finite.
+// asFloat returns a finite value as a number.
 func asFloat(one any) (float64, bool) {
 	var float float64
 	switch given := one.(type) {
@@ -226,7 +227,7 @@ func describe(one any) string {
 	return fmt.Sprintf("a %T", one)
 }
 
-// short is the beginning of a long text, for errors.
+// short returns the beginning of a long text, for errors.
 func short(long string) string {
 	const most = 60
 	if len(long) <= most {

@@ -8,14 +8,13 @@ import (
 	"strconv"
 )
 
-// VersionRange is what is between two versions. It never changes, and can be used by several goroutines at once.
+// VersionRange is a range of versions. It is immutable, and safe for concurrent use.
 type VersionRange struct {
 	between *versionRange
 }
 
-// ParseVersionRange reads a range of versions that is written by itself, and not in an expression: [1.0.0,2.0.0), where a square bracket
-// has the version beside it in the range and a round one has not; INFINITY as the end is above all versions. A single version is the range
-// from there on. A range in which there is no version is refused.
+// ParseVersionRange parses a range of versions outside of an expression: [1.0.0,2.0.0), where a square bracket includes the version beside it and a
+// round one excludes it; INFINITY as the end is above all versions. A single version is the range from there on. An empty range is an error.
 func ParseVersionRange(text string) (*VersionRange, error) {
 	if len(text) > MaxRangeLength {
 		return nil, fmt.Errorf("expected a range of versions of at most %d bytes, found %d bytes", MaxRangeLength, len(text))
@@ -31,7 +30,7 @@ func ParseVersionRange(text string) (*VersionRange, error) {
 	return &VersionRange{between}, nil
 }
 
-// Contains says whether a version is in the range. It is false for a text that is no version. No range (nil) has all versions in it.
+// Contains reports whether a version is in the range. It is false for an invalid version. A nil range contains all versions.
 func (r *VersionRange) Contains(version string) bool {
 	parsed := parseVersion(version)
 	if parsed == nil || parsed.infinite {

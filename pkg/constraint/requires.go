@@ -5,22 +5,21 @@ package constraint
 
 import "slices"
 
-// maxBranches is how many branches Requires returns at most. Where there would be more, it says less.
+// maxBranches is the maximum number of branches that Requires returns. If there were more, it returns weaker requirements.
 const maxBranches = 64
 
-// Branch are requirements that have to hold together.
+// Branch are requirements that must hold together.
 type Branch []Requirement
 
 // Requirement is one property that a node must have.
 type Requirement struct {
 	// Name is the name of the property.
 	Name string
-	// Keys are what the property has to be equal to: it must have one of them among its own, which Properties.Keys has. Without any, every
-	// value will do.
+	// Keys are the accepted keys of the property: one of them must be among Properties.Keys. If it is empty, any value is accepted.
 	Keys []string
 }
 
-// Allows says whether all requirements hold.
+// Allows reports whether all requirements hold.
 func (b Branch) Allows(properties *Properties) bool {
 	for _, requirement := range b {
 		if properties.get(requirement.Name) == nil {
@@ -35,9 +34,9 @@ func (b Branch) Allows(properties *Properties) bool {
 	return true
 }
 
-// Requires is what a node must have to satisfy the constraints, for an index: the requirements of one of the branches, at least. There is
-// always a branch. One without requirements is the only one, and says that any node may satisfy them. What is required is necessary and not
-// sufficient: of the nodes that a branch allows, Satisfied has the last word.
+// Requires returns what a node must have to satisfy the constraints, for an index: the requirements of at least one of the branches. There is
+// always a branch. A branch without requirements is the only one, and means that any node may satisfy the constraints. The requirements are
+// necessary and not sufficient: Satisfied decides on the nodes that a branch allows.
 //
 // A node whose properties of these names have not changed is allowed by the same branches as before.
 func (c *Constraints) Requires() []Branch {
@@ -52,7 +51,7 @@ func (n *node) requires() []Branch {
 	case leaf:
 		return []Branch{{{Name: n.term.name, Keys: n.term.keys()}}}
 	case both:
-		// Comparisons first: what they require is then copied once for each branch, and not once more for each of them.
+		// Comparisons first: their requirements are then copied once for each branch, and not once more for each of them.
 		var simple Branch
 		for _, child := range n.children {
 			if child.kind == leaf {
@@ -82,7 +81,7 @@ func (n *node) requires() []Branch {
 	return []Branch{nil}
 }
 
-// together has a branch for each pair, or less where that would be too many.
+// together returns a branch for each pair, or fewer if that would be too many.
 func together(some, others []Branch) []Branch {
 	for len(some)*len(others) > maxBranches {
 		if len(some) > len(others) {
@@ -100,7 +99,7 @@ func together(some, others []Branch) []Branch {
 	return pairs
 }
 
-// common is what all branches require: the names that each of them has, with the keys that any of them has.
+// common returns what all branches require: the names that each of them has, with the keys that any of them has.
 func common(branches []Branch) Branch {
 	var all Branch
 	for _, candidate := range branches[0] {
@@ -114,7 +113,7 @@ func common(branches []Branch) Branch {
 	return all
 }
 
-// merge is what branches require of one property, and whether each of them requires it.
+// merge returns what branches require of one property, and whether each of them requires it.
 func merge(branches []Branch, name string) (Requirement, bool) {
 	merged, anyValue := Requirement{Name: name}, false
 	for _, branch := range branches {

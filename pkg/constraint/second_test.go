@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// This is a second reading of the language, slow and of another kind: it does not parse. It replaces each comparison by T or F, what is in
-// parentheses by its result, from the inside to the outside, and what cannot be replaced is wrong.
+// This is a second implementation of the language, slow and of a different kind: it does not parse. It replaces each comparison by T or F, and each
+// expression in parentheses by its result, from the inside to the outside; what cannot be replaced is an error.
 
 const (
 	wordClass  = `[0-9A-Za-z_\-/!?+~'.\p{L}\p{M}\p{N}\p{Sc}\x{FF01}-\x{FF9F}]`
@@ -42,8 +42,8 @@ var (
 	anyVersion       = regexp.MustCompile(`^([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?$`)
 )
 
-// secondReading says whether an expression is valid, and whether these properties satisfy it. The sign of a dollar is no letter of the language,
-// as other signs of currencies are.
+// secondReading reports whether an expression is valid, and whether these properties satisfy it. The dollar sign is no letter of the language, as
+// other currency signs are.
 func secondReading(expression string, properties []Property) (valid, satisfied bool) {
 	if len(expression) > MaxExpressionLength || strings.ContainsAny(expression, "\x00\x01$") {
 		return false, false
@@ -67,7 +67,7 @@ func secondReading(expression string, properties []Property) (valid, satisfied b
 		}
 		skeleton, rest = skeleton+taken, rest[len(taken):]
 	}
-	// A T or an F that stood there before is none.
+	// A T or an F of the original text is not a result.
 	if strings.ContainsAny(strings.NewReplacer("\x01T", "", "\x01F", "", "AND", "", "OR", "").Replace(skeleton), "TF\x00") || count > MaxTerms {
 		return false, false
 	}
@@ -87,7 +87,7 @@ func secondReading(expression string, properties []Property) (valid, satisfied b
 	return ok, result == "T"
 }
 
-// secondTruth is what stands for a comparison: whether it is satisfied, or that it is wrong.
+// secondTruth returns the replacement of a comparison: whether it is satisfied, or an error.
 func secondTruth(groups []string, properties []Property) string {
 	for groups = groups[1:]; groups[0] == ""; groups = groups[3:] {
 	}
@@ -102,7 +102,7 @@ func secondTruth(groups []string, properties []Property) string {
 	return "\x01F"
 }
 
-// flat is the result without parentheses.
+// flat evaluates a skeleton without parentheses.
 func flat(skeleton string) (string, bool) {
 	if strings.Trim(skeleton, " \t\r\n") == "" {
 		return "T", true
@@ -134,7 +134,7 @@ func validComparison(name, operator, literal string) bool {
 	return err == nil
 }
 
-// secondComparison is the table of the documentation, line by line.
+// secondComparison implements the table of the documentation, line by line.
 func secondComparison(property Property, operator, literal string) bool {
 	switch value := property.Value.(type) {
 	case bool:
@@ -198,7 +198,7 @@ func listed(one, list string) bool {
 	return false
 }
 
-// between says whether a version is in a range, or is not before a single version.
+// between reports whether a version is in a range, or is not before a single version.
 func between(have, wanted string) bool {
 	if anyVersion.MatchString(wanted) {
 		wanted = "[" + wanted + ",INFINITY)"
@@ -215,7 +215,7 @@ func between(have, wanted string) bool {
 	return (low > 0 || low == 0 && groups[1] == "[") && (high < 0 || high == 0 && groups[4] == "]")
 }
 
-// compareSecond compares versions as Semantic Versioning 2.0 says.
+// compareSecond compares versions by Semantic Versioning 2.0.
 func compareSecond(a, b string) int {
 	if a == b || a == infinity || b == infinity {
 		return boolCompare(a == infinity, b == infinity)

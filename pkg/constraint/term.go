@@ -19,12 +19,12 @@ const (
 	greater
 	lessOrEqual
 	greaterOrEqual
-	// reversed are operators such as =<, which compare numbers for being equal.
+	// reversed are operators such as =<, which compare numbers for equality.
 	reversed
 	in
 )
 
-// operators are those that can be written. One that another begins with comes after that.
+// operators are the operators in the order in which they are tried. An operator comes before any operator that is its prefix.
 var operators = []struct {
 	symbol   string
 	operator operator
@@ -33,7 +33,7 @@ var operators = []struct {
 	{">", greater}, {"==", equal}, {"=", equal}, {"!=", notEqual}, {"in", in},
 }
 
-// expects says what the operator could have instead of such a value, or nothing if it can have it.
+// expects returns what the operator accepts instead of such a value, or "" if it accepts the value.
 func (o operator) expects(literal string, form form) string {
 	switch o {
 	case equal, notEqual:
@@ -52,7 +52,7 @@ func (o operator) expects(literal string, form form) string {
 	return ""
 }
 
-// term is a comparison: a name, an operator and a value, with all that evaluating it needs.
+// term is a comparison: a name, an operator and a value, with all that its evaluation needs.
 type term struct {
 	name     string
 	operator operator
@@ -63,11 +63,11 @@ type term struct {
 	isNumber  bool
 	boolean   bool
 	isBoolean bool
-	// text is the value without quotes around it and spaces around that; needle without another pair of each.
+	// text is the value without quotes around it and spaces around these; needle without another pair of each.
 	text, needle string
-	// parts are what is between its commas, sorted.
+	// parts are the texts between its commas, sorted.
 	parts []string
-	// span is the text as a range of versions; a single version is a range, too. isRange says that it is written as one.
+	// span is the text as a range of versions; a single version is a range, too. isRange reports whether it is written as one.
 	span    *versionRange
 	isRange bool
 }
@@ -89,7 +89,7 @@ func newTerm(name string, op operator, symbol, literal string) *term {
 	return t
 }
 
-// satisfied compares. A property that is not there satisfies nothing.
+// satisfied compares the value. A missing property satisfies nothing.
 func (t *term) satisfied(v *value) bool {
 	switch {
 	case v == nil:
@@ -119,7 +119,7 @@ func (t *term) satisfied(v *value) bool {
 	return false
 }
 
-// has says whether this is one of the parts.
+// has reports whether this is one of the parts.
 func (t *term) has(word string) bool {
 	_, there := slices.BinarySearch(t.parts, word)
 	return there
@@ -141,7 +141,7 @@ func (t *term) compareNumber(number float64) bool {
 	return number == t.number
 }
 
-// keys are what a property must have one of to satisfy this, or none if that cannot be said.
+// keys returns the keys of which a property must have one to satisfy this, or none if they cannot be determined.
 func (t *term) keys() []string {
 	var keys []string
 	if (t.operator == equal || t.operator == reversed) && t.isNumber && !math.IsNaN(t.number) {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// trim takes away spaces at both ends, and nothing but spaces, as the language does.
+// trim removes spaces at both ends, and nothing but spaces, as the language does.
 func trim(text string) string { return strings.Trim(text, " ") }
 
-// unquote takes away a pair of quotes.
+// unquote removes a pair of quotes.
 func unquote(text string) string {
 	if len(text) >= 2 && text[0] == '"' && text[len(text)-1] == '"' {
 		return text[1 : len(text)-1]
@@ -19,7 +19,7 @@ func unquote(text string) string {
 	return text
 }
 
-// split is what is between commas. Text without one is one part.
+// split returns the texts between commas. Text without one is one part.
 func split(text string) []string {
 	parts := strings.Split(text, ",")
 	for i, part := range parts {
@@ -28,7 +28,7 @@ func split(text string) []string {
 	return parts
 }
 
-// bare is text without any spaces and quotes around it, however they are nested. Whatever the language says is equal is equal when bare.
+// bare removes all spaces and quotes around a text, however they are nested. Texts that are equal in the language are equal when bare.
 func bare(text string) string {
 	for {
 		less := unquote(trim(text))
@@ -63,7 +63,7 @@ func (v *value) keys() []string {
 	return unique(keys)
 }
 
-// unique leaves out what was there before.
+// unique removes duplicates.
 func unique(all []string) []string {
 	seen := make(map[string]bool, len(all))
 	kept := all[:0]

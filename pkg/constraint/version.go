@@ -12,17 +12,17 @@ import (
 // infinity is above every version.
 const infinity = "INFINITY"
 
-// version is what versions are compared by. Numbers stay text: they may have any length.
+// version is a parsed version. Numbers stay text: they may have any length.
 type version struct {
 	infinite bool
-	// numbers are without zeros before them.
+	// numbers are without leading zeros.
 	numbers [3]string
 	// pre are the identifiers of a prerelease, if it is one.
 	pre []string
 }
 
-// parseVersion is nil if text is no version: one to three numbers, zeros before them allowed, and what Semantic Versioning allows after
-// that: a prerelease, and a build, which does not matter.
+// parseVersion returns nil if text is not a version: one to three numbers, with optional leading zeros, and what Semantic Versioning allows after
+// that: a prerelease, and a build, which is ignored.
 func parseVersion(text string) *version {
 	if text == infinity {
 		return &version{infinite: true}
@@ -52,7 +52,7 @@ func parseVersion(text string) *version {
 	return parsed
 }
 
-// strictVersion is what a property of type version may be: no zeros before a number, no prerelease, no build.
+// strictVersion reports whether a property of type version may have this value: no leading zeros, no prerelease, no build.
 func strictVersion(text string) bool {
 	if text == infinity {
 		return true
@@ -67,7 +67,7 @@ func digits(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 }
 
-// identifiers says whether text is identifiers with dots between them.
+// identifiers reports whether text consists of identifiers with dots between them.
 func identifiers(text string) bool {
 	for _, one := range strings.Split(text, ".") {
 		if one == "" || strings.ContainsFunc(one, func(r rune) bool {
@@ -79,7 +79,7 @@ func identifiers(text string) bool {
 	return true
 }
 
-// compare is below 0 if v is before other, 0 if neither is, and above 0 else: the precedence of Semantic Versioning.
+// compare returns a number below 0 if v is before other, 0 if they are equal, and above 0 otherwise: the precedence of Semantic Versioning.
 func (v *version) compare(other *version) int {
 	if v.infinite || other.infinite {
 		return boolCompare(v.infinite, other.infinite)
@@ -100,7 +100,7 @@ func (v *version) compare(other *version) int {
 	return cmp.Compare(len(v.pre), len(other.pre))
 }
 
-// boolCompare has false before true.
+// boolCompare orders false before true.
 func boolCompare(a, b bool) int {
 	switch {
 	case a == b:
@@ -111,7 +111,7 @@ func boolCompare(a, b bool) int {
 	return -1
 }
 
-// compareNumbers compares numbers of any length, without zeros before them.
+// compareNumbers compares numbers of any length, without leading zeros.
 func compareNumbers(a, b string) int {
 	if len(a) != len(b) {
 		return cmp.Compare(len(a), len(b))
@@ -119,7 +119,7 @@ func compareNumbers(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// compareIdentifiers compares numbers as numbers, other text as text, and has numbers first.
+// compareIdentifiers compares numbers as numbers, other text as text, and orders numbers first.
 func compareIdentifiers(a, b string) int {
 	switch aDigits, bDigits := digits(a), digits(b); {
 	case aDigits && bDigits:
@@ -130,13 +130,14 @@ func compareIdentifiers(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// versionRange is what is between two versions.
+// versionRange is a range between two versions.
 type versionRange struct {
 	low, high                 *version
 	lowExcluded, highExcluded bool
 }
 
-// parseRange reads a range such as [1.0.0,2.0.0), or a single version, which is it and all after it. It is nil if text is neither.
+// parseRange parses a range such as [1.0.0,2.0.0), or a single version, which includes itself and all later versions. It returns nil if text is
+// neither.
 func parseRange(text string) *versionRange {
 	if single := parseVersion(text); single != nil {
 		return &versionRange{low: single, high: &version{infinite: true}, highExcluded: true}
@@ -159,7 +160,7 @@ func (r *versionRange) contains(v *version) bool {
 	return (low > 0 || low == 0 && !r.lowExcluded) && (high < 0 || high == 0 && !r.highExcluded)
 }
 
-// and is the range of what is in both.
+// and returns the intersection of two ranges.
 func (r *versionRange) and(other *versionRange) *versionRange {
 	both := *r
 	if result := other.low.compare(both.low); result > 0 || result == 0 && other.lowExcluded {
@@ -171,7 +172,7 @@ func (r *versionRange) and(other *versionRange) *versionRange {
 	return &both
 }
 
-// empty says that no version is in it: its ends are in the wrong order.
+// empty reports whether the range contains no version: its ends are in the wrong order.
 func (r *versionRange) empty() bool {
 	result := r.low.compare(r.high)
 	return result > 0 || result == 0 && (r.lowExcluded || r.highExcluded)
