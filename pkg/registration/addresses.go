@@ -16,17 +16,16 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// What an agent tells the hub of the addresses of its cluster's API server at most. All of them are one flag, of which systems take no more
-// than 128 KiB.
+// The limits of the addresses of its cluster's API server that an agent reports. All of them are one flag, which systems limit to 128 KiB.
 const (
 	MostAddresses   = 64
 	LongestAddress  = 2048
 	LargestCABundle = 64 << 10
-	// LargestAddresses is for all of them, as FormatAddresses writes them.
+	// LargestAddresses is the limit for all of them, as FormatAddresses writes them.
 	LargestAddresses = 96 << 10
 )
 
-// CheckAddress says what is wrong with an address of a cluster's API server that users of the hub are told.
+// CheckAddress returns an error if an address of a cluster's API server, which users of the hub see, is invalid.
 func CheckAddress(c clusterv1.ClientConfig) error {
 	if u, err := url.Parse(c.URL); err != nil || u.Scheme != "https" || u.Host == "" || len(c.URL) > LongestAddress {
 		return fmt.Errorf("%.100q must be an https URL of at most %d characters", c.URL, LongestAddress)
@@ -40,7 +39,7 @@ func CheckAddress(c clusterv1.ClientConfig) error {
 	return nil
 }
 
-// FormatAddresses writes addresses as ParseAddresses reads them.
+// FormatAddresses formats addresses for ParseAddresses.
 func FormatAddresses(all []clusterv1.ClientConfig) (string, error) {
 	text, err := json.Marshal(all)
 	if err == nil && len(text) > LargestAddresses {
@@ -49,7 +48,7 @@ func FormatAddresses(all []clusterv1.ClientConfig) (string, error) {
 	return string(text), err
 }
 
-// ParseAddresses reads addresses: a list in JSON, whose items have a url and may have a caBundle, PEM in base64.
+// ParseAddresses parses addresses: a list in JSON, whose items have a url and may have a caBundle, PEM in base64.
 func ParseAddresses(text string) (all []clusterv1.ClientConfig, err error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.DisallowUnknownFields()

@@ -15,31 +15,31 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
-// Claims that an agent makes of itself in the status of its ManagedCluster, beside those of its cluster. They need no right that it does
-// not have, other programs take them for claims like any other, and placements can ask for them.
+// Claims about an agent itself in the status of its ManagedCluster, in addition to those of its cluster. The agent needs no additional permission
+// for them, other programs treat them as any claim, and placements can select by them.
 const (
 	// ClaimAgentVersion is the version of the agent.
 	ClaimAgentVersion = "version.agent.clusterhub.dev"
-	// ClaimHubCA is by which certificates the agent trusts the hub: their SHA-256 (DER), separated by commas. An agent that trusts the
-	// hub by the certificates of its machine does not have it.
+	// ClaimHubCA has the certificates by which the agent trusts the hub: their SHA-256 (DER), separated by commas. An agent that trusts the hub by
+	// the certificates of its machine does not have it.
 	ClaimHubCA = "hub-ca.agent.clusterhub.dev"
-	// MostAgentClaims is how many there are.
+	// MostAgentClaims is their number.
 	MostAgentClaims = 2
 
-	// mostHubCAs is how many certificates are told: while a CA is renewed there are two.
+	// mostHubCAs is the maximum number of certificates in the claim: while a CA is renewed there are two.
 	mostHubCAs = 8
 )
 
-// IsAgentClaim says whether only an agent says so of itself, and not its cluster.
+// IsAgentClaim reports whether a claim is about the agent, and not about its cluster.
 func IsAgentClaim(name string) bool { return name == ClaimAgentVersion || name == ClaimHubCA }
 
-// What others have written is taken for a version, or for a hash, only if it looks like one.
+// A value that others may have written counts as a version, or as a hash, only if it has the form of one.
 var (
 	validVersion = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+-]{0,127}$`)
 	validHash    = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 )
 
-// AgentClaims are those of an agent. What is not known, or no version, is left out.
+// AgentClaims returns the claims of an agent. Unknown values and invalid versions are left out.
 func AgentClaims(version string, hubCA []byte) map[string]string {
 	claims := map[string]string{}
 	if validVersion.MatchString(version) {
@@ -51,7 +51,7 @@ func AgentClaims(version string, hubCA []byte) map[string]string {
 	return claims
 }
 
-// CertificateHashes are the SHA-256 of the certificates in PEM, in order, each once.
+// CertificateHashes returns the SHA-256 of the certificates in PEM, sorted, without duplicates.
 func CertificateHashes(data []byte) (hashes []string) {
 	for {
 		var block *pem.Block
@@ -65,13 +65,13 @@ func CertificateHashes(data []byte) (hashes []string) {
 	}
 }
 
-// CertificateHash is the SHA-256 of a certificate in DER.
+// CertificateHash returns the SHA-256 of a certificate in DER.
 func CertificateHash(der []byte) string {
 	sum := sha256.Sum256(der)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// AgentVersion is the version in a claim, empty if it is none.
+// AgentVersion returns the version in a claim, or "" if it is invalid.
 func AgentVersion(claim string) string {
 	if !validVersion.MatchString(claim) {
 		return ""
@@ -79,7 +79,7 @@ func AgentVersion(claim string) string {
 	return claim
 }
 
-// HubCAHashes are the hashes in a claim, none if one of them is no hash.
+// HubCAHashes returns the hashes in a claim, or none if one of them is invalid.
 func HubCAHashes(claim string) []string {
 	hashes := strings.SplitN(claim, ",", mostHubCAs+1)
 	if len(hashes) > mostHubCAs || slices.ContainsFunc(hashes, func(h string) bool { return !validHash.MatchString(h) }) {
@@ -91,7 +91,7 @@ func HubCAHashes(claim string) []string {
 // mostBehind is how many minors an agent may be older than its hub: docs/versions.md.
 const mostBehind = 2
 
-// AgentSkew says why an agent of a version does not go with a hub of another. It is empty if they go together, or if that is not known.
+// AgentSkew returns why an agent of a version is not compatible with a hub of another. It is empty if they are compatible, or if that is not known.
 func AgentSkew(hub, agent string) string {
 	h, hubErr := version.ParseSemantic(hub)
 	a, agentErr := version.ParseSemantic(agent)

@@ -18,7 +18,7 @@ const (
 	AgentDeployment = "hub-agent"
 	// LabelAgentUpgrade with the value true is on replica sets of works that upgrade agents.
 	LabelAgentUpgrade = "registration.clusterhub.dev/agent-upgrade"
-	// KlusterletAgentPrefix begins the IDs of agents that hub-operator deploys. The name of the Klusterlet follows.
+	// KlusterletAgentPrefix is the prefix of the IDs of agents that hub-operator deploys. The name of the Klusterlet follows.
 	KlusterletAgentPrefix = "klusterlet-"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// FuzzClusterOfAgent: the groups of an agent are those of its cluster, whoever else's groups are beside them, and of no other.
+// FuzzClusterOfAgent verifies that the groups of an agent are those of its cluster and of no other, whatever other groups are beside them.
 func FuzzClusterOfAgent(f *testing.F) {
 	for _, group := range []string{
 		"", "system:masters", "open-cluster-management:c2", "system:open-cluster-management:", "system:open-cluster-management:managed-clusters",
@@ -25,7 +25,7 @@ func FuzzClusterOfAgent(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, name, addon, group string) {
-		// Whatever it says, it is of whom the groups are. Addons do not come by EKS.
+		// Whatever the name, the groups decide. Addons do not use EKS.
 		for _, groups := range [][]string{{group}, {group, AWSManagedClustersGroup}, {group, ManagedClustersGroup}} {
 			if strings.HasPrefix(group, awsGroupPrefix+"cluster:") {
 				continue
@@ -47,7 +47,7 @@ func FuzzClusterOfAgent(f *testing.F) {
 			if !IsAgent("ann", own, name) || !IsAgent(ClusterUser(name, addon), nil, name) {
 				t.Errorf("%q are not the groups of an agent of %s", own, name)
 			}
-			// A group of people, beside them.
+			// A group of users, beside them.
 			if strings.HasPrefix(group, clusterPrefix) || strings.HasPrefix(group, awsGroupPrefix) {
 				continue
 			}
@@ -63,8 +63,8 @@ func FuzzClusterOfAgent(f *testing.F) {
 	})
 }
 
-// FuzzAgentCluster: an agent is of the cluster of its groups. Whatever else it is in or is called, it is of that cluster or of
-// none, never of another.
+// FuzzAgentCluster verifies that an agent belongs to the cluster of its groups. Whatever its other groups and its name, it belongs to that cluster
+// or to none, never to another.
 func FuzzAgentCluster(f *testing.F) {
 	for _, other := range []string{
 		"", "system:masters", AWSGroup("c2"), AWSGroup("c1"), ClusterGroup(""), ClusterGroup("c1"), ClusterGroup("c2"), ManagedClustersGroup,
@@ -79,13 +79,13 @@ func FuzzAgentCluster(f *testing.F) {
 		begins := func(text string) bool {
 			return strings.HasPrefix(text, "system:open-cluster-management:") || strings.HasPrefix(text, "open-cluster-management:")
 		}
-		// Alone, a group makes an agent of nobody.
+		// A group alone makes no user an agent of a cluster.
 		shared := group == ManagedClustersGroup || group == AWSManagedClustersGroup
 		if found, agent := AgentCluster(user, []string{group}); found != "" || agent != shared {
 			t.Errorf("%q in %q is an agent of %q, %t", user, group, found, agent)
 		}
 		if name == allClusters {
-			return // these are the groups of all
+			return // the groups of all agents
 		}
 		valid := len(validation.IsDNS1123Label(name)) == 0 && !slices.Contains(cluster.ReservedNames, name)
 		for _, own := range [][]string{{ClusterGroup(name), ManagedClustersGroup}, {AWSGroup(name), AWSManagedClustersGroup}} {
@@ -97,7 +97,7 @@ func FuzzAgentCluster(f *testing.F) {
 				if found != "" && (found != name || !valid) {
 					t.Errorf("%q in %q is an agent of %q", user, groups, found)
 				}
-				// It is of none for the reasons that there are, and not for others.
+				// It belongs to no cluster only for the known reasons.
 				named := !begins(user) || slices.ContainsFunc([]string{ClusterGroup(name), AWSGroup(name)}, func(own string) bool {
 					return user == own || strings.HasPrefix(user, own+":")
 				})
@@ -110,7 +110,7 @@ func FuzzAgentCluster(f *testing.F) {
 	})
 }
 
-// FuzzRequesters: who is named may ask, and nobody else. What cannot be read names nobody.
+// FuzzRequesters verifies that exactly the named users may request a certificate. An invalid list names no user.
 func FuzzRequesters(f *testing.F) {
 	for _, text := range []string{"ann", "ann,bob", ",", "ann,", " ann", "system:serviceaccount:a:b", strings.Repeat("a", 1025), strings.Repeat("a,", 512), ""} {
 		f.Add(text, "ann")
@@ -129,14 +129,14 @@ func FuzzRequesters(f *testing.F) {
 		if strings.Join(named, ",") != text && text != "" {
 			t.Errorf("%q names %q", text, named)
 		}
-		// No name has a comma: users of Kubernetes' own have none, and one with a comma can be named by nobody.
+		// No name has a comma: users of Kubernetes have none, and a user with a comma cannot be named.
 		if user != "" && !strings.Contains(user, ",") && slices.Contains(named, user) != strings.Contains(","+text+",", ","+user+",") {
 			t.Errorf("%q names %q, which is about %q", text, named, user)
 		}
 	})
 }
 
-// FuzzIsHubAnnotation: an agent cannot say by another spelling of a key what only the hub may say.
+// FuzzIsHubAnnotation verifies that an agent cannot set an annotation of the hub by another spelling of the key.
 func FuzzIsHubAnnotation(f *testing.F) {
 	for _, key := range []string{
 		AnnotationAgentKey, AnnotationManagedClusterARN, AnnotationRoleSuffix, AnnotationManagedClusterARNOfSeed, AnnotationAcceptedAt,

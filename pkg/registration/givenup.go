@@ -9,20 +9,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Keys of HubKubeconfigSecret that an agent with the bootstrap kubeconfigs of several hubs has, too.
+// Additional keys of HubKubeconfigSecret for an agent with the bootstrap kubeconfigs of several hubs.
 const (
-	// KeyHub has the name of the bootstrap kubeconfig whose hub the agent works with, or tries to join.
+	// KeyHub has the name of the bootstrap kubeconfig of the hub that the agent uses, or tries to join.
 	KeyHub = "hub"
-	// KeyGivenUpHubs has the hubs that were given up since the agent last worked with one, as FormatGivenUp writes them. It is missing while
-	// the agent works with its hub.
+	// KeyGivenUpHubs has the hubs that were given up since the agent last worked with one, as FormatGivenUp writes them. It is missing while the
+	// agent works with its hub.
 	KeyGivenUpHubs = "given-up-hubs"
 )
 
-// Reasons why a hub is given up, beside the refusals.
+// Reasons for giving up a hub, in addition to the refusals.
 const (
-	// GivenUpNoAnswer: the hub did not answer.
+	// GivenUpNoAnswer: the hub did not respond.
 	GivenUpNoAnswer = "NoAnswer"
-	// GivenUpNotAcceptedInTime: the hub answers, and has not accepted the cluster in time.
+	// GivenUpNotAcceptedInTime: the hub responds, and has not accepted the cluster in time.
 	GivenUpNotAcceptedInTime = "NotAcceptedInTime"
 	// GivenUpBootstrapKubeconfig: the bootstrap kubeconfig is missing, or cannot be used.
 	GivenUpBootstrapKubeconfig = "BootstrapKubeconfigUnusable"
@@ -32,10 +32,10 @@ const (
 	GivenUpNotListed = "NotListed"
 )
 
-// MaxHubs is how many bootstrap kubeconfigs an agent may have.
+// MaxHubs is the maximum number of bootstrap kubeconfigs of an agent.
 const MaxHubs = 10
 
-// The time without an answer after which a hub is given up, in seconds: the least, which is upstream's, and the default.
+// The time without a response after which a hub is given up, in seconds: the minimum, which is that of upstream, and the default.
 const (
 	LeastHubTimeoutSeconds   = 180
 	DefaultHubTimeoutSeconds = 600
@@ -47,24 +47,24 @@ type GivenUpHub struct {
 	Name string `json:"name"`
 	// Reason is one of those above, or a refusal.
 	Reason string `json:"reason"`
-	// Time is when it was given up last, and Times is how often since the agent last worked with a hub.
+	// Time is the time at which it was last given up, and Times is how often since the agent last worked with a hub.
 	Time  metav1.Time `json:"time"`
 	Times int         `json:"times"`
 }
 
-// FormatGivenUp writes given up hubs for KeyGivenUpHubs; nothing if there are none.
+// FormatGivenUp formats given up hubs for KeyGivenUpHubs. It returns nil for an empty list.
 func FormatGivenUp(all []GivenUpHub) []byte {
 	if len(all) == 0 {
 		return nil
 	}
 	data, err := json.Marshal(all)
 	if err != nil {
-		return nil // texts, times and numbers can always be written
+		return nil // texts, times and numbers can always be marshalled
 	}
 	return data
 }
 
-// ParseGivenUp reads what FormatGivenUp has written. What cannot be read is nothing: it decides in which order hubs are tried, and no more.
+// ParseGivenUp parses the output of FormatGivenUp. It returns nothing for invalid data, which affects only the order in which hubs are tried.
 func ParseGivenUp(data []byte) (all []GivenUpHub) {
 	if json.Unmarshal(data, &all) != nil || len(all) > 2*MaxHubs {
 		return nil

@@ -12,28 +12,27 @@ import (
 )
 
 const (
-	// UndecidedKey is in the place of the key of a cluster's agent when several were asked for at once: an admin has to say which
-	// is right. That does not change when one of the requests vanishes.
+	// UndecidedKey replaces the key of a cluster's agent when there were requests for several at once: an admin must decide which is right. That
+	// does not change when one of the requests is deleted.
 	UndecidedKey = "undecided"
-	// NoKey is in the place of a key that was not named.
+	// NoKey stands for a key that was not named.
 	NoKey = "none"
 )
 
-// AnnotationRequesters has the names of users, with commas between them. On a ManagedCluster: only these may ask for its
-// first certificate, and may do so after it was accepted. It counts as it was at that moment: then it is copied to what the
-// hub remembers of the cluster.
+// AnnotationRequesters has the names of users, separated by commas. On a ManagedCluster: only these may request its first certificate, and may do
+// so after it was accepted. The value at the time of the acceptance counts: it is copied to the hub's record of the cluster.
 const AnnotationRequesters = "registration.clusterhub.dev/requesters"
 
-// maxRequesters bounds the copy.
+// maxRequesters limits the length of the copy.
 const maxRequesters = 1024
 
-// Requesters are the users that annotations name, none if they do not restrict who may ask. With an error comes a name that
-// no user has, so that a caller that ignores the error lets no user in.
+// Requesters returns the users that annotations name, or none if all may request certificates. An error comes with a name that no user has, so that
+// a caller that ignores the error admits no user.
 func Requesters(annotations map[string]string) ([]string, error) {
 	return ParseRequesters(annotations[AnnotationRequesters])
 }
 
-// ParseRequesters reads the copy.
+// ParseRequesters parses the copy.
 func ParseRequesters(text string) ([]string, error) {
 	switch {
 	case text == "":
@@ -46,17 +45,16 @@ func ParseRequesters(text string) ([]string, error) {
 }
 
 const (
-	// AnnotationMade is on namespaces that the hub has made, and so may remove. Its value is the name of the cluster.
+	// AnnotationMade is on namespaces that the hub has created, and so may delete. Its value is the name of the cluster.
 	AnnotationMade = "registration.clusterhub.dev/made-for"
-	// InspectorClusterRole lists everything. The hub binds itself to it in a cluster's namespace, once the cluster is gone,
-	// to see whether anything is left in it.
+	// InspectorClusterRole allows listing everything. The hub binds itself to it in a cluster's namespace, once the cluster is gone, to check
+	// whether anything is left in it.
 	InspectorClusterRole = "clusterhub:cluster-namespace-inspector"
-	// InspectorRoleBinding names that binding.
+	// InspectorRoleBinding is the name of that binding.
 	InspectorRoleBinding = "clusterhub:cluster-namespace-inspector"
 )
 
-// CheckName refuses the names that no cluster can be registered by. The hub's API refuses them too: this is for clusters
-// that were stored by other means.
+// CheckName refuses the names that no cluster can have. The hub's API refuses them too: this is for clusters that were stored by other means.
 func CheckName(name string) error {
 	if slices.Contains(cluster.ReservedNames, name) {
 		return fmt.Errorf("no cluster can be accepted under the name %q: roles or groups that all clusters share, or a namespace of the hub, have it; "+

@@ -12,17 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MostClusterLabels is how many labels an agent may be told to set.
+// MostClusterLabels is the maximum number of labels that an agent may be configured to set.
 const MostClusterLabels = 16
 
-// DefaultAgentQPS and DefaultAgentBurst are how many requests each client of an agent may send in a second, and at once, where nothing else
-// is said. They are what a Klusterlet has by default, too.
+// DefaultAgentQPS and DefaultAgentBurst are the default number of requests of each client of an agent per second, and at once. They are the
+// defaults of a Klusterlet, too.
 const (
 	DefaultAgentQPS   = 50
 	DefaultAgentBurst = 100
 )
 
-// CheckClusterAnnotation says what is wrong with the name of an annotation that an agent is told to put on its cluster.
+// CheckClusterAnnotation returns an error if an agent must not set an annotation of this name on its cluster.
 func CheckClusterAnnotation(key string) error {
 	if !strings.HasPrefix(key, AgentAnnotationPrefix) {
 		return fmt.Errorf("%q must begin with %s", key, AgentAnnotationPrefix)
@@ -33,7 +33,7 @@ func CheckClusterAnnotation(key string) error {
 	return nil
 }
 
-// CheckClusterLabels says what is wrong with the labels that an agent is told to set on its cluster. Which of them it may set the hub says.
+// CheckClusterLabels returns the errors of the labels that an agent is configured to set on its cluster. The hub decides which of them it may set.
 func CheckClusterLabels(labels map[string]string) (errs []error) {
 	if len(labels) > MostClusterLabels {
 		errs = append(errs, fmt.Errorf("%d labels, and the limit is %d", len(labels), MostClusterLabels))

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// What a name of a cluster makes must not be what another thing is called already.
+// The names that follow from the name of a cluster must not be used already.
 func TestCheckName_RefusesWhatWouldBeSharedByAll(t *testing.T) {
 	shared := map[string]bool{AgentClusterRole: true, WorkClusterRole: true, ManagedClustersGroup: true, cluster.RecordNamespace: true}
 	for _, name := range []string{"registration", "work", "managed-clusters", "clusterhub-registration", "c1", "default", "workload"} {
@@ -45,7 +45,7 @@ func TestNames_AreThoseOfUpstream(t *testing.T) {
 	}
 }
 
-// Too much must not mean the same as nothing, which is that all may ask.
+// A list that is too long must not mean the same as an empty one, which is that all may request.
 func TestRequesters_OfWhichThereAreTooManyAreNone(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a": 1, "a,b": 2} {
 		users, err := Requesters(map[string]string{AnnotationRequesters: text})
@@ -67,11 +67,11 @@ func TestClusterOfAgent(t *testing.T) {
 		{[]string{"system:authenticated", ManagedClustersGroup, ClusterGroup("c1")}, "c1"},
 		{[]string{AWSManagedClustersGroup, AWSGroup("c1")}, "c1"},
 		{[]string{AWSGroup("c1"), AWSManagedClustersGroup}, "c1"},
-		// Upstream's addons: their agents on all clusters share the first group.
+		// Addons of upstream: their agents on all clusters share the first group.
 		{[]string{clusterPrefix + "addon:proxy", clusterPrefix + "cluster:c1:addon:proxy"}, "c1"},
 		{[]string{clusterPrefix + "cluster:c1:addon:proxy", clusterPrefix + "addon:proxy"}, "c1"},
 		{[]string{clusterPrefix + "addon:proxy"}, ""},
-		// Groups of people.
+		// Groups of users.
 		{[]string{AWSGroup("c1")}, ""},
 		{[]string{AWSGroup("admins"), "system:authenticated"}, ""},
 		{[]string{ManagedClustersGroup, AWSGroup("admins")}, ""},
@@ -108,7 +108,7 @@ func TestAgentCluster(t *testing.T) {
 		{"ann", []string{AWSGroup("admins")}, ""},
 		{"ann", []string{"x" + ManagedClustersGroup, ManagedClustersGroup + ":x", "x" + AWSManagedClustersGroup}, ""},
 		{"a", []string{clusterPrefix + "addon:proxy", clusterPrefix + "cluster:c1:addon:proxy"}, ""},
-		// Of none.
+		// Of no cluster.
 		{"a", []string{ManagedClustersGroup}, doubt},
 		{ClusterUser("c1", "a"), []string{ManagedClustersGroup}, doubt},
 		{"a", []string{AWSManagedClustersGroup}, doubt},

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// IsPending says whether a request waits for a decision: it has no certificate, and is neither approved, denied nor failed.
+// IsPending reports whether a request waits for a decision: it has no certificate, and is neither approved, denied nor failed.
 func IsPending(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) == 0 && !slices.ContainsFunc(csr.Status.Conditions,
 		func(c certificatesv1.CertificateSigningRequestCondition) bool {
@@ -19,7 +19,7 @@ func IsPending(csr *certificatesv1.CertificateSigningRequest) bool {
 		})
 }
 
-// Approval is the condition by which a request was approved, or nil if it was not, or was refused as well.
+// Approval returns the condition by which a request was approved, or nil if it was not, or was refused as well.
 func Approval(csr *certificatesv1.CertificateSigningRequest) (approval *certificatesv1.CertificateSigningRequestCondition) {
 	for i := range csr.Status.Conditions {
 		switch c := &csr.Status.Conditions[i]; c.Type {

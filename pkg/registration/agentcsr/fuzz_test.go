@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// FuzzParse: what is approved is for an agent of the cluster that the label names, and for nothing else.
+// FuzzParse verifies that an accepted request is for an agent of the cluster that the label names, and for nothing else.
 func FuzzParse(f *testing.F) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -70,7 +70,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzPlannedKey: what an agent's cluster says of a key is one key, in one spelling, or none that anybody has.
+// FuzzPlannedKey verifies that the annotation of a cluster results in one key, in one spelling, or in one that no agent can have.
 func FuzzPlannedKey(f *testing.F) {
 	sum := sha256.Sum256([]byte("a"))
 	key := hex.EncodeToString(sum[:])

@@ -15,17 +15,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Subject is that of the certificate of a cluster's agent.
+// Subject returns the subject of the certificate of a cluster's agent.
 func Subject(cluster, agent string) pkix.Name {
 	return pkix.Name{CommonName: registration.ClusterUser(cluster, agent), Organization: agentGroups(cluster)}
 }
 
-// PEM is what an agent signs with its key, for spec.request.
+// PEM returns the request that an agent signs with its key, for spec.request.
 func PEM(key crypto.Signer, cluster, agent string) ([]byte, error) {
 	return cert.MakeCSRFromTemplate(key, &x509.CertificateRequest{Subject: Subject(cluster, agent)})
 }
 
-// New is a request that Parse accepts, with what PEM has returned. The API server gives it a name.
+// New returns a request that Parse accepts, with a result of PEM. The API server generates its name.
 func New(cluster string, request []byte) *certificatesv1.CertificateSigningRequest {
 	return &certificatesv1.CertificateSigningRequest{
 		ObjectMeta: metav1.ObjectMeta{
@@ -35,7 +35,7 @@ func New(cluster string, request []byte) *certificatesv1.CertificateSigningReque
 		Spec: certificatesv1.CertificateSigningRequestSpec{
 			Request:    request,
 			SignerName: registration.SignerName,
-			// An ECDSA key enciphers nothing.
+			// An ECDSA key cannot be used for encryption.
 			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
 		},
 	}

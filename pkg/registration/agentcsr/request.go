@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentcsr has what hub, agent and command line agree on about the certificate requests of clusters' agents: how one
-// is made and read, who may ask, what has been decided, and which key it is for. These rules are nowhere else.
+// Package agentcsr has the rules for certificate requests of clusters' agents that hub, agent and command line share: how one is created and
+// parsed, who may request one, what has been decided, and which key it is for. These rules are nowhere else.
 package agentcsr
 
 import (
@@ -20,12 +20,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Request is a certificate request that asks for nothing but the identity of an agent of one cluster.
+// Request is a certificate request for nothing but the identity of an agent of one cluster.
 type Request struct {
 	Cluster string
-	// User is the name that the certificate would give to its owner.
+	// User is the name of the user that the certificate would authenticate.
 	User string
-	// KeySHA256 is the hash of its public key, as the function KeySHA256 has it.
+	// KeySHA256 is the hash of its public key, as returned by the function KeySHA256.
 	KeySHA256 string
 }
 
@@ -38,11 +38,10 @@ var (
 	}
 )
 
-// ErrOther is that a request is not of a cluster's agent. It belongs to other controllers.
+// ErrOther reports that a request is not of a cluster's agent. It belongs to other controllers.
 var ErrOther = errors.New("not a certificate request of a cluster's agent")
 
-// Parse reads a request, and refuses it when any part of it asks for something else than the identity of an agent of the
-// cluster that its label names.
+// Parse parses a request. It returns an error if any part of it is for something else than the identity of an agent of the cluster in its label.
 func Parse(csr *certificatesv1.CertificateSigningRequest) (*Request, error) {
 	cluster := csr.Labels[registration.ClusterNameLabel]
 	if cluster == "" || csr.Spec.SignerName != registration.SignerName {
@@ -74,15 +73,15 @@ func Parse(csr *certificatesv1.CertificateSigningRequest) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of alternative names there are more kinds than x509 parses, and an agent needs no other extension either.
+	// There are more kinds of alternative names than x509 parses, and an agent needs no other extension either.
 	if len(request.Extensions)+len(request.DNSNames)+len(request.EmailAddresses)+len(request.IPAddresses)+len(request.URIs) > 0 {
 		return nil, errors.New("it asks for alternative names or other extensions")
 	}
 	return &Request{Cluster: cluster, User: user, KeySHA256: KeySHA256(request.RawSubjectPublicKeyInfo)}, nil
 }
 
-// checkSubject accepts the subject of an agent: its name and its two groups, each once, and nothing else. Several names,
-// of which parsers take one or another, are none.
+// checkSubject accepts the subject of an agent: its name and its two groups, each once, and nothing else. It refuses several names, of which
+// parsers use different ones.
 func checkSubject(request *x509.CertificateRequest, cluster string) (user string, err error) {
 	var users, groups []string
 	for _, name := range request.Subject.Names {
@@ -106,15 +105,15 @@ func checkSubject(request *x509.CertificateRequest, cluster string) (user string
 	return users[0], nil
 }
 
-// agentGroups are the groups of a cluster's agents, sorted.
+// agentGroups returns the groups of a cluster's agents, sorted.
 func agentGroups(cluster string) []string {
 	groups := []string{registration.ClusterGroup(cluster), registration.ManagedClustersGroup}
 	slices.Sort(groups)
 	return groups
 }
 
-// isAgent says whether a user is an agent of a cluster. Its name is shown to admins who decide on requests: it has nothing that
-// changes what a terminal shows.
+// isAgent reports whether a user is an agent of a cluster. The name is shown to admins who decide on requests: it must not have characters that
+// control a terminal.
 func isAgent(user, cluster string) bool {
 	agent, ok := strings.CutPrefix(user, registration.ClusterUser(cluster, ""))
 	return ok && agent != "" && !strings.ContainsFunc(agent, func(r rune) bool { return r == ':' || r <= ' ' || r > '~' })

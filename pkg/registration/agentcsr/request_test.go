@@ -15,7 +15,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 )
 
-// What the agent asks for is what the hub approves.
+// The hub approves the requests of the agent.
 func TestParse_AcceptsWhatNewMakes(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

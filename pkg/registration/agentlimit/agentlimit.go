@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentlimit counts what the agents of each cluster do, and says when it is too often.
+// Package agentlimit limits the rate of actions of the agents of each cluster.
 package agentlimit
 
 import (
@@ -13,38 +13,38 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// maxClusters bounds the memory. Each has one who has proven to be its agent.
+// maxClusters limits the memory. Each entry is of a cluster whose agent was authenticated.
 const maxClusters = 1 << 18
 
-// Limit is how often the agents of one cluster may do something, through one replica.
+// Limit is the limit for the agents of one cluster, through one replica.
 type Limit struct {
 	// PerSecond is the rate in the long run; 0 is no limit.
 	PerSecond float64
-	// Burst is how often they may do it at once, after a time in which they have not.
+	// Burst is the number of actions at once, after a time without any.
 	Burst int
 }
 
-// Wait is the time in seconds after which it may be done once more.
+// Wait returns the time in seconds after which one more action is allowed.
 func (l Limit) Wait() int { return int(math.Ceil(1 / l.PerSecond)) }
 
-// refill is the time after which it does not matter what was done before.
+// refill returns the time after which earlier actions do not matter.
 func (l Limit) refill() time.Duration {
 	return time.Duration(math.Ceil(float64(l.Burst)/l.PerSecond)) * time.Second
 }
 
-// Limiter counts for each cluster.
+// Limiter counts the actions of each cluster.
 type Limiter struct {
 	Limit
 	mu       sync.Mutex
 	clusters *cache.LRUExpireCache
 }
 
-// New returns a limiter that has counted nothing.
+// New returns a limiter without any counts.
 func New(limit Limit) *Limiter {
 	return &Limiter{Limit: limit, clusters: cache.NewLRUExpireCache(maxClusters)}
 }
 
-// Accept says whether the agents of a cluster may do it once more now, and counts it.
+// Accept reports whether the agents of a cluster may act once more now, and counts it.
 func (l *Limiter) Accept(cluster string) bool {
 	if l.PerSecond <= 0 {
 		return true

@@ -11,7 +11,7 @@ import (
 
 var limit = Limit{PerSecond: 0.5, Burst: 10}
 
-// What was counted is forgotten when it does not matter any more, and not before.
+// Counts are dropped when they do not matter any more, and not before.
 func TestLimiter_ForgetsNothingThatCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(limit)

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bootstrap has the rule for kubeconfigs by which agents find their hub: hub-agent goes by it, and hub-operator says what is
-// wrong with one before there is an agent.
+// Package bootstrap has the rules for kubeconfigs by which agents find their hub: hub-agent uses them, and hub-operator reports an invalid
+// kubeconfig before there is an agent.
 package bootstrap
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// MaxSize is how many bytes a bootstrap kubeconfig of a Secret may have.
+// MaxSize is the maximum size of a bootstrap kubeconfig of a Secret, in bytes.
 const MaxSize = 256 << 10
 
-// Parse reads a bootstrap kubeconfig of a Secret. What it returns has nothing but the current context. It refuses what an agent could
-// not use, and what it must not: files and programs, and a hub that is not verified, as the agent does what its hub says.
+// Parse parses a bootstrap kubeconfig of a Secret. The result has only the current context. It refuses what an agent could not use, and what it
+// must not use: files and programs, and a hub without verification, as the agent does what its hub says.
 //
-// An error is what can be said of the kubeconfig, such as "has no current context". It quotes nothing of it: more users read
-// it than may read the Secret.
+// An error completes a sentence about the kubeconfig, such as "has no current context". It quotes nothing of it: more users see the error than may
+// read the Secret.
 func Parse(data []byte) (*clientcmdapi.Config, error) {
 	if len(data) > MaxSize {
 		return nil, fmt.Errorf("has %d bytes, and may have %d: leave the context of the hub, as by kubectl config view --flatten --minify",
@@ -59,7 +59,7 @@ func Parse(data []byte) (*clientcmdapi.Config, error) {
 	return config, nil
 }
 
-// Cluster is the cluster of the current context, which has a server.
+// Cluster returns the cluster of the current context, which has a server.
 func Cluster(config *clientcmdapi.Config) (*clientcmdapi.Cluster, error) {
 	current, ok := config.Contexts[config.CurrentContext]
 	if !ok {
@@ -72,8 +72,8 @@ func Cluster(config *clientcmdapi.Config) (*clientcmdapi.Cluster, error) {
 	return cluster, nil
 }
 
-// CheckNoFiles refuses a kubeconfig of a secret that names files or programs. They would be those of the agent, such as the token of its
-// pod, and what is in a secret is from a hub, or from users who may write nothing but secrets.
+// CheckNoFiles refuses a kubeconfig of a secret that names files or programs. They would be those of the agent, such as the token of its pod, and
+// the content of a secret is from a hub, or from users who may write nothing but secrets.
 func CheckNoFiles(config *clientcmdapi.Config) error {
 	for _, cluster := range config.Clusters {
 		if cluster.CertificateAuthority != "" {
@@ -104,7 +104,7 @@ func checkCluster(cluster *clientcmdapi.Cluster) error {
 		return errors.New("is insecure: it has insecure-skip-tls-verify, and the agent does what its hub says. Put the hub's CA into " +
 			"certificate-authority-data in place of it")
 	}
-	// Without one, it is the CAs that all programs trust.
+	// Without one, the CAs of the system are used.
 	if ca := cluster.CertificateAuthorityData; len(ca) > 0 && !x509.NewCertPool().AppendCertsFromPEM(ca) {
 		return errors.New("has no certificate in PEM in certificate-authority-data: put the hub's CA there")
 	}
@@ -114,7 +114,7 @@ func checkCluster(cluster *clientcmdapi.Cluster) error {
 	return nil
 }
 
-// isPort also takes none.
+// isPort also accepts an empty port.
 func isPort(port string) bool {
 	_, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || err == nil

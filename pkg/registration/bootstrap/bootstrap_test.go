@@ -26,7 +26,7 @@ import (
 
 const token = "hunter2-hunter2-hunter2-hunter2"
 
-// pair is a certificate, which also serves as a CA, and its key, in PEM.
+// pair returns a certificate, which also serves as a CA, and its key, in PEM.
 var pair = sync.OnceValues(func() (certificate, key []byte) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -43,8 +43,8 @@ var pair = sync.OnceValues(func() (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 })
 
-// kubeconfig has the fields of a cluster and a user, in YAML; $CERT and $KEY stand for good ones. Other contexts in it are of no use
-// to an agent, and do not count.
+// kubeconfig returns a kubeconfig with the fields of a cluster and a user, in YAML; $CERT and $KEY stand for valid ones. Its other contexts are of
+// no use to an agent, and do not count.
 func kubeconfig(cluster, user string) []byte {
 	certificate, key := pair()
 	encoded := base64.StdEncoding.EncodeToString
@@ -64,7 +64,7 @@ const (
 	goodUser    = `token: ` + token
 )
 
-// noSecrets fails if a text quotes a secret: users read it who may not read Secrets.
+// noSecrets fails if an error quotes a secret: users who may not read Secrets see it.
 func noSecrets(t *testing.T, err error) {
 	t.Helper()
 	_, key := pair()
@@ -73,7 +73,7 @@ func noSecrets(t *testing.T, err error) {
 	}
 }
 
-// TestParse_WhatIsRefused: attacks, and mistakes. Those without a word of an error are taken.
+// TestParse_WhatIsRefused has attacks, and mistakes. Those without a text of an error are accepted.
 func TestParse_WhatIsRefused(t *testing.T) {
 	for name, test := range map[string]struct{ cluster, user, want string }{
 		"good":                  {goodCluster, goodUser, ""},
@@ -119,7 +119,7 @@ func TestParse_WhatIsRefused(t *testing.T) {
 				if err != nil || len(config.Contexts) != 1 || len(config.Clusters) != 1 || len(config.AuthInfos) != 1 {
 					t.Fatalf("got %+v, %v", config, err)
 				}
-				// What is taken can be used by a client.
+				// A client can use the accepted ones.
 				c, err := clientcmd.NewDefaultClientConfig(*config, nil).ClientConfig()
 				if err == nil {
 					_, err = rest.TLSConfigFor(c)

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contents finds objects in a namespace besides those that every namespace has.
+// Package contents finds objects in a namespace other than those that every namespace has.
 package contents
 
 import (
@@ -23,16 +23,16 @@ var ignored = map[schema.GroupResource]string{
 	{Resource: "configmaps"}:      "kube-root-ca.crt",
 }
 
-// Contents says what is in a namespace.
+// Contents finds objects in a namespace.
 type Contents struct {
-	// Binding is the name of a RoleBinding that is not counted, if there is one. In a namespace of others it has to count: a binding of any
-	// name gives rights.
+	// Binding is the name of a RoleBinding that is not counted, if set. In a namespace of another owner it must count: a binding of any name grants
+	// rights.
 	Binding   string
 	resources func() ([]*metav1.APIResourceList, error)
 	objects   metadata.Interface
 }
 
-// New reads with the rights that the config has.
+// New returns a Contents that reads with the permissions of the config.
 func New(config *rest.Config) (*Contents, error) {
 	resources, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -45,8 +45,8 @@ func New(config *rest.Config) (*Contents, error) {
 	return &Contents{resources: resources.ServerPreferredNamespacedResources, objects: objects}, nil
 }
 
-// First names an object in a namespace, "" when there is none but those that every namespace has. It is an error when not
-// all types of objects can be asked for.
+// First returns an object in a namespace, or "" if it has only those that every namespace has. It returns an error if it cannot list all types of
+// objects.
 func (c *Contents) First(ctx context.Context, namespace string) (string, error) {
 	lists, err := c.resources()
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Contents) First(ctx context.Context, namespace string) (string, error) 
 			if gvr.Group == rbacv1.GroupName && gvr.Resource == "rolebindings" {
 				ignore = c.Binding
 			}
-			// One more than what is ignored.
+			// One more than the ignored object.
 			found, err := c.objects.Resource(gvr).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 2})
 			if err != nil {
 				return "", err
@@ -81,8 +81,8 @@ func (c *Contents) First(ctx context.Context, namespace string) (string, error) 
 	return "", nil
 }
 
-// stored says whether a resource has objects that a namespace could be kept for. What cannot be deleted is computed, and
-// what has happened is no reason.
+// stored reports whether a resource has objects for which a namespace should be kept. Objects that cannot be deleted are computed, and events do
+// not count.
 func stored(gvr schema.GroupVersionResource, verbs []string) bool {
 	return slices.Contains(verbs, "list") && slices.Contains(verbs, "delete") && gvr.Resource != "events"
 }

@@ -49,7 +49,7 @@ func TestFirst_IsAllButWhatEveryNamespaceHas(t *testing.T) {
 		want    string
 	}{
 		"nothing else": {binding: "inspector"},
-		// Of others, whatever it is called.
+		// A binding of another owner, whatever its name.
 		"a binding": {want: "rolebindings.rbac.authorization.k8s.io inspector"},
 		"a secret":  {binding: "inspector", objects: []runtime.Object{object("v1", "Secret", "token")}, want: "secrets token"},
 		"another service account": {
