@@ -114,8 +114,8 @@ func TestPossibleIsBounded(t *testing.T) {
 	}
 }
 
-// TestWorlds computes what random expressions make possible and require, and checks all worlds of two properties: none may satisfy an expression
-// that is said to be impossible, or that no branch allows the world.
+// TestWorlds computes Possible and Requires for random expressions, and evaluates these in all worlds of two properties: no world may satisfy an
+// impossible expression, and each world that satisfies an expression must be allowed by a branch.
 func TestWorlds(t *testing.T) {
 	worlds := [][]Property{}
 	one := []Property{{}}

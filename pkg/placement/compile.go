@@ -56,7 +56,7 @@ type Program struct {
 
 	// reads are the AddOnPlacementScores that predicates read; "" is any.
 	reads map[string]bool
-	// misconfigured is why the spec cannot be followed, with the name of who says so.
+	// misconfigured is the reason why the spec is invalid, prefixed with the name of the plugin.
 	misconfigured error
 }
 

@@ -199,7 +199,7 @@ func TestSchedule_Cancelled(t *testing.T) {
 	}
 }
 
-// The transition time of a condition is that of its status.
+// A condition keeps its transition time while its status stays the same.
 func TestConditions_KeepTheirTime(t *testing.T) {
 	w := newWorld(t, managed("c1"))
 	w.expect("c1")

@@ -17,7 +17,7 @@ import (
 type State struct {
 	Now       time.Time
 	Placement *clusterv1beta1.Placement
-	// Decisions are all decisions with the label of the placement, in any order, whoever wrote them.
+	// Decisions are all decisions with the label of the placement, in any order, whichever user wrote them.
 	Decisions []*clusterv1beta1.PlacementDecision
 	// Bindings are the names of the sets that are bound to the placement's namespace, in any order. Sets that do not exist do
 	// not count.

@@ -58,8 +58,8 @@ type kind struct {
 
 // spread chooses clusters in their order, as far as the constraints allow. The first constraint is the most important one.
 //
-// The next cluster is always the best one that does not exceed a skew. If there is none, it is the one that exceeds the limits by the least: first
-// of the first constraint, then of the next, and the best one among equals. A cluster that would break a constraint with DoNotSchedule is not
+// The next cluster is always the best one that does not exceed a skew. If all exceed one, it is the cluster that exceeds the limits by the least:
+// first of the first constraint, then of the next, and the best one among equals. A cluster that would break a constraint with DoNotSchedule is not
 // chosen; neither is one that is in no topology of such a constraint.
 func (r *run) spread(order []int32, limit int) []int32 {
 	kinds, topologies := r.topologies(order)

@@ -35,7 +35,7 @@ const (
 // MaxHubs is the maximum number of bootstrap kubeconfigs of an agent.
 const MaxHubs = 10
 
-// The time without a response after which a hub is given up, in seconds: the minimum, which is that of upstream, and the default.
+// The time without a response after which a hub is given up, in seconds: the minimum, as in upstream, and the default.
 const (
 	LeastHubTimeoutSeconds   = 180
 	DefaultHubTimeoutSeconds = 600

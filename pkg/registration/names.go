@@ -158,10 +158,10 @@ const (
 	ReasonJoined    = "ManagedClusterJoined" // the agent has joined
 	MessageJoined   = "Managed cluster joined"
 
-	ConditionAvailable           = "ManagedClusterConditionAvailable" // the agent renews its lease, and the API server of the cluster responds to it. Unknown: the hub does not see the agent's lease renewed
+	ConditionAvailable           = "ManagedClusterConditionAvailable" // the agent renews its lease, and the API server of the cluster responds to it. Unknown: the lease is not renewed
 	ReasonAvailable              = "ManagedClusterAvailable"          // the API server of the cluster reports that it is healthy
 	MessageAvailable             = "Managed cluster is available"
-	ReasonKubeAPIServerUnhealthy = "ManagedClusterKubeAPIServerUnavailable" // the agent is running, and the API server of the cluster does not respond to it, or reports that it is not healthy
+	ReasonKubeAPIServerUnhealthy = "ManagedClusterKubeAPIServerUnavailable" // the agent is running, but the API server of the cluster does not respond to it, or is not healthy
 	ReasonLeaseUpdateStopped     = "ManagedClusterLeaseUpdateStopped"       // the agent has not renewed its lease for five times its duration
 	MessageLeaseUpdateStopped    = "Registration agent stopped updating its lease."
 

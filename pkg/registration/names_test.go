@@ -45,7 +45,7 @@ func TestNames_AreThoseOfUpstream(t *testing.T) {
 	}
 }
 
-// A list that is too long must not mean the same as an empty one, which is that all may request.
+// A list that is too long must not mean the same as an empty one, with which all users may request.
 func TestRequesters_OfWhichThereAreTooManyAreNone(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a": 1, "a,b": 2} {
 		users, err := Requesters(map[string]string{AnnotationRequesters: text})

@@ -49,7 +49,7 @@ type Observation struct {
 	Progress Progress
 	// Since is the last transition time of the deciding condition. It may be before the current generation.
 	Since time.Time
-	// Waits is what the work waits for, or what has failed.
+	// Waits names the thing that the work waits for, or that has failed.
 	Waits string
 }
 

@@ -58,11 +58,11 @@ const (
 type Outcome struct {
 	Name  string
 	State State
-	// Waits is what the cluster waits for, unless it is Writing or Succeeded.
+	// Waits names the thing that the cluster waits for, unless it is Writing or Succeeded.
 	Waits string
 }
 
-// Plan is what to do now.
+// Plan has the next steps of a rollout.
 type Plan struct {
 	// Clusters are all clusters, by name.
 	Clusters []Outcome

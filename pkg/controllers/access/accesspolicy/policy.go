@@ -135,8 +135,8 @@ func (p *Policy) RestrictsClusterRequests() bool { return p != nil && p.clusterR
 // RestrictsAccessRequests reports whether the policy has rules for AccessRequests.
 func (p *Policy) RestrictsAccessRequests() bool { return p != nil && p.accessRequests != nil }
 
-// ClusterRequestAllowed reports whether a request may be granted. An error is that of a rule, and no decision: the request may be allowed once the
-// rule is repaired.
+// ClusterRequestAllowed reports whether a request may be granted. If a rule fails, it returns an error, which is no decision: the request may be
+// allowed once the rule is repaired.
 func (p *Policy) ClusterRequestAllowed(ctx context.Context, request *v1alpha1.ClusterRequest, namespace *corev1.Namespace) (bool, error) {
 	if !p.RestrictsClusterRequests() {
 		return true, nil
@@ -146,8 +146,8 @@ func (p *Policy) ClusterRequestAllowed(ctx context.Context, request *v1alpha1.Cl
 	})
 }
 
-// AccessRequestAllowed reports whether a request may have the access that it asks for, to a Cluster that the holders have. An error is that of a
-// rule, and no decision: the request may be allowed once the rule is repaired.
+// AccessRequestAllowed reports whether a request may have the access that its spec names, to a Cluster that the holders have. If a rule fails, it
+// returns an error, which is no decision: the request may be allowed once the rule is repaired.
 func (p *Policy) AccessRequestAllowed(
 	ctx context.Context, request *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, holders []v1alpha1.ClusterRequest,
 	namespace *corev1.Namespace,

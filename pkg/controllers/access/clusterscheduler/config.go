@@ -44,7 +44,7 @@ const (
 	everyNamespace = "*"
 )
 
-// Config is the block "scheduler" of the configuration. Its form is that of openMCP's operator, with a policy added.
+// Config is the block "scheduler" of the configuration. It has the form that openMCP's operator uses, with a policy added.
 type Config struct {
 	// Scope defaults to Cluster.
 	Scope Scope `json:"scope,omitempty"`

@@ -154,7 +154,7 @@ func TestPlacements_FollowWhatChanges(t *testing.T) {
 
 	f.change(func(p *edgev1alpha1.DeploymentPolicy) { p.Spec.Service.ClusterNamespace = "other" })
 	f.expect("two 1.0.0 other")
-	// The reason is that the first version does not exist.
+	// The reason: the first version does not exist.
 	if s := f.policy().Status; len(s.Excluded) != 1 || s.Excluded[0] != (edgev1alpha1.ExcludedNodes{Reason: "VersionMissing", Nodes: 1}) {
 		t.Errorf("the status is %+v", s)
 	}

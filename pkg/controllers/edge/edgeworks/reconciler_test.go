@@ -77,7 +77,7 @@ func TestWork_OfANamespaceScopedAgent(t *testing.T) {
 	}
 }
 
-// The state is what the cluster reports for the current generation of the work.
+// The state follows the cluster's report for the current generation of the work.
 func TestState_IsWhatTheClusterSays(t *testing.T) {
 	f := newFixture(t)
 	f.state("Delivering Delivering")

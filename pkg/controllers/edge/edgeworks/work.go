@@ -47,7 +47,7 @@ const (
 // Reasons of placements, besides those of delivery and of conditions of works.
 const (
 	reasonNotDecided  = "NotDecided"               // the placement is not what the hub decides itself, so nothing is written for it
-	reasonNotAllowed  = "NotAllowed"               // the author of its policy or pattern may not have the agent create objects; the message names the permission
+	reasonNotAllowed  = "NotAllowed"               // the author of its policy or pattern may not use the agent to create objects; the message names the permission
 	reasonNameTaken   = "WorkNameTaken"            // a work of its name belongs to something else
 	reasonBeingGone   = "FormerWorkIsBeingRemoved" // a work of its name is still being removed from the node
 	reasonNoNamespace = "NoClusterNamespace"       // the hub has not created the namespace of the cluster yet

@@ -26,7 +26,7 @@ func Controller() kit.Controller {
 		kit.On(sets, "managedclustersetbindings", "list", "watch"),
 		kit.On(placements, "placements", "list", "watch"),
 		kit.On(placements, "placements/status", "patch"),
-		// Setting owner references that block deletion needs delete, too.
+		// Setting the owner reference of an object needs delete, too.
 		kit.On(placements, "placementdecisions", "list", "watch", "create", "patch", "delete"),
 		kit.On(placements, "placementdecisions/status", "patch"),
 		kit.On(eventsv1.SchemeGroupVersion, "events", "create", "patch"),

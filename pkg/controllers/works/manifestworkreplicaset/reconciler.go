@@ -38,7 +38,7 @@ const (
 	gather = 200 * time.Millisecond
 	// mostWrites is the maximum number of writes of one round. It leaves time for other sets, and lets a large set follow changes between rounds.
 	mostWrites = 200
-	// rests is the factor by which a pause is longer than the round before it, without its writes. A round for 10,000 clusters takes a tenth of a
+	// rests is the length of the pause after a round, as a multiple of the round without its writes. A round for 10,000 clusters takes a tenth of a
 	// second: while their agents report, the set takes no more than a part of a worker's time.
 	rests = 4
 	// spacing is the interval between two writes of the status of a set.

@@ -106,7 +106,7 @@ type rights struct {
 	left     int
 	// sets are the selectors of the sets that are bound to the namespace. They are read when they are needed.
 	sets map[string]labels.Selector
-	// asksMore reports that there were more questions than one round may ask.
+	// asksMore reports that the round needs more questions than it may ask.
 	asksMore bool
 }
 

@@ -52,7 +52,7 @@ func TestRights_OneReviewForAllClusters(t *testing.T) {
 		t.Errorf("%d works after %q", len(f.works()), f.reviews)
 	}
 	f.is(conditionAuthorized, "True", "AsExpected")
-	// The questions are asked again for another spec, and for the same one after a while.
+	// The reviews are repeated for another spec, and for the same one after a while.
 	f.retext("two")
 	f.settle()
 	f.clock.SetTime(f.clock.Now().Add(allowedFor))
