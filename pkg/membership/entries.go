@@ -20,7 +20,7 @@ import (
 // same on every replica and after every restart.
 var memberSpace = uuid.MustParse("8f0d2a4e-6a53-4c56-9a0e-3f0f5f0b7c21")
 
-// Name is the name of the member that stands for a cluster in a set. A cluster's name has no dot, so the first dot
+// Name returns the name of the member that stands for a cluster in a set. A cluster's name has no dot, so the first dot
 // separates the two.
 func Name(clusterName, setName string) string { return clusterName + "." + setName }
 

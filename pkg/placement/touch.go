@@ -114,7 +114,7 @@ func (p *Program) between(ctx context.Context, m *meter, c *Cluster, of func(*Cl
 	return false
 }
 
-// scoresDecide is false if all clusters are chosen, in the order of their names.
+// scoresDecide reports whether scores have an effect. They have none if all clusters are chosen, in the order of their names.
 func (p *Program) scoresDecide() bool { return p.number != nil || p.byScore || len(p.spread) > 0 }
 
 // TouchesScore reports whether a change of a cluster's AddOnPlacementScore of a name can change anything that the placement shows. before or after

@@ -27,10 +27,10 @@ const (
 	allClusters = "managed-clusters"
 )
 
-// ClusterGroup is the group of the agents of one cluster.
+// ClusterGroup returns the group of the agents of one cluster.
 func ClusterGroup(cluster string) string { return clusterPrefix + cluster }
 
-// AWSGroup is the group of the agents of one cluster with AWS IAM.
+// AWSGroup returns the group of the agents of one cluster with AWS IAM.
 func AWSGroup(cluster string) string { return awsGroupPrefix + cluster }
 
 // ClusterUser returns the user name of an agent of a cluster.

@@ -92,7 +92,7 @@ func Observe(s Status, byRules bool) Observation {
 	return Observation{Progress: Succeeds, Since: a.LastTransitionTime.Time}
 }
 
-// observeApplied also reports whether there is more to judge.
+// observeApplied judges the condition Applied. ready reports whether there is more to judge.
 func observeApplied(s Status) (o Observation, ready bool) {
 	a := meta.FindStatusCondition(s.Conditions, applied)
 	switch {
@@ -106,7 +106,7 @@ func observeApplied(s Status) (o Observation, ready bool) {
 	return Observation{}, true
 }
 
-// observeRules has the semantics of Open Cluster Management.
+// observeRules judges a work by its condition Progressing, with the semantics of Open Cluster Management.
 func observeRules(s Status, p *metav1.Condition) Observation {
 	if p == nil {
 		return Observation{Waits: "applied; waits for the condition Progressing, for which it has a rule"}

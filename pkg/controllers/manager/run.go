@@ -226,7 +226,7 @@ func (h *held) release() error {
 	return errors.Join(errs...)
 }
 
-// ready is the readiness check. It succeeds if the process does not lead, or its controllers have started.
+// ready returns nil if the process does not lead, or its controllers have started.
 func (c *controllers) ready(*http.Request) error {
 	select {
 	case <-c.manager.Elected():

@@ -127,7 +127,7 @@ func newFixture(t *testing.T, objs ...client.Object) *fixture {
 	return f
 }
 
-// claimed is the index of the caches.
+// claimed returns the index values of the caches.
 func (f *fixture) claimed(obj client.Object) []string { return f.process.claimed(obj) }
 
 func newScheme(t *testing.T) *runtime.Scheme {

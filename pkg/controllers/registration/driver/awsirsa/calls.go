@@ -26,7 +26,7 @@ func init() { metrics.Registry.MustRegister(calls) }
 // errorCode matches the codes of AWS. Other texts of an endpoint are in no label.
 var errorCode = regexp.MustCompile(`^[A-Za-z.]{1,64}$`)
 
-// countCalls is an option of AWS's clients. It runs inside of the retries, so that each attempt counts.
+// countCalls adds a counter of calls to an AWS client. It runs inside of the retries, so that each attempt counts.
 func countCalls(stack *middleware.Stack) error {
 	return stack.Finalize.Add(middleware.FinalizeMiddlewareFunc("CountCalls", func(
 		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
