@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// TestAdopted: a condition reports an object that existed before, also after a restart of the agent, and until the work has created it again. What
-// must not be adopted is not adopted by a retry either, and stays when the work goes.
+// TestAdopted verifies that a condition reports an object that existed before, also after a restart of the agent, and until the work has created it
+// again. An object that must not be adopted is not adopted by a retry either, and stays when the work is deleted.
 func TestAdopted(t *testing.T) {
 	w := newWorld(t)
 	create := func(name string) {
@@ -77,7 +77,7 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// TestWork_NamespaceThatIsNotThere: a manifest that lacks its namespace is applied as soon as that exists, not after a backoff of minutes.
+// TestWork_NamespaceThatIsNotThere: a manifest that lacks its namespace is applied as soon as the namespace exists, not after a backoff of minutes.
 func TestWork_NamespaceThatIsNotThere(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()
@@ -93,7 +93,7 @@ func TestWork_NamespaceThatIsNotThere(t *testing.T) {
 	w.eventuallySaid("a", workv1.WorkApplied, "True: True")
 }
 
-// TestAdopted_ByTwoWorks: of two works that want a Namespace differently which neither of them owns, the older one has it.
+// TestAdopted_ByTwoWorks: if two works desire different states of a Namespace that neither owns, the older work wins.
 func TestAdopted_ByTwoWorks(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())

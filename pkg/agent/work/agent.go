@@ -3,8 +3,8 @@
 
 // Package work applies the ManifestWorks of a cluster's namespace on the hub to the cluster, and prunes objects that they no longer list.
 //
-// A work is synced by one worker at a time, and its status has one writer. What a worker does can end at any line: it begins
-// anew with what the hub, the cluster and the memory say, and each step can be repeated.
+// One worker at a time syncs a work, and one writer writes its status. A worker may stop at any line: the next one starts from the state of the hub,
+// the cluster and the memory, and each step can be repeated.
 package work
 
 import (
@@ -36,62 +36,62 @@ import (
 )
 
 const (
-	// workers is how many works are synced at a time.
+	// workers is the number of works that are synced concurrently.
 	workers = 5
-	// resync is how often all of a work is looked at that is not watched.
+	// resync is the interval after which a work is checked completely, for changes that no watch reports.
 	resync = 5 * time.Minute
-	// shortestRetry and longestRetry bound the time until something is tried again that has failed.
+	// shortestRetry and longestRetry bound the delay before a failed operation is retried.
 	shortestRetry, longestRetry = time.Second, 5 * time.Minute
-	// longestWait bounds the time until it is looked again for a kind that the cluster does not have, and for what is to be gone. For all works of
-	// an agent, the cluster is asked for its kinds at most every kinds.RefreshEvery.
+	// longestWait bounds the delay before the agent checks again for a kind that the cluster does not serve, and for an object that is being deleted.
+	// For all works of an agent together, discovery is requested at most once every kinds.RefreshEvery.
 	longestWait = time.Minute
-	// longestLook bounds one look at a work: a server that does not answer holds up no other work for longer.
+	// longestLook bounds one sync of a work, so that a server that does not respond delays no other work for longer.
 	longestLook = 2 * time.Minute
-	// cachedRules is how many sets of condition rules are kept compiled.
+	// cachedRules is the number of sets of condition rules that are cached in compiled form.
 	cachedRules = 256
-	// never is a grace period from which on nothing is evicted: upstream's.
+	// never is the grace period from which on nothing is evicted, as upstream.
 	never = 100 * 365 * 24 * time.Hour
 )
 
-// Options are what an Agent is made of.
+// Options configure an Agent.
 type Options struct {
-	// Works are those of the cluster on its hub, in its namespace.
+	// Works is the client of the cluster's namespace on the hub.
 	Works     workclient.ManifestWorkInterface
 	Namespace string
-	// Cluster is the agent's own.
+	// Cluster is the client with the agent's own rights in its cluster.
 	Cluster dynamic.Interface
 	Kinds   *kinds.Kinds
 	Drift   *drift.Watcher
 	Memory  memory.Memory
-	// Executors let accounts of the cluster do what they may.
+	// Executors check the rights of accounts of the cluster, and return clients with these rights.
 	Executors Executors
-	// HubHash is that of the hub.
+	// HubHash is the hash of the hub.
 	HubHash string
-	// Only is the one namespace that works may have objects in; empty for all of the cluster. The memory has the same.
+	// Only is the one namespace that works may have objects in; empty for the whole cluster. The memory has the same value.
 	Only string
 	// Own are the agent's objects, which no work may name.
 	Own Own
-	// Grace is how long a work may be missing on the hub before its objects are taken away; from 100 years on they never are.
+	// Grace is how long a work may be missing on the hub before its objects are deleted; from 100 years on they never are.
 	Grace time.Duration
-	// Feedback is how values of objects are told to the hub.
+	// Feedback configures how values of objects are reported to the hub.
 	Feedback feedback.Options
-	// Random is in [0, 1), for delays that spread.
+	// Random returns a number in [0, 1), for jitter.
 	Random func() float64
 }
 
-// Executors say what accounts of the cluster may do.
+// Executors check what accounts of the cluster may do.
 type Executors interface {
-	// For is the way to the cluster with the rights of an account, to do something with an object there. The error is an executor.Denied
-	// if the account may not.
+	// For returns the way to access an object in the cluster with the rights of an account. The error is an executor.Denied if the account does not
+	// have these rights.
 	For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access executor.Access) (executor.Way, error)
-	// Self says why the agent itself may not do something for a work, though it may have the right to.
+	// Self returns why the agent itself must not do something for a work, even if RBAC allows it.
 	Self(ctx context.Context, access executor.Access) error
 }
 
 // Agent applies works to a cluster.
 type Agent struct {
 	Options
-	// life is the context of Run: what is watched is watched for longer than one look at a work takes.
+	// life is the context of Run: watches outlive the sync of a work that started them.
 	life     context.Context
 	rules    *rules.Cache
 	paces    *paces
@@ -101,21 +101,22 @@ type Agent struct {
 
 	mu     sync.Mutex
 	states map[string]*state
-	// deletions are those of records that are being deleted, by the UID of their owners.
+	// deletions are the deletions of records that are in progress, by the UID of their owners.
 	deletions   map[types.UID]*deletion
 	stepTimeout time.Duration
-	// firstRetry is the delay before the first retry of a manifest, and firstWait that before the first look at what is to be gone.
+	// firstRetry is the delay before the first retry of a manifest, and firstWait the delay before the first check of an object that is being
+	// deleted.
 	firstRetry, firstWait time.Duration
-	// lacking are the works with manifests of a kind that the cluster does not have.
+	// lacking are the works with manifests of a kind that the cluster does not serve.
 	lacking sets.Set[string]
 }
 
-// New returns an agent, which has asked nothing yet.
+// New returns an agent that has sent no requests yet.
 func New(o Options) *Agent {
 	a := &Agent{Options: o, states: map[string]*state{}, deletions: map[types.UID]*deletion{}, stepTimeout: stepTimeout, firstRetry: shortestRetry, firstWait: shortestRetry / 4, lacking: sets.New[string](), rules: rules.NewCache(cachedRules), paces: &paces{now: time.Now}}
 	a.queue = workqueue.NewTypedRateLimitingQueue(
 		workqueue.NewTypedItemExponentialFailureRateLimiter[string](shortestRetry/10, longestRetry))
-	// What happens to several objects of a work at once is looked at once.
+	// Changes of several objects of a work within a short time are handled by one sync.
 	o.Drift.Changed = func(work string) { a.queue.AddAfter(work, shortestRetry/10) }
 	a.informer = cache.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
@@ -128,7 +129,7 @@ func New(o Options) *Agent {
 	return a
 }
 
-// Run goes on until the context ends.
+// Run syncs works until the context ends.
 func (a *Agent) Run(ctx context.Context) error {
 	enqueue := func(object any) {
 		if key, err := cache.DeletionHandlingObjectToName(object); err == nil {
@@ -138,7 +139,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err := a.informer.SetTransform(func(object any) (any, error) {
 		if work, ok := object.(*workv1.ManifestWork); ok {
 			work.ManagedFields = nil
-			// Where works are custom resources, those of a list have a kind, and those of a watch have none.
+			// Where works are custom resources, works from a list have a kind, and works from a watch do not.
 			work.TypeMeta = metav1.TypeMeta{}
 		}
 		return object, nil
@@ -157,7 +158,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer running.Wait()
 	defer a.queue.ShutDown()
 	running.Go(func() { a.informer.RunWithContext(ctx) })
-	// Nothing is known of works that are missing before all are known that are there.
+	// Which works are missing is only known after the cache has synced.
 	if !cache.WaitForCacheSync(ctx.Done(), a.informer.HasSynced) {
 		return nil
 	}
@@ -189,7 +190,7 @@ func (a *Agent) next(ctx context.Context) bool {
 	switch {
 	case ctx.Err() != nil:
 	case isOutdated(err):
-		// What is newer comes as an event; if it has come already, this is the next look at it.
+		// A newer version arrives as an event; if it has arrived already, this is the next sync.
 		a.queue.AddAfter(name, shortestRetry/10)
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "A work is tried again")
@@ -203,7 +204,7 @@ func (a *Agent) next(ctx context.Context) bool {
 	return true
 }
 
-// once makes an error of a panic: a work that has found a fault of the agent holds up no other.
+// once syncs or finalizes a work. It converts a panic to an error, so that a work that triggers a bug of the agent does not block other works.
 func (a *Agent) once(ctx context.Context, name string) (again time.Duration, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -224,7 +225,7 @@ func (a *Agent) once(ctx context.Context, name string) (again time.Duration, err
 	return a.sync(ctx, work)
 }
 
-// cached is a work as it was when it was last heard of, or nil. It may be changed.
+// cached returns a copy of a work from the cache, or nil if the cache does not have it.
 func (a *Agent) cached(name string) (*workv1.ManifestWork, error) {
 	object, exists, err := a.informer.GetStore().GetByKey(a.Namespace + "/" + name)
 	if err != nil || !exists {
@@ -233,23 +234,23 @@ func (a *Agent) cached(name string) (*workv1.ManifestWork, error) {
 	return object.(*workv1.ManifestWork).DeepCopy(), nil
 }
 
-// state is what one process knows of a work; it need not.
+// state holds the observations of a work by one process. It may be lost at any time.
 type state struct {
 	work   string
 	uid    string
 	record *memory.Record
-	// anew says that this process has seen the work before anything was made for it.
+	// anew is whether this process observed the work before any object was created for it.
 	anew      bool
 	manifests map[apply.Target]*applyResult
 	// generation is the generation of the work that the results are for.
 	generation int64
 	firstRetry time.Duration
 	random     func() float64
-	// pruning is the deletion of objects that have left the manifests.
+	// pruning is the deletion of objects that the manifests no longer list.
 	pruning *deletion
-	// reported is when the status was written last.
+	// reported is the time of the last write of the status.
 	reported time.Time
-	// waits are for what is to be taken away, and kinds for kinds that the cluster does not have.
+	// waits is the backoff for objects that are being deleted, and kinds the one for kinds that the cluster does not serve.
 	waits, kinds repeat.Backoff
 }
 
@@ -302,8 +303,8 @@ func (a *Agent) setLacking(work string, lacking bool) {
 	}
 }
 
-// lookForKinds requeues the works that lack a kind: a definition that was applied may be what they wait for. Served is what it
-// defines a moment after it has changed.
+// lookForKinds requeues the works that lack a kind, after a CustomResourceDefinition was applied that may define it. The API server serves the new
+// kind only a moment later.
 func (a *Agent) lookForKinds() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,11 +11,11 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// claims has the works that list an object without owning it: one that is orphaned, or a Namespace that existed before. Other objects have the owner
-// references of their works, by which a work finds out that another one had the object first.
+// claims holds the works that list an object without owning it: one that is orphaned, or a Namespace that existed before. Other objects have the
+// owner references of their works, by which a work detects that another work had the object first.
 type claims struct {
 	mu     sync.Mutex
-	works  map[apply.Target]map[string]time.Time // by the name of the work, when it was created
+	works  map[apply.Target]map[string]time.Time // by the name of the work, its creation time
 	claims map[string][]apply.Target             // by the name of the work
 }
 
@@ -30,7 +30,7 @@ func (c *claims) set(work *workv1.ManifestWork, items []*item) {
 			!one.manifest.Orphaned && t.GroupResource() != apply.Namespaces {
 			continue
 		}
-		t.Version = "" // it is one object in all versions of its kind
+		t.Version = "" // all versions of a kind are one object
 		if c.works == nil {
 			c.works, c.claims = map[apply.Target]map[string]time.Time{}, map[string][]apply.Target{}
 		}
@@ -58,7 +58,8 @@ func (c *claims) remove(work string) {
 	delete(c.claims, work)
 }
 
-// before returns the oldest work that claims an object, if that is not this one; "" if it is. Works of the same second are ordered by name.
+// before returns the oldest work that claims an object, or "" if that is the given one. Works that were created in the same second are ordered by
+// name.
 func (c *claims) before(work string, t apply.Target) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestCost_OfAWork: how many requests it takes to bring a work, and that none is asked for after that.
+// TestCost_OfAWork verifies the number of requests to apply a work, and that no requests follow.
 func TestCost_OfAWork(t *testing.T) {
 	inEachHome(t, func(w *world) {
 		var mu sync.Mutex
@@ -28,7 +28,7 @@ func TestCost_OfAWork(t *testing.T) {
 				what = "WATCH"
 			}
 			response, err := do()
-			// On a slow machine the agent may look once more before it has heard of its own write, which is then refused.
+			// On a slow machine the agent may sync once more before it observes its own write, which the server then rejects.
 			if outdated := err == nil && response.StatusCode == http.StatusConflict; !outdated && !discovery.MatchString(r.URL.Path) {
 				mu.Lock()
 				asked = append(asked, what+" "+names.Replace(r.URL.Path))
@@ -37,7 +37,7 @@ func TestCost_OfAWork(t *testing.T) {
 			return response, err
 		}
 		w.start(w.newAgent())
-		// What an agent asks for without any work, and its kinds, are not counted.
+		// Requests without any work, and for the kinds of the first one, are not counted.
 		w.put("first", w.spec(w.configMap("first", "{}")))
 		w.eventuallySaid("first", workv1.WorkApplied, "True: True")
 		w.eventuallyIdle()
@@ -54,15 +54,15 @@ func TestCost_OfAWork(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		slices.Sort(asked)
-		// The finalizer; the record is made, told what is about to be made, and told the UIDs; the status. An object is made, and watched, and
-		// the record is watched.
+		// The requests: the finalizer; the record is created, and updated with the objects to create and then with the UIDs; the status. An object is
+		// created, and watched, and the record is watched.
 		if most := 5 + 5*2 + 1; len(asked) > most {
 			w.Errorf("there are %d requests, want %d:\n%s", len(asked), most, strings.Join(asked, "\n"))
 		}
 	})
 }
 
-// TestCost_OfARestart: after a restart, an object is read and watched, and a record as well. Nothing is written.
+// TestCost_OfARestart: after a restart, each object and each record is read and watched. Nothing is written.
 func TestCost_OfARestart(t *testing.T) {
 	const works = 3
 	w := newWorld(t)
@@ -96,7 +96,7 @@ func TestCost_OfARestart(t *testing.T) {
 	}
 }
 
-// variedWorks makes works of five manifests each, of different kinds.
+// variedWorks creates works of five manifests each, of different kinds.
 func (w *world) variedWorks(n int) (names []string) {
 	w.Helper()
 	for i := range n {

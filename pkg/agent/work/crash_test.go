@@ -16,8 +16,8 @@ import (
 
 var errCrashed = errors.New("crashed")
 
-// TestCrash_AtEachWrite has an agent end before or after its n-th write, for every n there is, in the life of a work. The next one
-// brings the work to the end that it would have had, and leaves nothing behind of what the work had meanwhile.
+// TestCrash_AtEachWrite stops an agent before or after its n-th write, for every n, in the life of a work. The next agent reaches the same final
+// state, and leaves no objects behind that the work had in between.
 func TestCrash_AtEachWrite(t *testing.T) {
 	for home, in := range map[string]func(*testing.T) *world{"cluster": newSerialWorld, "namespace": newSerialNamespaceWorld} {
 		t.Run(home, func(t *testing.T) {
@@ -47,8 +47,8 @@ func crashAt(w *world, when string, n int64) bool {
 	crash := &crash{when: when, n: n, down: make(chan struct{})}
 	w.around = crash.around
 	stop := w.start(w.newAgent())
-	// reached waits until a stage of the work's life is reached. If the agent has ended before that, meanwhile is what happens on the hub,
-	// and the next agent has the rest to do.
+	// reached waits until a stage of the work's life is reached. If the agent has stopped before that, meanwhile changes the hub, and the next agent
+	// does the rest.
 	reached := func(meanwhile func(), stage func() bool) {
 		t.Helper()
 		w.eventually("the stage", "reached", func() string {
@@ -72,7 +72,7 @@ func crashAt(w *world, when string, n int64) bool {
 		}
 	}
 	w.put("a", w.spec(w.configMap("cm1", "{}"), w.configMap("cm2", "{}")))
-	// The spec has changed when the next agent comes: what the one before has begun to make is to go.
+	// The spec has changed when the next agent starts: objects that the previous agent started to create must be pruned.
 	reached(func() { w.put("a", w.spec(w.configMap("cm2", "{k: v}"), w.configMap("cm3", "{}"))) },
 		func() bool {
 			return w.said("a", workv1.WorkApplied) == "True: True True" && w.recorded("a") == "cm1 cm2"
@@ -95,7 +95,7 @@ func crashAt(w *world, when string, n int64) bool {
 	return crash.isDown()
 }
 
-// crash ends all that an agent does at its n-th write.
+// crash stops all that an agent does at its n-th write.
 type crash struct {
 	when string
 	n    int64

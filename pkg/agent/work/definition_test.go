@@ -22,8 +22,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestDelete_EndsWithTheDefinition: a work with a definition and a custom resource of it goes once the definition is gone. Nothing waits for a
-// backoff, which is an hour here, and nothing is asked for that says whether the kind of the custom resource is still served.
+// TestDelete_EndsWithTheDefinition: a work with a definition and a custom resource of it is gone once the definition is gone. Nothing waits for a
+// backoff, which is an hour here, and no request checks whether the kind of the custom resource is still served.
 func TestDelete_EndsWithTheDefinition(t *testing.T) {
 	for _, how := range []string{"the work is deleted", "the manifests leave the work", "the work is deleted, and its agent ends meanwhile"} {
 		t.Run(how, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestDelete_EndsWithTheDefinition(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			// The custom resource is read, deleted, and looked for. Only another process has to look for it again.
+			// The custom resource is read, deleted, and read again. Only another process must read it once more.
 			if how != "the work is deleted, and its agent ends meanwhile" && len(asked) > 3 {
 				t.Errorf("there are %d requests about the custom resource, want 3:\n%s", len(asked), strings.Join(asked, "\n"))
 			}
@@ -95,8 +95,8 @@ func TestDelete_EndsWithTheDefinition(t *testing.T) {
 	}
 }
 
-// TestDelete_WithoutTheDefinition: somebody has deleted the definition, and with it the custom resource. The cluster says that it serves the
-// kind no more, so that it is gone.
+// TestDelete_WithoutTheDefinition: another client has deleted the definition, and the custom resource with it. Discovery reports that the kind is no
+// longer served, so that the custom resource is gone.
 func TestDelete_WithoutTheDefinition(t *testing.T) {
 	for _, how := range []string{"the work is deleted", "the manifest leaves the work"} {
 		t.Run(how, func(t *testing.T) {
@@ -132,8 +132,8 @@ func TestDelete_WithoutTheDefinition(t *testing.T) {
 	}
 }
 
-// TestAttack_AnAPIThatDoesNotAnswer: what an API server has that does not answer just now is not gone. What is to stay loses its owner before the
-// work goes, or the cluster's garbage collector would delete it.
+// TestAttack_AnAPIThatDoesNotAnswer: the objects of an API server that does not respond are not gone. Objects that stay lose their owner before the
+// work is deleted, or else the cluster's garbage collector would delete them.
 func TestAttack_AnAPIThatDoesNotAnswer(t *testing.T) {
 	for _, how := range []string{"the work is deleted", "the manifest leaves the work", "the work is deleted, and its objects stay"} {
 		for _, object := range []string{"not found", "unavailable"} {
@@ -174,7 +174,7 @@ func TestAttack_AnAPIThatDoesNotAnswer(t *testing.T) {
 				w.eventuallySaid("a", workv1.WorkApplied, "True: True True")
 				stop()
 				if stays {
-					// Somebody gives it back to the work: as if the policy had changed while the agent did not run.
+					// Another client gives it back to the work: as if the policy had changed while the agent did not run.
 					record := w.record("a")
 					w.change(resource, func(o *unstructured.Unstructured) {
 						o.SetOwnerReferences([]metav1.OwnerReference{apply.Owner{Name: record.GetName(), UID: record.GetUID()}.Reference()})
@@ -213,13 +213,13 @@ func TestAttack_AnAPIThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// answer is one of a server in between.
+// answer returns a response as from a proxy.
 func answer(r *http.Request, code int, text string) *http.Response {
 	return &http.Response{StatusCode: code, Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"text/plain"}}, Body: io.NopCloser(strings.NewReader(text))}
 }
 
-// without leaves a group out of an answer about all that the cluster serves, as it is understood when the group does not answer.
+// without removes a group from a discovery response, as if the group did not respond.
 func without(group string, do func() (*http.Response, error)) (*http.Response, error) {
 	response, err := do()
 	if err != nil {

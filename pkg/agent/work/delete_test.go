@@ -21,7 +21,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestDelete_WaitsForFinalizersOfOthers, and says meanwhile that the work is being deleted.
+// TestDelete_WaitsForFinalizersOfOthers verifies that a work waits for finalizers of others, and reports that it is being deleted.
 func TestDelete_WaitsForFinalizersOfOthers(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
@@ -47,7 +47,7 @@ func TestDelete_WaitsForFinalizersOfOthers(t *testing.T) {
 	}
 }
 
-// deleting is what a work says of its end.
+// deleting returns what a work reports about its deletion.
 func (w *world) deleting(name string) string {
 	work := w.work(name)
 	if work == nil {
@@ -60,7 +60,7 @@ func (w *world) deleting(name string) string {
 	return fmt.Sprintf("%s %s %s", c.Status, c.Reason, c.Message)
 }
 
-// TestDelete_Refused: what may not be deleted is told, and keeps back nothing that is to be said of the rest.
+// TestDelete_Refused: an object that may not be deleted is reported, and does not delay the status of the rest.
 func TestDelete_Refused(t *testing.T) {
 	w := newWorld(t)
 	var refusing atomic.Bool
@@ -151,7 +151,7 @@ func TestDelete_Orphans(t *testing.T) {
 	}
 }
 
-// TestDelete_ByAForgedRecord: who may write AppliedManifestWorks must not have the agent delete what is not the work's.
+// TestDelete_ByAForgedRecord: a user who may write AppliedManifestWorks must not be able to make the agent delete objects that are not the work's.
 func TestDelete_ByAForgedRecord(t *testing.T) { inEachHome(t, deleteByAForgedRecord) }
 
 func deleteByAForgedRecord(w *world) {
@@ -194,7 +194,7 @@ func deleteByAForgedRecord(w *world) {
 	}
 }
 
-// TestDelete_OfARecord: it is made anew, with all that belongs to it.
+// TestDelete_OfARecord: a deleted record is created again, with its objects.
 func TestDelete_OfARecord(t *testing.T) { inEachHome(t, deleteOfARecord) }
 
 func deleteOfARecord(w *world) {

@@ -18,20 +18,19 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/order"
 )
 
-// stepTimeout is for how long a step of a deletion holds up the next ones.
+// stepTimeout bounds how long a step of a deletion delays the next steps.
 const stepTimeout = 5 * time.Minute
 
-// deletion knows since when each step of a deletion has been waited for, and which objects are gone. It is for one process: after a restart the
-// time begins again.
+// deletion holds when each step of a deletion started, and which objects are gone. It is not persisted: after a restart the timeouts start again.
 type deletion struct {
 	timeout time.Duration
 
-	mu    sync.Mutex // the worker of a work and the look for missing works may delete the objects of one record
+	mu    sync.Mutex // the worker of a work and evict may delete the objects of one record concurrently
 	since map[int]time.Time
 	gone  sets.Set[apply.Target]
 }
 
-// setGone notes that an object is gone.
+// setGone records that an object is gone.
 func (d *deletion) setGone(t apply.Target) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -41,14 +40,14 @@ func (d *deletion) setGone(t apply.Target) {
 	d.gone.Insert(t)
 }
 
-// isGone reports whether an object was seen to be gone since the deletion has begun.
+// isGone reports whether an object was found to be gone since the deletion started.
 func (d *deletion) isGone(t apply.Target) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.gone.Has(t)
 }
 
-// holds reports whether the objects of a step that are left hold up the next steps.
+// holds reports whether the remaining objects of a step delay the next steps.
 func (d *deletion) holds(step int, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +61,7 @@ func (d *deletion) holds(step int, now time.Time) bool {
 	return now.Sub(since) < d.timeout
 }
 
-// reset begins again, after all steps.
+// reset resets the timeouts, after all steps are complete.
 func (d *deletion) reset() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,8 +77,8 @@ func stepsOf(resources []memory.Resource) [][]int {
 	return order.Delete(objects)
 }
 
-// settle records the UIDs of the applied objects, and prunes those that the spec no longer lists. left is whether some of these are still
-// there.
+// settle records the UIDs of the applied objects, and prunes those that the spec no longer lists. It reports whether some of the pruned objects still
+// exist.
 func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (left bool, err error) {
 	var resources, dropped []memory.Resource
 	for _, known := range s.record.Resources {
@@ -117,7 +116,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 			}
 			if !gone {
 				resources, left, waits = append(resources, one), true, true
-				keep.Insert(one.Target) // its end is an event
+				keep.Insert(one.Target) // its deletion is an event
 			} else {
 				delete(s.manifests, one.Target)
 			}
@@ -136,7 +135,7 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 	return left, failed
 }
 
-// known returns what is recorded of an object: its version and UID when it was last read.
+// known returns the record of an object with the version and the UID that were last read.
 func (s *state) known(resource memory.Resource) memory.Resource {
 	for t, last := range s.manifests {
 		if t.Is(resource.Target) && last.uid != "" {

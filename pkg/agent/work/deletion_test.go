@@ -16,7 +16,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// ordered is a work with a definition, a custom resource of it that has a finalizer, and a ConfigMap.
+// ordered returns the spec of a work with a definition, a custom resource of it that has a finalizer, and a ConfigMap.
 func (w *world) ordered() (spec workv1.ManifestWorkSpec, resource apply.Target, definition apply.Target) {
 	w.Helper()
 	group := w.namespace + ".example.com"
@@ -28,7 +28,7 @@ func (w *world) ordered() (spec workv1.ManifestWorkSpec, resource apply.Target, 
 		apply.Target{GroupVersionResource: schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, Name: "widgets." + group}
 }
 
-// TestDelete_InOrder: the controller that removes the finalizer of a custom resource needs the rest of the work.
+// TestDelete_InOrder: the controller that removes the finalizer of a custom resource needs the other objects of the work.
 func TestDelete_InOrder(t *testing.T) {
 	for _, how := range []string{"the work is deleted", "the manifests leave the work", "after the timeout"} {
 		t.Run(how, func(t *testing.T) {

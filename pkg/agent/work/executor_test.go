@@ -24,19 +24,19 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// by has a spec brought by the account of the test.
+// by sets the account of the test as the executor of a spec.
 func (w *world) by(spec workv1.ManifestWorkSpec) workv1.ManifestWorkSpec {
 	spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{
 		Type: workv1.ExecutorSubjectTypeServiceAccount, ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: w.namespace, Name: "ex"}}}
 	return spec
 }
 
-// allow gives the account of the test rights in the test's namespace: those, and no others. It waits until the cluster knows those.
+// allow replaces the rights of the test's account in the test's namespace. It waits until the cluster has observed them.
 func (w *world) allow(rules ...rbacv1.PolicyRule) {
 	w.Helper()
 	ctx, roles := w.Context(), kubernetes.NewForConfigOrDie(worktest.Config(w.T)).RbacV1()
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "ex"}, Rules: rules}
-	if _, err := roles.Roles(w.namespace).Update(ctx, role, metav1.UpdateOptions{}); err != nil { // this makes one, too
+	if _, err := roles.Roles(w.namespace).Update(ctx, role, metav1.UpdateOptions{}); err != nil { // this creates one, too
 		w.Fatal(err)
 	}
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "ex"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "ex"},
@@ -85,7 +85,7 @@ func TestExecutor(t *testing.T) {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	w.allow(rule("", "configmaps", "cm1", all...))
-	// A change of the spec is tried at once.
+	// A change of the spec is retried at once.
 	w.put("a", w.by(w.spec(w.configMap("cm1", "{k: v}"), w.configMap("cm2", "{k: v}"))))
 	w.eventuallySaid("a", workv1.WorkApplied, "False: True False")
 	if w.get(w.target("cm1")) == nil || w.get(w.target("cm2")) != nil {
@@ -108,7 +108,7 @@ func TestExecutor(t *testing.T) {
 	w.eventuallySaid("b", workv1.WorkApplied, "True: True True")
 }
 
-// TestExecutor_Escalation: an account cannot give rights that it does not have.
+// TestExecutor_Escalation: an account cannot grant rights that it does not have.
 func TestExecutor_Escalation(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
@@ -125,7 +125,7 @@ func TestExecutor_Escalation(t *testing.T) {
 	w.eventuallySaid("b", workv1.WorkApplied, "True: True")
 }
 
-// TestExecutor_IsWhoWrites: should an account lose a right between the question and the write, the write is refused.
+// TestExecutor_IsWhoWrites: if an account loses a right between the check and the write, the server rejects the write.
 func TestExecutor_IsWhoWrites(t *testing.T) {
 	w := newWorld(t)
 	w.allow(rule("", "configmaps", "", all...))
@@ -151,8 +151,8 @@ func TestExecutor_IsWhoWrites(t *testing.T) {
 	}
 }
 
-// TestAttack_ExecutorRefusedByAdmission has a policy of the cluster refuse, with 403, what an account with all rights of RBAC creates. The agent does
-// not create it in place of the account.
+// TestAttack_ExecutorRefusedByAdmission has a policy of the cluster reject, with 403, objects that an account with all RBAC rights creates. The agent
+// does not create them in place of the account.
 func TestAttack_ExecutorRefusedByAdmission(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())

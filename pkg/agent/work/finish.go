@@ -21,15 +21,15 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// finish takes away all of a work that is being deleted, and then lets the work go. Each step is done when the one before it is
-// known to have been.
+// finish deletes the objects of a work that is being deleted, and then removes the finalizer of the work. Each step starts after the previous step is
+// known to be complete.
 func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
 	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
 		a.forget(work.Name)
 		return 0, nil
 	}
 	s := a.state(work)
-	// The cache may be behind: there may be a new work of this name.
+	// The cache may be stale: a new work of this name may exist.
 	if err := a.isCurrent(ctx, work); err != nil {
 		return 0, err
 	}
@@ -58,7 +58,7 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 			return 0, err
 		}
 		if left, err := a.Memory.Find(ctx, work.Name); err != nil || left != nil {
-			return s.waits.Next(), err // somebody else has a finalizer there
+			return s.waits.Next(), err // another client has set a finalizer on the record
 		}
 	}
 	left := slices.DeleteFunc(slices.Clone(work.Finalizers), func(f string) bool { return f == workv1.ManifestWorkFinalizer })
@@ -69,8 +69,8 @@ func (a *Agent) finish(ctx context.Context, work *workv1.ManifestWork) (again ti
 	return 0, nil
 }
 
-// release lets the objects be that are to stay when the work goes: those that are remembered, and those that the work names, should
-// somebody have changed the record.
+// release orphans the objects that stay when the work is deleted: those that are recorded, and those that the work names, in case another client
+// changed the record.
 func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *memory.Record) (failed error) {
 	var targets []apply.Target
 	for _, resource := range record.Resources {
@@ -97,21 +97,22 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 	return failed
 }
 
-// takeAway deletes an object, or releases one that stays, and reports whether nothing is left to do. The end of an object that is left is an event.
+// takeAway deletes an object, or orphans one that stays, and reports whether nothing is left to do. If the object still exists, its deletion will be
+// an event.
 func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, one memory.Resource, stays bool) (done bool, err error) {
 	t, served := one.Target, false
 	if t.GroupVersionResource, served = a.Kinds.Served(t.GroupVersionResource); served {
 		done, err = a.end(ctx, owner, t, one.UID, stays)
 	}
 	if !served || apply.IsNotServed(err) {
-		// What is known of the kinds is old, or without those of a server that did not answer.
+		// The discovery results are stale, or lack those of a server that did not respond.
 		a.Kinds.Changed()
 		version, failed := a.Kinds.Live(ctx, one.GroupVersionResource)
 		if failed != nil {
 			return false, failed
 		}
 		if version == "" {
-			return true, nil // an object goes with its resource
+			return true, nil // an object is deleted with its resource
 		}
 		done, err = false, nil
 		if !served || version != t.Version {
@@ -119,7 +120,7 @@ func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, on
 			done, err = a.end(ctx, owner, t, one.UID, stays)
 		}
 		if apply.IsNotServed(err) {
-			err = nil // the resource comes or goes just now
+			err = nil // the resource is being added or removed
 		}
 	}
 	if err == nil && !done && a.knows(work) {
@@ -128,7 +129,7 @@ func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, on
 	return done, err
 }
 
-// end deletes an object in a version that the cluster serves, or releases one that stays.
+// end deletes an object in a version that the cluster serves, or orphans one that stays.
 func (a *Agent) end(ctx context.Context, owner apply.Owner, t apply.Target, uid types.UID, stays bool) (done bool, err error) {
 	if stays {
 		err = owner.Release(ctx, a.Cluster, t)
@@ -142,9 +143,9 @@ func (a *Agent) end(ctx context.Context, owner apply.Owner, t apply.Target, uid 
 	return done, err
 }
 
-// isHidden says whether an error is that the agent may not even look at an object that it has never seen there: a manifest for which it has
-// no rights. The record names it, since it is written first; without this, such a work would not end. Should the object be there
-// and bear the reference, it goes with the record, by the cluster's garbage collector.
+// isHidden reports whether the agent has no right to get an object that it never observed, because it has no rights for the manifest. The record is
+// written first, and so it names the object; without this check, such a work could not be deleted. If the object exists with the owner reference of
+// the record, the cluster's garbage collector deletes it after the record.
 func (a *Agent) isHidden(ctx context.Context, t apply.Target, uid types.UID, err error) bool {
 	if uid != "" || !apierrors.IsForbidden(err) {
 		return false
@@ -153,8 +154,9 @@ func (a *Agent) isHidden(ctx context.Context, t apply.Target, uid types.UID, err
 	return apierrors.IsForbidden(err)
 }
 
-// removeAll deletes the objects of a record that is to go, step by step, and returns which are left, and why. Where a resource is not served any
-// more, its objects have gone with it; should they be back one day, their owner is not, and the cluster's garbage collector deletes them.
+// removeAll deletes the objects of a record that is being deleted, step by step, and returns descriptions of those that are left. Objects of a
+// resource that is no longer served were deleted with it; if they come back, their owner does not exist, and the cluster's garbage collector deletes
+// them.
 func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []string, failed error) {
 	d := a.deletionOf(record)
 	later := len(record.Resources)
@@ -182,8 +184,8 @@ func (a *Agent) removeAll(ctx context.Context, record *memory.Record) (left []st
 	return left, failed
 }
 
-// remove deletes one object of a record, and returns what is waited for; empty if it is gone. What is gone is not looked for again: once the
-// definition of its kind is gone, too, it could only be told from discovery, which is behind.
+// remove deletes one object of a record, and returns what it waits for; empty if the object is gone. An object that is gone is not checked again:
+// once the definition of its kind is gone too, only discovery could tell, which may be stale.
 func (a *Agent) remove(ctx context.Context, d *deletion, record *memory.Record, one memory.Resource) (why string, err error) {
 	if d.isGone(one.Target) {
 		return "", nil
@@ -204,7 +206,7 @@ func (a *Agent) remove(ctx context.Context, d *deletion, record *memory.Record, 
 	return why, err
 }
 
-// deletionOf returns since when the objects of a record have been waited for.
+// deletionOf returns the state of the deletion of a record's objects.
 func (a *Agent) deletionOf(record *memory.Record) *deletion {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -216,7 +218,7 @@ func (a *Agent) deletionOf(record *memory.Record) *deletion {
 	return d
 }
 
-// forgetDeletions forgets the deletions of all records but these.
+// forgetDeletions removes the state of all deletions except those of the given records.
 func (a *Agent) forgetDeletions(but []*memory.Record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -225,7 +227,7 @@ func (a *Agent) forgetDeletions(but []*memory.Record) {
 	})
 }
 
-// isCurrent fails with a conflict unless a work is on the hub as it is here. What is deleted does not come back.
+// isCurrent returns a conflict if the work on the hub differs from this one. A deleted work does not come back.
 func (a *Agent) isCurrent(ctx context.Context, work *workv1.ManifestWork) error {
 	live, err := a.Works.Get(ctx, work.Name, metav1.GetOptions{})
 	if err != nil && !apply.IsGone(err) {
@@ -238,8 +240,8 @@ func (a *Agent) isCurrent(ctx context.Context, work *workv1.ManifestWork) error 
 	return nil
 }
 
-// evict takes away the objects of works that have been missing on the hub for longer than the grace period, and of those of a
-// former address of the hub. Records of other agents are left alone.
+// evict deletes the objects of works that have been missing on the hub for longer than the grace period, and those of works of a former address of
+// the hub. It ignores the records of other agents.
 func (a *Agent) evict(ctx context.Context) (failed error) {
 	records, err := a.Memory.List(ctx)
 	if err != nil {
@@ -260,7 +262,7 @@ func (a *Agent) evictOne(ctx context.Context, record *memory.Record) error {
 	case err != nil:
 		return err
 	case !missing && record.HubHash == a.HubHash:
-		return nil // the work's own worker writes it
+		return nil // the worker of the work writes the record
 	case a.Grace >= never && !record.Deleting:
 		return a.Memory.Evict(ctx, record, nil)
 	case !record.Deleting && record.Evicting == nil:
@@ -279,7 +281,7 @@ func (a *Agent) evictOne(ctx context.Context, record *memory.Record) error {
 	return a.Memory.Drop(ctx, record)
 }
 
-// isMissing says whether the hub has no work for a record. The hub itself says so: a cache may be behind.
+// isMissing reports whether the hub has no work for a record. It requests the work from the hub, since the cache may be stale.
 func (a *Agent) isMissing(ctx context.Context, record *memory.Record) (bool, error) {
 	if record.HubHash != a.HubHash {
 		return true, nil

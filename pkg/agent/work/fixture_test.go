@@ -53,13 +53,13 @@ type world struct {
 	agentID     string
 	grace       time.Duration
 	mostWatches int
-	// only is the one namespace of agents that have no rights elsewhere.
+	// only is the one namespace of agents that have no rights in others.
 	only string
 	own  Own
-	// user is who agents are on the managed cluster; its admin by default.
+	// user is the user of the agents on the managed cluster; its admin by default.
 	user   string
 	groups []string
-	// requests counts what agents have asked for, and around is called around each request.
+	// requests counts the requests of agents, and around is called around each request.
 	requests atomic.Int64
 	around   func(*http.Request, func() (*http.Response, error)) (*http.Response, error)
 }
@@ -70,13 +70,13 @@ func newWorld(t *testing.T) *world {
 	return newSerialWorld(t)
 }
 
-// newSerialWorld is for a test whose end another one waits for.
+// newSerialWorld returns a world for a test that does not run in parallel, because another test waits for its end.
 func newSerialWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, client: worktest.Client(t), cluster: worktest.Namespace(t), namespace: worktest.Namespace(t), grace: time.Hour, mostWatches: 100}
 	w.hubURL, w.agentID = "https://"+w.cluster, "agent-"+w.cluster
 	w.works = clusterclient.NewForConfigOrDie(worktest.Config(t)).WorkV1().ManifestWorks(w.cluster)
-	// What agents make for this test would be evicted by nobody.
+	// No agent would evict what the agents of this test create.
 	t.Cleanup(func() {
 		ctx := context.Background()
 		list, err := w.works.List(ctx, metav1.ListOptions{})
@@ -91,7 +91,7 @@ func newSerialWorld(t *testing.T) *world {
 	return w
 }
 
-// roundTrip lets a test look at the requests of agents.
+// roundTrip lets a test intercept the requests of agents.
 type roundTrip struct {
 	w    *world
 	next http.RoundTripper
@@ -111,7 +111,7 @@ func (w *world) config() *rest.Config {
 	return config
 }
 
-// newAgent is an agent with nothing in memory.
+// newAgent returns an agent with no state.
 func (w *world) newAgent() *Agent {
 	w.Helper()
 	hub, config := w.config(), w.config()
@@ -142,7 +142,7 @@ func (w *world) newAgent() *Agent {
 	})
 }
 
-// start runs an agent until stop, which waits for its end, or the end of the test.
+// start runs an agent until stop, which waits for its end, or until the end of the test.
 func (w *world) start(a *Agent) (stop func()) {
 	w.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), klog.New(nil)))
@@ -158,7 +158,7 @@ func (w *world) start(a *Agent) (stop func()) {
 	return stop
 }
 
-// put makes a work, or replaces its spec.
+// put creates a work, or replaces its spec.
 func (w *world) put(name string, spec workv1.ManifestWorkSpec) *workv1.ManifestWork {
 	w.Helper()
 	have, err := w.works.Get(w.Context(), name, metav1.GetOptions{})
@@ -194,7 +194,7 @@ func (w *world) spec(manifests ...string) (spec workv1.ManifestWorkSpec) {
 	return spec
 }
 
-// configMap is a manifest of one in the test's namespace.
+// configMap returns the manifest of a ConfigMap in the test's namespace.
 func (w *world) configMap(name, data string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s}, data: %s}", name, w.namespace, data)
 }
@@ -203,7 +203,7 @@ func (w *world) target(name string) apply.Target {
 	return apply.Target{GroupVersionResource: configMaps, Namespace: w.namespace, Name: name}
 }
 
-// get is what is there, or nil.
+// get returns the object, or nil if it does not exist.
 func (w *world) get(t apply.Target) *unstructured.Unstructured {
 	w.Helper()
 	have, err := apply.Get(w.Context(), w.client, t)
@@ -213,7 +213,7 @@ func (w *world) get(t apply.Target) *unstructured.Unstructured {
 	return have
 }
 
-// data is that of a ConfigMap, "<none>" if there is none.
+// data returns the data of a ConfigMap, or "<none>" if it does not exist.
 func (w *world) data(name string) string {
 	w.Helper()
 	have := w.get(w.target(name))
@@ -223,7 +223,7 @@ func (w *world) data(name string) string {
 	return fmt.Sprint(have.Object["data"])
 }
 
-// work is one on the hub, or nil.
+// work returns a work on the hub, or nil.
 func (w *world) work(name string) *workv1.ManifestWork {
 	w.Helper()
 	work, err := w.works.Get(w.Context(), name, metav1.GetOptions{})
@@ -236,8 +236,8 @@ func (w *world) work(name string) *workv1.ManifestWork {
 	return work
 }
 
-// said is what a work and its manifests say about a type of condition: "<of the work>: <of each manifest> …". It is empty
-// until it is said of the work's generation.
+// said returns the statuses of a condition of a work and its manifests: "<of the work>: <of each manifest> …". It is empty until they are for the
+// work's generation.
 func (w *world) said(name, conditionType string) string {
 	w.Helper()
 	work := w.work(name)
@@ -261,7 +261,7 @@ func (w *world) said(name, conditionType string) string {
 	return said
 }
 
-// message is that of the condition of one manifest.
+// message returns the message of a condition of one manifest.
 func (w *world) message(name string, ordinal int, conditionType string) string {
 	w.Helper()
 	work := w.work(name)
@@ -304,7 +304,7 @@ func (w *world) eventuallyGone(name string) {
 	worktest.Eventually(w.T, name+" is gone", func() bool { return w.work(name) == nil })
 }
 
-// recordTarget is where the record of a work is.
+// recordTarget returns the target of the record of a work.
 func (w *world) recordTarget(name string) apply.Target {
 	hash := memory.HubHash(w.hubURL)
 	if w.only != "" {
@@ -313,13 +313,13 @@ func (w *world) recordTarget(name string) apply.Target {
 	return apply.Owner{Name: hash + "-" + name}.Target()
 }
 
-// record is that of a work, or nil.
+// record returns the record of a work, or nil.
 func (w *world) record(name string) *unstructured.Unstructured {
 	w.Helper()
 	return w.get(w.recordTarget(name))
 }
 
-// recorded are the names of what is recorded of a work, with a star where there is no UID.
+// recorded returns the names of the recorded objects of a work, with a star if the UID is missing.
 func (w *world) recorded(name string) string {
 	w.Helper()
 	record := w.record(name)
@@ -342,7 +342,7 @@ func (w *world) recorded(name string) string {
 	return strings.Join(names, " ")
 }
 
-// change is somebody who changes what is there.
+// change updates an object as another client.
 func (w *world) change(t apply.Target, how func(*unstructured.Unstructured)) {
 	w.Helper()
 	for try := 0; ; try++ {
@@ -358,7 +358,7 @@ func (w *world) change(t apply.Target, how func(*unstructured.Unstructured)) {
 	}
 }
 
-// eventuallyIdle waits until the agents ask for nothing any more for a while.
+// eventuallyIdle waits until the agents have sent no requests for a while.
 func (w *world) eventuallyIdle() {
 	w.Helper()
 	before, since := w.requests.Load(), time.Now()

@@ -19,7 +19,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestHub_Unreachable: what was brought stays as it was wanted, and nothing counts as missing.
+// TestHub_Unreachable: applied objects stay as they are desired, and no work counts as missing.
 func TestHub_Unreachable(t *testing.T) {
 	w := newWorld(t)
 	var away atomic.Bool
@@ -62,7 +62,7 @@ func TestHub_Unreachable(t *testing.T) {
 	}
 }
 
-// TestHub_RestoredFromABackup: works are older then. They are applied, and after that it goes what they do not have.
+// TestHub_RestoredFromABackup: the restored works are older. They are applied, and objects that they do not list are pruned.
 func TestHub_RestoredFromABackup(t *testing.T) {
 	w := newWorld(t)
 	var mu sync.Mutex

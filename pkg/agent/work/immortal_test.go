@@ -28,7 +28,7 @@ var (
 	priorityClasses = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}
 )
 
-// strategyOf gives a spec an update strategy for what is in no namespace.
+// strategyOf sets an update strategy for a cluster-scoped object in a spec.
 func strategyOf(spec workv1.ManifestWorkSpec, t apply.Target, strategy workv1.UpdateStrategyType) workv1.ManifestWorkSpec {
 	update := &workv1.UpdateStrategy{Type: strategy}
 	if strategy == workv1.UpdateStrategyTypeServerSideApply {
@@ -39,13 +39,13 @@ func strategyOf(spec workv1.ManifestWorkSpec, t apply.Target, strategy workv1.Up
 	return spec
 }
 
-// belongs says whether an object belongs to the record of a UID.
+// belongs reports whether an object belongs to the record with a UID.
 func belongs(object *unstructured.Unstructured, record types.UID) bool {
 	return apply.Owner{UID: record}.Owns(object)
 }
 
-// TestDelete_OfWhatNoServerLetsGo: a work ends that names what the cluster itself has, whatever the update strategy, also if an agent has
-// taken it for its own before. It stays, with what the work has written.
+// TestDelete_OfWhatNoServerLetsGo: a work that names objects of the cluster itself can be deleted, whatever its update strategy, and even if an agent
+// owned them before. The objects stay, with the fields that the work has written.
 func TestDelete_OfWhatNoServerLetsGo(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start(w.newAgent())
@@ -104,7 +104,8 @@ func TestDelete_OfWhatNoServerLetsGo(t *testing.T) {
 	}
 }
 
-// TestDelete_Forbidden: a work that may not delete an object says so, and what to do; then that counts, though the work is being deleted.
+// TestDelete_Forbidden: a work that may not delete an object reports that, and what to do; a new deleteOption then takes effect, though the work is
+// being deleted.
 func TestDelete_Forbidden(t *testing.T) {
 	w := newWorld(t)
 	var refused atomic.Int64

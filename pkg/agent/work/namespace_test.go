@@ -20,14 +20,14 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// inEachHome runs a test for agents that remember in AppliedManifestWorks, and in ConfigMaps of their namespace.
+// inEachHome runs a test for agents that store records in AppliedManifestWorks, and in ConfigMaps of their namespace.
 func inEachHome(t *testing.T, test func(*world)) {
 	for home, in := range map[string]func(*testing.T) *world{"cluster": newWorld, "namespace": newNamespaceWorld} {
 		t.Run(home, func(t *testing.T) { test(in(t)) })
 	}
 }
 
-// newNamespaceWorld is one whose agents are admins of one namespace, and have no right outside of it. It is the one that they run in, too.
+// newNamespaceWorld returns a world whose agents are admins of one namespace, and have no rights outside of it. They also run in it.
 func newNamespaceWorld(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
@@ -48,7 +48,7 @@ func newSerialNamespaceWorld(t *testing.T) *world {
 	return w
 }
 
-// TestNamespace: an agent with rights in one namespace does there all that others do.
+// TestNamespace: an agent with rights in one namespace does in it everything that other agents do.
 func TestNamespace(t *testing.T) {
 	w := newNamespaceWorld(t)
 	stop := w.start(w.newAgent())
@@ -112,7 +112,7 @@ func TestNamespace(t *testing.T) {
 	})
 }
 
-// TestNamespace_Executor: the cluster is asked about the namespace, and about nothing else.
+// TestNamespace_Executor: the agent only checks rights in its namespace.
 func TestNamespace_Executor(t *testing.T) {
 	w := newNamespaceWorld(t)
 	w.start(w.newAgent())
@@ -124,7 +124,7 @@ func TestNamespace_Executor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As an admin of the cluster it could; it asks about its namespace only.
+	// As an admin of the cluster it may check others; it only checks those in its namespace.
 	elsewhere := apply.Manifest{Target: apply.Target{GroupVersionResource: configMaps, Namespace: "default", Name: "x"}}
 	account := &workv1.ManifestWorkSubjectServiceAccount{Namespace: "kube-system", Name: "namespace-controller"}
 	if _, err := executors.For(t.Context(), account, executor.Access{Manifest: elsewhere, Delete: true}); err == nil || !strings.HasPrefix(err.Error(), "not allowed to apply") {

@@ -20,7 +20,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// bind gives the user of the agents a role: in a namespace, or in all if that is empty.
+// bind grants a role to the user of the agents: in a namespace, or in all if that is empty.
 func (w *world) bind(role, namespace string) {
 	w.Helper()
 	kind, resource := "ClusterRoleBinding", "clusterrolebindings"
@@ -44,7 +44,7 @@ func (w *world) make(object *unstructured.Unstructured, resource, namespace stri
 	}
 }
 
-// limited gives the agents those rights that agents have whatever works may: to remember, to ask, and to label namespaces.
+// limited gives the agents the rights that agents have independently of works: to write records, to check rights, and to label namespaces.
 func (w *world) limited() {
 	w.Helper()
 	w.user = "agent-of-" + w.namespace
@@ -60,8 +60,8 @@ rules:
 	w.bind(w.user, "")
 }
 
-// TestAgent_OfOneNamespace has the rights that `kubectl hub join --works=admin --works-namespaces=…` gives, beside those of the agent itself. It says
-// what it may not, without asking again and again, and what it may is as with all rights.
+// TestAgent_OfOneNamespace has the rights that `kubectl hub join --works=admin --works-namespaces=…` gives, beside those of the agent itself. It
+// reports what it may not do, without retrying all the time, and does what it may as with all rights.
 func TestAgent_OfOneNamespace(t *testing.T) {
 	w := newWorld(t)
 	w.limited()
@@ -79,7 +79,7 @@ func TestAgent_OfOneNamespace(t *testing.T) {
 			t.Errorf("manifest %d says %q", ordinal, got)
 		}
 	}
-	// What fails is tried less and less often, and no watch is begun anew without end.
+	// Failed operations are retried at growing intervals, and no watch is restarted in a loop.
 	w.eventuallyIdle()
 
 	t.Log("Drift is repaired when it happens, and the end is as with all rights")
@@ -140,7 +140,7 @@ func TestAgent_OfOneNamespace(t *testing.T) {
 const withoutNamespaces = "works that have a namespace need the right to update and delete it, in the whole cluster"
 
 // TestAgent_OfOneNamespaceHasNoNamespaces: with a list of namespaces, works may not write the namespaces themselves, though the agent may for its
-// labels: those of a namespace say which pods may run there.
+// labels: the labels of a namespace determine which pods may run there.
 func TestAgent_OfOneNamespaceHasNoNamespaces(t *testing.T) {
 	for _, role := range []string{"admin", "cluster-admin"} {
 		t.Run(role, func(t *testing.T) { hasNoNamespaces(newWorld(t), role) })
@@ -170,7 +170,7 @@ func hasNoNamespaces(w *world, role string) {
 		work := "w" + strings.ToLower(string(strategy))
 		w.put(work, spec)
 		w.eventuallySaid(work, workv1.WorkApplied, "False: False False False False")
-		// Those that may not be deleted are never the work's to delete.
+		// Namespaces that the agent may not delete are never the work's to delete.
 		for i, want := range []string{withoutNamespaces, "need the right to update it", "need the right to update it", withoutNamespaces} {
 			if got := w.message(work, i, workv1.ManifestApplied); !strings.Contains(got, want) {
 				w.Errorf("%s: %s says %q, want %q", strategy, names[i], got, want)
@@ -199,7 +199,7 @@ func hasNoNamespaces(w *world, role string) {
 	}
 }
 
-// agentsClient has the rights of the agents.
+// agentsClient returns a client with the rights of the agents.
 func (w *world) agentsClient() dynamic.Interface {
 	w.Helper()
 	config := worktest.Config(w.T)

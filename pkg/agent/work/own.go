@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// customResourceDefinitions is the resource of definitions of kinds.
+// customResourceDefinitions is the resource of CustomResourceDefinitions.
 const customResourceDefinitions = "customresourcedefinitions.apiextensions.k8s.io"
 
 var (
@@ -23,26 +23,26 @@ var (
 	klusterlets = schema.GroupResource{Group: "operator.open-cluster-management.io", Resource: "klusterlets"}
 )
 
-// agentRoles begins the names of the roles of an agent, and of their bindings, on its cluster, in whatever namespace they are.
+// agentRoles is the prefix of the names of an agent's roles and their bindings in its cluster, in any namespace.
 const agentRoles = "clusterhub:hub-agent"
 
-// agentNames begin the names of what an agent consists of, in its namespace.
+// agentNames are the prefixes of the names of the agent's objects in its namespace.
 var agentNames = []string{"hub-agent", "klusterlet-", agentRoles, registration.HubKubeconfigSecret, registration.BootstrapSecret}
 
-// Own are the objects of the agent itself. With them a work could take the identity of its cluster, or get rights that nobody has given to
-// the agent, or tell it what to delete. So no work may name them, not even to read them.
+// Own are the objects of the agent itself. A work that writes them could take over the identity of the cluster, get rights that no user granted to
+// the agent, or make the agent delete objects. So no work may name them, not even to read them.
 type Own struct {
-	// Namespace is the agent's. All in it is the agent's, unless works are for this namespace only.
+	// Namespace is the agent's namespace. All objects in it are the agent's, unless works are limited to this namespace.
 	Namespace string
-	// Home is another namespace that has the agent's secrets, if there is one. All in it is the agent's.
+	// Home is a different namespace that has the agent's secrets; empty if there is no such namespace. All objects in it are the agent's.
 	Home string
-	// Repository is the repository of images of which works may set one in the agent's Deployment; empty if they may not.
+	// Repository is the repository of the images that works may set in the agent's Deployment; empty if works may not set one.
 	Repository string
 	// Klusterlet is the name of the Klusterlet that the agent belongs to; empty if it belongs to none.
 	Klusterlet string
 }
 
-// refuse says why a work may not have a manifest, before anything is written.
+// refuse returns why a work may not have a manifest. It is called before any write.
 func (a *Agent) refuse(t apply.Target, manifest *unstructured.Unstructured) error {
 	if a.Own.isDeployment(t) {
 		return a.Own.refuseImage(t, manifest)
@@ -73,13 +73,13 @@ func (o Own) refuseImage(t apply.Target, manifest *unstructured.Unstructured) er
 	return nil
 }
 
-// stays reports whether an object stays when its work goes, whatever the work says: with it the agent would go, and the cluster would be lost
-// to its hub.
+// stays reports whether an object stays when its work is deleted, whatever the work requests: deleting it would delete the agent, and the hub would
+// lose the cluster.
 func (o Own) stays(t apply.Target) bool {
 	return o.isDeployment(t) || o.Klusterlet != "" && t.GroupResource() == klusterlets && t.Name == o.Klusterlet
 }
 
-// has is whether an object is the agent's.
+// has reports whether an object is the agent's.
 func (o Own) has(t apply.Target, only string) bool {
 	switch resource := t.GroupResource().String(); resource {
 	case "appliedmanifestworks." + apply.WorkGroup:
@@ -93,7 +93,7 @@ func (o Own) has(t apply.Target, only string) bool {
 		if strings.HasPrefix(t.Name, agentRoles) {
 			return true
 		}
-	// What another agent of the cluster remembers, and its identity, are not for works either, wherever they are.
+	// Works may not name the records and the identity of other agents of the cluster either, in any namespace.
 	case "configmaps":
 		if strings.HasPrefix(t.Name, apply.RecordPrefix) {
 			return true

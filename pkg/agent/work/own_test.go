@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// An agent whose secrets are in another namespace of the same cluster has two namespaces of its own. In the second one is the kubeconfig of
-// an admin: nothing in it is for works, also where works are for this namespace only.
+// An agent whose secrets are in another namespace of the same cluster has two namespaces of its own. The second one has the kubeconfig of an admin:
+// works may name nothing in it, even if they are limited to this namespace.
 func TestOwn_HasTheNamespaceOfTheAgentsSecrets(t *testing.T) {
 	target := func(resource, namespace, name string) apply.Target {
 		return apply.Target{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Namespace: namespace, Name: name}
@@ -48,7 +48,7 @@ func TestOwn_HasTheNamespaceOfTheAgentsSecrets(t *testing.T) {
 	}
 }
 
-// Works of an agent that has one namespace may have all in it but what the agent consists of.
+// Works of an agent that has one namespace may have any objects in it, apart from the agent's own.
 func TestOwn_HasWhatIsDeployedOfAnAgentOfOneNamespace(t *testing.T) {
 	deployed, err := deploy.Agent{Image: "i", Hub: "h", Namespace: "team", Scoped: true}.Objects()
 	if err != nil || len(deployed) < 6 {

@@ -10,40 +10,40 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// What condition rules cost is paid with time, so that they take a part of a processor only, however often objects change. 1,000 of cost
+// The cost of condition rules is limited by delays, so that rules take a fraction of a processor only, however often objects change. A cost of 1,000
 // takes about half a millisecond.
 const (
-	// freePause is what a work may spend while it never waits, as time for each 1,000: 200 a second, enough for a rule or two on an object
-	// that changes every second. freeCredit is what it may spend at once, 20,000.
+	// freePause is the time that pays for a cost of 1,000 of a work that never waits: 200 a second, enough for one or two rules on an object that
+	// changes every second. freeCredit is the cost that such a work may spend at once, 20,000.
 	freePause, freeCredit = 5 * time.Second, 20 * freePause
-	// workPause is how long a work waits that has spent more: it takes a twentieth of a processor at most.
+	// workPause is the time that a work waits for each 1,000 above that: it takes a twentieth of a processor at most.
 	workPause = 10 * time.Millisecond
-	// allPause is the same for all such works, which take a tenth together and wait in turn, and for all works whose rules are evaluated for
-	// the first time. allCredit is what they may spend at once, 10,000,000.
+	// allPause is the same for all such works together, which take a tenth of a processor and wait in turn, and for all works whose rules are
+	// evaluated for the first time. allCredit is the cost that they may spend at once, 10,000,000.
 	allPause, allCredit = 5 * time.Millisecond, 10_000 * allPause
-	// compiling is what each byte of an expression costs that is compiled.
+	// compiling is the cost of compiling an expression, for each byte.
 	compiling = 50
-	// mostDear is at how many rules of works that are not known to be cheap the agent looks at a time: to compile what one work has may take a
-	// minute, and the other workers are for the other works.
+	// mostDear is the number of works, not known to be cheap, whose rules are evaluated concurrently: compiling the rules of one work may take a
+	// minute, and the remaining workers serve the other works.
 	mostDear = 2
 )
 
-// paces are when the rules of works may be evaluated again.
+// paces holds when the rules of works may be evaluated again.
 type paces struct {
 	now func() time.Time
 
 	mu    sync.Mutex
 	works map[string]*paced
-	// dear are the works whose rules are evaluated just now, and not known to be cheap.
+	// dear are the works whose rules are being evaluated, and are not known to be cheap.
 	dear sets.Set[string]
-	// all and first are until when it is paid what works have spent that spend much, and works that were new.
+	// all is the time until which the cost of expensive works is paid, and first that for works that were new.
 	all, first time.Time
 }
 
-// paced is one work: until when it is paid what it may spend freely, and what it has spent beyond that.
+// paced is the state of one work: free is the time until which its free cost is paid, and until the time until which it waits for the rest.
 type paced struct{ free, until time.Time }
 
-// begin says that the rules of a work are about to be evaluated, unless they have to wait. After that, spent is to be called.
+// begin returns how long the rules of a work must wait. If it returns 0, the caller evaluates the rules and then calls spent.
 func (p *paces) begin(work string) (wait time.Duration) {
 	if wait = p.wait(work); wait > 0 {
 		return wait
@@ -63,7 +63,7 @@ func (p *paces) begin(work string) (wait time.Duration) {
 	return 0
 }
 
-// wait is how long the rules of a work are not evaluated.
+// wait returns for how long the rules of a work must not be evaluated.
 func (p *paces) wait(work string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *paces) wait(work string) time.Duration {
 	return max(0, until.Sub(p.now()))
 }
 
-// spent notes what an evaluation has cost.
+// spent records the cost of an evaluation.
 func (p *paces) spent(work string, cost uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,7 +93,7 @@ func (p *paces) spent(work string, cost uint64) {
 		w.until = time.Time{}
 		return
 	}
-	// The rest waits for its turn: what others have spent before is paid first.
+	// The rest waits its turn: what other works spent before is paid first.
 	cost = min(cost, uint64(w.free.Sub(now)*1000/freePause))
 	w.free = now
 	*budget = paid(*budget, allCredit, now).Add(price(cost, allPause))
@@ -103,7 +103,7 @@ func (p *paces) spent(work string, cost uint64) {
 	}
 }
 
-// paid is a time no longer ago than there is credit.
+// paid returns the given time, but no earlier than the credit allows.
 func paid(until time.Time, credit time.Duration, now time.Time) time.Time {
 	if oldest := now.Add(-credit); until.Before(oldest) {
 		return oldest
@@ -113,7 +113,7 @@ func paid(until time.Time, credit time.Duration, now time.Time) time.Time {
 
 func price(cost uint64, each time.Duration) time.Duration { return time.Duration(cost) * each / 1000 }
 
-// forget drops works that are not there any more, once they have paid: who makes a work anew waits as before.
+// forget drops works that no longer exist, once they have paid: a work that is created again waits as before.
 func (p *paces) forget(there func(work string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

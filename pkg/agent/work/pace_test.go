@@ -15,10 +15,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/rules"
 )
 
-// clock has a time of its own.
+// clock is a clock that the test sets.
 type clock struct{ at time.Time }
 
-// spend evaluates as often as it may in a time, and says what it has cost.
+// spend evaluates as often as it may during a time, and returns the cost.
 func (c *clock) spend(p *paces, work string, cost uint64, during time.Duration) (sum uint64) {
 	for end := c.at.Add(during); c.at.Before(end); {
 		if wait := p.wait(work); wait > 0 {
@@ -32,7 +32,7 @@ func (c *clock) spend(p *paces, work string, cost uint64, during time.Duration) 
 	return sum
 }
 
-// perHour is what a processor can spend in an hour.
+// perHour is the cost that a processor can spend in an hour.
 const perHour = 3600 * 2_000_000
 
 func TestPaces(t *testing.T) {
@@ -112,7 +112,7 @@ func TestPaces(t *testing.T) {
 	}
 }
 
-// TestRules_OfOneWorkHoldUpNoOther: what matters is how often rules are evaluated, as the objects change all the time.
+// TestRules_OfOneWorkHoldUpNoOther: the number of evaluations matters, as the objects change all the time.
 func TestRules_OfOneWorkHoldUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	dear := "[1,2,3,4,5,6,7,8,9,10].all(a, " + "[1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, " +
@@ -137,7 +137,7 @@ func TestRules_OfOneWorkHoldUpNoOther(t *testing.T) {
 	}
 	w.put("dear", spec)
 	w.eventuallySaid("dear", workv1.WorkApplied, "True:"+strings.Repeat(" True", many))
-	// The first of them has used up what the work may spend.
+	// The first of them has used up the budget of the work.
 	if said := w.said("dear", workv1.ManifestAvailable); strings.Count(said, "True") > 0 || strings.Count(said, "False") > many/2 {
 		t.Errorf("the rules were evaluated, or others say it: %s", said)
 	}
@@ -162,7 +162,7 @@ func TestRules_OfOneWorkHoldUpNoOther(t *testing.T) {
 	w.eventually("the data", "map[k:v]", func() string { return w.data("dear9") })
 }
 
-// TestFeedback_OfLists: as the agent's options say.
+// TestFeedback_OfLists: lists are fed back as the agent's options configure it.
 func TestFeedback_OfLists(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()
@@ -186,7 +186,7 @@ func TestFeedback_OfLists(t *testing.T) {
 	})
 }
 
-// TestRules_ThatHaveToWait are evaluated when it is time, without that anything changes.
+// TestRules_ThatHaveToWait: delayed rules are evaluated when they are due, without a change.
 func TestRules_ThatHaveToWait(t *testing.T) {
 	w := newWorld(t)
 	a := w.newAgent()

@@ -27,18 +27,18 @@ type item struct {
 	meta     workv1.ManifestResourceMeta
 	manifest apply.Manifest
 	config   manifestconfig.Config
-	// target says that it is known which object the manifest is about.
+	// target is whether the object of the manifest is known.
 	target bool
-	// frozen says that the object has done what it was for: it is not applied again.
+	// frozen is whether the object is complete, so that it is not applied again.
 	frozen bool
-	// refused is why the manifest cannot be applied, however often it is tried.
+	// refused is why the manifest cannot be applied, even if it is retried.
 	refused error
 }
 
-// object is nil if the manifest could not be parsed.
+// object returns the object of the manifest, or nil if the manifest could not be parsed.
 func (i *item) object() *unstructured.Unstructured { return i.manifest.Object }
 
-// plan says what is to become of each manifest of a work, in the order of the spec.
+// plan returns an item for each manifest of a work, in the order of the spec.
 func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 	items := make([]*item, 0, len(work.Spec.Workload.Manifests))
 	seen := sets.New[apply.Target]()
@@ -53,7 +53,7 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		one.config.ConditionRules = rules.Of(one.manifest.Object.GroupVersionKind(), one.config, work.Spec.ManifestConfigs)
 		one.manifest.Orphaned = a.stays(work.Spec.DeleteOption, one.manifest.Target)
 		object := one.manifest.Target
-		object.Version = "" // it is one object in all versions of its kind
+		object.Version = "" // all versions of a kind are one object
 		if one.refused = a.refuse(one.manifest.Target, one.manifest.Object); one.refused == nil && seen.Has(object) {
 			one.refused = fmt.Errorf("the work has %s twice, which is one object in all versions of its kind: remove one of the manifests", object)
 		}
@@ -61,7 +61,7 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 			one.refused = one.prepare()
 		}
 		if a.Own.isDeployment(object) && one.manifest.Strategy.Type != apply.ReadOnly {
-			// By any other strategy the Deployment might lose the fields that the manifest does not have.
+			// Any other strategy might delete fields of the Deployment that the manifest does not have.
 			one.manifest.Strategy = apply.Strategy{Type: apply.ServerSideApply, Force: true}
 		}
 		seen.Insert(object)
@@ -69,10 +69,10 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 	return items
 }
 
-// locate finds out which object a manifest is about.
+// locate determines the object of a manifest.
 func (a *Agent) locate(one *item, raw []byte) error {
 	object := &unstructured.Unstructured{}
-	// Integers stay int64, as in what servers return: as float64, those above 2^53 would change, and none would equal what is there.
+	// Integers stay int64, as in the objects that servers return: as float64, those above 2^53 would change, and none would equal the observed ones.
 	if err := utiljson.Unmarshal(raw, &object.Object); err != nil {
 		return fmt.Errorf("the manifest is no JSON object: %w", err)
 	}
@@ -111,12 +111,12 @@ func (i *item) prepare() (err error) {
 	return err
 }
 
-// hash is the same as long as a work wants the same of an object.
+// hash returns a hash that is the same as long as the work desires the same state of the object.
 func (i *item) hash(work *workv1.ManifestWork) string {
 	return hashOf([]any{i.manifest.Object.Object, i.config.UpdateStrategy, i.config.Adoption, i.manifest.Orphaned, work.Spec.Executor})
 }
 
-// rulesHash is the same as long as a work wants to know the same of an object.
+// rulesHash returns a hash that is the same as long as the work has the same rules for the status of the object.
 func (i *item) rulesHash() string {
 	return hashOf([]any{i.config.FeedbackRules, i.config.ConditionRules})
 }
@@ -130,12 +130,13 @@ func hashOf(what any) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// stays reports whether an object stays when its work goes: the work says so, no server deletes it, or the agent would go with it.
+// stays reports whether an object stays when its work is deleted: the work requests it, no server deletes the object, or the agent would be deleted
+// with it.
 func (a *Agent) stays(option *workv1.DeleteOption, t apply.Target) bool {
 	return orphaned(option, t) || t.Immortal() || a.Own.stays(t)
 }
 
-// orphaned says whether a work says that an object is to stay when it goes.
+// orphaned reports whether the delete option of a work orphans an object.
 func orphaned(option *workv1.DeleteOption, t apply.Target) bool {
 	if option == nil {
 		return false
@@ -156,8 +157,8 @@ func orphaned(option *workv1.DeleteOption, t apply.Target) bool {
 	return false
 }
 
-// isWanted says whether a remembered object is, or may be, what a manifest is about. A manifest whose resource is not known now may be
-// about every object with its group and name, and one that cannot be read about any.
+// isWanted reports whether a manifest names, or may name, a recorded object. A manifest whose resource is not known may name every object with its
+// group and name, and one that cannot be parsed may name any.
 func isWanted(t apply.Target, items []*item) bool {
 	return slices.ContainsFunc(items, func(one *item) bool {
 		switch meta := one.meta; {

@@ -15,8 +15,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestProgress_OfWhatIsFedBack: a Deployment whose status is fed back makes progress until its controller says that its replicas are those of
-// the last spec. Before that its numbers are of nothing, or of the spec before.
+// TestProgress_OfWhatIsFedBack: a Deployment with feedback of its status progresses until its controller reports that its replicas are those of the
+// last spec. Before that, its numbers are missing or are those of the previous spec.
 func TestProgress_OfWhatIsFedBack(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
@@ -30,7 +30,7 @@ func TestProgress_OfWhatIsFedBack(t *testing.T) {
 		}}
 		return spec
 	}
-	// The controller of Deployments, which this cluster does not have.
+	// This stands in for the controller of Deployments, which this cluster does not have.
 	observed := func(generation int) {
 		t.Helper()
 		patch := fmt.Sprintf(`{"status":{"observedGeneration":%d,"replicas":1,"updatedReplicas":1,"readyReplicas":1,"availableReplicas":1}}`, generation)

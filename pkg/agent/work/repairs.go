@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// freeRepairs is how many repairs of an object follow each other at once. With the next one another program contests it.
+	// freeRepairs is the number of repairs of an object that are done without a delay. After the next one, the object counts as contested by another
+	// program.
 	freeRepairs = 2
-	// shortestRepair and longestRepair bound the delay before each repair of a contested object: no more than 20 are done in an hour.
+	// shortestRepair and longestRepair bound the delay before each repair of a contested object: at most 20 are done in an hour.
 	shortestRepair, longestRepair = 10 * time.Second, 10 * time.Minute
-	// quiet is for how long an object has to stay as it was applied until it is not contested any more.
+	// quiet is for how long an object must stay as applied until it is no longer contested.
 	quiet = 2 * longestRepair
 )
 
-// repairs are the changes of one object by others that the agent has undone since it was last at rest. An agent that undid each of them at once would
-// write as fast as the other program, for ever.
+// repairs are the changes of one object by other programs that the agent has undone since the object was last quiet. An agent that undid each of them
+// at once would write as fast as the other program, forever.
 type repairs struct {
 	count      int
 	last, next time.Time
@@ -28,7 +29,7 @@ type repairs struct {
 	delays     repeat.Backoff
 }
 
-// add counts a repair, and sets when the next one may be done.
+// add counts a repair, and sets the time of the next one.
 func (r *repairs) add(now time.Time, repair apply.Repair) {
 	if now.Sub(r.last) >= quiet {
 		r.reset()
@@ -39,16 +40,16 @@ func (r *repairs) add(now time.Time, repair apply.Repair) {
 	}
 }
 
-// reset forgets all repairs, after the manifest has changed.
+// reset removes all repairs, after the manifest has changed.
 func (r *repairs) reset() {
 	r.count, r.last, r.next = 0, time.Time{}, time.Time{}
 	r.delays.Reset()
 }
 
-// wait returns for how long no repair may be done.
+// wait returns how long no repair may be done.
 func (r *repairs) wait(now time.Time) time.Duration { return max(r.next.Sub(now), 0) }
 
-// contested returns what is contested, or "".
+// contested returns the fields that are contested, or "".
 func (r *repairs) contested(now time.Time) string {
 	if r.count <= freeRepairs || now.Sub(r.last) >= quiet {
 		return ""

@@ -24,7 +24,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestRepairs_InAnHour: another program that undoes each repair at once has an object written 20 times in an hour at most.
+// TestRepairs_InAnHour: if another program undoes each repair at once, the agent writes the object at most 20 times in an hour.
 func TestRepairs_InAnHour(t *testing.T) {
 	for _, random := range []float64{0, 0.999} {
 		r := repairs{delays: repeat.Backoff{Shortest: shortestRepair, Longest: longestRepair, Random: func() float64 { return random }}}
@@ -48,12 +48,12 @@ func TestRepairs_InAnHour(t *testing.T) {
 	}
 }
 
-// TestContested has a program that undoes at once what the agent applies, for each strategy by which it writes.
+// TestContested has a program that undoes at once what the agent applies, for each strategy that writes.
 func TestContested(t *testing.T) {
 	for name, c := range map[string]struct {
 		strategy workv1.UpdateStrategy
 		deletes  bool
-		fails    bool // each second write of the agent does
+		fails    bool // each second write of the agent fails
 	}{
 		"Update":                 {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}, false, false},
 		"Update, fails":          {workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeUpdate}, false, true},
@@ -122,7 +122,7 @@ func TestContested(t *testing.T) {
 			if got := meta.FindStatusCondition(w.work("a").Status.Conditions, workv1.WorkContested); !strings.HasPrefix(got.Message, "ConfigMap "+w.namespace+"/cm: "+want) {
 				t.Errorf("the work says %q", got.Message)
 			}
-			// A change of the work is applied at once, and begins to count again.
+			// A change of the work is applied at once, and resets the count.
 			w.put("a", w.withConfig(w.spec(w.configMap("cm", "{k: new}")), "cm", workv1.ManifestConfigOption{UpdateStrategy: &c.strategy}))
 			w.eventuallySaid("a", workv1.WorkApplied, "True: True")
 			worktest.Eventually(t, "the condition is gone", func() bool {

@@ -24,11 +24,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/status"
 )
 
-// reportEvery bounds how often a status is written of which nothing is new but what was read of objects, and what rules make of that: one
-// that changes without end costs the hub little.
+// reportEvery is the minimum interval between two writes of a status in which only feedback and the results of rules have changed, so that an object
+// that changes all the time costs the hub little.
 const reportEvery = 5 * time.Second
 
-// see is what is to be said of an object, and after how long its rules are to be evaluated that have to wait.
+// see returns what the status reports of an object, and the delay until its rules may be evaluated.
 func (a *Agent) see(ctx context.Context, work string, one *item, have *unstructured.Unstructured) (seen *status.Seen, wait time.Duration, err error) {
 	seen = &status.Seen{FeedbackRules: len(one.config.FeedbackRules) > 0}
 	if seen.FeedbackRules {
@@ -38,7 +38,7 @@ func (a *Agent) see(ctx context.Context, work string, one *item, have *unstructu
 		return seen, 0, nil
 	}
 	if wait = a.paces.begin(work); wait > 0 {
-		// What rules have said before stays.
+		// The previous results of the rules stay.
 		seen.AvailableWaits = slices.ContainsFunc(one.config.ConditionRules, func(r workv1.ConditionRule) bool {
 			return r.Condition == workv1.ManifestAvailable
 		})
@@ -48,7 +48,7 @@ func (a *Agent) see(ctx context.Context, work string, one *item, have *unstructu
 	return seen, 0, err
 }
 
-// judge evaluates rules, and notes what that has cost.
+// judge evaluates rules and records the cost.
 func (a *Agent) judge(ctx context.Context, work string, from []workv1.ConditionRule, have *unstructured.Unstructured) (conditions []metav1.Condition, err error) {
 	var cost uint64
 	defer func() { a.paces.spent(work, cost) }()
@@ -58,12 +58,12 @@ func (a *Agent) judge(ctx context.Context, work string, from []workv1.ConditionR
 	return conditions, err
 }
 
-// notThere is what is to be said of an object that is not there.
+// notThere returns what the status reports of an object that does not exist.
 func notThere(t apply.Target) *status.Seen {
 	return &status.Seen{Err: apierrors.NewNotFound(t.GroupResource(), t.Name)}
 }
 
-// report writes what has become of a work, if that is not what the hub has. It returns after how long it is to be called again, or 0.
+// report writes the status of a work, if it differs from that on the hub. It returns the delay until the next call, or 0.
 func (a *Agent) report(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (later time.Duration, err error) {
 	round := status.Round{Generation: work.Generation, Now: metav1.Now()}
 	for _, one := range items {
@@ -86,7 +86,7 @@ func (a *Agent) report(ctx context.Context, work *workv1.ManifestWork, s *state,
 	return 0, a.patchStatus(ctx, work, *next)
 }
 
-// saysTheSame says that the conditions of a work have the same statuses, of the same generation. What rules say of objects may differ.
+// saysTheSame reports whether the conditions of a work have the same statuses, for the same generation. The results of rules may differ.
 func saysTheSame(before, after []metav1.Condition) bool {
 	for i := range after {
 		was := meta.FindStatusCondition(before, after[i].Type)
@@ -97,10 +97,10 @@ func saysTheSame(before, after []metav1.Condition) bool {
 	return len(before) == len(after)
 }
 
-// mostLeft is of how many objects a work tells that keep it from going, and longestLeft how long that may be.
+// mostLeft is the maximum number of remaining objects in the message of a work that is being deleted, and longestLeft that of bytes of the message.
 const mostLeft, longestLeft = 3, 1000
 
-// reportDeleting says that a work is being deleted, and what it waits for: the first words are upstream's.
+// reportDeleting sets the condition that a work is being deleted, and what it waits for. The message starts with upstream's.
 func (a *Agent) reportDeleting(ctx context.Context, work *workv1.ManifestWork, left []string) error {
 	message := "ManifestWork is being deleted"
 	if n := len(left); n > 0 {
@@ -118,7 +118,8 @@ func (a *Agent) reportDeleting(ctx context.Context, work *workv1.ManifestWork, l
 	return a.patchStatus(ctx, work, next)
 }
 
-// patchStatus writes the status of a work that is as it was read, if it is not that already. The work becomes what the hub has.
+// patchStatus writes the status of a work, if it differs from the current one and the work is unchanged since it was read. It updates the work to
+// what the hub returns.
 func (a *Agent) patchStatus(ctx context.Context, work *workv1.ManifestWork, next workv1.ManifestWorkStatus) error {
 	if equality.Semantic.DeepEqual(work.Status, next) {
 		return nil

@@ -18,14 +18,14 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// withConfig gives a spec one configuration, of the ConfigMap of a name.
+// withConfig adds a configuration for the ConfigMap of a name to a spec.
 func (w *world) withConfig(spec workv1.ManifestWorkSpec, name string, config workv1.ManifestConfigOption) workv1.ManifestWorkSpec {
 	config.ResourceIdentifier = workv1.ResourceIdentifier{Resource: "configmaps", Namespace: w.namespace, Name: name}
 	spec.ManifestConfigs = append(spec.ManifestConfigs, config)
 	return spec
 }
 
-// fedBack is the first value that a work has fed back.
+// fedBack returns the first feedback value of a work.
 func (w *world) fedBack(name string) string {
 	work := w.work(name)
 	if work == nil || len(work.Status.ResourceStatus.Manifests) == 0 || len(work.Status.ResourceStatus.Manifests[0].StatusFeedbacks.Values) == 0 {
@@ -63,7 +63,7 @@ func TestStrategy_ReadOnly(t *testing.T) {
 	}
 }
 
-// TestStrategy_ThatChanges: what was brought by one is brought by the next.
+// TestStrategy_ThatChanges: an object that one strategy applied is applied by the next.
 func TestStrategy_ThatChanges(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
@@ -106,7 +106,7 @@ func TestStrategy_ThatChanges(t *testing.T) {
 	}
 }
 
-// TestComplete: what has done what it was for is not made again, until it is wanted differently.
+// TestComplete: a complete object is not created again, until the work desires a different state.
 func TestComplete(t *testing.T) {
 	w := newWorld(t)
 	stop := w.start(w.newAgent())

@@ -27,39 +27,39 @@ import (
 
 // applyResult is the outcome of the last attempt to apply a manifest.
 type applyResult struct {
-	// hash is of what was wanted, and rules of what was to be said of it.
+	// hash is the hash of the desired object, and rules that of the rules for its status.
 	hash, rules string
 	owner       apply.Owner
 	err         error
-	// seen is what is said of the object as it was afterwards.
+	// seen is what the status reports of the object as it was afterwards.
 	seen *status.Seen
-	// version and uid are those of the object that was there.
+	// version and uid are those of the object in the cluster.
 	version string
 	uid     types.UID
-	// applied is the fingerprint of the object after the last success; empty if the manifest has not been applied as it is now.
+	// applied is the fingerprint of the object after the last success; empty if the current manifest has not been applied yet.
 	applied string
-	// at is when that was, and next is when it is tried again that has failed.
+	// at is the time of the last attempt, and next the time of the next one after a failure.
 	at, next time.Time
-	// unjudged is when the rules are evaluated that had to wait; zero if they were.
+	// unjudged is when rules whose evaluation was delayed are evaluated; zero if they were evaluated.
 	unjudged time.Time
 	waits    repeat.Backoff
 	repairs  repairs
-	// differs is whether the object differs from applied, and is left so until a repair is due.
+	// differs is whether the object differs from applied, and stays so until a repair is due.
 	differs bool
-	// awaits is the namespace that the object lacks, and observed its resource version at the last attempt.
+	// awaits is the namespace that the object lacks, and observed is its resource version at the last attempt.
 	awaits   apply.Target
 	observed string
-	// replaced is why the object is replaced and not applied; nil if it is applied.
+	// replaced is why the object is replaced instead of applied; nil if it is applied.
 	replaced error
-	// adoption says whether the object existed before the work, as far as this process knows.
+	// adoption is whether the object existed before the work, as far as this process knows.
 	adoption status.Adoption
 }
 
-// adoptions maps how the work got an object to what its status reports.
+// adoptions maps how the work acquired an object to what its status reports.
 var adoptions = map[apply.Acquisition]status.Adoption{
 	apply.Created: status.Created, apply.Adopted: status.Adopted, apply.AdoptedToStay: status.AdoptedToStay}
 
-// isOutdated reports whether something has changed since it was read, so that it has to be read again.
+// isOutdated reports whether an object changed after it was read, so that it must be read again.
 func isOutdated(err error) bool { return apierrors.IsConflict(err) }
 
 // sync applies the manifests of a work, prunes objects that are no longer listed, and writes the status. again is the time after which the
@@ -81,20 +81,20 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 	again = resync
 	record, kept := a.record(ctx, work, s)
 	if kept == nil && record.Deleting {
-		// Somebody has deleted the record, and with it all that belongs to it. A new one is made when it is gone.
+		// Another client deleted the record, and the objects that belong to it. A new record is created once the old one is gone.
 		left, err := a.removeAll(ctx, record)
 		if err != nil || len(left) > 0 {
 			return s.waits.Next(), err
 		}
 		s.record = nil
-		// Should somebody else have a finalizer there, it takes longer.
+		// This takes longer if another client has set a finalizer on the record.
 		return s.waits.Next(), a.Memory.Drop(ctx, record)
 	}
 	if kept == nil {
 		for _, one := range items {
 			_, known := record.UID(one.manifest.Target)
-			// What is in no namespace is looked for first: by its role for labels, an agent may make namespaces, which works may not that have
-			// a list of namespaces.
+			// Namespaced objects are read before they are created: with its role for labels, an agent may create namespaces, which works that have a
+			// list of namespaces may not.
 			one.manifest.Unseen = !known && s.manifests[one.manifest.Target] == nil && one.manifest.Namespace != ""
 		}
 		kept = a.Memory.Remember(ctx, record, intended(record, items))
@@ -104,7 +104,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 		return 0, kept
 	}
 	if s.generation != work.Generation {
-		// Who changes the spec waits for what becomes of it.
+		// A user who changes the spec waits for the result.
 		for _, last := range s.manifests {
 			last.next = time.Time{}
 			last.waits.Reset()
@@ -112,7 +112,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 		s.generation = work.Generation
 	}
 	if kept != nil {
-		// What cannot be remembered is not made.
+		// An object that cannot be recorded is not created.
 		kept = fmt.Errorf("the agent cannot keep its record of this work: %w", kept)
 		for _, one := range items {
 			if one.refused == nil {
@@ -125,7 +125,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 	var failed error
 	if kept == nil {
 		var left bool
-		// What cannot be taken away does not keep back what is to be said of the rest.
+		// A failure to prune does not delay the status of the other objects.
 		left, failed = a.settle(ctx, work, s, items)
 		if isOutdated(failed) {
 			return 0, failed
@@ -146,7 +146,7 @@ func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time
 	return repeat.Jittered(again, a.Random), errors.Join(failed, err)
 }
 
-// leave notes what is wanted of objects that have done what they were for: so an edit can be told.
+// leave records the hashes of the desired objects of a work that is complete, so that later edits can be detected.
 func (s *state) leave(work *workv1.ManifestWork, items []*item) {
 	for _, one := range items {
 		if one.target && one.refused == nil {
@@ -155,7 +155,7 @@ func (s *state) leave(work *workv1.ManifestWork, items []*item) {
 	}
 }
 
-// record is what is remembered of a work. It is read again if it may have changed.
+// record returns the record of a work. It reads the record again if it may have changed.
 func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state) (*memory.Record, error) {
 	if r := s.record; r != nil && a.Drift.Fresh(r.Owner.Target(), r.Version()) {
 		return r, nil
@@ -174,7 +174,7 @@ func (a *Agent) record(ctx context.Context, work *workv1.ManifestWork, s *state)
 	return r, nil
 }
 
-// intended is what is remembered before anything is made: all that was remembered, and all that may be made.
+// intended returns the resources to record before any object is created: all that were recorded, and all that may be created.
 func intended(record *memory.Record, items []*item) []memory.Resource {
 	resources := slices.Clone(record.Resources)
 	for _, one := range items {
@@ -188,7 +188,7 @@ func intended(record *memory.Record, items []*item) []memory.Resource {
 	return resources
 }
 
-// applyAll applies the manifests in their order, and says when to try again. What fails holds up no other.
+// applyAll applies the manifests in order, and returns the delay until the next attempt. A failure of one does not block the others.
 func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *state, items []*item) (again time.Duration) {
 	objects := make([]*unstructured.Unstructured, len(items))
 	for i, one := range items {
@@ -224,7 +224,7 @@ func (a *Agent) applyAll(ctx context.Context, work *workv1.ManifestWork, s *stat
 	return min(again, s.kinds.Next())
 }
 
-// applyOne applies one manifest, unless its object is known to be as desired, or the last attempt has failed just now.
+// applyOne applies one manifest, unless its object is known to be as desired, or the last attempt failed and its retry is not due yet.
 func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *state, one *item, last *applyResult) {
 	hash, rules, target := one.hash(work), one.rulesHash(), one.manifest.Target
 	if before := status.Find(&work.Status, &one.meta); before != nil {
@@ -254,7 +254,7 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 			return
 		}
 	default:
-		// It is there, and that is all that a work learns of what is not its own.
+		// The object exists, and a work learns no more of an object that it does not own.
 		seen = &status.Seen{}
 	}
 	if ctx.Err() != nil {
@@ -305,12 +305,13 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 	a.Drift.Seen(target, last.version)
 }
 
-// isFresh says that an object is known to be as it was. What an account may do can change without a sign.
+// isFresh reports whether an object is known to be unchanged. The rights of an account may change without an event, so that works with an executor
+// are checked periodically.
 func (a *Agent) isFresh(work *workv1.ManifestWork, t apply.Target, last *applyResult) bool {
 	return a.Drift.Fresh(t, last.version) && (work.Spec.Executor == nil || time.Since(last.at) < resync*3/4)
 }
 
-// apply applies one manifest with the rights of the work's executor. If the object is held, because it has been repaired too often, it is read.
+// apply applies one manifest with the rights of the work's executor. If the object is held because it was repaired too often, it is only read.
 func (a *Agent) apply(
 	ctx context.Context, work *workv1.ManifestWork, s *state, one *item, last *applyResult, held bool,
 ) (*unstructured.Unstructured, error) {
@@ -335,12 +336,12 @@ func (a *Agent) apply(
 		}
 	}
 	if last.err != nil {
-		fingerprint = "" // it is applied again, whatever it looks like
+		fingerprint = "" // it is applied again in any case
 	}
 	return applier.Apply(ctx, manifest, fingerprint)
 }
 
-// making remembers that an object is about to be made anew: the UID that is known is that of another one.
+// making records that an object is about to be created again: the known UID is that of a previous object.
 func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
 	if uid, known := s.record.UID(t); known && uid == "" {
 		return nil
@@ -349,7 +350,7 @@ func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
 	return a.Memory.Remember(ctx, s.record, append(resources, memory.Resource{Target: t}))
 }
 
-// look reports whether an object is there that could not be applied. An executor without the right to get it does not reveal that.
+// look returns whether an object exists that could not be applied. If the executor does not have the right to get it, this is not revealed.
 func (a *Agent) look(ctx context.Context, work *workv1.ManifestWork, one *item) *status.Seen {
 	reading := *one
 	reading.manifest.Strategy.Type = apply.ReadOnly
@@ -364,7 +365,7 @@ func (a *Agent) look(ctx context.Context, work *workv1.ManifestWork, one *item) 
 	return &status.Seen{Err: err}
 }
 
-// wayFor is the way to the cluster with the rights of a work's executor, or of the agent if the work has none.
+// wayFor returns the way to access the cluster with the rights of a work's executor, or with those of the agent if the work has no executor.
 func (a *Agent) wayFor(ctx context.Context, work *workv1.ManifestWork, one *item) (executor.Way, error) {
 	by, access := work.Spec.Executor, executor.Access{Manifest: one.manifest, Delete: !one.manifest.Orphaned}
 	if by == nil {

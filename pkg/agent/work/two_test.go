@@ -12,8 +12,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestTwoAgents_ForOneClusterComeToRest: both bring the works, with one ID or with two, and when all is as it should be neither of them
-// asks for anything any more.
+// TestTwoAgents_ForOneClusterComeToRest: two agents apply the works, with the same ID or with different ones, and when everything is as desired,
+// neither sends any more requests.
 func TestTwoAgents_ForOneClusterComeToRest(t *testing.T) {
 	for _, second := range []string{"the same ID", "another ID"} {
 		t.Run(second, func(t *testing.T) {

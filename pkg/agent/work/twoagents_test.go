@@ -15,7 +15,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestTwoAgents: two agents of one cluster, such as during a change of versions, bring the same, and do not write against each other.
+// TestTwoAgents: two agents of one cluster, such as during a change of versions, apply the same objects, and do not overwrite each other's writes.
 func TestTwoAgents(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
@@ -39,12 +39,12 @@ func TestTwoAgents(t *testing.T) {
 		w.eventually("cm1", fmt.Sprintf("map[k:v%d]", i+1), func() string { return w.data("cm1") })
 		w.eventuallySaid("a", workv1.WorkApplied, "True: True True")
 	}
-	// Both agents have to handle this as well, after all that they have to say of the changes.
+	// Both agents must also handle this work, after all status writes for the changes.
 	w.put("b", w.spec(w.configMap("cm3", "{}")))
 	w.eventuallySaid("b", workv1.WorkApplied, "True: True")
 	w.eventuallySaid("b", workv1.WorkAvailable, "True: True")
 
-	// Either may write what the other has written already, and go back to the spec that it knows until it hears of the next one.
+	// Either may write what the other has already written, and may apply an old spec until it observes the new one.
 	if n := modifications(objects); n > 6*changes {
 		t.Errorf("cm1 was written %d times for %d changes", n, changes)
 	}
@@ -61,7 +61,7 @@ func TestTwoAgents(t *testing.T) {
 	}
 }
 
-// modifications are those that a watch has told of by now.
+// modifications returns the number of modifications that a watch has delivered so far.
 func modifications(from watch.Interface) (n int) {
 	for {
 		select {

@@ -16,8 +16,9 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestTwoScopes: an agent of the whole cluster and one of a namespace, of two ManagedClusters, both have works with one object there. That of
-// the whole cluster goes before, and the other one says so; they do not write against each other, and neither takes away what the other has besides.
+// TestTwoScopes: an agent of the whole cluster and one of a namespace, of two ManagedClusters, both have works with the same object. The agent of the
+// whole cluster has priority, and the other one reports that; they do not overwrite each other's writes, and neither prunes the other objects of the
+// other.
 func TestTwoScopes(t *testing.T) {
 	team, whole := newNamespaceWorld(t), newSerialWorld(t)
 	whole.namespace = team.namespace
@@ -69,8 +70,8 @@ func TestTwoScopes(t *testing.T) {
 	stop()
 }
 
-// TestSharedByWorks: what is in no namespace stays while any work has it, also if the works want it differently: with a CustomResourceDefinition
-// or a Namespace that is made anew, all would be gone that is in it.
+// TestSharedByWorks: a cluster-scoped object stays as long as any work lists it, even if the works desire different states: deleting and creating a
+// CustomResourceDefinition or a Namespace again would delete everything in it.
 func TestSharedByWorks(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
@@ -112,7 +113,7 @@ versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {ty
 	}
 	w.delete("first")
 	w.eventuallyGone("first")
-	// It was before the third.
+	// It had the object before the third.
 	w.eventuallySaid("second", workv1.WorkApplied, "True: True True")
 	w.delete("third")
 	w.eventuallyGone("third")

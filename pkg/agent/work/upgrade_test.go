@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// upgradable has the agents be those of a Deployment in the test's namespace, as kubectl hub join makes it. It returns where that is.
+// upgradable makes the agents those of a Deployment in the test's namespace, as kubectl hub join creates it. It returns the target of the Deployment.
 func (w *world) upgradable() apply.Target {
 	w.Helper()
 	w.own = Own{Namespace: w.namespace, Repository: "clusterhub/hub-agent"}
@@ -50,7 +50,7 @@ func (w *world) apply(o *unstructured.Unstructured) {
 	}
 }
 
-// upgrade is the spec of a work that sets the image of the agent.
+// upgrade returns the spec of a work that sets the image of the agent.
 func (w *world) upgrade(image string, more ...string) workv1.ManifestWorkSpec {
 	w.Helper()
 	data, err := json.Marshal(registration.AgentImage(w.namespace, image))
@@ -60,7 +60,7 @@ func (w *world) upgrade(image string, more ...string) workv1.ManifestWorkSpec {
 	return w.spec(append([]string{string(data)}, more...)...)
 }
 
-// agent is the Deployment, but for what changes with each write.
+// agent returns the image of the Deployment, and the rest without the fields that change with each write.
 func (w *world) agent(t apply.Target) (image, rest string) {
 	w.Helper()
 	have := w.get(t)
@@ -78,8 +78,9 @@ func (w *world) agent(t apply.Target) (image, rest string) {
 	return image, strings.ReplaceAll(string(text), image, "IMAGE")
 }
 
-// TestAttack_TheEndOfAnUpgradeLeavesTheAgent: whatever a work says of strategies and deletion, the Deployment of the agent gets another image and
-// keeps all else, and it stays when the manifest leaves the work, when the work goes, and when somebody deletes its record.
+// TestAttack_TheEndOfAnUpgradeLeavesTheAgent: whatever strategies and deletion options a work has, the Deployment of the agent gets another image and
+// keeps all other fields, and it stays when the manifest is removed from the work, when the work is deleted, and when another client deletes the
+// record.
 func TestAttack_TheEndOfAnUpgradeLeavesTheAgent(t *testing.T) {
 	w := newWorld(t)
 	deployment := w.upgradable()
@@ -154,8 +155,8 @@ func TestAttack_TheEndOfAnUpgradeLeavesTheAgent(t *testing.T) {
 	still("clusterhub/hub-agent:last")
 }
 
-// TestAttack_WhatAWorkMayNotDoToItsAgent: without the flag no work may name the Deployment, and with it only the image may be set, by the rights
-// that kubectl hub join --upgradable gives, and not elsewhere.
+// TestAttack_WhatAWorkMayNotDoToItsAgent: without the flag no work may name the Deployment, and with it works may only set the image, with the rights
+// that kubectl hub join --upgradable gives, and of no other Deployment.
 func TestAttack_WhatAWorkMayNotDoToItsAgent(t *testing.T) {
 	w := newWorld(t)
 	deployment := w.upgradable()
@@ -196,7 +197,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: `+w.user+`}]`
 	if image != "clusterhub/hub-agent:v2" || rest != before {
 		t.Errorf("the image is %s, and the Deployment\n%s\nof\n%s", image, rest, before)
 	}
-	w.eventuallyIdle() // the rights are enough for the watch, too
+	w.eventuallyIdle() // the rights include the watch
 	t.Log("A second work gives way to the first")
 	w.put("second", w.upgrade("clusterhub/hub-agent:v3"))
 	w.eventuallySaid("second", workv1.WorkApplied, "False: False")
@@ -215,8 +216,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: `+w.user+`}]`
 	}
 }
 
-// TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt: the agent that sets the image ends as soon as that is written, before it can tell the hub. The
-// next one goes on, writes nothing again, and the work progresses until no pod of the old version is left.
+// TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt: the agent that sets the image stops right after the write, before it can report to the hub. The
+// next agent continues, writes nothing again, and the work progresses until no pod of the old version is left.
 func TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt(t *testing.T) {
 	w := newWorld(t)
 	deployment := w.upgradable()
@@ -281,8 +282,8 @@ func TestUpgrade_TheNextVersionSaysWhatHasBecomeOfIt(t *testing.T) {
 	}
 }
 
-// TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet: a Klusterlet that a work changes is not the work's, if it is the one that the agent belongs to.
-// Deleting it would have hub-operator remove the agent. Other Klusterlets are deleted with their work.
+// TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet: a work that changes the Klusterlet of its agent does not own it. If it were deleted, hub-operator
+// would remove the agent. Other Klusterlets are deleted with their work.
 func TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet(t *testing.T) {
 	w := newWorld(t)
 	resource := schema.GroupVersionResource{Group: "operator.open-cluster-management.io", Version: "v1", Resource: "klusterlets"}
@@ -312,8 +313,8 @@ func TestAttack_TheEndOfAnUpgradeLeavesTheKlusterlet(t *testing.T) {
 	}
 }
 
-// TestUpgradable_ComesAndGoesWithAJoin: a server takes what kubectl hub join applies with and without --upgradable, in any order, also after a work has
-// set the image: a strategy that a former join has left would be refused.
+// TestUpgradable_ComesAndGoesWithAJoin: a server accepts what kubectl hub join applies with and without --upgradable, in any order, even after a work
+// has set the image: it would reject a strategy left by a previous join.
 func TestUpgradable_ComesAndGoesWithAJoin(t *testing.T) {
 	w := newWorld(t)
 	target := w.upgradable()

@@ -64,7 +64,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestWork_FailsByManifest: what cannot be brought holds up nothing else.
+// TestWork_FailsByManifest: a manifest that cannot be applied does not block the others.
 func TestWork_FailsByManifest(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
@@ -127,7 +127,7 @@ spec:
 	w.eventuallyGone("bad")
 }
 
-// TestWork_OneObjectInTwoVersions applies the first manifest of an object alone: applied by both, the object would change for ever.
+// TestWork_OneObjectInTwoVersions applies only the first manifest of an object: if both were applied, the object would change forever.
 func TestWork_OneObjectInTwoVersions(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())
@@ -164,7 +164,7 @@ func TestWork_GenerationAndLabels(t *testing.T) {
 	w.eventuallySaid("a", workv1.WorkAvailable, "True: True")
 }
 
-// TestWork_OfTwoThatWantOneObject: the second is told of the first, and what the first wants is there.
+// TestWork_OfTwoThatWantOneObject: the second work reports the first, and the object is as the first desires.
 func TestWork_OfTwoThatWantOneObject(t *testing.T) {
 	w := newWorld(t)
 	w.start(w.newAgent())

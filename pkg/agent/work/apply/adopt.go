@@ -11,20 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The policies for objects that no work has created: those of spec.manifestConfigs[].adoption of a work.
+// The policies for objects that no work created, as in spec.manifestConfigs[].adoption of a work.
 const (
 	// AdoptAlways adopts the object.
 	AdoptAlways = "Always"
 	// AdoptIfNoDiff adopts the object if the manifest changes nothing in it.
 	AdoptIfNoDiff = "IfNoDiff"
-	// AdoptNever leaves the object alone.
+	// AdoptNever does not change the object.
 	AdoptNever = "Never"
 )
 
 // Namespaces is the resource of namespaces.
 var Namespaces = schema.GroupResource{Resource: "namespaces"}
 
-// Acquisition says how an object became one of a work.
+// Acquisition is how a work acquired an object.
 type Acquisition string
 
 const (
@@ -54,7 +54,7 @@ func (e *NotAdopted) Error() string {
 		e.Target, e.Policy, AdoptAlways)
 }
 
-// adopt decides whether the work may take an existing object, and returns how. It returns an empty Acquisition if the object belongs to the work
+// adopt decides whether the work may adopt an existing object, and returns how. It returns an empty Acquisition if the object belongs to the work
 // already, or is shared with the work that created it.
 func (w *write) adopt() (Acquisition, error) {
 	switch {
@@ -66,11 +66,11 @@ func (w *write) adopt() (Acquisition, error) {
 		return "", &NotAdopted{Target: w.Target, Policy: AdoptNever}
 	}
 	w.onlyIfSame = w.Adoption == AdoptIfNoDiff
-	// An object that another work has created is shared: it goes with the last work that has it.
+	// An object that another work created is shared: it is deleted with the last work that has it.
 	if slices.ContainsFunc(w.have.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return w.Owner.isWork(ref) }) {
 		return "", nil
 	}
-	// Deleted, a namespace takes with it what others have in it.
+	// Deleting a namespace would delete all objects of others in it.
 	if w.Adoption == "" && w.GroupResource() == Namespaces {
 		w.Orphaned = true
 	}

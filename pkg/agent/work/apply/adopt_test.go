@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// TestAdopt applies a manifest with each policy and strategy to an existing object that equals the manifest or differs from it. It costs some
-// hundred requests.
+// TestAdopt applies a manifest with each policy and strategy to an existing object that equals the manifest or differs from it. It takes some hundred
+// requests.
 func TestAdopt(t *testing.T) {
 	for _, strategy := range []string{Update, Replace, CreateOnly, ServerSideApply} {
 		for _, policy := range []string{"", AdoptAlways, AdoptIfNoDiff, AdoptNever} {
@@ -49,7 +49,7 @@ func TestAdopt(t *testing.T) {
 					if err != nil || fmt.Sprint(acquired) != "[Adopted]" || !a.Owner.Owns(have) {
 						t.Fatalf("got %v, %v, and it has become %v", err, acquired, have.Object)
 					}
-					// It is the work's now, whatever becomes of it.
+					// It is the work's now, whatever happens to it.
 					m.Adoption = AdoptNever
 					w.change(m.Target, func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"k": "third"} })
 					if w.apply(a, m); fmt.Sprint(acquired) != "[Adopted]" {
@@ -61,8 +61,8 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestAdopt_WhatIsKnown: an object that has lost its reference is the work's by the UID that is recorded, and one that somebody has created in its
-// place is not.
+// TestAdopt_WhatIsKnown: an object that lost its reference is the work's by the recorded UID, and one that another client has created in its place is
+// not.
 func TestAdopt_WhatIsKnown(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
@@ -86,7 +86,7 @@ func TestAdopt_WhatIsKnown(t *testing.T) {
 	}
 }
 
-// TestAdopt_OfAnotherWork: an object that a work has created is shared, unless this one must not have it.
+// TestAdopt_OfAnotherWork: an object that another work created is shared, unless this work must not have it.
 func TestAdopt_OfAnotherWork(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
@@ -103,7 +103,7 @@ func TestAdopt_OfAnotherWork(t *testing.T) {
 	}
 }
 
-// TestAdopt_Namespace: one that existed before stays when the work goes, unless the work says that it is adopted.
+// TestAdopt_Namespace: a Namespace that existed before stays when the work is deleted, unless the work sets that it is adopted.
 func TestAdopt_Namespace(t *testing.T) {
 	w := newWorld(t)
 	namespaces := corev1.SchemeGroupVersion.WithResource("namespaces")
@@ -126,7 +126,7 @@ func TestAdopt_Namespace(t *testing.T) {
 	if have := w.apply(a, existing(AdoptAlways)); !a.Owner.Owns(have) || acquired != Adopted {
 		t.Fatalf("it is %s, and has become %v", acquired, have.Object)
 	}
-	// What the work owns it owns, whatever the policy is later.
+	// Objects that the work owns stay its own, whatever the policy is later.
 	if have := w.apply(a, existing("")); !a.Owner.Owns(have) {
 		t.Error("it is not owned any more")
 	}

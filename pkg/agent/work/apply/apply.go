@@ -3,8 +3,8 @@
 
 // Package apply applies one manifest of a work to a cluster, and deletes applied objects.
 //
-// Objects belong to a work by an owner reference to its AppliedManifestWork, so that either this agent or upstream's can go on where
-// the other has ended. Nothing without that reference is deleted, and an object that two works want differently is the first one's.
+// Objects belong to a work by an owner reference to its AppliedManifestWork, so that this agent and upstream's can each continue where the other
+// stopped. Objects without that reference are never deleted. If two works want different states of an object, the first work wins.
 package apply
 
 import (
@@ -22,19 +22,19 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/ignorefields"
 )
 
-// DefaultManager is the field manager of all that is written, unless a work says another: upstream's.
+// DefaultManager is the field manager of all writes, unless a work sets another: upstream's.
 const DefaultManager = "work-agent"
 
-// tries is how often an object is looked at anew that others have changed since it was read.
+// tries is the number of attempts to write an object that other clients change concurrently.
 const tries = 5
 
-// The strategies by which a manifest is applied: those of spec.manifestConfigs[].updateStrategy.type of a work.
+// The strategies by which a manifest is applied, as in spec.manifestConfigs[].updateStrategy.type of a work.
 const (
-	// Update sets the fields of the manifest, also those that other managers own, and removes those that have left it. All other fields stay.
+	// Update sets the fields of the manifest, even if other managers own them, and removes those that were removed from it. All other fields stay.
 	Update = "Update"
-	// Replace removes from an object what the manifest does not have; metadata and status of others stay.
+	// Replace removes from an object all fields that the manifest does not have; metadata and status of others stay.
 	Replace = "Replace"
-	// CreateOnly makes what is not there.
+	// CreateOnly creates objects that do not exist.
 	CreateOnly = "CreateOnly"
 	// ServerSideApply changes the given fields and no others.
 	ServerSideApply = "ServerSideApply"
@@ -45,10 +45,10 @@ const (
 // Strategy is how a manifest is applied to a cluster.
 type Strategy struct {
 	Type string
-	// Force takes fields over from other managers, and Manager is ours. They are for ServerSideApply.
+	// Force takes over fields of other managers, and Manager is the field manager of the work. They are for ServerSideApply.
 	Force   bool
 	Manager string
-	// Prepared is the manifest with fields that are not always applied; nil if there are none. It is for ServerSideApply.
+	// Prepared is the manifest with fields that are not always applied; nil if it has no such fields. It is for ServerSideApply.
 	Prepared *ignorefields.Prepared
 }
 
@@ -58,12 +58,12 @@ type Target struct {
 	Namespace, Name string
 }
 
-// Is says whether both are one object: it is the same in every version.
+// Is reports whether both are the same object, in any version.
 func (t Target) Is(other Target) bool {
 	return t.GroupResource() == other.GroupResource() && t.Namespace == other.Namespace && t.Name == other.Name
 }
 
-// String is a target for people.
+// String formats a target for messages.
 func (t Target) String() string {
 	resource := t.GroupResource().String()
 	if t.Namespace == "" {
@@ -72,55 +72,55 @@ func (t Target) String() string {
 	return resource + " " + t.Namespace + "/" + t.Name
 }
 
-// immortal are the objects that no server of Kubernetes lets go, by their resource. kube-node-lease could go, and with it what is known of all nodes.
+// immortal are the objects that no Kubernetes API server deletes, by resource. kube-node-lease can be deleted, and the leases of all nodes with it.
 var immortal = map[schema.GroupResource][]string{
 	Namespaces: {"default", "kube-system", "kube-public", "kube-node-lease"},
 	{Group: "scheduling.k8s.io", Resource: "priorityclasses"}: {"system-cluster-critical", "system-node-critical"},
 }
 
-// Immortal says whether an object is one that no server lets go: a work that has it would never end. So it is never owned.
+// Immortal reports whether no API server deletes an object: a work that owned it could never be deleted. So it is never owned.
 func (t Target) Immortal() bool { return slices.Contains(immortal[t.GroupResource()], t.Name) }
 
-// Manifest is one of a work, and where it goes.
+// Manifest is a manifest of a work, and the object that it is applied to.
 type Manifest struct {
 	Object *unstructured.Unstructured
 	Target
 	Strategy Strategy
-	// Orphaned objects are not owned: they stay when the work goes.
+	// Orphaned objects are not owned: they stay when the work is deleted.
 	Orphaned bool
-	// Unseen says that nothing is known of the object: so it is made, before it is looked for.
+	// Unseen means that nothing is known of the object: so it is created without a read first.
 	Unseen bool
-	// Adoption says what becomes of an object that no work has created; empty adopts it, unless it is a Namespace, which is not owned then.
+	// Adoption is the policy for an object that no work created; if empty, it is adopted, unless it is a Namespace, which is not owned then.
 	Adoption string
-	// Known is the recorded UID of the object; empty if none is.
+	// Known is the recorded UID of the object; empty if no UID is recorded.
 	Known types.UID
-	// Reported says that the manifest is known to be as it was applied last.
+	// Reported means that the manifest is known to be unchanged since it was last applied.
 	Reported bool
 }
 
 // Applier applies the manifests of one work to a cluster.
 type Applier struct {
 	Client dynamic.Interface
-	// OnlyByName reports whether the account of Client may create an object only by a request that has its name. If it is nil, any request does.
+	// OnlyByName reports whether the account of Client may create an object only by a request that has its name. If it is nil, any request may.
 	OnlyByName func(context.Context, Target) (bool, error)
-	// Owner is what the objects are to belong to.
+	// Owner is the owner of the objects.
 	Owner Owner
-	// Rival says which work an owner reference of another AppliedManifestWork stands for; empty if no work stands behind it any more.
-	// It is asked only about objects that this work would change, and another one has, too.
+	// Rival returns the work of an owner reference to another AppliedManifestWork; empty if the work no longer exists. It is called only for objects
+	// that this work would change and another work also has.
 	Rival func(context.Context, metav1.OwnerReference) (string, error)
-	// Claimed returns the work that had an object first which works do not own; "" if it is this one. It may be nil.
+	// Claimed returns the work that was the first to have an object that works do not own; "" if it is this one. It may be nil.
 	Claimed func(Target) string
-	// Making is called before an object is made, so that it is remembered before it is there.
+	// Making is called before an object is created, so that it is recorded before it exists.
 	Making func(context.Context, Target) error
 	// Acquired is called after the object was created, or adopted. It may be nil.
 	Acquired func(Acquisition)
-	// Replaced is called with the reason why an object of the strategy Update is replaced, and with nil if it is applied. It may be nil.
+	// Replaced is called with the reason why an object with the strategy Update is replaced, and with nil if it is applied. It may be nil.
 	Replaced func(error)
-	// Changed is called after a write that has changed the content of an object. before is nil if it was not there. It may be nil.
+	// Changed is called after a write that changed the content of an object. before is nil if it did not exist. It may be nil.
 	Changed func(before, after *unstructured.Unstructured)
 }
 
-// Get is what is there, or nil.
+// Get returns the object, or nil if it does not exist.
 func Get(ctx context.Context, client dynamic.Interface, t Target) (*unstructured.Unstructured, error) {
 	have, err := client.Resource(t.GroupVersionResource).Namespace(t.Namespace).Get(ctx, t.Name, metav1.GetOptions{})
 	if IsGone(err) {
@@ -129,11 +129,11 @@ func Get(ctx context.Context, client dynamic.Interface, t Target) (*unstructured
 	return have, err
 }
 
-// Apply applies a manifest to the cluster, and returns the object as it is then. With ReadOnly it is nil if the object does not exist. The
-// object is returned with an error, too, as far as it is known. Nothing is sent for an object with the fingerprint last.
+// Apply applies a manifest to the cluster, and returns the resulting object. With ReadOnly it is nil if the object does not exist. With an error, the
+// object is returned as far as it is known. No request to write is sent if the object has the fingerprint last.
 func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *unstructured.Unstructured, err error) {
 	if m.Unseen && m.Strategy.Type != ReadOnly {
-		// Whatever comes of it, should it fail: if the object is there, there may be nothing wrong with a change of it.
+		// Any error is ignored: the object may exist, and a change of it may succeed.
 		if have, err = a.applyOnce(ctx, m, nil); err == nil {
 			return have, nil
 		}
@@ -159,7 +159,7 @@ func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *uns
 	}
 }
 
-// applyOnce writes only if the object is still have.
+// applyOnce writes the object only if it is unchanged since it was read as have.
 func (a *Applier) applyOnce(ctx context.Context, m Manifest, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if have != nil && have.GetDeletionTimestamp() != nil {
 		return nil, fmt.Errorf("%s is being deleted: it is made again when it is gone", m.Target)
@@ -202,11 +202,11 @@ type write struct {
 	Manifest
 	have     *unstructured.Unstructured
 	resource dynamic.ResourceInterface
-	// onlyIfSame says that the object is adopted only if that changes nothing in it.
+	// onlyIfSame means that the object is adopted only if that changes nothing in it.
 	onlyIfSame bool
 }
 
-// owners are the owner references that the object should have.
+// owners returns the owner references that the object should have.
 func (w *write) owners() []metav1.OwnerReference {
 	var refs []metav1.OwnerReference
 	if w.have != nil {
@@ -215,7 +215,7 @@ func (w *write) owners() []metav1.OwnerReference {
 	return w.Owner.in(refs, !w.Orphaned)
 }
 
-// wanted is the manifest as a new object.
+// wanted returns the manifest as a new object.
 func (w *write) wanted() *unstructured.Unstructured {
 	object := w.Object.DeepCopy()
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "managedFields", "selfLink"} {
@@ -227,8 +227,8 @@ func (w *write) wanted() *unstructured.Unstructured {
 	return object
 }
 
-// create creates the object as the account of the client, whatever that may. For RBAC a request to create has no name, so that a rule with
-// resourceNames never allows one: with such a rule an object is created by a patch, as server-side apply does it.
+// create creates the object with the rights of the client's account. For RBAC a create request has no name, so that a rule with resourceNames never
+// allows it: with such a rule an object is created by a patch, as server-side apply does.
 func (w *write) create(ctx context.Context) (*unstructured.Unstructured, error) {
 	if w.OnlyByName != nil {
 		only, err := w.OnlyByName(ctx, w.Target)
@@ -245,7 +245,7 @@ func (w *write) create(ctx context.Context) (*unstructured.Unstructured, error) 
 	return w.resource.Create(ctx, w.wanted(), metav1.CreateOptions{FieldManager: DefaultManager})
 }
 
-// update applies the manifest as the default manager, by force. An object that the server does not apply that way is replaced.
+// update applies the manifest by force as the default manager. An object that the server cannot apply is replaced.
 func (w *write) update(ctx context.Context) (*unstructured.Unstructured, error) {
 	done, err := w.apply(ctx, DefaultManager, true, w.anyRival)
 	if !isNotApplicable(err) {
@@ -282,8 +282,8 @@ func (w *write) createOnly(ctx context.Context) (*unstructured.Unstructured, err
 	return setOwners(ctx, w.resource, w.have, w.owners())
 }
 
-// notYet is a resource version that no object has: a store has begun before it. The server ignores it where there is no object,
-// and answers with a conflict where there is one.
+// notYet is a resource version that no object has, since a store starts above it. The server ignores it if the object does not exist, and responds
+// with a conflict if it does.
 const notYet = "1"
 
 func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -301,13 +301,13 @@ func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured
 	}
 	return w.apply(ctx, manager, w.Strategy.Force, func(ctx context.Context) (string, error) {
 		if !applies(w.have, manager) {
-			return "", nil // fields that are applied by another name are the server's to protect
+			return "", nil // the server protects fields that are applied under another name
 		}
 		return w.anyRival(ctx)
 	})
 }
 
-// apply applies the manifest as a manager, which owns its fields then.
+// apply applies the manifest as a manager, which then owns its fields.
 func (w *write) apply(
 	ctx context.Context, manager string, force bool, rival func(context.Context) (string, error),
 ) (*unstructured.Unstructured, error) {
@@ -334,8 +334,8 @@ func (w *write) apply(
 	return w.released(ctx, done)
 }
 
-// uncontested writes what no other work that was there first wants differently. That is asked of the server: it knows what it would
-// fill in.
+// uncontested writes the object, unless a work that had it first desires a different state. A dry run decides that, since only the server knows which
+// fields it would set.
 func (w *write) uncontested(
 	ctx context.Context, rivalOf func(context.Context) (string, error), send func(dryRun []string) (*unstructured.Unstructured, error),
 ) (*unstructured.Unstructured, error) {
@@ -361,8 +361,8 @@ func (w *write) uncontested(
 	return send(nil)
 }
 
-// hold has an object that is in no namespace belong to this work, too, although it is as another one wants it: when that goes, the object
-// stays, and is changed. Deleted and made anew, a CustomResourceDefinition or a Namespace would take with it all that is in it.
+// hold makes a cluster-scoped object belong to this work too, although another work determines its state: when that work is deleted, the object
+// stays, and is changed. Deleting and creating a CustomResourceDefinition or a Namespace again would delete everything in it.
 func (w *write) hold(ctx context.Context, contested *Contested) error {
 	if w.Namespace == "" {
 		if _, err := setOwners(ctx, w.resource, w.have, w.owners()); err != nil {
@@ -372,8 +372,8 @@ func (w *write) hold(ctx context.Context, contested *Contested) error {
 	return contested
 }
 
-// anyRival returns the first other work that has the object, and had it before this one; empty if no other work has. A work of the whole cluster
-// goes before one of a namespace, whenever it came: it does not give way, so the two would write against each other.
+// anyRival returns the first other work that had the object before this one; empty if there is no such work. A work of the whole cluster has priority
+// over one of a namespace, whichever was first: it never yields, so the two would overwrite each other.
 func (w *write) anyRival(ctx context.Context) (string, error) {
 	if w.Rival == nil {
 		return "", nil

@@ -31,7 +31,7 @@ func TestUpdate(t *testing.T) {
 		t.Error("what is as wanted was written")
 	}
 
-	// What others add stays, what they change of the manifest does not.
+	// Fields that others add stay, and fields of the manifest that they change do not.
 	w.change(m.Target, func(o *unstructured.Unstructured) {
 		o.SetAnnotations(map[string]string{"foo": "bar"})
 		o.SetFinalizers([]string{"example.com/foo"})
@@ -44,7 +44,7 @@ func TestUpdate(t *testing.T) {
 	w.expect(have, "map[a:1 b:2 c:3]", "data")
 	w.change(m.Target, func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 
-	// What leaves the manifest leaves the object.
+	// Fields that are removed from the manifest are removed from the object.
 	less := w.configMap(Strategy{}, "{a: '1'}")
 	have = w.apply(a, less)
 	w.expect(have, "map[foo:bar]", "metadata", "annotations")
@@ -67,13 +67,13 @@ func TestUpdate_KeepsWhatTheServerAndItsControllersFillIn(t *testing.T) {
 		if m.Object.GetKind() == "Job" {
 			m.Group = "batch"
 		}
-		if m.Object.GetKind() == "Pod" { // its account is made a moment later
+		if m.Object.GetKind() == "Pod" { // its account is created a moment later
 			worktest.Eventually(t, "there is a ServiceAccount", func() bool {
 				return w.get(Target{configMaps.GroupVersion().WithResource("serviceaccounts"), w.namespace, "default"}) != nil
 			})
 		}
 		w.apply(a, m)
-		before := w.apply(a, m) // a Job is stored otherwise once it has been updated
+		before := w.apply(a, m) // a Job is stored differently after its first update
 		after := w.apply(a, m)
 		if before.GetResourceVersion() != after.GetResourceVersion() {
 			t.Errorf("%s is written again", m.Target)
@@ -181,7 +181,7 @@ func TestServerSideApply(t *testing.T) {
 	}
 }
 
-// TestServerSideApply_OfTwoWorks: they have one manager by default, and the second must not drop the first one's owner reference.
+// TestServerSideApply_OfTwoWorks: both works have the same manager by default, and the second must not drop the first one's owner reference.
 func TestServerSideApply_OfTwoWorks(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
@@ -197,12 +197,12 @@ func TestServerSideApply_OfTwoWorks(t *testing.T) {
 	}
 	have = w.apply(a, w.deployment(ssa, 4))
 	w.expect(have, 4, "spec", "replicas")
-	// With a manager of its own the server says who has which field.
+	// With a manager of its own, the server decides which fields it owns.
 	own := Strategy{Type: ServerSideApply, Manager: "work-agent-b"}
 	if _, err := b.Apply(t.Context(), w.deployment(own, 2), ""); !apierrors.IsConflict(err) {
 		t.Errorf("a field of the other's: %v", err)
 	}
-	// That one has applied the first one's owner reference, too. It goes all the same when the first one is to leave the object behind.
+	// The second has applied the first one's owner reference, too. It is removed all the same when the first orphans the object.
 	own.Force = true
 	w.apply(b, w.deployment(own, 4))
 	orphaned := w.deployment(ssa, 4)
@@ -228,7 +228,7 @@ func TestContested(t *testing.T) {
 		t.Fatalf("it is wanted differently: %v", err)
 	}
 	w.expect(have, "map[a:1]", "data")
-	// The first may, and when it goes, the second may.
+	// The first may, and when it is deleted, the second may.
 	have = w.apply(a, w.configMap(Strategy{}, "{a: '3'}"))
 	w.expect(have, "map[a:3]", "data")
 	if err := a.Owner.Release(t.Context(), w.client, same.Target); err != nil {
@@ -236,13 +236,13 @@ func TestContested(t *testing.T) {
 	}
 	have = w.apply(b, differently)
 	w.expect(have, "map[a:2]", "data")
-	// A reference behind which there is no work stands in nobody's way.
+	// A reference whose work does not exist blocks no other work.
 	a.Rival = func(context.Context, metav1.OwnerReference) (string, error) { return "", nil }
 	have = w.apply(a, same)
 	w.expect(have, "map[a:1]", "data")
 }
 
-// TestApply_Unseen: what is made without having been looked for is not made twice, and what is there is brought as always.
+// TestApply_Unseen: an object that is created without a read is not created twice, and an existing one is applied as usual.
 func TestApply_Unseen(t *testing.T) {
 	for _, strategy := range []string{Update, CreateOnly, ServerSideApply, ReadOnly} {
 		t.Run(strategy, func(t *testing.T) {

@@ -15,12 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// replacement returns an object with the content of want, and the metadata and status of have. Labels and annotations are added, never
-// removed: others may rely on theirs.
+// replacement returns an object with the content of want, and the metadata and status of have. Labels and annotations are added, never removed: other
+// clients may rely on theirs.
 func replacement(want, have *unstructured.Unstructured) *unstructured.Unstructured {
 	next := want.DeepCopy()
 	if _, aggregated := want.Object["aggregationRule"]; aggregated {
-		next.Object["rules"] = have.Object["rules"] // a controller fills them in
+		next.Object["rules"] = have.Object["rules"] // set by a controller
 	}
 	if status, ok := have.Object["status"]; ok {
 		next.Object["status"] = status
@@ -43,8 +43,8 @@ func plus(have, more map[string]string) map[string]string {
 	return sum
 }
 
-// ownable changes a manifest so that it names no field that the server or its controllers set by what it says. A Secret's stringData would stay
-// in data when it leaves the manifest, since no manager owns it there; the rules of an aggregating ClusterRole are those of others.
+// ownable removes fields from a manifest that the server or its controllers compute from others. A Secret's stringData would stay in data after it is
+// removed from the manifest, since no manager owns it there; the rules of an aggregating ClusterRole are set by a controller.
 func ownable(manifest *unstructured.Unstructured) {
 	switch manifest.GroupVersionKind().GroupKind() {
 	case schema.GroupKind{Kind: "Secret"}:
@@ -57,12 +57,12 @@ func ownable(manifest *unstructured.Unstructured) {
 			data, ok = map[string]any{}, true
 		}
 		if !ok {
-			return // the server refuses it
+			return // the server rejects it
 		}
 		for key, value := range plain {
 			text, ok := value.(string)
 			if !ok {
-				return // the server refuses it
+				return // the server rejects it
 			}
 			data[key] = base64.StdEncoding.EncodeToString([]byte(text))
 		}
@@ -75,7 +75,7 @@ func ownable(manifest *unstructured.Unstructured) {
 	}
 }
 
-// dropNulls removes the null creation times that Go programs write at any depth: applied, they would be taken for a change each time.
+// dropNulls removes the null creation times that Go programs write at any depth: if applied, they would count as a change each time.
 func dropNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -92,15 +92,15 @@ func dropNulls(value any) {
 	}
 }
 
-// same says that a write would change nothing, without asking the server. It is false more often than it need be.
+// same reports whether a write would change nothing, without a request to the server. It may return false for an unchanged object.
 func same(next, have *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(next.Object, have.Object)
 }
 
-// changing are the fields of metadata that change with each write, whatever it is about.
+// changing are the fields of metadata that change with each write, whatever it changes.
 var changing = []string{"resourceVersion", "generation", "managedFields"}
 
-// content is all that somebody may want of an object: not what the server counts, and not what a controller reports.
+// content returns all of an object that a client may set: not what the server maintains, and not the status.
 func content(object *unstructured.Unstructured) map[string]any {
 	all := maps.Clone(object.Object)
 	delete(all, "status")
@@ -114,7 +114,7 @@ func content(object *unstructured.Unstructured) map[string]any {
 	return all
 }
 
-// sameContent compares what two works may want of an object. Each has its own owner reference.
+// sameContent reports whether two objects are equal in all that a work may set, apart from the owner references, which each work has for itself.
 func sameContent(a, b *unstructured.Unstructured) bool {
 	of := func(object *unstructured.Unstructured) map[string]any {
 		all := content(object)
@@ -126,11 +126,11 @@ func sameContent(a, b *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(of(a), of(b))
 }
 
-// Fingerprint is the same as long as nobody changes what somebody may want of an object. It is for the memory of one process.
+// Fingerprint returns a hash of all that a client may set in an object. It is only comparable within one process.
 func Fingerprint(object *unstructured.Unstructured) string {
 	data, err := json.Marshal(content(object))
 	if err != nil {
-		return "" // like no other: it is written again
+		return "" // differs from all others: the object is written again
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

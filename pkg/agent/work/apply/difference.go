@@ -23,7 +23,7 @@ type Repair struct {
 	Manager string
 }
 
-// RepairOf returns how an object differed before it was applied; before is nil if it was not there.
+// RepairOf returns how an object differed before it was applied; before is nil if it did not exist.
 func RepairOf(before, after *unstructured.Unstructured) Repair {
 	if before == nil {
 		return Repair{}
@@ -32,7 +32,7 @@ func RepairOf(before, after *unstructured.Unstructured) Repair {
 	return Repair{Field: "." + strings.Join(field, "."), Manager: managerOf(before, field)}
 }
 
-// difference returns the path of the first value that two objects do not have in common. A list is a value.
+// difference returns the path of the first value in which two objects differ. A list counts as one value.
 func difference(a, b map[string]any, path []string) []string {
 	keys := slices.Sorted(maps.Keys(a))
 	for key := range maps.Keys(b) {
@@ -55,7 +55,7 @@ func difference(a, b map[string]any, path []string) []string {
 	return path
 }
 
-// managerOf returns the manager that has set a field, or a part of it, last, and is not a work's.
+// managerOf returns the manager that last set a field, or a part of it, other than those of works.
 func managerOf(object *unstructured.Unstructured, path []string) string {
 	var last metav1.ManagedFieldsEntry
 	for _, entry := range object.GetManagedFields() {
@@ -76,7 +76,7 @@ func managerOf(object *unstructured.Unstructured, path []string) string {
 	return last.Manager
 }
 
-// String says what was changed, and by whom, as the beginning of a sentence.
+// String returns what was changed, and by which program, as the beginning of a sentence.
 func (r Repair) String() string {
 	by := "another program"
 	if r.Manager != "" {

@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Contested reports that another work had the object first, and wants it differently.
+// Contested reports that another work had the object first, and desires a different state.
 type Contested struct {
 	Target Target
-	// Rival is that work.
+	// Rival is the name of that work.
 	Rival string
 }
 
@@ -25,7 +25,7 @@ func (e *Contested) Error() string {
 		e.Target, e.Rival)
 }
 
-// IsGone reports whether there is no object of the name. It is false where the resource is not served: then it is not known.
+// IsGone reports whether the object does not exist. It is false if the resource is not served: then this is not known.
 func IsGone(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }
@@ -39,18 +39,18 @@ func LacksNamespace(err error) bool {
 	return IsGone(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == Namespaces.Resource
 }
 
-// IsNotServed reports whether there is no resource of the name, or not in that version.
+// IsNotServed reports whether the resource is not served, or not in that version.
 func IsNotServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.IsUnexpectedServerError(err)
 }
 
-// isOfFields reports whether a conflict is one of fields with another manager: it will not go away by itself.
+// isOfFields reports whether an error is a conflict with another field manager, which a retry does not resolve.
 func isOfFields(err error) bool {
 	return apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
-// isNotApplicable reports whether a server refuses to apply an object that it may accept in a request to create or to update: server-side
-// apply needs a schema that has all fields, and lists without duplicate keys, and some aggregated API servers do not have it.
+// isNotApplicable reports whether a server rejects an apply request for an object that it may accept in a create or update request: server-side apply
+// needs a schema that has all fields, and lists without duplicate keys, and some aggregated API servers do not have it.
 func isNotApplicable(err error) bool {
 	return err != nil && (apierrors.IsUnsupportedMediaType(err) || apierrors.IsMethodNotSupported(err) ||
 		strings.Contains(err.Error(), "failed to create typed "))

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/util/csaupgrade"
 )
 
-// takeOver makes a manager own, as applied, the fields that works have set in another way: by updates, or under another name, as long as
-// no other work has the object. Then applying a manifest removes the fields that it does not have any more.
+// takeOver makes a manager own, as applied, the fields that works have set in another way: by updates, or under another name, as long as no other
+// work has the object. Then applying a manifest removes the fields that it no longer has.
 func (w *write) takeOver(ctx context.Context, manager string) error {
 	entries, managers := w.formerEntries(manager)
 	if len(managers) == 0 {
@@ -35,12 +35,13 @@ func (w *write) takeOver(ctx context.Context, manager string) error {
 	return err
 }
 
-// formerEntries returns the managedFields of the object, with those that a manager is to take over as updates, and whose these are.
+// formerEntries returns the managedFields of the object, in which the entries that a manager takes over are marked as updates, and the managers of
+// these entries.
 func (w *write) formerEntries(manager string) (entries []metav1.ManagedFieldsEntry, managers sets.Set[string]) {
 	sole := !slices.ContainsFunc(w.have.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
 		return ref.UID != w.Owner.UID && (isAppliedWork(ref) || isRecord(ref))
 	})
-	// Of an object that was never this work's, an entry of such a name may be anybody's.
+	// If this work never owned the object, any client may have written an entry of such a name.
 	sole = sole && w.Owner.Owns(w.have)
 	entries, managers = w.have.GetManagedFields(), sets.New[string]()
 	for i := range entries {
@@ -50,7 +51,7 @@ func (w *write) formerEntries(manager string) (entries []metav1.ManagedFieldsEnt
 		if e.Subresource != "" || !former && (!anothers || !sole) {
 			continue
 		}
-		e.Operation = metav1.ManagedFieldsOperationUpdate // the only one that csaupgrade takes over
+		e.Operation = metav1.ManagedFieldsOperationUpdate // csaupgrade takes over no other operation
 		managers.Insert(e.Manager)
 	}
 	return entries, managers

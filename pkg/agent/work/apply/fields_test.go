@@ -100,7 +100,7 @@ func TestUpdate_WhatOthersSetIsTheirs(t *testing.T) {
 	}
 }
 
-// patch is another program that changes what is there.
+// patch patches an object as another program.
 func (w *world) patch(t Target, text string) {
 	w.Helper()
 	patch, err := yaml.YAMLToJSON([]byte(text))
@@ -113,7 +113,7 @@ func (w *world) patch(t Target, text string) {
 	}
 }
 
-// TestUpdate_OfFormerAgents: what an agent has set by updates leaves the object when it leaves the manifest.
+// TestUpdate_OfFormerAgents: a field that an agent has set by updates is removed from the object when it is removed from the manifest.
 func TestUpdate_OfFormerAgents(t *testing.T) {
 	w := newWorld(t)
 	a := w.work("a")
@@ -131,7 +131,8 @@ func TestUpdate_OfFormerAgents(t *testing.T) {
 	}
 }
 
-// TestStrategy_Changes: the fields that left a manifest go, too, when the strategy or its manager changes at the same time.
+// TestStrategy_Changes: fields that are removed from a manifest are removed from the object even if the strategy or its manager changes at the same
+// time.
 func TestStrategy_Changes(t *testing.T) {
 	strategies := []Strategy{{}, {Type: ServerSideApply}, {Type: ServerSideApply, Manager: "work-agent-own"}, {Type: Replace}, {Type: CreateOnly}}
 	for _, before := range strategies {
@@ -165,7 +166,7 @@ func TestStrategy_Changes(t *testing.T) {
 	})
 }
 
-// TestUpdate_WhatCannotBeApplied is applied as before there was server-side apply.
+// TestUpdate_WhatCannotBeApplied: an object that cannot be applied is replaced, as before server-side apply existed.
 func TestUpdate_WhatCannotBeApplied(t *testing.T) {
 	for name, spec := range map[string]string{
 		"an unknown field":        "{selector: {matchLabels: {app: d}}, unknown: field, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: i}]}}}",
@@ -209,7 +210,8 @@ func TestUpdate_Secrets(t *testing.T) {
 	}
 }
 
-// TestIgnoreFields_StayWhenAnotherChanges: a field that is applied when the object is made, and ignored after that, is not removed with the next manifest.
+// TestIgnoreFields_StayWhenAnotherChanges: a field that is applied when the object is created, and ignored after that, is not removed with the next
+// manifest.
 func TestIgnoreFields_StayWhenAnotherChanges(t *testing.T) {
 	text := "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, annotations: {kept: ours}}, spec: {replicas: 1, minReadySeconds: SECONDS, selector: {matchLabels: {app: d}}, " +
 		"template: {metadata: {labels: {app: d}}, spec: {containers: [{name: c, image: i, args: [x], env: [{name: A, value: a}, {name: B, value: b}]}, {name: d, image: j}]}}}}"

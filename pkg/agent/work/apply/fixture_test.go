@@ -24,7 +24,7 @@ var (
 	applied     = schema.GroupVersionResource{Group: worktest.Group, Version: "v1", Resource: "appliedmanifestworks"}
 )
 
-// world is a namespace of a real cluster, with works that bring things there.
+// world is a namespace of a real cluster, with works that apply objects to it.
 type world struct {
 	*testing.T
 	client    dynamic.Interface
@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 	return &world{T: t, client: worktest.Client(t), namespace: worktest.Namespace(t)}
 }
 
-// work makes a work of a name, which has an AppliedManifestWork.
+// work returns the Applier of a new work, which has an AppliedManifestWork.
 func (w *world) work(name string) *Applier {
 	w.Helper()
 	object := worktest.Parse("{apiVersion: " + worktest.Group + "/v1, kind: AppliedManifestWork}")
@@ -77,7 +77,7 @@ spec:
 `, replicas))
 }
 
-// apply fails unless that is what becomes of it.
+// apply applies a manifest, and fails the test on an error.
 func (w *world) apply(a *Applier, m Manifest) *unstructured.Unstructured {
 	w.Helper()
 	have, err := a.Apply(w.Context(), m, "")
@@ -87,7 +87,7 @@ func (w *world) apply(a *Applier, m Manifest) *unstructured.Unstructured {
 	return have
 }
 
-// get is what is there, or nil.
+// get returns the object, or nil if it does not exist.
 func (w *world) get(t Target) *unstructured.Unstructured {
 	w.Helper()
 	have, err := Get(w.Context(), w.client, t)
@@ -97,7 +97,7 @@ func (w *world) get(t Target) *unstructured.Unstructured {
 	return have
 }
 
-// change updates what is there as another client. It retries on conflict: the garbage collector writes to objects whose owners do not exist.
+// change updates an object as another client. It retries on conflict: the garbage collector writes to objects whose owners do not exist.
 func (w *world) change(t Target, how func(*unstructured.Unstructured)) {
 	w.Helper()
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// withIgnored returns reduced with the fields that whole has beyond it, as they are in have, if the manager owns them there. The manager has
-// applied them when it created the object: were they just left out, the server would remove them.
+// withIgnored returns reduced with the additional fields of whole, with their values in have, if the manager owns them there. The manager applied
+// them when it created the object: if they were left out, the server would remove them.
 func withIgnored(whole, reduced, have *unstructured.Unstructured, manager string) *unstructured.Unstructured {
 	next := reduced.DeepCopy()
 	for _, entry := range have.GetManagedFields() {
@@ -29,7 +29,7 @@ func withIgnored(whole, reduced, have *unstructured.Unstructured, manager string
 	return next
 }
 
-// restore adds to next what whole has beyond it, as it is in have, as far as fields has it. Fields is in the format of managedFields.
+// restore adds the fields to next that only whole has, with their values in have, if they are in fields. fields is in the format of managedFields.
 func restore(next, whole, have, fields map[string]any) {
 	for key, wanted := range whole {
 		owned, ok := below(fields, "f:"+key)
@@ -59,7 +59,7 @@ func restore(next, whole, have, fields map[string]any) {
 	}
 }
 
-// node is a part of managedFields. One without content stands for all that is below it.
+// node is a part of managedFields. An empty node stands for everything below it.
 type node map[string]any
 
 func below(fields node, key string) (node, bool) {
@@ -70,7 +70,7 @@ func below(fields node, key string) (node, bool) {
 	return child, ok
 }
 
-// restoreItems does for a list what restore does for a map. The items of a list without keys are those at the same places.
+// restoreItems does for a list what restore does for a map. The items of a list without keys are matched by their index.
 func (n node) restoreItems(next, whole, have []any) []any {
 	if len(n) == 0 {
 		if len(next) != len(whole) || len(next) != len(have) {
@@ -140,7 +140,8 @@ func (n node) of(value any) any {
 	return value
 }
 
-// itemOf returns what tells the item of a list for a key of managedFields: k: has the keys of a map, and v: is a value. It returns nil for others.
+// itemOf returns a function that matches the list item of a key of managedFields: k: has the keys of a map, and v: is a value. It returns nil for
+// other keys.
 func itemOf(id string) func(any) bool {
 	kind, text, _ := strings.Cut(id, ":")
 	var want any
@@ -156,7 +157,7 @@ func itemOf(id string) func(any) bool {
 		for key, value := range keys {
 			has := object[key]
 			if has == nil && key == "protocol" {
-				has = "TCP" // the one key of lists that Kubernetes' schemas have a default for
+				has = "TCP" // the only list key that has a default in Kubernetes' schemas
 			}
 			ok = ok && equal(has, value)
 		}
@@ -164,7 +165,7 @@ func itemOf(id string) func(any) bool {
 	}
 }
 
-// equal compares values of JSON, in which an integer may be a float.
+// equal reports whether two values of JSON are equal. An integer may be a float.
 func equal(a, b any) bool {
 	if n, ok := a.(int64); ok {
 		a = float64(n)

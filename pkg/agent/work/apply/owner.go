@@ -17,31 +17,31 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// WorkGroup is the group of works, and AppliedKind the kind that objects belong to.
+// WorkGroup is the API group of works, and AppliedKind the kind of the owners of objects.
 const (
 	WorkGroup   = "work.open-cluster-management.io"
 	AppliedKind = "AppliedManifestWork"
-	// RecordPrefix begins the names of the ConfigMaps that objects belong to whose agent has no cluster-scoped objects.
+	// RecordPrefix is the prefix of the names of the ConfigMaps that own objects if the agent has no cluster-scoped objects.
 	RecordPrefix = "work-record-"
 )
 
 var (
-	// AppliedWorks is where the records are of an agent of a whole cluster.
+	// AppliedWorks is the resource of the records of an agent of a whole cluster.
 	AppliedWorks = schema.GroupVersionResource{Group: WorkGroup, Version: "v1", Resource: "appliedmanifestworks"}
-	// ConfigMaps is where they are of an agent that has no cluster-scoped objects.
+	// ConfigMaps is the resource of the records of an agent that has no cluster-scoped objects.
 	ConfigMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-// Owner is what the objects of a work belong to: an AppliedManifestWork, or a ConfigMap of their namespace. One of the same name that was
-// there before is another owner.
+// Owner is the owner of the objects of a work: an AppliedManifestWork, or a ConfigMap in their namespace. A previous one of the same name is a
+// different owner.
 type Owner struct {
 	Name string
 	UID  types.UID
-	// Namespace is that of a ConfigMap; it is empty for an AppliedManifestWork.
+	// Namespace is the namespace of the ConfigMap; it is empty for an AppliedManifestWork.
 	Namespace string
 }
 
-// Target is the owner itself.
+// Target returns the owner itself.
 func (o Owner) Target() Target {
 	if o.Namespace != "" {
 		return Target{GroupVersionResource: ConfigMaps, Namespace: o.Namespace, Name: o.Name}
@@ -49,7 +49,7 @@ func (o Owner) Target() Target {
 	return Target{GroupVersionResource: AppliedWorks, Name: o.Name}
 }
 
-// Reference is that of an owner. It is no controller: several works can have one object.
+// Reference returns the owner reference to an owner. It is not a controller reference: several works can own one object.
 func (o Owner) Reference() metav1.OwnerReference {
 	if o.Namespace != "" {
 		return metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: o.Name, UID: o.UID}
@@ -57,7 +57,7 @@ func (o Owner) Reference() metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: WorkGroup + "/v1", Kind: AppliedKind, Name: o.Name, UID: o.UID}
 }
 
-// Owns is whether an object belongs to this owner. Without a UID nothing does.
+// Owns reports whether an object belongs to this owner. An owner without a UID owns nothing.
 func (o Owner) Owns(object *unstructured.Unstructured) bool {
 	return o.UID != "" && slices.ContainsFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
 		return ref.UID == o.UID && (o.Namespace == "" && isAppliedWork(ref) ||
@@ -65,7 +65,7 @@ func (o Owner) Owns(object *unstructured.Unstructured) bool {
 	})
 }
 
-// in is what owner references become with that of this owner, or without it.
+// in returns owner references with that of this owner if owned, and without it if not.
 func (o Owner) in(refs []metav1.OwnerReference, owned bool) []metav1.OwnerReference {
 	ours := func(ref metav1.OwnerReference) bool { return ref.UID == o.UID }
 	if !owned {
@@ -82,18 +82,19 @@ func isAppliedWork(ref metav1.OwnerReference) bool {
 	return err == nil && version.Group == WorkGroup && ref.Kind == AppliedKind
 }
 
-// isRecord says whether a reference is to what looks like a record in a ConfigMap.
+// isRecord reports whether a reference names a ConfigMap that has the name of a record.
 func isRecord(ref metav1.OwnerReference) bool {
 	return ref.APIVersion == "v1" && ref.Kind == "ConfigMap" && strings.HasPrefix(ref.Name, RecordPrefix)
 }
 
-// isWork says whether a reference may stand for a work that this owner's has to respect. Who may write ConfigMaps in a namespace must not
-// prevent an agent of the whole cluster from changing what it has applied there.
+// isWork reports whether a reference may stand for a work that this owner must respect. A user who may write ConfigMaps in a namespace must not
+// prevent an agent of the whole cluster from changing what it applied there.
 func (o Owner) isWork(ref metav1.OwnerReference) bool {
 	return isAppliedWork(ref) || o.Namespace != "" && isRecord(ref)
 }
 
-// setOwners writes the owner references of an object, if it is still as it was read, and nothing if they are those already.
+// setOwners writes the owner references of an object, if it is unchanged since it was read. It writes nothing if the object has these references
+// already.
 func setOwners(
 	ctx context.Context, resource dynamic.ResourceInterface, have *unstructured.Unstructured, refs []metav1.OwnerReference,
 ) (*unstructured.Unstructured, error) {
@@ -111,7 +112,7 @@ func setOwners(
 	return resource.Patch(ctx, have.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: DefaultManager})
 }
 
-// released removes the owner reference of an orphaned object that is still there: another manager that has applied it, too, keeps it.
+// released removes the owner reference of an orphaned object that still has it: it stays if another manager applied it too.
 func (w *write) released(ctx context.Context, done *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !w.Orphaned {
 		return done, nil
@@ -119,7 +120,7 @@ func (w *write) released(ctx context.Context, done *unstructured.Unstructured) (
 	return setOwners(ctx, w.resource, done, w.Owner.in(done.GetOwnerReferences(), false))
 }
 
-// Release lets an object be that belongs to an owner: it stays when the owner goes.
+// Release removes the owner reference from an object, so that it is not deleted with the owner.
 func (o Owner) Release(ctx context.Context, client dynamic.Interface, t Target) error {
 	for try := 1; ; try++ {
 		have, err := Get(ctx, client, t)
@@ -136,9 +137,9 @@ func (o Owner) Release(ctx context.Context, client dynamic.Interface, t Target) 
 	}
 }
 
-// Delete deletes an object that belongs to an owner, and says whether it is gone, or is not the owner's to wait for. What the
-// record says of an object is not enough: anybody may have written it. It has to bear the owner's reference, and the UID if one was recorded.
-// An object that belongs to another work, too, only loses the reference; so does one that somebody else has made anew.
+// Delete deletes an object of this owner. It reports whether the object is gone or has another owner. A record alone does not justify a deletion,
+// since any client may have written it: the object must have the owner's reference, and the UID if one was recorded. An object that also belongs to
+// another work only loses the reference, as does one that another client has created again.
 func (o Owner) Delete(ctx context.Context, client dynamic.Interface, t Target, uid types.UID) (gone bool, err error) {
 	resource := client.Resource(t.GroupVersionResource).Namespace(t.Namespace)
 	for try := 1; ; try++ {
@@ -156,7 +157,7 @@ func (o Owner) Delete(ctx context.Context, client dynamic.Interface, t Target, u
 			is, version, background := have.GetUID(), have.GetResourceVersion(), metav1.DeletePropagationBackground
 			err = resource.Delete(ctx, t.Name, metav1.DeleteOptions{
 				Preconditions: &metav1.Preconditions{UID: &is, ResourceVersion: &version}, PropagationPolicy: &background})
-			// Whether it is gone at once, or waits for a finalizer, is seen at the next look.
+			// The next read shows whether it is gone, or waits for a finalizer.
 			if err == nil {
 				var left *unstructured.Unstructured
 				left, err = Get(ctx, client, t)

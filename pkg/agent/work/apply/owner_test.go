@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestDelete: what stands in a record is not enough to delete something, since anybody with the right to write records may
-// have put it there.
+// TestDelete: a record alone does not justify a deletion, since any user who may write records may have written it.
 func TestDelete(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.work("a"), w.work("b")
@@ -20,7 +19,7 @@ func TestDelete(t *testing.T) {
 	foreign := []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "x", UID: "x"}}
 	for name, c := range map[string]struct {
 		owners      []metav1.OwnerReference
-		uid         types.UID // "" is that of the object
+		uid         types.UID // "" stands for the UID of the object
 		gone, stays bool
 		left        int
 	}{
@@ -39,7 +38,7 @@ func TestDelete(t *testing.T) {
 			object := w.configMap(Strategy{}, "{}").Object
 			object.SetNamespace(w.namespace)
 			object.SetOwnerReferences(c.owners)
-			// The garbage collector must not be quicker than this test with what has an owner that does not exist.
+			// The garbage collector must not delete objects with an owner that does not exist before this test does.
 			object.SetFinalizers([]string{"example.com/hold"})
 			made, err := w.client.Resource(configMaps).Namespace(w.namespace).Create(t.Context(), object, metav1.CreateOptions{})
 			if err != nil {
@@ -72,7 +71,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestOwner_WithoutUID owns nothing, so that no mistake deletes everything.
+// TestOwner_WithoutUID: an owner without a UID owns nothing, so that no mistake deletes everything.
 func TestOwner_WithoutUID(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	object.SetOwnerReferences([]metav1.OwnerReference{Owner{Name: "a"}.Reference()})
@@ -81,8 +80,8 @@ func TestOwner_WithoutUID(t *testing.T) {
 	}
 }
 
-// TestOwner_ConfigMapsAreNoRivalsOfTheCluster: who may write ConfigMaps in a namespace must not keep an agent of the whole cluster from its
-// objects there. Among agents of namespaces they are.
+// TestOwner_ConfigMapsAreNoRivalsOfTheCluster: a user who may write ConfigMaps in a namespace must not block an agent of the whole cluster from
+// changing its objects there. Among agents of namespaces, ConfigMaps are rivals.
 func TestOwner_ConfigMapsAreNoRivalsOfTheCluster(t *testing.T) {
 	record := Owner{Name: RecordPrefix + "x", UID: "r", Namespace: "n"}
 	applied := Owner{Name: "x", UID: "a"}

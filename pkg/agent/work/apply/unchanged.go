@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// isApplied reports whether nothing has to be sent to have a manager apply an object.
+// isApplied reports whether no request is needed for a manager to apply an object.
 func (w *write) isApplied(next *unstructured.Unstructured, manager string) bool {
 	if w.have == nil || !unchanged(w.have, next, manager, w.Reported) {
 		return false
@@ -25,10 +25,10 @@ func (w *write) isApplied(next *unstructured.Unstructured, manager string) bool 
 }
 
 // unchanged reports whether applying next as a manager would change nothing in have: the manager has applied exactly these fields, in the same
-// version, and they have the values of next. same says that next is known to be what the manager has applied last.
+// version, and they have the values of next. same means that next is known to be what the manager applied last.
 //
-// Only the server knows the schema. So what have has in managedFields is taken for it, and where that does not tell how a server would merge the
-// two, the result is false, as it is for whatever a server might change in next: nulls, empty lists, numbers and quantities in another notation.
+// Only the server knows the schema. The managedFields of have stand in for it, and where they do not determine how a server would merge the two, the
+// result is false, as for everything that a server might change in next: nulls, empty lists, numbers and quantities in another notation.
 func unchanged(have, next *unstructured.Unstructured, manager string, same bool) bool {
 	own, others := ownedBy(manager, have, next.GetAPIVersion())
 	if own == nil || have.GroupVersionKind() != next.GroupVersionKind() {
@@ -51,7 +51,7 @@ func unchanged(have, next *unstructured.Unstructured, manager string, same bool)
 	return c.maps(wanted, have.Object, fieldsOf{own, others})
 }
 
-// ownedBy returns the fields that a manager has applied in a version, nil if it has not, and those of all other entries.
+// ownedBy returns the fields that a manager applied in a version, or nil if it did not, and those of all other entries.
 func ownedBy(manager string, object *unstructured.Unstructured, version string) (own, others *fieldpath.Set) {
 	others = fieldpath.NewSet()
 	for _, e := range object.GetManagedFields() {
@@ -71,10 +71,10 @@ func ownedBy(manager string, object *unstructured.Unstructured, version string) 
 	return own, others
 }
 
-// fieldsOf are the fields below a path: those that a manager has applied, and those of all others. Both may be nil.
+// fieldsOf are the fields below a path: those that a manager applied, and those of all others. Both may be nil.
 type fieldsOf struct{ own, others *fieldpath.Set }
 
-// size returns how many fields or items the manager has applied directly below the path.
+// size returns the number of fields or items that the manager applied directly below the path.
 func (f fieldsOf) size() int {
 	n := f.own.Members.Size()
 	f.own.Children.Iterate(func(e fieldpath.PathElement) {
@@ -85,8 +85,8 @@ func (f fieldsOf) size() int {
 	return n
 }
 
-// keys returns the names of the fields by which the items of a list are told apart; none if items are told apart by their values. ok is false if
-// the path is not that of a list.
+// keys returns the names of the fields that identify the items of a list; none if items are identified by their values. ok is false if the path is
+// not that of a list.
 func (f fieldsOf) keys() (names []string, ok bool) {
 	ok = true
 	look := func(e fieldpath.PathElement) {
@@ -106,10 +106,10 @@ func (f fieldsOf) keys() (names []string, ok bool) {
 
 type comparison struct{ same, builtIn bool }
 
-// maps compares two maps as far as a manager has applied their fields.
+// maps compares the fields of two maps that a manager applied.
 func (c comparison) maps(want, have map[string]any, f fieldsOf) bool {
 	if len(want) != f.size() {
-		return false // a field was added, or has left the manifest
+		return false // a field was added to the manifest, or removed
 	}
 	for key, value := range want {
 		if there, ok := have[key]; !ok || !c.values(value, there, fieldpath.FieldNameElement(key), f) {
@@ -140,8 +140,8 @@ func (c comparison) values(want, have any, e fieldpath.PathElement, f fieldsOf) 
 	return false
 }
 
-// isWhole reports whether a value was applied as a whole, given that nothing is recorded below it. That is also how an empty map or a null is
-// recorded that had nothing below it when it was applied.
+// isWhole reports whether a value was applied as a whole, given that no fields are recorded below it. An empty map or a null that had no fields when
+// it was applied is recorded in the same way.
 func (c comparison) isWhole(want any, e fieldpath.PathElement, others *fieldpath.Set) bool {
 	size := 0
 	switch want := want.(type) {
@@ -162,7 +162,7 @@ func (c comparison) isWhole(want any, e fieldpath.PathElement, others *fieldpath
 	return others == nil && (c.same || e.Key != nil)
 }
 
-// lists compares two lists with keys, or sets, as far as a manager has applied their items. The order has to be the same: servers change it.
+// lists compares the items of two lists with keys, or sets, that a manager applied. Their order must be the same: servers change it.
 func (c comparison) lists(want, have []any, f fieldsOf) bool {
 	names, ok := f.keys()
 	if !ok || len(want) != f.size() {
@@ -195,7 +195,7 @@ func (c comparison) lists(want, have []any, f fieldsOf) bool {
 	return true
 }
 
-// elementOf returns the element of a path that stands for an item of a list.
+// elementOf returns the path element of an item of a list.
 func (c comparison) elementOf(item any, names []string) (e fieldpath.PathElement, ok bool) {
 	object, isMap := item.(map[string]any)
 	if len(names) == 0 {
@@ -206,7 +206,7 @@ func (c comparison) elementOf(item any, names []string) (e fieldpath.PathElement
 	for _, name := range names {
 		key := object[name]
 		if key == nil && name == "protocol" && c.builtIn {
-			key = "TCP" // the one key of lists that Kubernetes' schemas have a default for
+			key = "TCP" // the only list key that has a default in Kubernetes' schemas
 		}
 		if key == nil {
 			return e, false

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// random makes specs of things, and changes of them.
+// random generates specs of things, and changes of them.
 type random struct{ *rand.Rand }
 
 func (r random) text() string { return []string{"a", "b", "c"}[r.IntN(3)] }
@@ -35,7 +35,7 @@ func (r random) list(unique bool, item func() any) (items []any) {
 	return items
 }
 
-// containsKey reports whether an item of a list has the key of one.
+// containsKey reports whether an item of a list has the same key as the given one.
 func containsKey(items []any, one any) bool {
 	key := func(item any) string {
 		if m, ok := item.(map[string]any); ok {
@@ -121,7 +121,7 @@ func (r random) spec() map[string]any {
 	return spec
 }
 
-// patch is one of somebody who changes a thing that has a spec.
+// patch returns a change by another client to a thing that has a spec.
 func (r random) patch(spec map[string]any) (manager string, how types.PatchType, patch map[string]any) {
 	name := r.anyField()
 	if r.IntN(3) > 0 {
@@ -148,7 +148,7 @@ func (r random) patch(spec map[string]any) (manager string, how types.PatchType,
 	return manager, how, map[string]any{"spec": map[string]any{name: value}}
 }
 
-// TestUnchanged_OfRandomThings: of whatever is applied, and changed by others, nothing is left out that would change anything.
+// TestUnchanged_OfRandomThings: whatever is applied, and changed by others, no write is skipped that would change anything.
 func TestUnchanged_OfRandomThings(t *testing.T) {
 	const rounds, seed = 300, 1
 	w := newWorld(t)
@@ -161,7 +161,7 @@ func TestUnchanged_OfRandomThings(t *testing.T) {
 		m := w.thing(resource, fmt.Sprintf("spec: {}, metadata: {name: x%d}", round))
 		m.Object.Object["spec"] = runtime.DeepCopyJSONValue(spec)
 		if _, err := a.Apply(t.Context(), m, ""); err != nil {
-			continue // an item is there twice
+			continue // an item is in a list twice
 		}
 		log := []any{spec}
 		for range r.IntN(3) {
@@ -175,7 +175,7 @@ func TestUnchanged_OfRandomThings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = client.Patch(t.Context(), m.Name, how, data, options) // the schema may refuse it
+			_, err = client.Patch(t.Context(), m.Name, how, data, options) // the schema may reject it
 			log = append(log, manager, how, string(data), err)
 		}
 		if m.Reported = r.some(); !m.Reported {

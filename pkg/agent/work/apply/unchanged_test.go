@@ -19,10 +19,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// judged is what is said of applying a manifest to an object: by the agent, which asks nobody, and by the server, in a dry run.
+// judged is the verdict on applying a manifest to an object: skipped is the agent's, which sends no request, and changes is the server's, by a dry
+// run.
 type judged struct{ skipped, changes bool }
 
-// judge compares both. The server compares managedFields, too, with their times.
+// judge returns both. The server compares managedFields, too, with their times.
 func (w *world) judge(a *Applier, m Manifest) judged {
 	w.Helper()
 	x := &write{Applier: a, Manifest: m, have: w.get(m.Target), resource: w.client.Resource(m.GroupVersionResource).Namespace(m.Namespace)}
@@ -39,7 +40,7 @@ func (w *world) judge(a *Applier, m Manifest) judged {
 	return judged{skipped, err != nil || len(former) > 0 || !reflect.DeepEqual(would.Object, x.have.Object)}
 }
 
-// as is another client that changes what is there by a merge patch, or an apply patch.
+// as changes an object as another client, by a merge patch or an apply patch.
 func (w *world) as(manager string, t Target, how types.PatchType, text string, subresource ...string) {
 	w.Helper()
 	patch, err := yaml.YAMLToJSON([]byte(text))
@@ -89,7 +90,7 @@ properties:
       any: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// things serves a kind that has all that a schema can say of merging, in two versions.
+// things serves a kind that has all that a schema can define about merging, in two versions.
 func (w *world) things() schema.GroupVersionResource {
 	w.Helper()
 	group := w.namespace + ".example.com"
@@ -122,7 +123,7 @@ func (w *world) thing(resource schema.GroupVersionResource, text string) Manifes
 	return m
 }
 
-// TestUnchanged_WhatTheServerSays: nothing is left out that would change anything, and what is common is left out.
+// TestUnchanged_WhatTheServerSays: no write is skipped that would change anything, and common ones without a change are skipped.
 func TestUnchanged_WhatTheServerSays(t *testing.T) {
 	w := newWorld(t)
 	resource := w.things()

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift watches the objects that works have brought to a cluster, each by its name: an agent hears of what others do to them,
-// and of nothing else in the cluster. It gets their metadata only.
+// Package drift watches the metadata of the objects that works have applied to a cluster, each by its name. So an agent observes what other clients
+// do to these objects, and no other objects of the cluster.
 package drift
 
 import (
@@ -22,17 +22,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 )
 
-// longestPause is between two attempts to watch.
+// longestPause bounds the delay between two attempts to watch.
 const longestPause = 2 * time.Minute
 
 // Watcher watches objects for works.
 type Watcher struct {
 	Client metadata.Interface
-	// Most is how many objects are watched. The others are to be looked at now and then.
+	// Most is the maximum number of objects that are watched. The others must be read from time to time.
 	Most int
 	// Changed is called with a work when one of its objects may have changed. It must not block.
 	Changed func(work string)
-	// Random is in [0, 1), for delays that spread.
+	// Random returns a number in [0, 1), for jitter.
 	Random func() float64
 
 	mu      sync.Mutex
@@ -40,19 +40,19 @@ type Watcher struct {
 	watches map[apply.Target]*watched
 }
 
-// watched is one object.
+// watched is the watch of one object.
 type watched struct {
 	works sets.Set[string]
 	stop  context.CancelFunc
-	// version is the newest resource version of the object that was heard of, or told by Seen.
+	// version is the newest resource version of the object that was observed, or passed to Seen.
 	version string
-	// open says that all is heard that happens after version: a watch that breaks off goes on at position.
+	// open is whether all events after version are observed: a watch that is interrupted resumes at position.
 	open     bool
 	position string
 }
 
-// Watch has an object watched for a work from a resource version on, or from now on if that is empty. It is false if that is one
-// too many.
+// Watch starts to watch an object for a work, from a resource version, or from now on if that is empty. It returns false if the maximum number of
+// watches is reached.
 func (w *Watcher) Watch(ctx context.Context, work string, t apply.Target, version string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +73,7 @@ func (w *Watcher) Watch(ctx context.Context, work string, t apply.Target, versio
 	return true
 }
 
-// Fresh says whether an object is known to be as it was at a resource version.
+// Fresh reports whether an object is known to be unchanged since a resource version.
 func (w *Watcher) Fresh(t apply.Target, version string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +91,7 @@ func (w *Watcher) Observed(t apply.Target) string {
 	return ""
 }
 
-// Seen says that an object was read, or written by us, at a resource version: what is heard of that is no news.
+// Seen records that the agent read or wrote an object at a resource version: an event with that version is not a change.
 func (w *Watcher) Seen(t apply.Target, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +100,7 @@ func (w *Watcher) Seen(t apply.Target, version string) {
 	}
 }
 
-// Keep ends the watches for a work of all other objects.
+// Keep ends the watches of a work for all objects but the given ones.
 func (w *Watcher) Keep(work string, targets sets.Set[apply.Target]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,7 +152,7 @@ func (w *Watcher) keep(ctx context.Context, t apply.Target, one *watched) {
 	}
 }
 
-// listen hears what there is to hear. A watch that was not begun at a version says what is there first, or nothing if nothing is.
+// listen handles the events of a watch. A watch that does not start at a version first delivers the object, or nothing if it does not exist.
 func (w *Watcher) listen(ctx context.Context, one *watched, stream watch.Interface, anew bool) error {
 	if anew {
 		w.hear(one, "", true)
@@ -163,7 +163,7 @@ func (w *Watcher) listen(ctx context.Context, one *watched, stream watch.Interfa
 			return nil
 		case event, ok := <-stream.ResultChan():
 			if !ok {
-				return nil // it goes on where it has ended
+				return nil // the next watch resumes at position
 			}
 			if event.Type == watch.Error {
 				return apierrors.FromObject(event.Object)
@@ -177,7 +177,7 @@ func (w *Watcher) listen(ctx context.Context, one *watched, stream watch.Interfa
 	}
 }
 
-// hear notes a resource version, and tells the works of it if it is news.
+// hear records a resource version, and notifies the works of the object if it is new.
 func (w *Watcher) hear(one *watched, version string, news bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +195,7 @@ func (w *Watcher) hear(one *watched, version string, news bool) {
 	}
 }
 
-// lost says that there is no way to hear all that has happened: works look at the object themselves.
+// lost records that events may be missed: works must read the object themselves.
 func (w *Watcher) lost(one *watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -208,5 +208,5 @@ func (w *Watcher) lost(one *watched) {
 	}
 }
 
-// newer compares resource versions, which servers of Kubernetes give as numbers.
+// newer compares resource versions, which are numbers in Kubernetes API servers.
 func newer(a, b string) bool { return len(a) > len(b) || len(a) == len(b) && a > b }

@@ -96,7 +96,7 @@ func TestWatcher(t *testing.T) {
 	if !w.Fresh(w.target("cm"), at) || w.Fresh(w.target("other"), "") {
 		t.Error("it is not known how it is, or known of what is not watched")
 	}
-	w.change(other, "1") // nobody hears of that
+	w.change(other, "1") // no work is notified of that
 	second := w.change(first, "1")
 	worktest.Eventually(t, "both works hear of a change", func() bool { return w.times("a") == 1 && w.times("b") == 1 })
 	if w.Fresh(w.target("cm"), at) {
@@ -108,7 +108,7 @@ func TestWatcher(t *testing.T) {
 		t.Error("what was seen is not known")
 	}
 
-	// What we have written is no news; and the other work is not told any more.
+	// A write by the agent is not a change; and the other work is no longer notified.
 	w.Keep("b", nil)
 	third := w.change(second, "2")
 	w.Seen(w.target("cm"), third.GetResourceVersion())
@@ -124,7 +124,7 @@ func TestWatcher(t *testing.T) {
 	worktest.Eventually(t, "it is known to be back", func() bool { return w.times("a") > before })
 }
 
-// TestWatcher_OfWhatIsNotThere tells when it comes.
+// TestWatcher_OfWhatIsNotThere: a watch of an object that does not exist reports its creation.
 func TestWatcher_OfWhatIsNotThere(t *testing.T) {
 	w := newWorld(t, worktest.Config(t))
 	w.Watch(w.context(), "a", w.target("cm"), "")
@@ -147,7 +147,7 @@ func TestWatcher_HasABound(t *testing.T) {
 	}
 }
 
-// TestWatcher_ThatMayNotWatch: it is never said that nothing has changed.
+// TestWatcher_ThatMayNotWatch: without the right to watch, an object is never reported as unchanged.
 func TestWatcher_ThatMayNotWatch(t *testing.T) {
 	config := worktest.Config(t)
 	config.Impersonate.UserName = "nobody"

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package executor lets the ServiceAccounts that works name do what they may, and no more.
+// Package executor limits works to the rights of the ServiceAccounts that they name.
 package executor
 
 import (
@@ -24,20 +24,20 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Again is when an account is asked about again that may not do something. It stands in Denied's text.
+// Again is the delay before the rights of an account are checked again after a denial. The message of Denied has it.
 const Again = time.Minute
 
-// Access is what is to be done with an object. What is read only needs no more than the right to get it.
+// Access describes how a work accesses an object. A work that only reads needs the right to get the object and no other.
 type Access struct {
 	apply.Manifest
-	// Delete says that the object is to be deleted one day.
+	// Delete is whether the object will be deleted with the work.
 	Delete bool
 }
 
-// Denied is that an account may not do what a manifest asks for. The text is upstream's.
+// Denied reports that an account does not have the rights that a manifest needs. The message is upstream's.
 type Denied struct {
 	apply.Target
-	// Why is more about it, if there is more.
+	// Why is the reason, if it is known.
 	Why string
 }
 
@@ -49,23 +49,23 @@ func (e *Denied) Error() string {
 	return text
 }
 
-// Way is how an account does what it may.
+// Way is how an account accesses the cluster.
 type Way struct {
 	Client dynamic.Interface
-	// OnlyByName is apply.Applier's, nil where the client is the agent's own.
+	// OnlyByName is the function for apply.Applier; nil if the client is the agent's own.
 	OnlyByName func(context.Context, apply.Target) (bool, error)
 }
 
-// Executors ask the cluster what an account may do, each time: what was true a minute ago may have been withdrawn.
+// Executors check the rights of accounts in the cluster. They cache nothing, since rights may be revoked at any time.
 type Executors struct {
 	config *rest.Config
 	kube   kubernetes.Interface
 	own    dynamic.Interface
-	// only is the one namespace in which the agent may ask; empty for all of the cluster.
+	// only is the only namespace in which the agent may request checks; empty for the whole cluster.
 	only string
 }
 
-// New takes the agent's own way to the cluster, and the one namespace that it has rights in, if it has no others.
+// New returns the Executors for the agent's own configuration. only is the one namespace that the agent has rights in; empty for the whole cluster.
 func New(config *rest.Config, only string) (*Executors, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -78,8 +78,8 @@ func New(config *rest.Config, only string) (*Executors, error) {
 	return &Executors{config: config, kube: kube, own: own, only: only}, nil
 }
 
-// For is the way to the cluster with the rights of an account, to do something with an object there. Where the agent may stand in for the account, the way is the account's own: then the cluster checks
-// each write, whatever was asked before. Else it is the agent's.
+// For returns the way to access an object in the cluster with the rights of an account. If the agent may impersonate the account, the client does so:
+// then the cluster checks each write, whatever was checked before. Otherwise the client is the agent's own.
 func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubjectServiceAccount, access Access) (Way, error) {
 	info := serviceaccount.UserInfo(account.Namespace, account.Name, "")
 	for _, verb := range verbs(access) {
@@ -108,20 +108,21 @@ func (e *Executors) For(ctx context.Context, account *workv1.ManifestWorkSubject
 		err = tryOut(ctx, client, access)
 	}
 	return Way{Client: client, OnlyByName: func(ctx context.Context, t apply.Target) (bool, error) {
-		t.Name = "" // as in the request
+		t.Name = "" // as in the create request
 		err := e.review(ctx, info, t, "create")
 		var denied *Denied
 		if errors.As(err, &denied) {
-			return true, nil // For has asked with the name
+			return true, nil // For has checked this with the name
 		}
 		return false, err
 	}}, err
 }
 
-// Self says why the agent itself may not do something with an object for a work; nil where the cluster sees to that. It checks each write, but with all that the
-// agent may do, which is more than what works may: the agent makes and labels the namespaces that the hub asks for, and RBAC does not know what
-// a right is for. With that right, and the one to read a namespace in which works have objects, a work could take the labels from it by which the cluster
-// bounds its pods. So for a namespace the rights are asked for that only works need. They have to hold in the whole cluster, not in the namespace itself.
+// Self returns why the agent itself must not do something with an object for a work, or nil if RBAC alone decides. The cluster checks each write
+// against all rights of the agent, which has more rights than works may use: it creates and labels the namespaces that the hub asks for, and RBAC
+// does not know the purpose of a right. With that right, and the one to read a namespace in which works have objects, a work could remove the labels
+// by which the cluster restricts the pods of the namespace. So for namespaces, Self checks rights that only works need. The agent must have them in
+// the whole cluster, not only in the namespace.
 func (e *Executors) Self(ctx context.Context, access Access) error {
 	t := access.Target
 	if t.Group != "" || t.Resource != "namespaces" || access.Strategy.Type == apply.ReadOnly {
@@ -144,7 +145,7 @@ func (e *Executors) Self(ctx context.Context, access Access) error {
 	return nil
 }
 
-// verbs are the rights that bringing an object takes.
+// verbs returns the verbs that a work needs for an object.
 func verbs(access Access) []string {
 	if access.Strategy.Type == apply.ReadOnly {
 		return []string{"get"}
@@ -156,7 +157,7 @@ func verbs(access Access) []string {
 	return all
 }
 
-// review asks whether an account may do something.
+// review checks that an account may do something. If not, the error is a Denied.
 func (e *Executors) review(ctx context.Context, info user.Info, t apply.Target, verb string) error {
 	spec := authorizationv1.SubjectAccessReviewSpec{User: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated),
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
@@ -171,7 +172,7 @@ func (e *Executors) review(ctx context.Context, info user.Info, t apply.Target, 
 	return nil
 }
 
-// ask has the cluster answer. An agent of one namespace can ask about that only, and about nothing else is anything allowed.
+// ask creates a SubjectAccessReview. An agent of one namespace can only check rights in that namespace, and denies all others.
 func (e *Executors) ask(ctx context.Context, spec authorizationv1.SubjectAccessReviewSpec) (bool, error) {
 	if e.only == "" {
 		answer, err := e.kube.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: spec}, metav1.CreateOptions{})
@@ -194,14 +195,14 @@ func (e *Executors) mayStandInFor(ctx context.Context, account *workv1.ManifestW
 	return allowed, nil
 }
 
-// askForSelf has the cluster answer what the agent itself may do.
+// askForSelf returns whether the agent itself has a right.
 func (e *Executors) askForSelf(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
 	answer, err := e.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}, metav1.CreateOptions{})
 	return err == nil && answer.Status.Allowed, err
 }
 
-// escalates says whether whoever may write an object may get more rights by it than they have.
+// escalates reports whether a user who may write an object may gain rights by it.
 func escalates(t apply.Target) bool {
 	if t.Group != "rbac.authorization.k8s.io" {
 		return false
@@ -213,7 +214,7 @@ func escalates(t apply.Target) bool {
 	return false
 }
 
-// tryOut has the cluster say whether an account may make an object of RBAC: who makes one has to have what it gives.
+// tryOut checks by a dry run that an account may create an RBAC object: the account must have the rights that the object grants.
 func tryOut(ctx context.Context, client dynamic.Interface, access Access) error {
 	object := access.Object.DeepCopy()
 	object.SetNamespace(access.Namespace)

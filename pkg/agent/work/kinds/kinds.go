@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds says which resource a kind is in a cluster where kinds come and go.
+// Package kinds maps kinds to resources in a cluster whose kinds change.
 package kinds
 
 import (
@@ -20,17 +20,17 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// RefreshEvery bounds how often the cluster is asked anew for all of its kinds: a work can name one that does not exist.
+// RefreshEvery is the minimum interval between two discoveries of all kinds of the cluster: a work can name a kind that does not exist.
 const RefreshEvery = 5 * time.Second
 
-// Unknown is that a cluster has no such kind, now. The text is upstream's.
+// Unknown reports that the cluster does not serve a kind at present. The message is upstream's.
 type Unknown struct{ Kind schema.GroupVersionKind }
 
 func (e *Unknown) Error() string {
 	return fmt.Sprintf("the server doesn't have a resource type %q", e.Kind.Kind)
 }
 
-// Kinds are those of a cluster.
+// Kinds are the kinds of a cluster.
 type Kinds struct {
 	client discovery.DiscoveryInterface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
@@ -40,12 +40,12 @@ type Kinds struct {
 	refreshed time.Time
 }
 
-// New asks nothing yet.
+// New returns Kinds that have sent no requests yet.
 func New(client discovery.DiscoveryInterface) *Kinds {
 	return &Kinds{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(client)), now: time.Now}
 }
 
-// Resource is the resource of a kind, and whether its objects are in namespaces. The error is Unknown if there is none.
+// Resource returns the resource of a kind, and whether its objects are namespaced. The error is an Unknown if the cluster does not serve the kind.
 func (k *Kinds) Resource(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	mapping, err := k.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) && k.refresh() {
@@ -60,8 +60,8 @@ func (k *Kinds) Resource(kind schema.GroupVersionKind) (resource schema.GroupVer
 	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-// Served returns a version in which the cluster served a resource when its kinds were read: the given one, if it did. ok is false if it served
-// none, or could not tell: that says nothing about objects, see Live.
+// Served returns a version in which the cluster served a resource at the last discovery: the given one, if possible. ok is false if the cluster
+// served no version, or the discovery failed: that does not mean that the objects are gone, see Live.
 func (k *Kinds) Served(resource schema.GroupVersionResource) (served schema.GroupVersionResource, ok bool) {
 	all, err := k.mapper.ResourcesFor(resource.GroupResource().WithVersion(""))
 	if err != nil {
@@ -75,10 +75,10 @@ func (k *Kinds) Served(resource schema.GroupVersionResource) (served schema.Grou
 	return served, len(all) > 0
 }
 
-// Live returns the version in which the cluster serves a resource now: the given one, if it does. It returns "" only if the cluster serves the
-// resource in no version, so that none of its objects is there: the list of groups and each version of the group have to have answered. What is
-// cached does not count, nor do answers that are not found or empty: those of a proxy, of an aggregated API server that does not answer, and of
-// one that is starting.
+// Live returns the version in which the cluster serves a resource now: the given one, if possible. It returns "" only if the cluster serves the
+// resource in no version, so that none of its objects exists: the requests for the list of groups and for each version of the group must have
+// succeeded. Cached responses do not count, nor do responses that are not found or empty: a proxy may send those, as may an aggregated API server
+// that does not respond, or one that is starting.
 func (k *Kinds) Live(ctx context.Context, resource schema.GroupVersionResource) (version string, err error) {
 	root, versions := "/api", []string{"v1"}
 	if resource.Group != "" {
@@ -110,9 +110,9 @@ func (k *Kinds) Live(ctx context.Context, resource schema.GroupVersionResource) 
 	return "", failed
 }
 
-// versions returns the versions of a group, and none if the cluster does not have the group.
+// versions returns the versions of a group; none if the cluster does not have the group.
 func (k *Kinds) versions(ctx context.Context, group string) (versions []string, err error) {
-	// The discovery client would take a refusal for a list without groups, and leave out versions that do not answer.
+	// The discovery client would treat a rejected request as a list without groups, and leave out versions that do not respond.
 	list := &metav1.APIGroupList{}
 	err = k.client.RESTClient().Get().AbsPath("/apis").Do(ctx).Into(list)
 	if err == nil && len(list.Groups) == 0 {
@@ -134,10 +134,10 @@ func (k *Kinds) versions(ctx context.Context, group string) (versions []string, 
 	return versions, nil
 }
 
-// Changed says that something was not served that is known: what is known is old.
+// Changed marks the last discovery as stale, after a known resource was not served.
 func (k *Kinds) Changed() { k.refresh() }
 
-// refresh says whether what is known was thrown away.
+// refresh discards the last discovery, unless it is too recent, and reports whether it did.
 func (k *Kinds) refresh() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -28,7 +28,7 @@ func TestKinds(t *testing.T) {
 		t.Errorf("a Namespace is in a namespace: %v", err)
 	}
 
-	// Whoever asks for what does not exist again and again has the cluster asked now and then only.
+	// Repeated lookups of a kind that does not exist send requests to the cluster from time to time only.
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "X"}
 	unknown := (*Unknown)(nil)
 	for range 10 {
@@ -49,7 +49,7 @@ func TestKinds(t *testing.T) {
 		t.Errorf("what exists now is %v, %v", resource, err)
 	}
 
-	// What was brought in a version that is not served any more is still there.
+	// An object that was applied in a version that is no longer served still exists.
 	if served, ok := k.Served(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "xs"}); !ok || served.Version != "v2" {
 		t.Errorf("it is served as %v, %v", served, ok)
 	}

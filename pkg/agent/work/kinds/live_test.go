@@ -21,7 +21,7 @@ const (
 	forbidden   = "403"
 )
 
-// groupsOf is the answer of a cluster that serves a group in some versions, besides its own.
+// groupsOf returns the list of groups of a cluster that serves a group in some versions, besides its own.
 func groupsOf(group string, versions ...string) string {
 	text := ""
 	for i, v := range versions {
@@ -39,8 +39,8 @@ func resourcesOf(groupVersion string, names ...string) string {
 	return fmt.Sprintf(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":%q,"resources":[%s]}`, groupVersion, text)
 }
 
-// TestAttack_NoAnswerIsNoProof: only a cluster that has answered everything serves a resource no more. If anything less counted, an agent
-// would take objects for gone that are there, among them those that are to stay when their work goes.
+// TestAttack_NoAnswerIsNoProof: a resource counts as not served only if the cluster has answered all requests. Otherwise an agent would treat
+// existing objects as gone, among them those that stay when their work is deleted.
 func TestAttack_NoAnswerIsNoProof(t *testing.T) {
 	const none, fails = "", "<error>"
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}

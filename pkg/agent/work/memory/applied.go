@@ -27,33 +27,33 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Finalizer keeps an AppliedManifestWork until all of its objects are gone.
+// Finalizer blocks the deletion of an AppliedManifestWork until all of its objects are gone.
 const Finalizer = workv1.AppliedManifestWorkFinalizer
 
-// HubHash is what stands for a hub in the names of AppliedManifestWorks: it is upstream's, of the address in the agent's kubeconfig.
+// HubHash returns the hash that identifies a hub in the names of AppliedManifestWorks: upstream's, of the address in the agent's kubeconfig.
 func HubHash(url string) string {
 	sum := sha256.Sum256([]byte(url))
 	return hex.EncodeToString(sum[:])
 }
 
-// Applied has an AppliedManifestWork for each work, with upstream's names, so that either agent finds what the other has made.
+// Applied stores an AppliedManifestWork for each work, with upstream's names, so that both agents find each other's records.
 type Applied struct {
 	client           dynamic.ResourceInterface
 	hubHash, agentID string
 
 	mu sync.Mutex
-	// taken is when records were taken over from another agent.
+	// taken holds when records were taken over from another agent.
 	taken map[types.UID]time.Time
 }
 
-// takesAgain is how long a record stays another agent's that has taken it back. That one runs, too: if both took it at once whenever it has
-// changed, they would do nothing else.
+// takesAgain is for how long a record is left to another agent that has taken it back. That agent is running too: if both took it over after each
+// change, they would overwrite each other forever.
 const takesAgain = time.Hour
 
 var _ Memory = &Applied{}
 
-// NewApplied is the memory of an agent of a hub. The agent's ID is empty unless agents of several hubs share a cluster, or a hub
-// gets another address.
+// NewApplied returns the memory of an agent of a hub. The agent's ID is empty unless agents of several hubs share a cluster, or the address of a hub
+// changes.
 func NewApplied(client dynamic.Interface, hubHash, agentID string) *Applied {
 	if agentID == "" {
 		agentID = hubHash
@@ -108,8 +108,8 @@ func (a *Applied) Find(ctx context.Context, work string) (*Record, error) {
 	return recordOf(object), nil
 }
 
-// Make implements Memory. One that another agent has made becomes this one's, as upstream's agents do: its name says that it is for this work
-// of this hub. If the other one takes it back, it stays with that for a while: to whom it belongs matters only when the work is missing.
+// Make implements Memory. It takes over a record of another agent, as upstream's agents do: by its name the record is for this work of this hub. If
+// the other agent takes it back, it is left to that agent for a while: the owner of a record only matters when the work is missing.
 func (a *Applied) Make(ctx context.Context, work string, labels map[string]string, anew bool) (*Record, error) {
 	want := &workv1.AppliedManifestWork{
 		TypeMeta:   metav1.TypeMeta{APIVersion: workv1.SchemeGroupVersion.String(), Kind: apply.AppliedKind},
@@ -151,7 +151,7 @@ func (a *Applied) Make(ctx context.Context, work string, labels map[string]strin
 	return r, err
 }
 
-// takes says whether a record of another agent is to be taken over now.
+// takes reports whether to take over a record of another agent now.
 func (a *Applied) takes(record types.UID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,7 +164,7 @@ func (a *Applied) takes(record types.UID) bool {
 	return true
 }
 
-// findOrMake returns the object of a name, or the wanted one, which it makes.
+// findOrMake returns the object with the name of the given one, which it creates if it does not exist.
 func findOrMake(ctx context.Context, client dynamic.ResourceInterface, want *unstructured.Unstructured, anew bool) (*unstructured.Unstructured, error) {
 	if !anew {
 		if have, err := client.Get(ctx, want.GetName(), metav1.GetOptions{}); !apply.IsGone(err) {
@@ -178,7 +178,7 @@ func findOrMake(ctx context.Context, client dynamic.ResourceInterface, want *uns
 	return made, err
 }
 
-// patch writes a record that is still as it was read.
+// patch writes a record if it is unchanged since it was read.
 func (a *Applied) patch(ctx context.Context, r *Record, patch, metadata map[string]any, subresource ...string) error {
 	if metadata == nil {
 		metadata = map[string]any{}
@@ -268,7 +268,7 @@ func (a *Applied) Drop(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// List implements Memory. Those of other agents are none of ours.
+// List implements Memory. It ignores records of other agents.
 func (a *Applied) List(ctx context.Context) (records []*Record, err error) {
 	options := metav1.ListOptions{Limit: 500}
 	for {
@@ -281,7 +281,7 @@ func (a *Applied) List(ctx context.Context) (records []*Record, err error) {
 			if err != nil {
 				return nil, err
 			}
-			// The name tells as much as the rest: what contradicts itself was made by somebody else.
+			// A record whose name does not match its spec was written by another client.
 			if object.Spec.AgentID == a.agentID && object.Name == object.Spec.HubHash+"-"+object.Spec.ManifestWorkName {
 				records = append(records, recordOf(object))
 			}
@@ -292,8 +292,8 @@ func (a *Applied) List(ctx context.Context) (records []*Record, err error) {
 	}
 }
 
-// Rival implements Memory. Nobody applies any more what is being deleted, or was for a work that is missing, or for a former address of
-// this agent's hub.
+// Rival implements Memory. No agent applies a work any more whose record is being deleted, or whose record is for a missing work or a former address
+// of this agent's hub.
 func (a *Applied) Rival(ctx context.Context, ref metav1.OwnerReference) (string, error) {
 	object, err := a.get(ctx, ref.Name)
 	if err != nil || object == nil || object.UID != ref.UID || object.DeletionTimestamp != nil || object.Status.EvictionStartTime != nil {

@@ -16,10 +16,10 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// hubs are those of the tests that run: each run of a test has its own.
+// hubs are the hubs of the running tests: each run of a test has its own.
 var hubs sync.Map
 
-// agent is the memory of an agent that only this run of a test has, and so is its hub.
+// agent returns the memory of an agent that only this run of a test has, as well as its hub.
 func agent(t *testing.T, id string) *Applied {
 	t.Helper()
 	hub, _ := hubs.LoadOrStore(t, rand.String(10))
@@ -36,7 +36,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-// TestApplied_OfAnotherAgent: an agent finds what upstream's has made, and upstream's finds it again.
+// TestApplied_OfAnotherAgent: an agent finds the records of upstream's agent, and upstream's agent finds them again.
 func TestApplied_OfAnotherAgent(t *testing.T) {
 	ctx, theirs, ours := t.Context(), agent(t, "their-id"), agent(t, "our-id")
 	before := must[*Record](t)(theirs.Make(ctx, "w", nil, false))
@@ -56,7 +56,7 @@ func TestApplied_OfAnotherAgent(t *testing.T) {
 	}
 }
 
-// TestApplied_TakenBack: of two agents that run, neither takes a record for ever.
+// TestApplied_TakenBack: of two running agents, neither takes over a record all the time.
 func TestApplied_TakenBack(t *testing.T) {
 	ctx, theirs, ours := t.Context(), agent(t, "their-id"), agent(t, "our-id")
 	taken := func() int64 {

@@ -23,12 +23,12 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(worktest.Main(m)) }
 
-// home is where records are. Every test here holds for each of them.
+// home is where records are stored. Each test here runs for both.
 type home struct {
 	*testing.T
 	client    dynamic.Interface
 	namespace string
-	// applied says that records are AppliedManifestWorks.
+	// applied is whether records are AppliedManifestWorks.
 	applied bool
 }
 
@@ -41,7 +41,7 @@ func inEachHome(t *testing.T, test func(h *home)) {
 	}
 }
 
-// agent is the memory of an agent of a hub that only this test has.
+// agent returns the memory of an agent of a hub that only this test has.
 func (h *home) agent(hub, id string) Memory {
 	hash := HubHash(hub + h.namespace)
 	if id != "" {
@@ -79,7 +79,7 @@ func (h *home) find(m Memory, work string) *Record {
 	return r
 }
 
-// names are the works that a memory has, in their order.
+// names returns the names of the works that a memory has, in order.
 func (h *home) names(m Memory) string {
 	h.Helper()
 	records, err := m.List(h.Context())
@@ -101,7 +101,7 @@ func (h *home) object(r *Record) (dynamic.ResourceInterface, *unstructured.Unstr
 	return client, object
 }
 
-// forge is somebody else who writes a record.
+// forge writes a record as another client.
 func (h *home) forge(r *Record, applied, data string) {
 	h.Helper()
 	client, _ := h.object(r)
@@ -187,7 +187,7 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// TestMemory_OfAnotherAgent: records of several agents are told apart, and an agent finds what one of the same hub has made.
+// TestMemory_OfAnotherAgent: the records of several agents are distinguished, and an agent finds those of another agent of the same hub.
 func TestMemory_OfAnotherAgent(t *testing.T) {
 	inEachHome(t, func(h *home) {
 		theirs, ours, elsewhere := h.agent("", "their-id"), h.agent("", "our-id"), h.agent("other", "our-id")
@@ -203,7 +203,7 @@ func TestMemory_OfAnotherAgent(t *testing.T) {
 	})
 }
 
-// TestMemory_Forged leaves out what contradicts itself, and what cannot be.
+// TestMemory_Forged: records that are inconsistent or invalid are ignored.
 func TestMemory_Forged(t *testing.T) {
 	inEachHome(t, func(h *home) {
 		m := h.agent("", "id")

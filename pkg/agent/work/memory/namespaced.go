@@ -23,11 +23,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 )
 
-// RecordLabel is on each record of a Namespaced, with a hash of the ID of its agent.
+// RecordLabel is the label of each record of a Namespaced. Its value is a hash of the ID of the agent.
 const RecordLabel = "work.clusterhub.dev/agent"
 
 const (
-	// shortHash is how much of a hash stands in names and labels, which have to fit.
+	// shortHash is the length of a hash in names and labels, whose length is limited.
 	shortHash = 32
 	// mostResources and mostBytes bound a record: a ConfigMap has at most 1 MiB.
 	mostResources, mostBytes = 2048, 768 << 10
@@ -43,10 +43,10 @@ const (
 	keyDeleting  = "deleting"
 )
 
-// Namespaced has a ConfigMap for each work, in the namespace that all objects of the works are in. It needs no right outside of that.
+// Namespaced stores a ConfigMap for each work, in the namespace that has all objects of the works. It needs no rights in other namespaces.
 //
-// A record has no finalizer: an agent that is deleted with the namespace could not remove it. So it says itself that it is to go. If
-// somebody deletes it, the garbage collector takes what belongs to it, as it does with an AppliedManifestWork.
+// A record has no finalizer: an agent that is deleted with the namespace could not remove it. Instead, a key of the record marks it for deletion. If
+// another client deletes the record, the garbage collector deletes its objects, as it does for an AppliedManifestWork.
 type Namespaced struct {
 	client                      dynamic.ResourceInterface
 	namespace, hubHash, agentID string
@@ -54,8 +54,8 @@ type Namespaced struct {
 
 var _ Memory = &Namespaced{}
 
-// NewNamespaced is the memory of an agent of a hub that has one namespace. There may be several agents in one namespace, of which two have the
-// same hub: the hash is that of hub and cluster, HubHash("<address>/<cluster>"). The ID is empty unless a hub gets another address.
+// NewNamespaced returns the memory of an agent of a hub that has rights in one namespace. There may be several agents in one namespace, even of the
+// same hub: the hash is that of hub and cluster, HubHash("<address>/<cluster>"). The ID is empty unless the address of a hub changes.
 func NewNamespaced(client dynamic.Interface, namespace, hash, agentID string) *Namespaced {
 	if agentID == "" {
 		agentID = hash
@@ -91,7 +91,7 @@ func dataOf(object *unstructured.Unstructured) map[string]string {
 	return data
 }
 
-// record reads a ConfigMap. What cannot be read is not there: others may have written it, and the agent writes it anew.
+// record parses a ConfigMap. It ignores what it cannot parse: other clients may have written it, and the agent writes it again.
 func (n *Namespaced) record(object *unstructured.Unstructured) *Record {
 	data := dataOf(object)
 	r := &Record{
@@ -163,7 +163,7 @@ func (n *Namespaced) Make(ctx context.Context, work string, labels map[string]st
 	return r, n.patch(ctx, r, change, map[string]any{"labels": map[string]string{RecordLabel: labels[RecordLabel]}})
 }
 
-// patch writes a record that is still as it was read.
+// patch writes a record if it is unchanged since it was read.
 func (n *Namespaced) patch(ctx context.Context, r *Record, data, metadata map[string]any) error {
 	if metadata == nil {
 		metadata = map[string]any{}
@@ -261,7 +261,7 @@ func (n *Namespaced) Drop(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// List implements Memory. Those of other agents are none of ours.
+// List implements Memory. It ignores records of other agents.
 func (n *Namespaced) List(ctx context.Context) (records []*Record, err error) {
 	options := metav1.ListOptions{Limit: 500, LabelSelector: RecordLabel + "=" + HubHash(n.agentID)[:shortHash]}
 	for {
@@ -272,7 +272,7 @@ func (n *Namespaced) List(ctx context.Context) (records []*Record, err error) {
 		for i := range page.Items {
 			object := &page.Items[i]
 			data := dataOf(object)
-			// The name tells as much as the rest: what contradicts itself was made by somebody else.
+			// A record whose name does not match its data was written by another client.
 			if data[keyAgent] == n.agentID && object.GetName() == nameOfRecord(data[keyHub], data[keyWork]) {
 				records = append(records, n.record(object))
 			}
@@ -283,7 +283,7 @@ func (n *Namespaced) List(ctx context.Context) (records []*Record, err error) {
 	}
 }
 
-// Rival implements Memory. An AppliedManifestWork is that of an agent of the whole cluster, which goes before: it cannot be read here.
+// Rival implements Memory. An AppliedManifestWork belongs to an agent of the whole cluster, which has priority: it cannot be read here.
 func (n *Namespaced) Rival(ctx context.Context, ref metav1.OwnerReference) (string, error) {
 	if ref.Kind == apply.AppliedKind {
 		return ref.Name + " of an agent of the whole cluster", nil

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// TestNamespaced_FitsAnObject: a record of the largest work does, and what does not is refused before anything is written.
+// TestNamespaced_FitsAnObject: the record of the largest work fits into an object, and a larger one is rejected before any write.
 func TestNamespaced_FitsAnObject(t *testing.T) {
 	h := &home{T: t, client: worktest.Client(t), namespace: worktest.Namespace(t)}
 	m := h.agent("", "")
@@ -43,7 +43,7 @@ func TestNamespaced_FitsAnObject(t *testing.T) {
 	}
 }
 
-// TestNamespaced_AnAgentOfTheClusterGoesBefore: its records cannot be read here.
+// TestNamespaced_AnAgentOfTheClusterGoesBefore: an agent of the whole cluster has priority. Its records cannot be read here.
 func TestNamespaced_AnAgentOfTheClusterGoesBefore(t *testing.T) {
 	m := NewNamespaced(worktest.Client(t), worktest.Namespace(t), HubHash(t.Name()), "")
 	ref := metav1.OwnerReference{APIVersion: apply.WorkGroup + "/v1", Kind: apply.AppliedKind, Name: "x", UID: "x"}

@@ -18,8 +18,8 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// TestAttack_ARecordOfObjectsWithoutEnd: a cluster that is not trusted has a record that names any number of objects, and refuses each.
-// No more than a few are named, and when the time for it is over, none of the others is asked for.
+// TestAttack_ARecordOfObjectsWithoutEnd: a cluster that is not trusted has a record that names any number of objects, and rejects each request. Only
+// a few objects are named, and after the timeout no more requests are sent.
 func TestAttack_ARecordOfObjectsWithoutEnd(t *testing.T) {
 	record := func(objects int) Record {
 		r := Record{Work: "w", object: &workv1.AppliedManifestWork{}}

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// The garbage collector may be slower than the answer about a record whose deletion has begun, or faster. It is asked once: if it were asked
-// again whenever it has finished, the record would never go.
+// The garbage collector may be slower than the response about a record whose deletion has started, or faster. It is asked once: if it were asked
+// again each time it is done, the record would never be gone.
 func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		slow  bool
@@ -55,7 +55,7 @@ func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					if test.slow { // the next answer is as old as this one
+					if test.slow { // the next response is as old as this one
 						answer.Store(&body)
 					} else {
 						worktest.Eventually(t, "the garbage collector has let go", func() bool {
@@ -89,8 +89,9 @@ func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 	}
 }
 
-// TestAttack_ARecordThatOthersEndKeepsWhatItOwns: another person deletes a record in the background, and takes the agent's finalizer off; a
-// third finalizer holds it. The garbage collector has not been asked to let go then, and would delete what the record does not say.
+// TestAttack_ARecordThatOthersEndKeepsWhatItOwns: another user deletes a record in the background, and removes the agent's finalizer; a third
+// finalizer still blocks the deletion. The garbage collector has not been asked to orphan the objects then, and would delete those that the record
+// does not name.
 func TestAttack_ARecordThatOthersEndKeepsWhatItOwns(t *testing.T) {
 	for name, before := range map[string]func(w *world){
 		"by hand": func(w *world) {
@@ -164,7 +165,7 @@ func TestAttack_ARecordThatOthersEndKeepsWhatItOwns(t *testing.T) {
 	}
 }
 
-// answered is an answer with a JSON object.
+// answered returns a response with a JSON object.
 func answered(r *http.Request, body []byte) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
 		Body: io.NopCloser(bytes.NewReader(body))}

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/memory"
 )
 
-// Namespaced is a namespace that an agent leaves which has brought works to that namespace alone. Nothing outside of it is asked for, but
-// for which versions of a group are served.
+// Namespaced is a namespace that an agent leaves whose works were limited to it. It sends no requests outside of the namespace, except for the
+// versions of an API group.
 type Namespaced struct {
 	cluster   *Cluster
 	namespace string
@@ -27,7 +27,7 @@ type Namespaced struct {
 
 var _ Records = &Namespaced{}
 
-// NewNamespaced asks nothing yet.
+// NewNamespaced returns a Namespaced that has sent no requests yet.
 func NewNamespaced(config *rest.Config, namespace string) (*Namespaced, error) {
 	cluster, err := New(config)
 	if err != nil {
@@ -36,12 +36,12 @@ func NewNamespaced(config *rest.Config, namespace string) (*Namespaced, error) {
 	return &Namespaced{cluster: cluster, namespace: namespace}, nil
 }
 
-// memory is that of an agent.
+// memory returns the memory of an agent.
 func (n *Namespaced) memory(agentID string) *memory.Namespaced {
 	return memory.NewNamespaced(n.cluster.client, n.namespace, "", agentID)
 }
 
-// Records are those of an agent. Those of others are not looked for.
+// Records returns the records of an agent. It does not count those of other agents.
 func (n *Namespaced) Records(ctx context.Context, agentID string) (own []Record, others int, err error) {
 	if agentID == "" {
 		return nil, 0, nil
@@ -56,14 +56,15 @@ func (n *Namespaced) Records(ctx context.Context, agentID string) (own []Record,
 	return own, 0, nil
 }
 
-// End ends a record, as far as that goes now. It returns what it waits for; nothing if the record is gone.
+// End deletes a record, as far as possible at present. It returns what it waits for; empty if the record is gone.
 func (n *Namespaced) End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error) {
 	propagation := metav1.DeletePropagationBackground
 	switch fate {
 	case Delete:
 		waitsFor, err = n.cluster.deleteObjects(ctx, r)
 	case Keep:
-		// As in a cluster: the references go before the record does, and the garbage collector lets go of what the record does not say.
+		// As in a cluster: owner references are removed before the record is deleted, and the garbage collector orphans objects that the record does
+		// not name.
 		err = n.cluster.eachObject(ctx, r, n.cluster.release(ctx))
 		propagation = metav1.DeletePropagationOrphan
 	default:
@@ -93,7 +94,7 @@ func (n *Namespaced) End(ctx context.Context, r Record, fate Fate) (waitsFor str
 	return fmt.Sprintf("the finalizers %s of the record of work %s", strings.Join(now.GetFinalizers(), ", "), r.Work), nil
 }
 
-// read is the record as it is, or nil if it is gone.
+// read returns the current record, or nil if it is gone.
 func (n *Namespaced) read(ctx context.Context, r Record) (*unstructured.Unstructured, error) {
 	owner := r.owner()
 	object, err := n.resource().Get(ctx, owner.Name, metav1.GetOptions{})

@@ -19,8 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// team is a namespace in which an agent of that namespace has brought works, as a user sees it who has the ClusterRole admin there and no
-// other right.
+// team is a namespace to which an agent of that namespace has applied works, accessed by a user who has the ClusterRole admin there and no other
+// rights.
 type team struct {
 	*world
 	memory  *memory.Namespaced
@@ -96,14 +96,14 @@ func TestNamespaced_EndDeletesWhatItBroughtAndNothingElse(t *testing.T) {
 		apply.Target{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "gone"}, Namespace: w.namespace, Name: "x"},
 		apply.Target{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "../../namespaces"}, Namespace: w.namespace, Name: w.namespace},
 		apply.Target{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Namespace: w.namespace, Name: w.namespace})
-	// Of another agent in the namespace.
+	// A record of another agent in the namespace.
 	others := memory.NewNamespaced(w.client, w.namespace, memory.HubHash("other"), "another")
 	other, err := others.Make(t.Context(), "w", nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.configMap("brought", nil, owner)
-	w.configMap("unknown", nil, owner) // the garbage collector's
+	w.configMap("unknown", nil, owner) // for the garbage collector
 	w.configMap("shared", nil, owner, other.Owner)
 	w.configMap("theirs", nil)
 	if own := w.own(); len(own) != 1 || own[0].Work != "w" || own[0].Objects != 7 {
@@ -139,7 +139,7 @@ func TestNamespaced_EndKeepsWhatItBrought(t *testing.T) {
 	}
 }
 
-// What others hold is waited for, and said.
+// Objects with finalizers of others are waited for, and reported.
 func TestNamespaced_EndWaits(t *testing.T) {
 	w := newTeam(t)
 	owner := w.record("w", w.target("brought"))
@@ -173,7 +173,7 @@ func TestNamespaced_EndWaits(t *testing.T) {
 	}
 }
 
-// What the cluster serves and the user may not see is no reason to take the record away: it may be there.
+// A record is not deleted because of an object that the cluster serves and the user may not read: the object may exist.
 func TestNamespaced_EndRefusesWhatItMayNotSee(t *testing.T) {
 	w := newTeam(t)
 	roles := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
@@ -183,7 +183,7 @@ func TestNamespaced_EndRefusesWhatItMayNotSee(t *testing.T) {
 	}
 }
 
-// TestAttack_ARecordInANamespaceDeletesNothingThatItDoesNotOwn: who writes ConfigMaps in the namespace names what is there.
+// TestAttack_ARecordInANamespaceDeletesNothingThatItDoesNotOwn: a user who may write ConfigMaps in the namespace names existing objects in a record.
 func TestAttack_ARecordInANamespaceDeletesNothingThatItDoesNotOwn(t *testing.T) {
 	w := newTeam(t)
 	forged := w.record("forged", w.target("theirs"), w.target("anew"))

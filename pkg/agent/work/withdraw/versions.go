@@ -16,15 +16,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
 )
 
-// mostVersions is how many versions of a group are looked at.
+// mostVersions is the maximum number of versions of a group that are requested.
 const mostVersions = 10
 
-// versions are those in which a cluster serves resources. A whole discovery is more than a cluster that is not trusted is asked for: it
-// could have any number of groups, and say any number of kinds of each. So only the group of a resource is asked for, one version after the
-// other, and nothing of the answers is kept.
+// versions finds the versions in which a cluster serves resources. A complete discovery is too much to request from a cluster that is not trusted: it
+// could return any number of groups, and any number of kinds in each. So versions requests only the group of a resource, one version after another,
+// and caches nothing.
 type versions struct{ client rest.Interface }
 
-// otherVersion is a target whose version is not served in one that is. It is false if there is none.
+// otherVersion returns a target in a served version if its own is not served. It returns false if no version is served.
 func (v versions) otherVersion(ctx context.Context, t apply.Target) (apply.Target, bool, error) {
 	version, err := v.ask(ctx, t.GroupVersionResource)
 	if err != nil || version == "" {
@@ -34,9 +34,9 @@ func (v versions) otherVersion(ctx context.Context, t apply.Target) (apply.Targe
 	return t, true, nil
 }
 
-// ask returns "" if no other version has the resource.
+// ask returns a different version that has the resource, or "".
 func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource) (version string, err error) {
-	if resource.Group == "" { // which has but one
+	if resource.Group == "" { // the core group has only one version
 		return "", nil
 	}
 	group := &metav1.APIGroup{}
@@ -65,7 +65,7 @@ func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource)
 	return "", nil
 }
 
-// serves says whether the cluster has a resource in a version.
+// serves reports whether the cluster serves a resource in its version.
 func (v versions) serves(ctx context.Context, resource schema.GroupVersionResource) (bool, error) {
 	list := &metav1.APIResourceList{}
 	err := v.client.Get().AbsPath("apis", resource.Group, resource.Version).Do(ctx).Into(list)

@@ -20,7 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// What was brought in a version that the cluster serves no more is there in another one. Nothing else is asked for: not for all groups.
+// An object that was applied in a version that the cluster no longer serves exists in another version. No other requests are sent: none for all
+// groups.
 func TestEnd_InTheVersionThatIsServed(t *testing.T) {
 	w := newWorld(t)
 	scalers := schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
@@ -54,7 +55,7 @@ func TestEnd_InTheVersionThatIsServed(t *testing.T) {
 	}
 }
 
-// A cluster that is not trusted says that the group has versions without end, and that none of them has the resource.
+// A cluster that is not trusted returns any number of versions of the group, none of which has the resource.
 func TestOtherVersion_OfAClusterThatLies(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package withdraw ends what an agent has brought to a cluster that it leaves: its records are forgotten, and the objects are deleted
-// or stay. No agent runs meanwhile. It can end at any line, and begins anew with what the cluster says.
+// Package withdraw deletes the records of an agent from a cluster that it leaves, and deletes or orphans their objects. It requires that the agent
+// does not run at the same time. It can be interrupted at any line, and then starts again from the state of the cluster.
 package withdraw
 
 import (
@@ -29,7 +29,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Fate is what becomes of objects.
+// Fate is whether objects are deleted or kept.
 type Fate string
 
 // Objects are deleted with the records, or kept as they are, without an owner.
@@ -39,35 +39,35 @@ const (
 )
 
 const (
-	// pageSize is how many records are read at once.
+	// pageSize is the number of records in a page of a list.
 	pageSize = 500
-	// tries is how often a record is read anew that others have changed meanwhile.
+	// tries is the number of attempts to write a record that other clients change concurrently.
 	tries = 5
-	// mostErrors is how many objects of a record are named that could not be ended.
+	// mostErrors is the maximum number of objects of a record that are named in an error.
 	mostErrors = 8
-	// askedAnnotation has the UID of a record for which the garbage collector was asked to let go of its dependents.
+	// askedAnnotation has the UID of a record for which the garbage collector was asked to orphan the dependents.
 	askedAnnotation = "work.clusterhub.dev/garbage-collector-asked"
 )
 
-// Cluster is one that an agent leaves.
+// Cluster is a cluster that an agent leaves.
 type Cluster struct {
 	client  dynamic.Interface
 	records dynamic.ResourceInterface
 	versions
 }
 
-// Record is what an agent remembers of one work.
+// Record is an agent's record of one work.
 type Record struct {
-	// Work is its name on the hub, and Objects how many objects it has, as far as the record says.
+	// Work is the name of the work on the hub, and Objects the number of its objects according to the record.
 	Work    string
 	Objects int
 
-	// object is what it is in a cluster, or kept in one namespace.
+	// object is the record in a whole cluster, and kept the record in one namespace.
 	object *workv1.AppliedManifestWork
 	kept   *memory.Record
 }
 
-// Records are what agents remember of works, and what ends that: a whole cluster, or one namespace.
+// Records lists and deletes the records of agents, in a whole cluster or in one namespace.
 type Records interface {
 	Records(ctx context.Context, agentID string) (own []Record, others int, err error)
 	End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error)
@@ -75,7 +75,7 @@ type Records interface {
 
 var _ Records = &Cluster{}
 
-// UID tells records apart.
+// UID returns the UID that identifies the record.
 func (r Record) UID() types.UID { return r.owner().UID }
 
 func (r Record) owner() apply.Owner {
@@ -85,7 +85,7 @@ func (r Record) owner() apply.Owner {
 	return apply.Owner{Name: r.object.Name, UID: r.object.UID}
 }
 
-// objects calls do for what a record says it has, as far as that can be names.
+// objects calls do for each object of a record that has valid names.
 func (r Record) objects(do func(t apply.Target, uid types.UID) (goOn bool)) {
 	if r.kept != nil {
 		for _, known := range r.kept.Resources {
@@ -102,7 +102,7 @@ func (r Record) objects(do func(t apply.Target, uid types.UID) (goOn bool)) {
 	}
 }
 
-// New asks nothing yet.
+// New returns a Cluster that has sent no requests yet.
 func New(config *rest.Config) (*Cluster, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -116,11 +116,11 @@ func New(config *rest.Config) (*Cluster, error) {
 		records: client.Resource(workv1.SchemeGroupVersion.WithResource("appliedmanifestworks"))}, nil
 }
 
-// AgentID is what an agent is called in its records that was given no other name: upstream's rule.
+// AgentID returns the ID of an agent in its records if no other ID was set, as upstream.
 func AgentID(hubURL string) string { return memory.HubHash(hubURL) }
 
-// Records are those of an agent, and how many there are of others. A cluster that does not know the kind has none. What contradicts
-// itself is not the agent's, as the agent itself has it.
+// Records returns the records of an agent, and the number of records of others. A cluster that does not serve the kind has none. As for the agent
+// itself, records whose name does not match their spec are not the agent's.
 func (c *Cluster) Records(ctx context.Context, agentID string) (own []Record, others int, err error) {
 	err = c.pages(ctx, agentID, func(page []Record, more int) (enough bool) {
 		own, others = append(own, page...), others+more
@@ -132,8 +132,8 @@ func (c *Cluster) Records(ctx context.Context, agentID string) (own []Record, ot
 	return own, others, nil
 }
 
-// Some are records of an agent, as many as come at once; none if there are none. It is for clusters that are not trusted: however many
-// records one has, or says that it has, no more are in memory. Others are there when these are ended.
+// Some returns some records of an agent, as many as fit in a page; none if the agent has none. It is for clusters that are not trusted: however many
+// records one has, or claims to have, no more than a page is in memory. The next call returns others, once these are deleted.
 func (c *Cluster) Some(ctx context.Context, agentID string) (own []Record, err error) {
 	err = c.pages(ctx, agentID, func(page []Record, _ int) (enough bool) {
 		own = page
@@ -142,7 +142,7 @@ func (c *Cluster) Some(ctx context.Context, agentID string) (own []Record, err e
 	return own, err
 }
 
-// pages calls do with the records of an agent, and how many there are of others, page by page, until that is enough.
+// pages calls do with the records of an agent, and the number of records of others, page by page, until do returns true.
 func (c *Cluster) pages(ctx context.Context, agentID string, do func(own []Record, others int) (enough bool)) error {
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -183,15 +183,15 @@ func parse(object *unstructured.Unstructured) (*workv1.AppliedManifestWork, erro
 	return parsed, nil
 }
 
-// End ends a record, as far as that goes now. It returns what it waits for; nothing if the record is gone.
+// End deletes a record, as far as possible at present. It returns what it waits for; empty if the record is gone.
 func (c *Cluster) End(ctx context.Context, r Record, fate Fate) (waitsFor string, err error) {
 	propagation := metav1.DeletePropagationBackground
 	switch fate {
 	case Delete:
 		waitsFor, err = c.deleteObjects(ctx, r)
 	case Keep:
-		// The reference goes before the record does: what belongs to nothing is garbage to the cluster. The garbage collector lets go
-		// of what the record does not say.
+		// Owner references are removed before the record is deleted: the cluster would delete objects whose owner does not exist. The garbage
+		// collector orphans objects that the record does not name.
 		err = c.eachObject(ctx, r, c.release(ctx))
 		propagation = metav1.DeletePropagationOrphan
 	default:
@@ -211,9 +211,9 @@ func wasAsked(record *workv1.AppliedManifestWork) bool {
 	return record.Annotations[askedAnnotation] == string(record.UID)
 }
 
-// forget begins the end of a record, and returns it as it is then, or nil if it is gone. The server lets the last word on what becomes
-// of dependents count. The garbage collector is asked once to let go of them: to ask again whenever it has finished would never end. That
-// it was asked is not told by what the record has no more: others, too, may delete it and take finalizers away.
+// forget starts the deletion of a record, and returns the record afterwards, or nil if it is gone. The server uses the propagation policy of the last
+// request. The garbage collector is asked once to orphan the dependents: to ask again each time it is done would never end. An annotation records the
+// request, since missing finalizers do not prove it: other clients may also delete the record and remove finalizers.
 func (c *Cluster) forget(ctx context.Context, r Record, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
 	begun := r.object.DeletionTimestamp != nil
 	if orphaning := slices.Contains(r.object.Finalizers, metav1.FinalizerOrphanDependents); propagation == metav1.DeletePropagationOrphan {
@@ -231,7 +231,7 @@ func (c *Cluster) forget(ctx context.Context, r Record, propagation metav1.Delet
 	return c.read(ctx, r.object.Name, r.object.UID)
 }
 
-// read is a record as it is, or nil if it is gone.
+// read returns the current record, or nil if it is gone.
 func (c *Cluster) read(ctx context.Context, name string, uid types.UID) (*workv1.AppliedManifestWork, error) {
 	object, err := c.records.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -247,9 +247,9 @@ func (c *Cluster) read(ctx context.Context, name string, uid types.UID) (*workv1
 	return now, nil
 }
 
-// drop takes the agent's finalizer away from a record whose deletion has begun, and says what holds it still. That is done while the garbage
-// collector has its own finalizer there: it takes that away when it has let go of the dependents, and then the record is gone. Whether the
-// collector was asked is written with it.
+// drop removes the agent's finalizer from a record that is being deleted, and returns what the record still waits for. It does so while the finalizer
+// of the garbage collector is present: the garbage collector removes that after it has orphaned the dependents, and then the record is gone. The same
+// write records whether the garbage collector was asked.
 func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, asked bool) (waitsFor string, err error) {
 	left := now.Finalizers
 	for try := 1; slices.Contains(now.Finalizers, memory.Finalizer) || asked != wasAsked(now); try++ {
@@ -291,12 +291,12 @@ func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, ask
 	return "", nil
 }
 
-// release lets go of an object.
+// release returns a function that removes the owner reference from an object.
 func (c *Cluster) release(ctx context.Context) func(owner apply.Owner, t apply.Target, _ types.UID) error {
 	return func(owner apply.Owner, t apply.Target, _ types.UID) error { return owner.Release(ctx, c.client, t) }
 }
 
-// deleteObjects deletes what bears the reference of a record, and says what is left.
+// deleteObjects deletes the objects that have the owner reference of a record, and returns one that is left.
 func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string, err error) {
 	err = c.eachObject(ctx, r, func(owner apply.Owner, t apply.Target, uid types.UID) error {
 		if t.Immortal() {
@@ -311,8 +311,8 @@ func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string,
 	return waitsFor, err
 }
 
-// eachObject calls do for each object of a record whose kind the cluster has. An object that fails holds up no other. Without its
-// kind there is no object. Of those that fail the first are named: a record may say that there are any number of them.
+// eachObject calls do for each object of a record whose kind the cluster serves. An object that fails does not block the others. An object whose kind
+// is not served does not exist. Only the first failed objects are named, since a record may have any number.
 func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.Owner, t apply.Target, uid types.UID) error) error {
 	owner := r.owner()
 	var errs []error
@@ -321,7 +321,7 @@ func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.
 		err := do(owner, t, uid)
 		notServed := apply.IsNotServed(err)
 		if apierrors.IsForbidden(err) && t.Group != "" {
-			// A user who may not do everything is told so of what is not there, too.
+			// For an object that does not exist, a user without all rights gets the same error.
 			served, failed := c.serves(ctx, t.GroupVersionResource)
 			notServed = failed == nil && !served
 		}
@@ -352,13 +352,13 @@ func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.
 	return errors.Join(errs...)
 }
 
-// targetOf is an object in the version that was recorded.
+// targetOf returns an object in the version that was recorded.
 func targetOf(known workv1.AppliedManifestResourceMeta) apply.Target {
 	return apply.Target{Namespace: known.Namespace, Name: known.Name,
 		GroupVersionResource: schema.GroupVersionResource{Group: known.Group, Version: known.Version, Resource: known.Resource}}
 }
 
-// isTarget is false for what is no name of a resource.
+// isTarget reports whether the names of a target's resource are valid.
 func isTarget(t apply.Target) bool {
 	for _, part := range []string{t.Group, t.Version, t.Resource} {
 		if len(content.IsPathSegmentName(part)) > 0 {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { os.Exit(worktest.Main(m)) }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// world has an agent's memory, and a namespace with what that has brought.
+// world has an agent's memory, and a namespace with the objects that the agent applied.
 type world struct {
 	*testing.T
 	client    dynamic.Interface
@@ -53,7 +53,7 @@ func (w *world) target(name string) apply.Target {
 	return apply.Target{GroupVersionResource: configMaps, Namespace: w.namespace, Name: name}
 }
 
-// configMap makes one that belongs to owners, with finalizers.
+// configMap creates a ConfigMap that belongs to owners, with finalizers.
 func (w *world) configMap(name string, finalizers []string, owners ...apply.Owner) {
 	w.Helper()
 	object := worktest.Parse("{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}")
@@ -68,7 +68,7 @@ func (w *world) configMap(name string, finalizers []string, owners ...apply.Owne
 	}
 }
 
-// record makes one of a work, which says that it has these objects.
+// record creates the record of a work, which names these objects.
 func (w *world) record(work string, objects ...apply.Target) apply.Owner {
 	w.Helper()
 	r, err := w.memory.Make(w.Context(), work, nil, false)
@@ -85,7 +85,7 @@ func (w *world) record(work string, objects ...apply.Target) apply.Owner {
 	return r.Owner
 }
 
-// own are the agent's records.
+// own returns the agent's records.
 func (w *world) own() []Record {
 	w.Helper()
 	own, _, err := w.cluster.Records(w.Context(), w.Name())
@@ -95,7 +95,7 @@ func (w *world) own() []Record {
 	return own
 }
 
-// finalizers gives the first record these, and no others.
+// finalizers replaces the finalizers of the first record.
 func (w *world) finalizers(list ...string) {
 	w.Helper()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"finalizers": list}})
@@ -135,15 +135,15 @@ func (w *world) get(name string) *unstructured.Unstructured {
 	return have
 }
 
-// unknown makes an object that a record owns and does not name. The garbage collector knows of it then: what it has not heard of yet it
-// does not let go of, and deletes it later.
+// unknown creates an object that a record owns and does not name, and waits until the garbage collector has observed it: the garbage collector does
+// not orphan an object that it has not observed yet, and deletes it later.
 func (w *world) unknown(owner apply.Owner) {
 	w.Helper()
 	w.configMap("unknown", nil, owner)
 	w.collected()
 }
 
-// collected waits until the cluster's garbage collector has come by: what belongs to nothing is gone.
+// collected waits until the cluster's garbage collector has deleted all objects without an owner.
 func (w *world) collected() {
 	w.Helper()
 	w.configMap("garbage", nil, apply.Owner{Name: "gone", UID: "d8cc4e8c-0000-4000-8000-000000000000"})
@@ -159,7 +159,7 @@ func TestEnd_Delete(t *testing.T) {
 		apply.Target{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "../../api/v1/namespaces"}, Name: w.namespace})
 	other := w.record("other")
 	w.configMap("brought", nil, owner)
-	w.configMap("unknown", nil, owner) // the garbage collector's
+	w.configMap("unknown", nil, owner) // for the garbage collector
 	w.configMap("shared", nil, owner, other)
 	w.configMap("theirs", nil)
 	for _, r := range w.own() {
@@ -217,7 +217,7 @@ func TestEnd_ByAForgedRecordDeletesNothing(t *testing.T) {
 	}
 }
 
-// What is kept stays when the garbage collector comes by, also what no record says; and it has no owner any more.
+// Kept objects stay after the garbage collector has run, even those that no record names; and they have no owner any more.
 func TestEnd_Keep(t *testing.T) {
 	w := newWorld(t)
 	owner := w.record("w", w.target("brought"), w.target("missing"))
@@ -232,7 +232,7 @@ func TestEnd_Keep(t *testing.T) {
 	}
 }
 
-// A user who has begun to delete, and then keeps: what is still there stays.
+// A user starts with delete, and then chooses keep: objects that still exist stay.
 func TestEnd_KeepAfterDelete(t *testing.T) {
 	w := newWorld(t)
 	owner := w.record("w", w.target("held"), w.target("late"))
@@ -271,7 +271,7 @@ func TestEnd_WaitsForFinalizersOfOthers(t *testing.T) {
 	}
 }
 
-// Killed at each of its writes, it goes on: nothing that is to stay is ever garbage.
+// After a crash at any of its writes, it continues: an object that stays is never garbage.
 func TestEnd_ResumesAfterACrashAtEachWrite(t *testing.T) {
 	w := newWorld(t)
 	for writes := int64(0); writes < 8; writes++ {
@@ -319,7 +319,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Records of other agents, and those that contradict themselves, are counted and nothing else.
+// Records of other agents, and those whose name does not match their spec, are only counted.
 func TestRecords(t *testing.T) {
 	w := newWorld(t)
 	w.record("w")
@@ -349,7 +349,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A record that has come in the place of the one that was read stays.
+// A record that replaced the one that was read stays.
 func TestEnd_DeletesNoOtherRecordOfTheName(t *testing.T) {
 	w := newWorld(t)
 	w.record("w")

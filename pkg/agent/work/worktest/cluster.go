@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package worktest has a real cluster for the tests of what the work agent does to one: what becomes of an update, an apply or an owner
-// reference only a real server decides. The cluster serves the kinds of works, so it can be the hub, too.
+// Package worktest provides a real cluster for tests of the work agent: only a real server decides the result of an update, an apply or an owner
+// reference. The cluster serves the kinds of works, so it can be the hub, too.
 package worktest
 
 import (
@@ -38,7 +38,7 @@ var (
 
 const name = "worktest"
 
-// Main runs the tests of a package, and then stops the cluster they have shared.
+// Main runs the tests of a package, and then stops the cluster that they share.
 func Main(m *testing.M) int { return shared.Main(m) }
 
 // Config returns an admin's configuration for the cluster.
@@ -62,7 +62,7 @@ func serveWorks(config *rest.Config) error {
 	return errors.Join(serve(ctx, client, Group, "AppliedManifestWork", "Cluster"), serve(ctx, client, Group, "ManifestWork", "Namespaced"))
 }
 
-// Serve has the cluster serve the version v1 of a kind, whatever its fields are. It is served for all tests of the package.
+// Serve makes the cluster serve the version v1 of a kind, with any fields. The kind is served for all tests of the package.
 func Serve(t testing.TB, group, kind, scope string) {
 	t.Helper()
 	if err := serve(t.Context(), Client(t), group, kind, scope); err != nil {
@@ -70,7 +70,7 @@ func Serve(t testing.TB, group, kind, scope string) {
 	}
 }
 
-// Group is that of works.
+// Group is the API group of works.
 const Group = "work.open-cluster-management.io"
 
 func serve(ctx context.Context, client dynamic.Interface, group, kind, scope string) error {
@@ -107,7 +107,7 @@ func ClientCertificate(t testing.TB, user pkix.Name) (certificate, key []byte) {
 	return shared.ClientCertificate(t, name, user)
 }
 
-// Client is the way to the cluster as its admin.
+// Client returns a client of the cluster with the rights of an admin.
 func Client(t testing.TB) dynamic.Interface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(Config(t))
@@ -117,7 +117,7 @@ func Client(t testing.TB) dynamic.Interface {
 	return client
 }
 
-// Namespace makes one of the test's own.
+// Namespace creates a namespace for the test and returns its name.
 func Namespace(t testing.TB) string {
 	t.Helper()
 	namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace"}}
@@ -129,7 +129,7 @@ func Namespace(t testing.TB) string {
 	return made.GetName()
 }
 
-// Parse reads an object.
+// Parse parses an object from YAML.
 func Parse(text string) *unstructured.Unstructured {
 	parsed := &unstructured.Unstructured{}
 	data, err := yaml.YAMLToJSON([]byte(text))
@@ -142,7 +142,7 @@ func Parse(text string) *unstructured.Unstructured {
 	return parsed
 }
 
-// Eventually waits until something holds.
+// Eventually waits until a condition holds.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	err := await.Until(t.Context(), await.Limit, func(context.Context) (bool, error) { return holds(), nil })
