@@ -1,11 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agent is what runs for one managed cluster: it registers the cluster with a hub, gets it an identity there, and then runs
-// tasks, which keep the cluster's lease and status up to date and make the namespaces that the hub asks for.
+// Package agent is the program that runs for one managed cluster: it registers the cluster with a hub, gets an identity there, and then runs tasks,
+// which maintain the cluster's lease and status and create the namespaces that the hub asks for.
 //
-// What an agent remembers is in one secret on its own cluster (package state). An agent that has an identity works with that alone;
-// the bootstrap kubeconfig is for getting one (package join). A new task is a folder in tasks and a line in run.go.
+// The agent stores its state in one secret on its own cluster (package state). An agent that has an identity uses only that; the bootstrap kubeconfig
+// is for getting one (package join). A new task is a folder in tasks and a line in run.go.
 package agent
 
 import (
@@ -22,8 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// rejoinFor is how long another identity is sought when the hub does not take the one that there is, before that one is tried
-// again.
+// rejoinFor is how long the agent tries to get another identity when the hub rejects the current one, before it retries that.
 const rejoinFor = 5 * time.Minute
 
 // agent registers one cluster with one hub, and runs its tasks there.
@@ -33,7 +32,7 @@ type agent struct {
 	tasks []task.Task
 }
 
-// run returns when the context ends, or with what only an admin can put right.
+// run returns when the context ends, or with an error that only an admin can fix.
 func (a *agent) run(ctx context.Context) error {
 	s, err := a.Start(ctx)
 	if ctx.Err() != nil {
@@ -76,7 +75,7 @@ func (a *agent) serve(ctx context.Context) {
 	}
 }
 
-// session works with the identity of the state. It returns when there is another, or this one is of no use any more.
+// session works with the identity of the state. It returns when there is a new one, or this one is no longer usable.
 func (a *agent) session(ctx context.Context) error {
 	a.Refresh(ctx)
 	s := a.Store.Get()

@@ -23,7 +23,7 @@ func NewCommand() *cobra.Command {
 			"gets the cluster's own identity once the hub has accepted it, and keeps its lease and its status up to date.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
-		// For the subcommands, too.
+		// Subcommands use it, too.
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			logs.InitLogs()
 			return logging.Apply(o.Logs, o.FeatureGate)

@@ -25,16 +25,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// How often it is looked for another identity, less a quarter at most: files cost nothing, the Secret a request.
+// The intervals of the checks for another identity, less a quarter at most: files cost nothing, and the Secret costs a request.
 const (
 	lookAtFolder = 5 * time.Second
 	lookAtSecret = 15 * time.Second
 )
 
-// follower brings works with an identity that another process gets. It cannot join: it waits for an identity, works with it for as long
-// as it is good, and waits for the next.
+// follower applies works with an identity that another process gets. It cannot join: it waits for an identity, uses it as long as it is valid, and
+// waits for the next.
 type follower struct {
-	// read reads the state of the other process, and where says from where. needs are the rights that this takes.
+	// read reads the state of the other process, and where names its source. needs are the rights that read needs.
 	read  func(context.Context) (state.State, error)
 	where string
 	needs rights.Rights
@@ -64,13 +64,13 @@ func (p *process) newFollower(c *clusters) *follower {
 
 func (f *follower) rights() rights.Rights { return rights.Sum(f.needs, f.works.Rights) }
 
-// found is an identity.
+// found is an identity that was read.
 type found struct {
 	state.State
 	own identity.Identity
 }
 
-// sameHub says whether another identity is that of the same agent on the same hub: then only its certificate may be another one.
+// sameHub reports whether another identity is that of the same agent on the same hub: then only its certificate may differ.
 func (id *found) sameHub(as *found) bool {
 	return bytes.Equal(id.Kubeconfig, as.Kubeconfig) && id.ClusterName == as.ClusterName && id.AgentName == as.AgentName &&
 		(len(id.Cert) > 0) == (len(as.Cert) > 0)
@@ -80,7 +80,7 @@ func (id *found) same(as *found) bool {
 	return id.sameHub(as) && bytes.Equal(id.Cert, as.Cert) && bytes.Equal(id.Key, as.Key)
 }
 
-// look returns the identity that there is, if it can be used.
+// look returns the current identity, if it can be used.
 func (f *follower) look(ctx context.Context) (*found, error) {
 	s, err := f.read(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func (f *follower) look(ctx context.Context) (*found, error) {
 	return &found{s, own}, nil
 }
 
-// refused is an identity that was of no use. It may be tried again after a while: the hub may have been wrong.
+// refused is an identity that could not be used. It may be retried after a while: the hub may have been wrong.
 type refused struct {
 	*found
 	until time.Time
@@ -151,8 +151,8 @@ func (f *follower) await(ctx context.Context, bad *refused) *found {
 	}
 }
 
-// session brings works with an identity, until it is of no use or there is one of another kind. A renewed certificate interrupts nothing.
-// last is the identity that it ended with.
+// session applies works with an identity, until it is no longer usable or a different kind of identity is read. A renewed certificate does not
+// interrupt it. last is the identity that it ended with.
 func (f *follower) session(ctx context.Context, id *found) (last *found, err error) {
 	last = id
 	config, err := id.own.Config(id.State, id.Kubeconfig)
@@ -186,7 +186,7 @@ func (f *follower) tasks(last **found, certificate *hub.Certificate, rejected <-
 			next, err := f.look(ctx)
 			said.Result(ctx, "reading the identity", err)
 			switch {
-			case err != nil: // what was read before is as good
+			case err != nil: // the previous identity is still valid
 				if why := (*last).own.Usable((*last).State); why != nil {
 					return task.Over(why)
 				}
@@ -213,7 +213,7 @@ func (f *follower) tasks(last **found, certificate *hub.Certificate, rejected <-
 	return []task.Task{f.works, following, listening}
 }
 
-// listen keeps the readiness by what becomes of requests, and closes rejected when the hub does not know the identity.
+// listen returns a function that updates the readiness with the results of requests, and closes rejected when the hub does not know the identity.
 func (f *follower) listen(ctx context.Context, rejected chan<- struct{}) func(error) {
 	var mu sync.Mutex
 	n := 0

@@ -35,49 +35,49 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// annotationPrefix begins the annotations that an agent may be told to put on its cluster.
+// annotationPrefix is the prefix of the annotations that flags may set on the ManagedCluster.
 const annotationPrefix = registration.AgentAnnotationPrefix
 
 // Options are hub-agent's flags.
 type Options struct {
 	Spoke spoke.Options
 
-	// Registration has the agent join its cluster to the hub and keep the registration. Works.Enabled has it bring works; one of them it does.
+	// Registration makes the agent join its cluster to the hub and maintain the registration, and Works.Enabled makes it apply works. At least one is
+	// set.
 	Registration bool
-	// HubKubeconfigDir is the folder with the identity that another process gets, for a process without Registration. Without it the identity
-	// is read from registration.HubKubeconfigSecret.
+	// HubKubeconfigDir is the folder with the identity that another process gets, for a process without Registration. If it is empty, the identity is
+	// read from registration.HubKubeconfigSecret.
 	HubKubeconfigDir string
 
-	// BootstrapKubeconfig is the file with the way to the hub for a cluster that has no identity yet. Without it the secret
+	// BootstrapKubeconfig is the path of the kubeconfig for a cluster that has no identity on the hub yet. If it is empty, the secret
 	// registration.BootstrapSecret is read.
 	BootstrapKubeconfig string
 	// Hubs are the bootstrap kubeconfigs of an agent with several hubs, which has no BootstrapKubeconfig.
 	Hubs hubs.Options
-	// ClusterName is the cluster's name on the hub. The default is that of the secret, and then the cluster's id.
+	// ClusterName is the cluster's name on the hub. The default is that of the secret, and otherwise the cluster's ID.
 	ClusterName string
-	// ServerURL is the https address of the cluster's API server, for the hub's users, and ServerCAFile the PEM file by which
-	// it is trusted.
+	// ServerURL is the https URL of the cluster's API server, for the hub's users, and ServerCAFile the path of its CA certificates, PEM.
 	ServerURL    string
 	ServerCAFile string
-	// Addresses are further ones, as registration.ParseAddresses reads them.
+	// Addresses are additional addresses, in the format of registration.ParseAddresses.
 	Addresses string
-	// ClusterAnnotations are put on the ManagedCluster; their names begin with annotationPrefix.
+	// ClusterAnnotations are set on the ManagedCluster; their names begin with annotationPrefix.
 	ClusterAnnotations map[string]string
 	// ClusterLabels are the labels of the ManagedCluster.
 	ClusterLabels labels.Options
-	// LeaseSeconds is the lease duration that the cluster is made with. Afterwards the hub's counts.
+	// LeaseSeconds is the lease duration of a new cluster. Afterwards the hub's value is used.
 	LeaseSeconds int32
 	Claims       status.Claims
-	// Works are how ManifestWorks are brought to the cluster, if they are.
+	// Works configures whether and how ManifestWorks are applied to the cluster.
 	Works work.Options
-	// Edge is whether, and how, the cluster is an edge node.
+	// Edge configures whether and how the cluster is an edge node.
 	Edge edge.Options
 
-	// Auth is by which of Drivers the cluster gets its identity.
+	// Auth is the name of the driver by which the cluster gets its identity, one of Drivers.
 	Auth    string
 	Drivers identity.Drivers
 
-	// HealthAddress is host:port of plain HTTP; "0" turns it off.
+	// HealthAddress is the host:port of the health checks, plain HTTP; "0" turns them off.
 	HealthAddress string
 	Metrics       metrics.Options
 
@@ -85,7 +85,7 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 }
 
-// drivers are the ways to get an identity. A new one is one more line here.
+// drivers returns all drivers. A new one is one more element here.
 func drivers() identity.Drivers { return identity.Drivers{csr.New(), awsirsa.New()} }
 
 // NewOptions returns the defaults.
@@ -112,7 +112,7 @@ func NewOptions() *Options {
 	}
 }
 
-// logFlags is the group of the flags that subcommands have, too.
+// logFlags is the group of the flags that subcommands also have.
 const logFlags = "logs"
 
 // Flags returns the flags, grouped for --help.
@@ -181,7 +181,7 @@ func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Auth, "registration-auth", o.Auth, "How the cluster gets its identity: "+strings.Join(known, " or ")+".")
 }
 
-// Validate returns every error of the flags at once.
+// Validate returns all errors of the flags at once.
 func (o *Options) Validate() error {
 	errs := o.Spoke.Validate(o.keeps())
 	if !o.Registration && !o.Works.Enabled {
@@ -232,8 +232,8 @@ func (o *Options) Validate() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// keeps says whether the process needs the management cluster: it keeps the state there, reads the identity that is a part of it, or asks it who
-// reads metrics.
+// keeps reports whether the process needs the management cluster: it stores its state there, reads the identity that is a part of the state, or
+// authenticates and authorizes clients of metrics there.
 func (o *Options) keeps() bool {
 	return o.Registration || o.HubKubeconfigDir == "" || o.Metrics.Asks()
 }
@@ -248,7 +248,7 @@ func validateName(name string) []error {
 	return nil
 }
 
-// validateScope says what an agent cannot be told that has rights in one namespace.
+// validateScope returns errors for flags that an agent with rights in one namespace must not have.
 func (o *Options) validateScope() (errs []error) {
 	if !o.Spoke.NamespaceScoped {
 		return nil
@@ -266,7 +266,7 @@ func (o *Options) validateScope() (errs []error) {
 	return errs
 }
 
-// validateHubs returns what is wrong with the flags of an agent with several hubs.
+// validateHubs returns the errors of the flags of an agent with several hubs.
 func (o *Options) validateHubs() (errs []error) {
 	errs = o.Hubs.Validate()
 	if len(o.Hubs.Files) == 0 {
@@ -284,7 +284,7 @@ func (o *Options) validateHubs() (errs []error) {
 	return errs
 }
 
-// validateEdge says what is wrong with the flags of an edge node.
+// validateEdge returns the errors of the flags of an edge node.
 func (o *Options) validateEdge() (errs []error) {
 	errs = o.Edge.Validate()
 	if !o.Edge.Enabled {
@@ -319,7 +319,7 @@ func (o *Options) validateServer() (errs []error) {
 	return errs
 }
 
-// cluster is what the flags say of the cluster.
+// cluster returns the ManagedCluster's configuration from the flags.
 func (o *Options) cluster() (*hub.Cluster, error) {
 	ca, err := o.serverCA()
 	if err != nil {

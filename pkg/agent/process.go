@@ -23,33 +23,33 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 )
 
-// lookEvery is the time between two looks at kubeconfigs, less a quarter at most. They are small and local.
+// lookEvery is the interval between two checks of kubeconfigs, less a quarter at most. The files are small and local.
 const lookEvery = 10 * time.Second
 
-// process runs the part of the agent that the flags say, with kubeconfigs as they are. When one says that a cluster is to be reached in
-// another way, the part ends and begins anew. It loses nothing by that: what it remembers is not in the process.
+// process runs the part of the agent that the flags select, with the current kubeconfigs. When the configuration of a cluster changes in one, the
+// part ends and is started again. It loses nothing by that: its state is not in the process.
 type process struct {
 	*Options
 	health *health.Health
-	// view outlives parts as it outlives sessions: that a kubeconfig has changed is no restart by an admin.
+	// view outlives parts as it outlives sessions: a change of a kubeconfig is no restart by an admin.
 	view *hub.View
 	// metrics are served as long as the process runs.
 	metrics *metrics.Server
 }
 
-// clusters are the agent's, as kubeconfigs say at one time how they are reached.
+// clusters are the agent's clusters, as configured by the kubeconfigs at one time.
 type clusters struct {
 	own *spoke.Cluster
 	// home is nil for a process that does not need it.
 	home *management.Cluster
-	// sums are those of the kubeconfigs, and hubs those of the bootstrap kubeconfigs of several hubs, by their names.
+	// sums are the hashes of the kubeconfigs, and hubs those of the bootstrap kubeconfigs of several hubs, by name.
 	sums sums
 	hubs map[string]string
 }
 
 type sums struct{ managed, management, bootstrap string }
 
-// run returns when the context ends, or with what only an admin can put right.
+// run returns when the context ends, or with an error that only an admin can fix.
 func (p *process) run(ctx context.Context) error {
 	now := p.next(ctx, nil)
 	for now != nil {
@@ -64,7 +64,7 @@ func (p *process) run(ctx context.Context) error {
 	return nil
 }
 
-// until runs a part until the context ends, or the clusters are to be reached in another way: next is how.
+// until runs a part until the context ends, or the configuration of the clusters changes, which it then returns.
 func (p *process) until(ctx context.Context, part part, now *clusters) (next *clusters, err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -81,7 +81,7 @@ func (p *process) until(ctx context.Context, part part, now *clusters) (next *cl
 	return next, err
 }
 
-// next waits until the clusters are to be reached in another way than now. It returns nil if the context ends before.
+// next waits until the configuration of the clusters differs from now, and returns the new one. It returns nil if the context ends before.
 func (p *process) next(ctx context.Context, now *clusters) *clusters {
 	said := &repeat.Said{}
 	for {
@@ -102,7 +102,7 @@ func (p *process) next(ctx context.Context, now *clusters) *clusters {
 	}
 }
 
-// look reads the kubeconfigs. It returns nil if they say what they said before. What cannot be read, or not be used, is as it was.
+// look reads the kubeconfigs. It returns nil if they are unchanged. A bootstrap kubeconfig that cannot be read or used counts as unchanged.
 func (p *process) look(before *clusters) (*clusters, error) {
 	var now sums
 	managed, err := p.Spoke.Managed()
@@ -117,7 +117,7 @@ func (p *process) look(before *clusters) (*clusters, error) {
 		}
 		now.management = home.Sum
 	}
-	// An agent with an identity does without a bootstrap kubeconfig, and one without waits for it itself.
+	// An agent with an identity needs no bootstrap kubeconfig, and one without waits for it itself.
 	var broken error
 	if p.BootstrapKubeconfig != "" {
 		if now.bootstrap, broken = files.HubSum(p.BootstrapKubeconfig); broken != nil && before != nil {

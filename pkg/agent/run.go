@@ -29,7 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 )
 
-// Run registers the cluster and keeps the hub informed of it until the context ends.
+// Run registers the cluster and reports its state to the hub until the context ends.
 func (o *Options) Run(ctx context.Context) error {
 	p := o.process()
 	stopHealth, err := health.Serve(ctx, "health", o.HealthAddress, p.health.Handler())
@@ -52,7 +52,7 @@ func (o *Options) process() *process {
 	return &process{Options: o, health: &health.Health{}, view: hub.NewView(o.LeaseSeconds), metrics: metrics.New(o.Metrics, health.Metrics())}
 }
 
-// Assemble returns the tasks that the sessions of a process run, with kubeconfigs as they are, and the handler of its health checks.
+// Assemble returns the tasks that the sessions of a process run with the current kubeconfigs, and the handler of its health checks.
 func (o *Options) Assemble() ([]task.Task, http.Handler, error) {
 	p := o.process()
 	c, err := p.look(nil)
@@ -66,22 +66,22 @@ func (o *Options) Assemble() ([]task.Task, http.Handler, error) {
 	return part.sessionTasks(), p.health.Handler(), nil
 }
 
-// explain makes one clear line of an error at start.
+// explain returns an error at startup as one clear line.
 func explain(what string, err error) error {
 	return fmt.Errorf("hub-agent cannot start: %s: %w", what, err)
 }
 
-// part is what a process runs.
+// part is the part of the agent that a process runs.
 type part interface {
-	// run returns when the context ends, or with what only an admin can put right.
+	// run returns when the context ends, or with an error that only an admin can fix.
 	run(ctx context.Context) error
-	// rights are what it needs: those of all that it does.
+	// rights returns the rights that all of its parts need.
 	rights() rights.Rights
-	// sessionTasks are the tasks that each of its sessions runs.
+	// sessionTasks returns the tasks that each of its sessions runs.
 	sessionTasks() []task.Task
 }
 
-// assemble is the part that the flags say, with the clusters as they are reached now.
+// assemble returns the part that the flags select, with the current configuration of the clusters.
 func (p *process) assemble(c *clusters) (part, error) {
 	if !p.Registration {
 		return p.newFollower(c), nil
@@ -101,7 +101,7 @@ func (p *process) assemble(c *clusters) (part, error) {
 	return newAgent(joiner, p.view, p.Drivers.Named(p.Auth), status.NewFacts(c.own, p.Claims), p.tasks(c)...)
 }
 
-// tasks are those that flags say, beside those of every agent.
+// tasks returns the tasks that the flags select, beside those of every agent.
 func (p *process) tasks(c *clusters) []task.Task {
 	ofFlags := p.ClusterLabels
 	ofFlags.Own, ofFlags.Tell = c.own, c.home.Tell
@@ -115,7 +115,8 @@ func (p *process) tasks(c *clusters) []task.Task {
 	return tasks
 }
 
-// edgeNode is what the flags make of the cluster: services go where works do, and by default not to where the agent's identity is.
+// edgeNode returns the configuration of the edge node: services may be deployed where works may, and by default not to the namespace of the agent's
+// identity.
 func (p *process) edgeNode(own *spoke.Cluster) edge.Node {
 	n := edge.Node{Own: own, View: p.view, Namespace: p.Edge.Namespace}
 	if only := p.works().Namespace; only != "" {
@@ -124,7 +125,7 @@ func (p *process) edgeNode(own *spoke.Cluster) edge.Node {
 	return n
 }
 
-// works are the options of works, with what other flags say.
+// works returns the options of works, with the values of other flags that affect them.
 func (o *Options) works() work.Options {
 	works := o.Works
 	if o.Spoke.NamespaceScoped {
@@ -134,7 +135,7 @@ func (o *Options) works() work.Options {
 	return works
 }
 
-// rights are what the agent needs: those of all that it does.
+// rights returns the rights that all parts of the agent need.
 func (a *agent) rights() rights.Rights {
 	sum := rights.Sum(state.Rights, a.Rights())
 	for _, t := range a.tasks {
@@ -143,8 +144,7 @@ func (a *agent) rights() rights.Rights {
 	return sum
 }
 
-// newAgent completes an agent that knows its cluster and its hub: with its identity, and with all that it does once it has one:
-// more is what flags say.
+// newAgent completes an agent whose cluster and hub are set, with its identity and its tasks. more are the tasks that flags select.
 func newAgent(j *join.Joiner, view *hub.View, driver identity.Driver, facts status.Facts, more ...task.Task) (*agent, error) {
 	own, err := driver.New(identity.Agent{Store: j.Store, Connect: j.Connect, Random: j.Random, Report: view.Report, Tell: j.Home.Tell})
 	if err != nil {

@@ -26,16 +26,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// unjoiner takes a cluster out of its hub, with the cluster's own identity, and then removes that.
+// unjoiner removes a cluster from its hub, with the cluster's own identity, and then removes that.
 type unjoiner struct {
 	store *state.Store
-	// own is the managed cluster, whose namespaces are let go; with force it may be nil.
+	// own is the managed cluster, whose namespaces are released; with force it may be nil.
 	own     *spoke.Cluster
 	drivers identity.Drivers
 	connect hub.Connect
 	random  func() float64
 	out     io.Writer
-	// force removes what is on the cluster even if the hub cannot be told.
+	// force removes the state on the cluster even if the hub cannot be notified.
 	force bool
 }
 
@@ -72,7 +72,7 @@ func newUnjoinCommand() *cobra.Command {
 	return cmd
 }
 
-// reach finds the clusters. Without the one that keeps the identity nothing can be done.
+// reach connects to the clusters. The one that stores the identity is required, and without force both are.
 func (u *unjoiner) reach(o *spoke.Options) error {
 	way, err := o.Management()
 	var home *management.Cluster
@@ -136,7 +136,7 @@ func (u *unjoiner) run(ctx context.Context) error {
 	return nil
 }
 
-// leave ends once the hub has taken the cluster's rights away.
+// leave returns once the hub has revoked the cluster's rights.
 func (u *unjoiner) leave(ctx context.Context, s state.State) error {
 	if len(s.Kubeconfig) == 0 {
 		u.say("Cluster %s was never accepted: there is nothing to leave, an admin may delete its ManagedCluster.", s.ClusterName)
@@ -165,7 +165,7 @@ func (u *unjoiner) hub(s state.State) (*hub.Hub, error) {
 	return u.connect(config)
 }
 
-// untilGone asks the hub, and looks until it has done as asked; what fails is tried again.
+// untilGone asks the hub to revoke the rights, and waits until it has done so; errors are retried.
 func (u *unjoiner) untilGone(ctx context.Context, h *hub.Hub, name string) error {
 	wait := repeat.Backoff{Shortest: time.Second, Longest: 10 * time.Second, Random: u.random}
 	said := ""
@@ -203,7 +203,7 @@ func (u *unjoiner) gaveUp(ctx context.Context, told bool, said string) error {
 	return err
 }
 
-// step looks at the cluster on the hub: gone says that its rights are, asked that the hub has been told.
+// step reads the cluster on the hub and denies it. gone reports that its rights are gone, and asked that the hub was notified.
 func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool) (gone, asked bool, err error) {
 	clusters := h.Clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
@@ -220,7 +220,7 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool)
 	if cluster.Spec.HubAcceptsClient {
 		cluster = cluster.DeepCopy()
 		cluster.Spec.HubAcceptsClient = false
-		// That this is forbidden does not mean that the rights are gone: the next look tells.
+		// A forbidden update does not mean that the rights are gone: the next read tells.
 		if cluster, err = clusters.Update(ctx, cluster, metav1.UpdateOptions{}); err != nil {
 			return false, told, err
 		}
@@ -233,9 +233,8 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool)
 	return false, true, nil
 }
 
-// rightsGone says whether an error means that the cluster has no rights on the hub. Once the hub has been told, an identity
-// that does not work any more means that too: an IAM role is gone with the rights. Before, it may as well be that this
-// process is not the agent for AWS.
+// rightsGone reports whether an error means that the cluster has no rights on the hub. Once the hub was notified, an identity that no longer works
+// also means that: an IAM role is gone with the rights. Before, it may also mean that this process is not the agent for AWS.
 func rightsGone(err error, told bool) bool {
 	if told {
 		return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
@@ -244,7 +243,7 @@ func rightsGone(err error, told bool) bool {
 	return apierrors.IsForbidden(err) && !errors.As(err, &refused)
 }
 
-// release marks the namespaces that the hub has asked for. A label that stays is no reason to stay in the hub.
+// release updates the labels of the namespaces that the hub has asked for. A failure does not keep the cluster in the hub.
 func (u *unjoiner) release(ctx context.Context, s state.State) {
 	if len(s.Kubeconfig) == 0 || u.own == nil || u.own.NamespaceScoped {
 		return

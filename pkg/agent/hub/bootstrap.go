@@ -20,21 +20,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
 )
 
-// BootstrapRights are what reading the bootstrap kubeconfig needs of the management cluster.
+// BootstrapRights are the rights on the management cluster to read the bootstrap kubeconfig.
 var BootstrapRights = rights.Rights{Management: rights.Rules{Namespace: []rbacv1.PolicyRule{
 	rights.Named(registration.BootstrapSecret, rights.Rule("", "secrets", "get")),
 }}}
 
-// Bootstrap reads the bootstrap kubeconfig, each time anew: its token is replaced from time to time.
+// Bootstrap reads the bootstrap kubeconfig each time, since its token is replaced from time to time.
 type Bootstrap struct {
-	// File is its path. Without one it is read from registration.BootstrapSecret.
+	// File is the path of the kubeconfig. If it is empty, registration.BootstrapSecret is read.
 	File      string
 	Client    kubernetes.Interface
 	Namespace string
 }
 
-// Read returns the kubeconfig with nothing but its current context, and no reference to a file for how the hub is
-// trusted.
+// Read returns the kubeconfig with its current context only, and without a reference to a file for the CA certificates of the hub.
 func (b *Bootstrap) Read(ctx context.Context) (*clientcmdapi.Config, error) {
 	if b.File == "" {
 		return b.readSecret(ctx)

@@ -14,23 +14,22 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Cluster is what an agent is told to say of its cluster.
+// Cluster is the configuration of the ManagedCluster of an agent.
 type Cluster struct {
-	// Name may be empty: then it is that of the secret, or made from the cluster's id.
+	// Name may be empty: then it is that of the secret, or derived from the cluster's ID.
 	Name string
-	// ServerURL is the https address of the cluster's API server, for users of the hub, and ServerCA by what it is trusted, PEM.
-	// Both may be empty.
+	// ServerURL is the https URL of the cluster's API server, for users of the hub, and ServerCA its CA certificates, PEM. Both may be empty.
 	ServerURL string
 	ServerCA  []byte
-	// Addresses are further ones.
+	// Addresses are additional addresses.
 	Addresses []clusterv1.ClientConfig
-	// Annotations are those of the flags.
+	// Annotations are the annotations of the flags.
 	Annotations map[string]string
-	// LeaseSeconds is the lease duration that the cluster is made with. Afterwards the hub's counts.
+	// LeaseSeconds is the lease duration of a new cluster. Afterwards the hub's value is used.
 	LeaseSeconds int32
 }
 
-// Make is the ManagedCluster that does not exist yet. identity is what the agent's identity has the hub know.
+// Make returns a new ManagedCluster. identity are the annotations that tell the hub about the agent's identity.
 func (c *Cluster) Make(name string, identity map[string]string) *clusterv1.ManagedCluster {
 	annotations := maps.Clone(identity)
 	if annotations == nil {
@@ -46,8 +45,8 @@ func (c *Cluster) Make(name string, identity map[string]string) *clusterv1.Manag
 	}
 }
 
-// Update is the ManagedCluster brought up to date, as the flags may have changed, and whether that changes it. What the cluster
-// says of the agent's identity is not the agent's to change any more: the hub keeps that as it was made.
+// Update returns the ManagedCluster with the values of the flags, which may have changed, and whether that changes it. The agent may not change the
+// annotations about its identity any more: they stay as they were created.
 func (c *Cluster) Update(have *clusterv1.ManagedCluster) (next *clusterv1.ManagedCluster, changed bool) {
 	next = have.DeepCopy()
 	for key, value := range c.Annotations {
@@ -60,7 +59,7 @@ func (c *Cluster) Update(have *clusterv1.ManagedCluster) (next *clusterv1.Manage
 		!sameConfigs(next.Spec.ManagedClusterClientConfigs, have.Spec.ManagedClusterClientConfigs)
 }
 
-// clientConfigs puts the addresses of the cluster's API server among those that the hub has, which others may have added.
+// clientConfigs merges the addresses of the cluster's API server into those on the hub, which other clients may have added.
 func (c *Cluster) clientConfigs(have []clusterv1.ClientConfig) []clusterv1.ClientConfig {
 	var own []clusterv1.ClientConfig
 	if c.ServerURL != "" {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hub is the hub as an agent sees it: the ways to it, the agent's cluster on it, and what the agent has to say there.
+// Package hub has the agent's clients of the hub, its ManagedCluster there, and what its tasks report to the hub.
 package hub
 
 import (
@@ -18,34 +18,34 @@ import (
 	workclient "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/work/v1"
 )
 
-// RequestTimeout is for one request to the hub.
+// RequestTimeout bounds one request to the hub.
 const RequestTimeout = 30 * time.Second
 
-// Rejections is how often in a row the hub has to say that it does not know the agent before it is believed.
+// Rejections is the number of consecutive responses that the hub does not know the agent after which the agent believes it.
 const Rejections = 5
 
-// ErrRejected ends a session in which the hub does not know the agent's identity, which is otherwise good.
+// ErrRejected ends a session in which the hub does not know the agent's identity, which is valid otherwise.
 var ErrRejected = errors.New("the hub rejects the agent's identity")
 
-// Hub is a hub as one identity reaches it.
+// Hub has the clients of a hub for one identity.
 type Hub struct {
 	Kube     kubernetes.Interface
 	Clusters clusterclient.Interface
-	// Works has no time limit of its own: works are watched.
+	// Works has no timeout of its own, since it watches works.
 	Works workclient.WorkV1Interface
-	// CA are the certificates by which the hub is trusted, PEM; empty if these are the ones of the machine.
+	// CA are the CA certificates of the hub, PEM; empty if those of the machine are used.
 	CA []byte
 }
 
-// Connect makes a Hub of a configuration. It sends no request.
+// Connect returns the Hub of a configuration. It sends no request.
 type Connect func(*rest.Config) (*Hub, error)
 
 var _ Connect = New
 
-// New is the hub that a configuration reaches, with the default bound of requests about works.
+// New returns the Hub of a configuration, with the default limits of requests for works.
 func New(config *rest.Config) (*Hub, error) { return Bounded(limits.Default())(config) }
 
-// Bounded makes Hubs with a bound of the requests about works.
+// Bounded returns a Connect with limits of the requests for works.
 func Bounded(works limits.Requests) Connect {
 	return func(config *rest.Config) (*Hub, error) { return connect(config, works) }
 }
@@ -68,7 +68,7 @@ func connect(config *rest.Config, bound limits.Requests) (*Hub, error) {
 	return &Hub{Kube: kube, Clusters: clusters, Works: works, CA: config.CAData}, nil
 }
 
-// Refused says what it may mean that the hub does not let the agent do what it does.
+// Refused adds a likely cause to an error if the hub rejects the agent's request.
 func Refused(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -23,8 +23,8 @@ const (
 	kubeconfigContext = "default-context"
 )
 
-// Kubeconfig is the kubeconfig of the agent's own identity: the hub as the bootstrap kubeconfig has it, with its
-// certificate authority, proxy and server name.
+// Kubeconfig returns the kubeconfig of the agent's own identity. The hub is that of the bootstrap kubeconfig, with its certificate authority, proxy
+// and server name.
 func Kubeconfig(joining *clientcmdapi.Config, namespace string, user *clientcmdapi.AuthInfo) ([]byte, error) {
 	cluster, err := bootstrap.Cluster(joining)
 	if err != nil {
@@ -41,7 +41,7 @@ func Kubeconfig(joining *clientcmdapi.Config, namespace string, user *clientcmda
 	})
 }
 
-// URL is where the hub of a kubeconfig of the secret is.
+// URL returns the URL of the hub in a kubeconfig of the secret.
 func URL(kubeconfig []byte) (string, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -54,8 +54,7 @@ func URL(kubeconfig []byte) (string, error) {
 	return cluster.Server, nil
 }
 
-// IdentityConfig reads a kubeconfig of the secret. localize turns its user, who is written for a process that has the
-// secret as files, into one for this process.
+// IdentityConfig reads a kubeconfig of the secret. localize adapts its user, which is for a process that has the secret as files, to this process.
 func IdentityConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*rest.Config, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -66,7 +65,7 @@ func IdentityConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*
 		return nil, fmt.Errorf("the kubeconfig of secret %s has no user %s", registration.HubKubeconfigSecret, kubeconfigUser)
 	}
 	localize(user)
-	// Of whatever other users there are, none is used: the secret may be written by others.
+	// No other user is used: other clients may write the secret.
 	if current, ok := config.Contexts[config.CurrentContext]; ok {
 		current.AuthInfo = kubeconfigUser
 	}
@@ -77,7 +76,7 @@ func IdentityConfig(kubeconfig []byte, localize func(*clientcmdapi.AuthInfo)) (*
 	return BootstrapConfig(config)
 }
 
-// BootstrapConfig is how the hub of a bootstrap kubeconfig is reached.
+// BootstrapConfig returns the client configuration for the hub of a bootstrap kubeconfig.
 func BootstrapConfig(config *clientcmdapi.Config) (*rest.Config, error) {
 	cluster, err := bootstrap.Cluster(config)
 	if err != nil {

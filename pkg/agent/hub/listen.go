@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Listen tells heard what becomes of requests to the hub: nil if it answers, and else why it does not. Only that it does not know who asks counts of
-// each request; else those count that read.
+// Listen calls heard with the result of requests to the hub: nil if it responds, and otherwise why it does not. A response that the hub does not know
+// the client is passed for every request, and other results only for requests that read.
 func Listen(config *rest.Config, heard func(error)) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &listener{next, heard} })
 }
@@ -27,7 +27,7 @@ func (l *listener) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := l.RoundTripper.RoundTrip(request)
 	reads := request.Method == http.MethodGet
 	switch {
-	case request.Context().Err() != nil: // the one who asked did not wait for it
+	case request.Context().Err() != nil: // the client did not wait for the response
 	case err != nil:
 		if reads {
 			l.heard(err)
@@ -45,5 +45,5 @@ func (l *listener) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// WrappedRoundTripper is what client-go looks through to find a transport.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (l *listener) WrappedRoundTripper() http.RoundTripper { return l.RoundTripper }

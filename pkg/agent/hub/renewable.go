@@ -15,17 +15,17 @@ import (
 	"k8s.io/client-go/util/connrotation"
 )
 
-// Certificate is the client certificate of a way to the hub, which can be replaced while there are clients of that way.
+// Certificate is the client certificate of a configuration for the hub, which can be replaced while clients of that configuration exist.
 type Certificate struct {
 	pair   atomic.Pointer[tls.Certificate]
 	dialer *connrotation.Dialer
 }
 
-// Renewable is a way to the hub with a client certificate that can be replaced. It is nil for a way that has none; then the way is as
-// it was.
+// Renewable returns a configuration for the hub with a client certificate that can be replaced. The certificate is nil if the given configuration has
+// none, which is then returned unchanged.
 //
-// client-go would do the same with files. But it reads certificate and key one after the other, and takes what it finds: a folder
-// that is written to, or has something else in it, would end the connection of an identity that is good.
+// client-go can do the same with files. But it reads certificate and key one after the other, and does not check them: a folder that is being
+// written, or that contains something else, would break the connection of a valid identity.
 func Renewable(config *rest.Config) (*rest.Config, *Certificate, error) {
 	if len(config.CertData) == 0 {
 		return config, nil, nil
@@ -34,7 +34,7 @@ func Renewable(config *rest.Config) (*rest.Config, *Certificate, error) {
 	if err := c.Renew(config.CertData, config.KeyData); err != nil {
 		return nil, nil, err
 	}
-	// Where the server is depends on whether there is TLS, of which the new way says nothing.
+	// Whether there is TLS determines the server URL, and the new configuration does not tell.
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +54,7 @@ func Renewable(config *rest.Config) (*rest.Config, *Certificate, error) {
 		Transport: through, QPS: config.QPS, Burst: config.Burst, Timeout: config.Timeout}, c, nil
 }
 
-// Renew replaces the certificate. Connections with the former one are closed: the hub would let them live longer than it.
+// Renew replaces the certificate. It closes the connections with the previous one, which the hub would keep beyond its expiry.
 func (c *Certificate) Renew(certificate, key []byte) error {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {

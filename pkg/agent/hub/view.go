@@ -15,12 +15,12 @@ import (
 // DefaultLeaseSeconds is the lease duration of a cluster that has none in its spec.
 const DefaultLeaseSeconds = 60
 
-// View is what the agent's tasks tell each other of the agent's cluster on the hub. One of them, the status, reads and writes the
-// ManagedCluster; the others learn here what it asks for, say here what is to be in its status, and need no right on it. It outlives
-// sessions, and lives as long as the process.
+// View is what the agent's tasks share about the agent's cluster on the hub. One task, the status, reads and writes the ManagedCluster; the others
+// learn from the View what it asks for, report to it what its status must have, and need no right on it. It outlives sessions, and lives as long as
+// the process.
 type View struct {
 	mu sync.Mutex
-	// seen says that the hub has let this process see its cluster, or has been asked to make it anew.
+	// seen is whether this process has read its ManagedCluster on the hub, or has asked the hub to create it again.
 	seen         bool
 	leaseSeconds int32
 	conditions   map[string]metav1.Condition
@@ -33,11 +33,11 @@ type View struct {
 	nodesNews chan struct{}
 }
 
-// Nodes are what the nodes of the managed cluster are together.
+// Nodes are the sums over all nodes of the managed cluster.
 type Nodes struct {
-	// Arches is how many nodes have which architecture, as GOARCH has it.
+	// Arches is the number of nodes of each architecture, named as GOARCH.
 	Arches map[string]int
-	// CPU are CPUs, and Memory are bytes.
+	// CPU is the number of CPUs, and Memory the number of bytes.
 	CPU, Memory int64
 }
 
@@ -47,7 +47,7 @@ func NewView(leaseSeconds int32) *View {
 		news: make(chan struct{}, 1), nodesNews: make(chan struct{}, 1)}
 }
 
-// Begin forgets what a session before has learned of the hub, which may be elsewhere by now.
+// Begin resets what a previous session has learned of the hub, which may have a different address now.
 func (v *View) Begin() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -55,21 +55,21 @@ func (v *View) Begin() {
 	v.forgetAsked()
 }
 
-// See says that the hub has let this process see its cluster, or has been asked to make it anew.
+// See records that this process has read its ManagedCluster on the hub, or has asked the hub to create it again.
 func (v *View) See() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.seen = true
 }
 
-// Seen says whether it has. A process asks for its cluster to be made anew only before.
+// Seen reports whether See was called. A process asks for its ManagedCluster to be created again only before.
 func (v *View) Seen() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.seen
 }
 
-// Interval is the time between two renewals of the lease, and between two looks at the cluster.
+// Interval returns the time between two renewals of the lease, and between two reads of the ManagedCluster.
 func (v *View) Interval() time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -80,7 +80,7 @@ func (v *View) Interval() time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// SetLease takes the lease duration that the hub has for the cluster.
+// SetLease sets the lease duration of the ManagedCluster on the hub.
 func (v *View) SetLease(seconds int32) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -89,18 +89,18 @@ func (v *View) SetLease(seconds int32) {
 	}
 }
 
-// Changed has the status looked at soon: something is to be said.
+// Changed makes the status task run soon, because there is something to report.
 func (v *View) Changed() {
 	select {
 	case v.news <- struct{}{}:
-	default: // it will be, already
+	default: // it will run anyway
 	}
 }
 
-// News is where Changed is heard.
+// News returns the channel that Changed sends to.
 func (v *View) News() <-chan struct{} { return v.news }
 
-// Report sets a condition, and has the hub told of it soon.
+// Report sets a condition, which is reported to the hub soon.
 func (v *View) Report(condition metav1.Condition) {
 	v.mu.Lock()
 	v.conditions[condition.Type] = condition
@@ -108,14 +108,14 @@ func (v *View) Report(condition metav1.Condition) {
 	v.Changed()
 }
 
-// Reported are the conditions.
+// Reported returns the conditions.
 func (v *View) Reported() []metav1.Condition {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Collect(maps.Values(v.conditions))
 }
 
-// AskNamespaces says which namespaces the hub asks the cluster for, at each look.
+// AskNamespaces sets the namespaces that the hub asks the cluster for. It is called after each read of the ManagedCluster.
 func (v *View) AskNamespaces(names []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -123,7 +123,7 @@ func (v *View) AskNamespaces(names []string) {
 	v.asked <- names
 }
 
-// forgetAsked is called with the lock, as is everything that sends to asked: so there is room.
+// forgetAsked empties the channel asked. It is called with the lock held, as is everything that sends to asked: so there is room.
 func (v *View) forgetAsked() {
 	select {
 	case <-v.asked:
@@ -131,14 +131,14 @@ func (v *View) forgetAsked() {
 	}
 }
 
-// AskedNamespaces is where that is heard; only the last counts.
+// AskedNamespaces returns the channel that AskNamespaces sends to; only the last value counts.
 func (v *View) AskedNamespaces() <-chan []string { return v.asked }
 
-// ReportNamespaces says what has become of namespaces that were asked for, nil for those that are there, and has the hub told soon
-// if others are there now. Of those that are left out nothing is known.
+// ReportNamespaces sets the results for requested namespaces, nil for those that exist, which are reported to the hub soon if the set of existing
+// ones changes. Nothing is known of those that are left out.
 func (v *View) ReportNamespaces(results map[string]error) {
 	v.mu.Lock()
-	// What is wrong may be said in other words each time: that alone is no news.
+	// The text of an error may differ each time: that alone is no change.
 	same := maps.EqualFunc(v.namespaces, results, func(a, b error) bool { return (a == nil) == (b == nil) })
 	v.namespaces = results
 	v.mu.Unlock()
@@ -147,14 +147,14 @@ func (v *View) ReportNamespaces(results map[string]error) {
 	}
 }
 
-// Namespaces are the last results.
+// Namespaces returns the last results.
 func (v *View) Namespaces() map[string]error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.namespaces
 }
 
-// SeeNodes says what the nodes of the managed cluster are, at each look; nil says that this is not known.
+// SeeNodes sets the sums over the nodes of the managed cluster, after each read; nil if they are not known.
 func (v *View) SeeNodes(n *Nodes) {
 	v.mu.Lock()
 	same := v.nodesSeen && (v.nodes == nil) == (n == nil) &&
@@ -166,16 +166,16 @@ func (v *View) SeeNodes(n *Nodes) {
 	}
 	select {
 	case v.nodesNews <- struct{}{}:
-	default: // it will be heard, already
+	default: // it will be received anyway
 	}
 }
 
-// Nodes are those that were seen last, or nil if they are not known. Callers do not change them.
+// Nodes returns the last sums over the nodes, or nil if they are not known. Callers must not change them.
 func (v *View) Nodes() *Nodes {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.nodes
 }
 
-// NodesNews is where it is heard that nodes were seen for the first time, or have changed.
+// NodesNews returns the channel that receives a value when nodes were read for the first time, or have changed.
 func (v *View) NodesNews() <-chan struct{} { return v.nodesNews }

@@ -22,13 +22,13 @@ type Candidate struct {
 	Name, Path string
 }
 
-// unusableError says why a bootstrap kubeconfig cannot be used.
+// unusableError reports why a bootstrap kubeconfig cannot be used.
 type unusableError struct{ message string }
 
 func (e *unusableError) Error() string { return e.message }
 
-// Read reads the bootstrap kubeconfig. Whoever may write the Secret, and nothing else, has neither a program started nor a file of the pod
-// sent to a server of theirs: the rule is that of bootstrap.Parse. Errors quote nothing of the file.
+// Read reads the bootstrap kubeconfig. A user who may write the Secret, and nothing else, must be able neither to start a program nor to send a file
+// of the pod to a server of that user: bootstrap.Parse enforces that. Errors quote nothing of the file.
 func (c Candidate) Read() (*clientcmdapi.Config, error) {
 	base := filepath.Base(c.Path)
 	found, err := files.ReadFolder(filepath.Dir(c.Path), base)
@@ -46,8 +46,7 @@ func (c Candidate) Read() (*clientcmdapi.Config, error) {
 	return config, nil
 }
 
-// Sum returns a hash that changes when the kubeconfig says that the hub is elsewhere, or is to be trusted in another way. Its user does not
-// count.
+// Sum returns a hash that changes with the address of the hub in the kubeconfig, and with how the hub is trusted. The user does not affect it.
 func (c Candidate) Sum() (string, error) {
 	config, err := c.Read()
 	if err != nil {

@@ -1,12 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hubs chooses the hub of an agent that has the bootstrap kubeconfigs of several. The agent works with one hub at a time: the first
-// that answers and accepts the cluster. It stays with that until the hub does not answer for a while, or refuses the cluster; then the next
-// one is tried. A hub that was given up and is well again is not returned to by itself.
+// Package hubs chooses the hub of an agent that has the bootstrap kubeconfigs of several. The agent works with one hub at a time: the first that
+// responds and accepts the cluster. It stays with that hub until the hub does not respond for a while, or refuses the cluster; then it tries the next
+// one. It does not return to a hub that recovers, unless the current one fails.
 //
-// Which hub is in use, and which ones were given up, is in the state before anything is done about it. So an agent that is killed at any
-// line continues with the same hub.
+// The hub in use, and the hubs that were given up, are written to the state before the agent acts on it. So an agent that is killed at any line
+// continues with the same hub.
 package hubs
 
 import (
@@ -33,15 +33,15 @@ import (
 type Hubs struct {
 	// Candidates are in the order in which they are tried.
 	Candidates []Candidate
-	// Timeout is how long the lease may not be renewed, and how long a hub may take to accept a cluster.
+	// Timeout is how long lease renewals may fail, and how long a hub may take to accept a cluster.
 	Timeout time.Duration
 	Store   *state.Store
 	Health  *health.Health
-	// Usable says why the identity of a state cannot be used, or nil.
+	// Usable returns why the identity of a state cannot be used, or nil.
 	Usable func(state.State) error
-	// Tell says something that an admin of the agent should know.
+	// Tell records an event for an admin of the agent.
 	Tell func(ctx context.Context, eventType, reason, message string)
-	// Random is in [0, 1), for delays that spread.
+	// Random returns a number in [0, 1), for jitter.
 	Random func() float64
 
 	mu sync.Mutex
@@ -49,8 +49,7 @@ type Hubs struct {
 	said repeat.Said
 }
 
-// Serve runs serve for the hub in use until the context ends. When the hub is given up, the context of serve ends, and it is run for the next
-// one.
+// Serve runs serve for the hub in use until the context ends. When the hub is given up, the context of serve ends, and serve is run for the next hub.
 func (h *Hubs) Serve(ctx context.Context, serve func(context.Context)) {
 	for ctx.Err() == nil {
 		h.persist(ctx, "settling which hub is used", h.settle)
@@ -62,7 +61,7 @@ func (h *Hubs) Serve(ctx context.Context, serve func(context.Context)) {
 	}
 }
 
-// persist does something until it succeeds, as the state may not be written at the moment.
+// persist retries a function until it succeeds, as the state may not be writable at the moment.
 func (h *Hubs) persist(ctx context.Context, what string, do func(context.Context) error) {
 	retry := repeat.Backoff{Shortest: time.Second, Longest: 15 * time.Second, Random: h.Random}
 	for ctx.Err() == nil {
@@ -74,7 +73,7 @@ func (h *Hubs) persist(ctx context.Context, what string, do func(context.Context
 	}
 }
 
-// try runs serve until the context ends or the hub is to be given up, and returns why.
+// try runs serve until the context ends or the hub must be given up, and returns why.
 func (h *Hubs) try(ctx context.Context, s state.State, serve func(context.Context)) (why *cause) {
 	h.begin(s)
 	ctx, end := context.WithCancel(ctx)
@@ -90,7 +89,7 @@ func (h *Hubs) try(ctx context.Context, s state.State, serve func(context.Contex
 	return why
 }
 
-// watch returns why the hub is to be given up, or nil when the context ends.
+// watch returns why the hub must be given up, or nil when the context ends.
 func (h *Hubs) watch(ctx context.Context) *cause {
 	for repeat.Sleep(ctx, lookEvery) {
 		if why := h.due(); why != nil {
@@ -118,7 +117,7 @@ func (h *Hubs) Bootstrap(context.Context) (*clientcmdapi.Config, error) {
 	return nil, &unusableError{"the hub in use is that of none of the bootstrap kubeconfigs"}
 }
 
-// settle adapts the state to the candidates: the agent may have had one hub before, or others.
+// settle adapts the state to the candidates: the agent may have had one hub before, or different ones.
 func (h *Hubs) settle(ctx context.Context) error {
 	s := h.Store.Get()
 	switch {
@@ -140,7 +139,7 @@ func (h *Hubs) settle(ctx context.Context) error {
 		}
 	}
 	if !known {
-		return nil // the identity is used while it is good
+		return nil // the identity is used as long as it is valid
 	}
 	return h.giveUp(ctx, "", cause{registration.GivenUpNotListed, "the hub at " + url + " is that of none of the bootstrap kubeconfigs"})
 }
@@ -150,13 +149,13 @@ func (h *Hubs) listed(name string) bool {
 	return slices.ContainsFunc(h.Candidates, func(c Candidate) bool { return c.Name == name })
 }
 
-// use records that the identity of the state is the one for the hub of a candidate.
+// use records that the identity of the state is for the hub of a candidate.
 func (h *Hubs) use(ctx context.Context, name string) error {
 	_, err := h.Store.Update(ctx, func(s *state.State) { s.Hub = name })
 	return err
 }
 
-// giveUp changes to the next hub, in one write of the state.
+// giveUp switches to the next hub, in one write of the state.
 func (h *Hubs) giveUp(ctx context.Context, name string, why cause) error {
 	s, err := h.Store.Update(ctx, func(s *state.State) {
 		if s.Hub != name {
@@ -189,7 +188,7 @@ func (h *Hubs) giveUp(ctx context.Context, name string, why cause) error {
 	return nil
 }
 
-// merge returns one entry for each hub that is listed, in the order in which they were given up last.
+// merge returns one entry for each listed hub, in the order in which the hubs were last given up.
 func (h *Hubs) merge(all []registration.GivenUpHub) (merged []registration.GivenUpHub) {
 	times := map[string]int{}
 	for _, g := range all {
@@ -206,7 +205,7 @@ func (h *Hubs) merge(all []registration.GivenUpHub) (merged []registration.Given
 	return merged
 }
 
-// next returns the first candidate that was not given up since the agent worked with a hub, or else the one that was given up first.
+// next returns the first candidate that was not given up since the agent last worked with a hub, or else the one that was given up first.
 func (h *Hubs) next(givenUp []registration.GivenUpHub) string {
 	for _, c := range h.Candidates {
 		if !slices.ContainsFunc(givenUp, func(g registration.GivenUpHub) bool { return g.Name == c.Name }) {
@@ -216,7 +215,7 @@ func (h *Hubs) next(givenUp []registration.GivenUpHub) string {
 	return givenUp[0].Name
 }
 
-// Forget removes what the state has of several hubs, for an agent that has one now. If there is an identity on this hub, it is used.
+// Forget removes the state of several hubs, for an agent that now has one. If there is an identity for this hub, it is used.
 func Forget(ctx context.Context, store *state.Store, read func(context.Context) (*clientcmdapi.Config, error)) error {
 	s := store.Get()
 	if s.Hub == "" && len(s.Others) == 0 && len(s.GivenUp) == 0 {

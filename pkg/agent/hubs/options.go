@@ -17,12 +17,12 @@ import (
 type Options struct {
 	// Files are the paths of the bootstrap kubeconfigs, in the order in which the hubs are tried. It is empty for an agent with one hub.
 	Files []string
-	// TimeoutSeconds is after how many seconds without its hub an agent gives it up.
+	// TimeoutSeconds is the number of seconds without its hub after which an agent switches to the next hub.
 	TimeoutSeconds int32
 }
 
-// FlagFiles is the name of the flag with the bootstrap kubeconfigs, and FlagTimeout of that with the time after which a hub is given up; both
-// are upstream's.
+// FlagFiles is the name of the flag with the bootstrap kubeconfigs, and FlagTimeout that of the flag with the time after which a hub is given up;
+// both are upstream's.
 const (
 	FlagFiles   = "bootstrap-kubeconfigs"
 	FlagTimeout = "hub-connection-timeout-seconds"
@@ -71,10 +71,10 @@ func (o *Options) Candidates() (all []Candidate) {
 	return all
 }
 
-// Timeout returns after how long without its hub an agent gives it up.
+// Timeout returns the time without its hub after which an agent switches to the next hub.
 func (o *Options) Timeout() time.Duration { return time.Duration(o.TimeoutSeconds) * time.Second }
 
-// nameOf returns the name of the mounted Secret that has a kubeconfig: that of its folder.
+// nameOf returns the name of the mounted Secret with a kubeconfig, which is that of the folder.
 func nameOf(path string) string {
 	if filepath.Base(path) == registration.KeyKubeconfig {
 		path = filepath.Dir(path)

@@ -20,17 +20,17 @@ import (
 const (
 	// lookEvery is the interval of the checks whether to give the hub up. They send no requests.
 	lookEvery = 5 * time.Second
-	// tryFor is how long a hub that the agent does not work with yet may give no good answer. It doubles each time that all hubs have been
-	// tried, up to longestTry: hubs that are all down are not asked in quick turns, and the state is not written all the time.
+	// tryFor is how long a hub that the agent has not worked with yet may fail to respond as expected. It doubles each time that all hubs have been
+	// tried, up to longestTry: so hubs that are all down get few requests, and the state is not written all the time.
 	tryFor     = 45 * time.Second
 	longestTry = 5 * time.Minute
-	// refusedFor is how long the hub has to hide the ManagedCluster until that counts: it may be so for a moment while the hub starts, or
-	// gives the agent its rights.
+	// refusedFor is how long the hub must hide the ManagedCluster until that counts as a refusal: it may happen for a moment while the hub starts, or
+	// grants the agent its rights.
 	refusedFor = time.Minute
-	// settledAfter is how long a hub has to be in use until it counts as one that works: one that lets the lease be renewed may refuse the cluster
-	// with the next answer.
+	// settledAfter is how long a hub must be in use until it counts as working: a hub that accepts a lease renewal may refuse the cluster in its next
+	// response.
 	settledAfter = 30 * time.Second
-	// longestText is how long a reason may be in an event, in bytes.
+	// longestText is the maximum length of a reason in an event, in bytes.
 	longestText = 512
 )
 
@@ -40,23 +40,23 @@ type cause struct{ reason, text string }
 // patience is the state of the hub in use since begin.
 type patience struct {
 	began time.Time
-	// before is how often leases had been renewed by then.
+	// before is the number of lease renewals at that time.
 	before int
-	// tried says that the agent has not worked with the hub yet. Such a hub is not given up before short has passed, whatever it answers: hubs that
-	// all refuse the cluster do not have the agent change between them all the time.
+	// tried means that the agent has not worked with the hub yet. Such a hub is not given up before short has passed, whatever it responds: if all
+	// hubs refuse the cluster, the agent must not switch between them all the time.
 	tried bool
-	// short is how long such a hub may give no good answer, and long how long it may take to accept the cluster. lost is how long a hub that works
-	// may not let the lease be renewed: not the same for all agents, as the next hub is to get them one after the other.
+	// short is how long such a hub may fail to respond as expected, and long how long it may take to accept the cluster. lost is how long a working
+	// hub may fail to accept lease renewals: it differs between agents, so that they do not all switch to the next hub at once.
 	short, long, lost time.Duration
-	// answered is when the hub has answered last that it has to accept the cluster, and failed is what became of joining else.
+	// answered is when the hub last responded that it must accept the cluster, and failed is the last error of joining.
 	answered time.Time
 	failed   error
-	// refusal is how the hub refuses the agent, since when.
+	// refusal is how the hub refuses the agent, and since is when that started.
 	refusal string
 	since   time.Time
 }
 
-// begin starts with the hub of a state.
+// begin resets the patience for the hub of a state.
 func (h *Hubs) begin(s state.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -72,7 +72,7 @@ func (h *Hubs) begin(s state.State) {
 		lost: h.Timeout + h.Timeout - repeat.Jittered(h.Timeout, h.Random)}
 }
 
-// Joining is called after each step of joining: with nil if the hub answers, and has to accept the cluster.
+// Joining is called after each step of joining, with nil if the hub responds and must accept the cluster.
 func (h *Hubs) Joining(err error) {
 	if h == nil {
 		return
@@ -84,7 +84,7 @@ func (h *Hubs) Joining(err error) {
 	}
 }
 
-// Refused is called after each look at the ManagedCluster, with how the hub refuses the agent, or "".
+// Refused is called after each read of the ManagedCluster, with how the hub refuses the agent, or "".
 func (h *Hubs) Refused(refusal string) {
 	if h == nil {
 		return
@@ -96,7 +96,7 @@ func (h *Hubs) Refused(refusal string) {
 	}
 }
 
-// works reports whether the hub lets the agent do its work.
+// works reports whether the agent can work with the hub.
 func (h *Hubs) works() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,7 +108,7 @@ func (h *Hubs) works() bool {
 	return true
 }
 
-// due returns why the hub is to be given up now, or nil.
+// due returns why the agent must switch to the next hub now, or nil.
 func (h *Hubs) due() *cause {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,7 +125,7 @@ func (h *Hubs) due() *cause {
 	}
 	if !h.tried || h.refusal == "" && renewals > h.before {
 		if last.IsZero() {
-			last = h.began // nothing is known from before this process
+			last = h.began // renewals before this process are not known
 		}
 		if now.Sub(last) < h.lost {
 			return nil
@@ -144,7 +144,7 @@ func (h *Hubs) due() *cause {
 	return nil
 }
 
-// reason returns that of what has failed last.
+// reason returns the reason for the last failure.
 func (h *Hubs) reason() string {
 	var unusable *unusableError
 	refusal := h.Store.Get().Refusal
@@ -177,7 +177,7 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:longestText-3], "") + "..."
 }
 
-// RefusedIn returns a function that calls Refused, and writes refusals to the state.
+// RefusedIn returns a function that calls Refused, and records refusals in the state.
 func (h *Hubs) RefusedIn(store *state.Store) func(context.Context, string) error {
 	return func(ctx context.Context, refusal string) error {
 		h.Refused(refusal)
