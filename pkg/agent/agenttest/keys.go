@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// KeyHash is the hash by which the hub knows a private key.
+// KeyHash returns the hash by which the hub knows a private key.
 func KeyHash(t *testing.T, key []byte) string {
 	t.Helper()
 	parsed, err := keyutil.ParsePrivateKeyPEM(key)
@@ -39,7 +39,7 @@ func KeyHash(t *testing.T, key []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Certificate is one that a user has signed for itself, in the groups of the cluster's agents, and its key.
+// Certificate returns a self-signed certificate of a user, in the groups of the cluster's agents, and its key.
 func Certificate(t testing.TB, user string) (certificate, key []byte) {
 	t.Helper()
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -60,7 +60,7 @@ func Certificate(t testing.TB, user string) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
 }
 
-// LoadKubeconfig reads one.
+// LoadKubeconfig parses a kubeconfig.
 func LoadKubeconfig(t *testing.T, data []byte) *clientcmdapi.Config {
 	t.Helper()
 	config, err := clientcmd.Load(data)

@@ -16,10 +16,10 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// HubLabel is upstream's for the hub of the tests: the hash is of its address.
+// HubLabel is upstream's label for the hub of the tests: the hash is of its address.
 const HubLabel = "clusterset.open-cluster-management.io/9f63aa51ee73742847a1dd584c640c8b579dc14418ab416e3dd716fbe9362d3"
 
-// Ask has the hub, which accepts the cluster, ask it for namespaces, "set/namespace".
+// Ask makes the hub, which accepts the cluster, ask it for namespaces, "set/namespace".
 func (w *World) Ask(entries ...string) {
 	w.T.Helper()
 	c := w.Cluster()
@@ -39,7 +39,7 @@ func (w *World) Ask(entries ...string) {
 	w.Update(c)
 }
 
-// AddNamespace makes one on the managed cluster.
+// AddNamespace creates a namespace on the managed cluster.
 func (w *World) AddNamespace(name string, labels map[string]string) {
 	w.T.Helper()
 	if err := w.Spoke.Tracker().Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
@@ -47,7 +47,7 @@ func (w *World) AddNamespace(name string, labels map[string]string) {
 	}
 }
 
-// Labels are those of all namespaces of the cluster.
+// Labels returns the labels of all namespaces of the cluster.
 func (w *World) Labels() map[string]map[string]string {
 	w.T.Helper()
 	list, err := w.Spoke.CoreV1().Namespaces().List(w.T.Context(), metav1.ListOptions{})
@@ -61,7 +61,7 @@ func (w *World) Labels() map[string]map[string]string {
 	return labels
 }
 
-// ExpectLabel fails unless a namespace has HubLabel with a value.
+// ExpectLabel reports an error unless a namespace has HubLabel with a value.
 func (w *World) ExpectLabel(name, want string) {
 	w.T.Helper()
 	if got := w.Labels()[name][HubLabel]; got != want {
@@ -69,7 +69,7 @@ func (w *World) ExpectLabel(name, want string) {
 	}
 }
 
-// Reported is the condition of one entry.
+// Reported returns the condition of one entry.
 func (w *World) Reported(entry string) metav1.Condition {
 	w.T.Helper()
 	for _, n := range w.Cluster().Status.ManagedNamespaces {
@@ -82,7 +82,7 @@ func (w *World) Reported(entry string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// ExpectReported fails unless that is the condition of one entry.
+// ExpectReported reports an error unless one entry has this condition.
 func (w *World) ExpectReported(entry string, status metav1.ConditionStatus, reason, message string) {
 	w.T.Helper()
 	got := w.Reported(entry)
@@ -91,7 +91,7 @@ func (w *World) ExpectReported(entry string, status metav1.ConditionStatus, reas
 	}
 }
 
-// NamespaceWrites are what the agent has changed of namespaces.
+// NamespaceWrites returns the agent's writes to namespaces.
 func (w *World) NamespaceWrites() (writes []string) {
 	for _, action := range w.Spoke.Actions() {
 		if action.GetResource().Resource == "namespaces" && IsWrite(action.GetVerb()) {
@@ -101,7 +101,7 @@ func (w *World) NamespaceWrites() (writes []string) {
 	return writes
 }
 
-// RefuseNamespaces has the cluster answer requests about namespaces with an error, while there is one.
+// RefuseNamespaces makes the cluster respond to requests for namespaces with the error of a function, if it is not nil.
 func (w *World) RefuseNamespaces(refuse func(verb, name string) error) {
 	w.Spoke.PrependReactor("*", "namespaces", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		name := ""

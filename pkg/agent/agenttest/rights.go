@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 )
 
-// authorize is called with the lock.
+// authorize is called with the lock held.
 func (w *World) authorize(user, verb, resource, namespace string) error {
 	if w.Refuse != nil {
 		if err := w.Refuse(user, verb, resource); err != nil {
@@ -41,20 +41,19 @@ func (w *World) authorize(user, verb, resource, namespace string) error {
 	return nil
 }
 
-// Own is the managed cluster as its agent sees it, with the rights that it has there, and no others, even if it is the management cluster,
-// too.
+// Own returns the managed cluster for its agent, with the rights that the agent has there, and no others, even if it is also the management cluster.
 func (w *World) Own() *spoke.Cluster {
 	client := w.limited(w.Spoke, func(r rights.Rights) rights.Rules { return r.Own })
 	return &spoke.Cluster{Client: ownClient{client, w.Spoke.Discovery()}, Watching: client, Namespace: Namespace}
 }
 
-// Home is the management cluster as the agent sees it, with the rights that it has there.
+// Home returns the management cluster for the agent, with the rights that the agent has there.
 func (w *World) Home() *management.Cluster {
 	client := w.limited(w.Management, func(r rights.Rights) rights.Rules { return r.Management })
 	return &management.Cluster{Client: client, Namespace: Namespace}
 }
 
-// limited is a cluster for the agent, with those of its rights that are of it.
+// limited returns a client of a cluster with the agent's rights that of selects.
 func (w *World) limited(cluster *kubefake.Clientset, of func(rights.Rights) rights.Rules) *kubefake.Clientset {
 	client := &kubefake.Clientset{}
 	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -67,7 +66,7 @@ func (w *World) limited(cluster *kubefake.Clientset, of func(rights.Rights) righ
 	return client
 }
 
-// ownClient also has the version of the cluster, which everybody may read.
+// ownClient also has the version of the cluster, which every user may read.
 type ownClient struct {
 	*kubefake.Clientset
 	discovery discovery.DiscoveryInterfaces
@@ -76,7 +75,7 @@ type ownClient struct {
 func (c ownClient) Discovery() discovery.DiscoveryInterfaces { return c.discovery }
 
 func (w *World) authorizeOwn(action clienttesting.Action, of func(rights.Rights) rights.Rules) error {
-	name := "" // RBAC knows none of what does not exist
+	name := "" // for RBAC, an object that does not exist yet has no name
 	if named, ok := action.(interface{ GetName() string }); ok {
 		name = named.GetName()
 	} else if update, ok := action.(clienttesting.UpdateAction); ok && action.GetVerb() == "update" {
@@ -95,10 +94,10 @@ func (w *World) authorizeOwn(action clienttesting.Action, of func(rights.Rights)
 	return nil
 }
 
-// Grant gives the agent rights: those that it states, and no more. On the hub it has them from the moment when it is accepted.
+// Grant gives the agent the declared rights, and no others. On the hub it has them once it is accepted.
 func (w *World) Grant(stated rights.Rights) { w.Set(func() { w.rights = stated }) }
 
-// allows says whether rules allow something, at home in the namespace that some of them are for, or not.
+// allows reports whether rules allow a request. home is whether the request is in the namespace that some of the rules are for.
 func allows(rules rights.Rules, verb, resource string, home bool, name string) bool {
 	all := rules.Cluster
 	if home {

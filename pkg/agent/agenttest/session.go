@@ -25,7 +25,7 @@ import (
 // AgentName is the name of the agent in sessions.
 const AgentName = "agent"
 
-// Session is that of an agent whose cluster the hub has accepted, and which has no tasks yet.
+// Session returns the session of an agent whose cluster the hub has accepted, and which has no tasks yet.
 func (w *World) Session() task.Session {
 	w.T.Helper()
 	w.Set(func() { w.Granted = true })
@@ -50,7 +50,7 @@ func (w *World) Session() task.Session {
 		Random: func() float64 { return 0.5 }}
 }
 
-// Run runs tasks in a session, with the rights that they state, until stop, which waits for their end, or the end of the test.
+// Run runs tasks in a session, with the rights that they declare, until stop, which waits for their end, or until the end of the test.
 func (w *World) Run(s task.Session, tasks ...task.Task) (stop func()) {
 	w.T.Helper()
 	var stated rights.Rights
@@ -71,13 +71,13 @@ func (w *World) Run(s task.Session, tasks ...task.Task) (stop func()) {
 	return stop
 }
 
-// Status is the task of that name, with facts that a test sets.
+// Status returns the status task, with facts that a test sets.
 func (w *World) Status(view *hub.View, cluster *hub.Cluster) (task.Task, *Facts) {
 	facts := &Facts{now: status.Observation{Version: "v1.37.1"}}
 	return status.New(status.Options{View: view, Cluster: cluster, Version: Version, Facts: facts}), facts
 }
 
-// Version is that of the agent.
+// Version is the version of the agent.
 const Version = "v1.2.3"
 
 // Update stores a cluster on the hub.
@@ -88,7 +88,7 @@ func (w *World) Update(c *clusterv1.ManagedCluster) {
 	}
 }
 
-// Condition is a condition of the cluster on the hub, or empty.
+// Condition returns a condition of the cluster on the hub, or an empty one.
 func (w *World) Condition(conditionType string) metav1.Condition {
 	w.T.Helper()
 	if found := meta.FindStatusCondition(w.Cluster().Status.Conditions, conditionType); found != nil {
@@ -97,7 +97,7 @@ func (w *World) Condition(conditionType string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// Facts are what a test says of the managed cluster.
+// Facts are facts of the managed cluster that a test sets.
 type Facts struct {
 	mu  sync.Mutex
 	now status.Observation
@@ -105,7 +105,7 @@ type Facts struct {
 
 var _ status.Facts = &Facts{}
 
-// NewFacts returns them.
+// NewFacts returns Facts with an initial observation.
 func NewFacts(now status.Observation) *Facts { return &Facts{now: now} }
 
 // Start implements status.Facts.
@@ -118,7 +118,7 @@ func (f *Facts) Observe(context.Context) status.Observation {
 	return f.now
 }
 
-// Set changes them.
+// Set replaces the observation.
 func (f *Facts) Set(now status.Observation) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agenttest has a hub and a managed cluster for the tests of agents and of their tasks.
+// Package agenttest provides a hub and a managed cluster for the tests of agents and of their tasks.
 package agenttest
 
 import (
@@ -43,27 +43,27 @@ import (
 )
 
 const (
-	// BootstrapUser is the user that the bootstrap token stands for.
+	// BootstrapUser is the user of the bootstrap token.
 	BootstrapUser = "bootstrap"
 	// ClusterName is the cluster's name on the hub.
 	ClusterName = "c1"
-	// Namespace is the agent's on its cluster.
+	// Namespace is the agent's namespace on its cluster.
 	Namespace = "agent"
 )
 
-// The second handler slows errors down by the time since the start of the process, which is decades away from a bubble's.
+// The second handler delays errors by the time since the start of the process, which is decades away from a bubble's.
 func init() { utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] }
 
-// World is a hub and a managed cluster, with the rights that a real hub gives: the bootstrap user may create clusters,
-// and create and get certificate requests, and the cluster's agent what it is granted once it is accepted.
+// World is a hub and a managed cluster, with the rights that a real hub gives: the bootstrap user may create clusters, and create and get certificate
+// requests, and the cluster's agent has its rights once the cluster is accepted.
 type World struct {
 	T *testing.T
-	// Spoke is the managed cluster, and Management the one that keeps what the agent remembers: the same, unless the world is detached.
+	// Spoke is the managed cluster, and Management the one that stores the agent's state: the same, unless the world is detached.
 	Spoke, Management *kubefake.Clientset
 
 	HubKube     *kubefake.Clientset
 	HubClusters *clusterfake.Clientset
-	// CertLife is how long certificates are valid that the hub signs.
+	// CertLife is the lifetime of certificates that the hub signs.
 	CertLife time.Duration
 
 	authority *x509.Certificate
@@ -72,18 +72,18 @@ type World struct {
 	mu sync.Mutex
 	// rights are those of the agent, and of the bootstrap user.
 	rights rights.Rights
-	// requests are all that the hub was asked, "<user> <verb> <resource>".
+	// requests are all requests to the hub, "<user> <verb> <resource>".
 	requests []string
-	// Refuse, when it is set, is asked before the rights are.
+	// Refuse, if it is set, is called before the rights are checked.
 	Refuse func(user, verb, resource string) error
-	// Granted says that the agent has its rights.
+	// Granted is whether the agent has its rights.
 	Granted bool
 	csrs    int
-	// Write, when it is set, is called around every write to the hub and to the agent's clusters.
+	// Write, if it is set, is called around every write to the hub and to the agent's clusters.
 	Write func(do func())
 }
 
-// NewWorld returns them, strangers to each other.
+// NewWorld returns a World in which the cluster is not registered with the hub.
 func NewWorld(t *testing.T) *World {
 	t.Helper()
 	w := &World{T: t, CertLife: 10 * time.Hour}
@@ -113,18 +113,18 @@ func (w *World) watchWrites(cluster *kubefake.Clientset) {
 	})
 }
 
-// Detach has another cluster than the managed one keep what the agent remembers.
+// Detach makes a different cluster than the managed one store the agent's state.
 func (w *World) Detach() {
 	w.Management = kubefake.NewClientset()
 	w.watchWrites(w.Management)
 }
 
-// IsWrite says whether a verb changes something.
+// IsWrite reports whether a verb changes something.
 func IsWrite(verb string) bool {
 	return verb == "create" || verb == "update" || verb == "patch" || verb == "delete"
 }
 
-// around runs an action on what a tracker has.
+// around runs an action on the objects of a tracker.
 func (w *World) around(action clienttesting.Action, tracker clienttesting.ObjectTracker) (handled bool, object runtime.Object, err error) {
 	do := func() { handled, object, err = clienttesting.ObjectReaction(tracker)(action) }
 	w.mu.Lock()
@@ -139,7 +139,7 @@ func (w *World) around(action clienttesting.Action, tracker clienttesting.Object
 	return handled, object, err
 }
 
-// Connect is a way to the hub as the user whose credentials a configuration has.
+// Connect returns clients of the hub for the user whose credentials a configuration has.
 func (w *World) Connect(config *rest.Config) (*hub.Hub, error) {
 	user := BootstrapUser
 	if config.BearerToken == "" {
@@ -156,7 +156,7 @@ func (w *World) Connect(config *rest.Config) (*hub.Hub, error) {
 	return w.ConnectAs(user)
 }
 
-// ConnectAs is the way of a user.
+// ConnectAs returns clients of the hub for a user.
 func (w *World) ConnectAs(user string) (*hub.Hub, error) {
 	kube, clusters := &kubefake.Clientset{}, &clusterfake.Clientset{}
 	kube.AddReactor("*", "*", w.react(user, w.HubKube.Tracker()))
@@ -193,7 +193,7 @@ func (w *World) Set(change func()) {
 	change()
 }
 
-// Asked counts the requests that contain a text.
+// Asked returns the number of requests that contain a text.
 func (w *World) Asked(text string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,7 +219,7 @@ func (w *World) Accept() {
 	w.Approve()
 }
 
-// Approve signs the requests that are pending.
+// Approve signs the pending requests.
 func (w *World) Approve() {
 	w.T.Helper()
 	for _, csr := range w.CSRs() {
@@ -233,7 +233,7 @@ func (w *World) Approve() {
 	}
 }
 
-// CSRs are the certificate requests on the hub.
+// CSRs returns the certificate requests on the hub.
 func (w *World) CSRs() []certificatesv1.CertificateSigningRequest {
 	w.T.Helper()
 	list, err := w.HubKube.CertificatesV1().CertificateSigningRequests().List(w.T.Context(), metav1.ListOptions{})
@@ -243,7 +243,7 @@ func (w *World) CSRs() []certificatesv1.CertificateSigningRequest {
 	return list.Items
 }
 
-// Sign makes a certificate of a request.
+// Sign returns a certificate for a request.
 func (w *World) Sign(request []byte) []byte {
 	w.T.Helper()
 	block, _ := pem.Decode(request)
@@ -260,7 +260,7 @@ func (w *World) Sign(request []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// SignKey makes a certificate of a key, for a user.
+// SignKey returns a certificate for a key, for a user.
 func (w *World) SignKey(key []byte, user string) []byte {
 	w.T.Helper()
 	signer, err := keyutil.ParsePrivateKeyPEM(key)
@@ -274,7 +274,7 @@ func (w *World) SignKey(key []byte, user string) []byte {
 	return w.Sign(request)
 }
 
-// Cluster is the ManagedCluster on the hub.
+// Cluster returns the ManagedCluster on the hub.
 func (w *World) Cluster() *clusterv1.ManagedCluster {
 	w.T.Helper()
 	cluster, err := w.HubClusters.ClusterV1().ManagedClusters().Get(w.T.Context(), ClusterName, metav1.GetOptions{})
@@ -284,7 +284,7 @@ func (w *World) Cluster() *clusterv1.ManagedCluster {
 	return cluster
 }
 
-// Lease is the cluster's.
+// Lease returns the lease of the cluster.
 func (w *World) Lease() *coordinationv1.Lease {
 	w.T.Helper()
 	lease, err := w.HubKube.CoordinationV1().Leases(ClusterName).Get(w.T.Context(), registration.LeaseName, metav1.GetOptions{})
@@ -294,12 +294,12 @@ func (w *World) Lease() *coordinationv1.Lease {
 	return lease
 }
 
-// Store is the agent's, as a process has it that has read nothing yet.
+// Store returns the agent's store, for a process that has read nothing yet.
 func (w *World) Store() *state.Store {
 	return &state.Store{Client: w.Home().Client, Namespace: Namespace}
 }
 
-// State is the agent's as it is in the secret.
+// State returns the agent's state in the secret.
 func (w *World) State() state.State {
 	w.T.Helper()
 	s, err := (&state.Store{Client: w.Management, Namespace: Namespace}).Load(w.T.Context())
@@ -309,7 +309,7 @@ func (w *World) State() state.State {
 	return s
 }
 
-// Events are the messages of the agent's events.
+// Events returns the messages of the agent's events.
 func (w *World) Events() (messages []string) {
 	w.T.Helper()
 	list, err := w.Management.CoreV1().Events(Namespace).List(w.T.Context(), metav1.ListOptions{})
@@ -322,7 +322,7 @@ func (w *World) Events() (messages []string) {
 	return messages
 }
 
-// BootstrapKubeconfig is one for the hub.
+// BootstrapKubeconfig returns a bootstrap kubeconfig for the hub.
 func BootstrapKubeconfig() *clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["hub"] = &clientcmdapi.Cluster{Server: "https://hub:6443", CertificateAuthorityData: []byte("ca"),
@@ -333,11 +333,11 @@ func BootstrapKubeconfig() *clientcmdapi.Config {
 	return config
 }
 
-// Pass lets an amount of the bubble's time pass, which costs none of ours.
+// Pass advances the time of the bubble, which takes no real time.
 func Pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// Quiet is the test's context without a log.
+// Quiet returns the test's context without a log.
 func Quiet(t testing.TB) context.Context { return klog.NewContext(t.Context(), klog.New(nil)) }

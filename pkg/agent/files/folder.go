@@ -11,17 +11,16 @@ import (
 	"path/filepath"
 )
 
-// current is the link of a mounted Secret to the folder with its files. It is replaced in one step, with all of them; then the former
-// folder is removed.
+// current is the symbolic link of a mounted Secret to the folder with its files. It is replaced atomically; then the previous folder is removed.
 const current = "..data"
 
-// ReadFolder reads some files of a folder; those that are not there are left out, and a folder that is not there has none. All of a mounted
-// Secret are of one version of it.
+// ReadFolder reads the given files of a folder. Missing files are left out, and a missing folder has no files. All files of a mounted Secret are of
+// the same version.
 func ReadFolder(dir string, names ...string) (map[string][]byte, error) {
 	version := versionOf(dir)
 	from := dir
 	if version != "" {
-		from = filepath.Join(dir, version) // the link is followed once, not for each file
+		from = filepath.Join(dir, version) // the link is resolved once, not for each file
 	}
 	data := map[string][]byte{}
 	for _, name := range names {
@@ -40,7 +39,7 @@ func ReadFolder(dir string, names ...string) (map[string][]byte, error) {
 	return data, nil
 }
 
-// versionOf is where the files of a mounted Secret are now, or empty.
+// versionOf returns the folder of the current files of a mounted Secret, or "".
 func versionOf(dir string) string {
 	target, err := os.Readlink(filepath.Join(dir, current))
 	if err != nil {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package files reads what others replace while the agent runs: kubeconfigs, and the folder of an identity. Errors do not quote what is in
-// the files: it may be a token.
+// Package files reads files that are replaced while the agent runs: kubeconfigs, and the folder of an identity. Errors do not quote the content of
+// files: it may be a token.
 package files
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// maxSize is how large a file may be, in bytes: that of a Secret, which most of them are a part of.
+// maxSize is the maximum size of a file, in bytes: that of a Secret, since most files are parts of one.
 const maxSize = 1 << 20
 
-// Way is how a cluster is reached, as a kubeconfig says it.
+// Way is the access to a cluster that a kubeconfig configures.
 type Way struct {
 	Config *rest.Config
-	// Sum is another one when the cluster is to be reached in another way: by another server, CA, proxy or user. What client-go reads anew
-	// by itself does not count: the content of a tokenFile, and of the files of a client certificate.
+	// Sum changes with the server, CA, proxy or user of the cluster. It does not depend on what client-go reloads by itself: the content of a
+	// tokenFile, and of the files of a client certificate.
 	Sum string
 }
 
-// ReadWay reads the way of a kubeconfig; without one it is that of the cluster which the process runs in. A token in a file is followed.
+// ReadWay reads a kubeconfig. If the path is empty, it returns the in-cluster configuration. A token in a file is reloaded when it changes.
 func ReadWay(path string) (Way, error) {
 	way, err := readWay(path)
 	if err != nil {
@@ -53,7 +53,7 @@ func readWay(path string) (Way, error) {
 	}
 	for _, user := range config.AuthInfos {
 		if user.TokenFile != "" {
-			user.Token = "" // the file counts
+			user.Token = "" // the file has priority
 		}
 	}
 	sum, err := sumOf(config)
@@ -67,8 +67,8 @@ func readWay(path string) (Way, error) {
 	return Way{Config: way, Sum: sum}, nil
 }
 
-// ReadMountedWay is ReadWay of a kubeconfig in a mounted Secret. Who may write that may not have the agent start programs, or send the
-// token of its pod to another server: files are those beside the kubeconfig.
+// ReadMountedWay reads a kubeconfig in a mounted Secret like ReadWay. A user who may write the Secret must not be able to make the agent start
+// programs, or send the token of its pod to another server: so the kubeconfig may only name files beside it.
 func ReadMountedWay(path string) (Way, error) {
 	way, err := readWay(path)
 	if err != nil {
@@ -92,7 +92,7 @@ func ReadMountedWay(path string) (Way, error) {
 	return way, nil
 }
 
-// HubSum is another one when a kubeconfig says that the hub is elsewhere, or is to be trusted in another way. Its user does not count.
+// HubSum returns a hash that changes with the address of the hub in a kubeconfig, and with how the hub is trusted. The user does not affect it.
 func HubSum(path string) (string, error) {
 	config, err := readKubeconfig(path)
 	if err != nil {
@@ -104,7 +104,7 @@ func HubSum(path string) (string, error) {
 	return sumOf(config)
 }
 
-// readKubeconfig has nothing but the current context, and the CA with it.
+// readKubeconfig returns a kubeconfig with its current context only, and with the content of its CA file.
 func readKubeconfig(path string) (*clientcmdapi.Config, error) {
 	data, err := read(path)
 	if err != nil {
@@ -149,7 +149,7 @@ func sumOf(config *clientcmdapi.Config) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// read reads a file, which must not be one that a reader waits for.
+// read reads a regular file: others may block the reader.
 func read(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// Health is whether the cluster's lease is up to date, or works are brought by a process without a lease, and what the agent waits for.
+// Health holds whether the cluster's lease is up to date, or a process without a lease applies works, and what the agent waits for.
 type Health struct {
 	mu      sync.Mutex
 	waitsOn string
-	// good says that all is well until something is waited for.
+	// good means that the agent is ready until it waits for something.
 	good bool
-	// goodUntil is when the hub will have missed a renewal of the lease, renewed is when it was renewed last, and renewals is how often.
+	// goodUntil is when the hub will have missed a renewal of the lease, renewed is the time of the last renewal, and renewals their number.
 	goodUntil, renewed time.Time
 	renewals           int
 }
 
-// Waiting says what the agent waits for.
+// Waiting sets what the agent waits for.
 func (h *Health) Waiting(on string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waitsOn, h.good = on, false
 }
 
-// Renewed says that the lease has been renewed, and by when it has to be again.
+// Renewed records that the lease was renewed. interval is the time until the next renewal.
 func (h *Health) Renewed(interval time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -39,21 +39,21 @@ func (h *Health) Renewed(interval time.Duration) {
 	h.goodUntil = h.renewed.Add(2 * interval)
 }
 
-// Renewals returns how often this process has renewed a lease, and when it was last.
+// Renewals returns the number of lease renewals of this process, and the time of the last.
 func (h *Health) Renewals() (n int, last time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.renewals, h.renewed
 }
 
-// Good says that all is well, until the agent waits for something. It is for a process that renews no lease.
+// Good marks the agent as ready until it waits for something. It is for a process that renews no lease.
 func (h *Health) Good() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.waitsOn, h.good = "", true
 }
 
-// Ready is nil while all is well, or the cluster's lease is up to date.
+// Ready returns nil if the agent is marked as ready or the cluster's lease is up to date, and otherwise what the agent waits for.
 func (h *Health) Ready() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -66,7 +66,7 @@ func (h *Health) Ready() error {
 	return errors.New("the lease has not been renewed in time")
 }
 
-// Handler answers /healthz and /readyz.
+// Handler serves /healthz and /readyz.
 func (h *Health) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "ok") })

@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"k8s.io/component-base/metrics/legacyregistry"
-	_ "k8s.io/component-base/metrics/prometheus/restclient" // how long requests take, and how they end
+	_ "k8s.io/component-base/metrics/prometheus/restclient" // duration and results of requests
 	"k8s.io/klog/v2"
 )
 
-// Metrics answers with the metrics of the process.
+// Metrics returns the handler for the metrics of the process.
 func Metrics() http.Handler { return legacyregistry.Handler() }
 
-// Serve answers at an address, plain HTTP, until stop is called; the address "0" is none.
+// Serve serves plain HTTP at an address, until stop is called. With the address "0" it does nothing.
 func Serve(ctx context.Context, what, address string, handler http.Handler) (stop func(), err error) {
 	if address == "0" {
 		return func() {}, nil

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package identity is how an agent proves to a hub who it is. Each way is a driver, with its own flags, in a folder of its own.
+// Package identity defines how an agent authenticates to a hub. Each method is a driver, with its own flags, in a folder of its own.
 package identity
 
 import (
@@ -20,66 +20,65 @@ import (
 
 // Driver is one way to get an identity.
 type Driver interface {
-	// Names are how --registration-auth may name the driver. The first is the one that is shown.
+	// Names returns the names of the driver for --registration-auth. The first is the one that is shown.
 	Names() []string
-	// Summary says in a few words what the identity is, for the help.
+	// Summary describes the identity in a few words, for the help.
 	Summary() string
 	// AddFlags adds the driver's own flags.
 	AddFlags(fs *pflag.FlagSet)
-	// Validate returns every error of them. What another driver does without may be missing unless this one is chosen.
+	// Validate returns all errors of these flags. Flags that only this driver needs may be missing if it is not chosen.
 	Validate(chosen bool) []error
-	// Rights are what the driver's identities need.
+	// Rights returns the rights that the driver's identities need.
 	Rights() rights.Rights
-	// New returns the identity that the flags say.
+	// New returns the identity that the flags configure.
 	New(agent Agent) (Identity, error)
-	// Find returns the identity that is in a state, whatever the flags, or nil if it is not this driver's.
+	// Find returns the identity that is in a state, whatever the flags are, or nil if it is not this driver's.
 	Find(s state.State) (Identity, error)
 }
 
-// Agent is what an identity has of its agent.
+// Agent is the part of the agent that an identity uses.
 type Agent struct {
 	Store   *state.Store
 	Connect hub.Connect
-	// Random is in [0, 1), for delays that spread.
+	// Random returns a number in [0, 1), for jitter.
 	Random func() float64
-	// Report puts a condition into the status of the cluster.
+	// Report sets a condition in the status of the ManagedCluster.
 	Report func(metav1.Condition)
-	// Tell says something that an admin of the agent should know.
+	// Tell records an event for an admin of the agent.
 	Tell func(ctx context.Context, eventType, reason, message string)
 }
 
-// Identity is how one agent proves who it is. All that it remembers is in the state.
+// Identity is how one agent authenticates. Its persistent data is in the state.
 type Identity interface {
-	// Prepare writes what has to be in the state before the hub hears of the cluster.
+	// Prepare writes to the state what it must have before the first request to the hub.
 	Prepare(ctx context.Context) error
-	// Annotations are what the hub is told when the cluster is made.
+	// Annotations returns the annotations of a new ManagedCluster.
 	Annotations(s state.State) (map[string]string, error)
-	// Asked says whether the identity has been asked for; the cluster has to be on the hub before.
+	// Asked reports whether the identity has been requested; the ManagedCluster must exist before.
 	Asked(s state.State) bool
-	// Step takes the next step towards an identity. It returns true once there is one in the state, and false when it has to be
-	// called again later.
+	// Step takes the next step towards an identity. It returns true once the state has one, and false if it must be called again later.
 	Step(ctx context.Context, by Bootstrap) (bool, error)
-	// Usable says why the identity of the state is none, or nil.
+	// Usable returns why the identity of the state cannot be used, or nil.
 	Usable(s state.State) error
-	// Keep renews the identity with itself. It returns nil as soon as there is another in the state, and an error when the one
-	// that there is can be used no longer, or the context has ended.
+	// Keep renews the identity, authenticated by itself. It returns nil as soon as the state has a new one, and an error when the current one can no
+	// longer be used, or the context has ended.
 	Keep(ctx context.Context, h *hub.Hub) error
-	// User is the user of the kubeconfig in the state, which is for processes that have the secret as files.
+	// User returns the user of the kubeconfig in the state, which is for processes that have the secret as files.
 	User() *clientcmdapi.AuthInfo
-	// Config is how this process comes to the hub by a kubeconfig of that kind.
+	// Config returns the client configuration of this process for such a kubeconfig.
 	Config(s state.State, kubeconfig []byte) (*rest.Config, error)
 }
 
-// Bootstrap is the hub for an agent that has no identity yet.
+// Bootstrap is the access to the hub of an agent that has no identity yet.
 type Bootstrap struct {
-	// Kubeconfig is the bootstrap kubeconfig, and Hub the hub with its rights.
+	// Kubeconfig is the bootstrap kubeconfig, and Hub has the clients with its rights.
 	Kubeconfig *clientcmdapi.Config
 	Hub        *hub.Hub
-	// NewKey says that the hub may know another key as this agent's.
+	// NewKey means that the hub may know a different key for this agent.
 	NewKey bool
 }
 
-// Drivers are those that there are.
+// Drivers are all drivers of an agent.
 type Drivers []Driver
 
 // Named returns the driver of a name, or nil.

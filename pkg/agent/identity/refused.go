@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RefusedError is the answer of a service other than the hub, such as AWS, that does not let the agent use its identity. The
-// hub makes the identity when it accepts the cluster, and removes it when it denies the cluster. So the error means what
-// Forbidden means when it comes from the hub.
+// RefusedError reports that a service other than the hub, such as AWS, rejects the agent's identity. The hub creates the identity when it accepts the
+// cluster, and deletes it when it denies the cluster. So the error has the same meaning as Forbidden from the hub.
 type RefusedError struct{ Message string }
 
 var _ apierrors.APIStatus = &RefusedError{}

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package join gets a cluster an identity on a hub with the bootstrap kubeconfig, which needs no more rights than to create
-// managedclusters, and to create and get certificatesigningrequests.
+// Package join gets an identity on a hub for a cluster with the bootstrap kubeconfig, which needs only the rights to create managedclusters, and to
+// create and get certificatesigningrequests.
 package join
 
 import (
@@ -28,10 +28,10 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// longestPause is the longest time between two looks at whether the hub has accepted the cluster.
+// longestPause bounds the time between two checks whether the hub has accepted the cluster.
 const longestPause = 15 * time.Second
 
-// Rights are what joining needs, beside what the identity's driver states. The bootstrap kubeconfigs of several hubs are mounted.
+// Rights returns the rights that joining needs, beside those of the identity's driver. The bootstrap kubeconfigs of several hubs are mounted.
 func (j *Joiner) Rights() rights.Rights {
 	needs := hub.BootstrapRights
 	if j.Hubs != nil {
@@ -43,10 +43,10 @@ func (j *Joiner) Rights() rights.Rights {
 
 // Joiner registers one cluster with one hub.
 type Joiner struct {
-	// Cluster is what the agent is told to say of its cluster.
+	// Cluster is the configuration of the ManagedCluster.
 	Cluster *hub.Cluster
 	Spoke   *spoke.Cluster
-	// Home is the cluster that keeps the state, and Store the state.
+	// Home is the cluster that stores the state, and Store the state.
 	Home     *management.Cluster
 	Store    *state.Store
 	Identity identity.Identity
@@ -56,15 +56,15 @@ type Joiner struct {
 	Health    *health.Health
 	// Hubs is set for an agent with several hubs.
 	Hubs *hubs.Hubs
-	// Random is in [0, 1), for delays that spread.
+	// Random returns a number in [0, 1), for jitter.
 	Random func() float64
 
-	// registered says that this process has made the cluster, or found it made, and newKey that the hub may know another key than
-	// this agent's.
+	// registered is whether this process has created the ManagedCluster, or found that it exists, and newKey whether the hub may know a different key
+	// for this agent.
 	registered, newKey bool
 }
 
-// Join goes on until there is an identity in the secret, or the context ends.
+// Join runs until the secret has an identity, or the context ends.
 func (j *Joiner) Join(ctx context.Context) {
 	j.registered = false
 	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: j.Random}
@@ -77,7 +77,7 @@ func (j *Joiner) Join(ctx context.Context) {
 			return
 		}
 		if j.Store.Get().NextCSR != request {
-			retry.Reset() // what is new may be answered soon
+			retry.Reset() // the hub may respond soon to a new request
 		}
 		if err == nil {
 			j.Hubs.Joining(nil)
@@ -100,7 +100,7 @@ func (j *Joiner) Join(ctx context.Context) {
 	}
 }
 
-// explain says what to do when the hub does not know the bootstrap token: the agent cannot come back by itself.
+// explain adds what to do when the hub rejects the bootstrap token: the agent cannot recover by itself.
 func (j *Joiner) explain(err error) error {
 	if !apierrors.IsUnauthorized(err) {
 		return err
@@ -113,7 +113,7 @@ func (j *Joiner) explain(err error) error {
 		"on the hub, and the join command that it prints on this cluster: %w", why, err)
 }
 
-// hub is the hub as the bootstrap kubeconfig reaches it.
+// hub returns the bootstrap kubeconfig, and clients of the hub with its rights.
 func (j *Joiner) hub(ctx context.Context) (*clientcmdapi.Config, *hub.Hub, error) {
 	bootstrap, err := j.Bootstrap(ctx)
 	if err != nil {
@@ -147,8 +147,8 @@ func (j *Joiner) step(ctx context.Context) (bool, error) {
 	return j.Identity.Step(ctx, identity.Bootstrap{Kubeconfig: bootstrap, Hub: h, NewKey: j.newKey})
 }
 
-// Refresh follows a hub that has moved, and flags that have changed: the kubeconfig is what it would be if it
-// were made now. Without a bootstrap kubeconfig it stays as it is.
+// Refresh rewrites the kubeconfig with the current address of the hub and the current flags, as if it were created now. Without a bootstrap
+// kubeconfig it stays unchanged.
 func (j *Joiner) Refresh(ctx context.Context) {
 	bootstrap, err := j.Bootstrap(ctx)
 	if err != nil {

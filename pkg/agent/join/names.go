@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 )
 
-// Start reads the state and settles the names, and waits for the agent's clusters to answer.
+// Start loads the state and determines the names of cluster and agent. It waits for the agent's clusters to respond.
 func (j *Joiner) Start(ctx context.Context) (state.State, error) {
 	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: j.Random}
 	said := &repeat.Said{}
@@ -33,7 +33,7 @@ func (j *Joiner) Start(ctx context.Context) (state.State, error) {
 	}
 }
 
-// settingsError is a mistake that waiting does not put right.
+// settingsError reports a mistake that a retry does not fix.
 type settingsError struct{ message string }
 
 func (e *settingsError) Error() string { return e.message }

@@ -19,8 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// register makes the cluster on the hub, with the rights of the bootstrap kubeconfig. A cluster that is there already is
-// left as it is: it may be this one, made by an earlier process, or by an admin.
+// register creates the ManagedCluster on the hub, with the rights of the bootstrap kubeconfig. It does not change an existing one: it may be this
+// cluster's, created by an earlier process, or by an admin.
 func (j *Joiner) register(ctx context.Context, h *hub.Hub) error {
 	s := j.Store.Get()
 	cluster, err := j.desired(s)
@@ -35,7 +35,7 @@ func (j *Joiner) register(ctx context.Context, h *hub.Hub) error {
 		klog.FromContext(ctx).Info("Registered the cluster with the hub")
 		j.newKey = false
 	case apierrors.IsAlreadyExists(err):
-		// Most bootstrap kubeconfigs may not read clusters. Then the agent has to go by what it remembers.
+		// Most bootstrap kubeconfigs have no right to read clusters. Then the agent uses the hash in its state.
 		if found, err := clusters.Get(ctx, cluster.Name, metav1.GetOptions{}); err == nil {
 			j.newKey = hash != "" && agentcsr.PlannedKey(found.Annotations) != hash
 		} else {
@@ -51,9 +51,9 @@ func (j *Joiner) register(ctx context.Context, h *hub.Hub) error {
 	return err
 }
 
-// Anew makes the cluster again that the hub does not have any more, or does not let its agent see. A process does
-// so once, if its first look at the hub says that: like a Node, a cluster that an admin has deleted comes back when its
-// agent is restarted, and not by itself. It has to be accepted again; the identity that the agent has is then good.
+// Anew creates the ManagedCluster again if it no longer exists on the hub, or its agent may not read it. A process does so once, at its first read:
+// like a Node, a cluster that an admin has deleted comes back when its agent is restarted, and not by itself. The hub must accept it again; then the
+// agent's current identity is valid.
 func (j *Joiner) Anew(ctx context.Context) error {
 	cluster, err := j.desired(j.Store.Get())
 	if err != nil {
@@ -67,7 +67,7 @@ func (j *Joiner) Anew(ctx context.Context) error {
 	case err == nil:
 		j.Home.Tell(ctx, corev1.EventTypeNormal, "RegisteredAnew", "The hub had no cluster "+cluster.Name+
 			" any more: it is registered anew, and an admin of the hub has to accept it")
-	case !apierrors.IsAlreadyExists(err): // if it does, it is denied, or still being accepted
+	case !apierrors.IsAlreadyExists(err): // if it exists, it is denied, or still being accepted
 		return fmt.Errorf("the hub does not let this cluster in, and it cannot be registered anew: %w", err)
 	}
 	return nil

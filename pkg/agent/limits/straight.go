@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Straight is a way that does not lead to where another server sends the agent. The agent may be in the management cluster's network, of
-// which neither a managed cluster nor a hub has any business to see anything; and client-go would send the agent's token along.
+// Straight returns a copy of a configuration that does not follow redirects. The agent may be in the management cluster's network, which neither a
+// managed cluster nor a hub must be able to access; and client-go would send the agent's token along.
 func Straight(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return straight{next} })
@@ -31,5 +31,5 @@ func (s straight) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// WrappedRoundTripper is what client-go looks through to find a transport.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (s straight) WrappedRoundTripper() http.RoundTripper { return s.RoundTripper }

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package management is the cluster that keeps what an agent remembers: its secrets and its events, in one namespace. It is the managed
-// cluster itself, unless the agent is detached; then it is the one that runs the agent's pods. Nothing of the hub is anywhere else.
+// Package management accesses the cluster that stores the agent's state: its secrets and its events, in one namespace. It is the managed cluster
+// itself, unless the agent is detached; then it is the cluster that runs the agent's pods. The agent stores no data of the hub elsewhere.
 package management
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TellRights are what Cluster.Tell needs.
+// TellRights are the rights that Cluster.Tell needs.
 var TellRights = rights.Rights{Management: rights.Rules{Namespace: []rbacv1.PolicyRule{rights.Rule("", "events", "create")}}}
 
-// Cluster is the cluster that keeps what the agent remembers.
+// Cluster is the cluster that stores the agent's state.
 type Cluster struct {
 	Client kubernetes.Interface
-	// Namespace is the one that has it.
+	// Namespace is the namespace of the state.
 	Namespace string
 }
 
-// Tell logs something that an admin should know, and makes an event of it.
+// Tell logs a message for an admin, and creates an event with it.
 func (c *Cluster) Tell(ctx context.Context, eventType, reason, message string) {
 	log := klog.FromContext(ctx)
 	log.Info(message)

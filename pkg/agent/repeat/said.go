@@ -11,10 +11,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// repeatAfter is when something that is still so is logged again.
+// repeatAfter is the interval after which an unchanged message is logged again.
 const repeatAfter = 10 * time.Minute
 
-// Said keeps the log short: the same thing is said once in a while. Its zero value is ready for use.
+// Said keeps the log short: it allows the same message from time to time only. Its zero value is ready for use.
 type Said struct {
 	mu   sync.Mutex
 	last map[string]saying
@@ -25,7 +25,7 @@ type saying struct {
 	at   time.Time
 }
 
-// Again says whether a text about a subject is due. The empty text is that there is nothing to say any more.
+// Again reports whether a text about a subject must be logged. An empty text means that the problem is gone.
 func (s *Said) Again(subject, text string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *Said) Again(subject, text string) bool {
 	return true
 }
 
-// Result logs that something has failed, or works again.
+// Result logs an error, or that an operation succeeds again.
 func (s *Said) Result(ctx context.Context, what string, err error) {
 	text := ""
 	if err != nil {

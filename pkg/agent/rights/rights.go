@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights is how each part of the agent states what it may do: as RBAC rules, on the hub, on the managed cluster and on the management cluster.
-// Tests hold what is deployed to the sum of them, so that a part that is left out takes its rights with it.
+// Package rights defines how each part of the agent declares its permissions: as RBAC rules, on the hub, on the managed cluster and on the management
+// cluster. Tests compare what is deployed with their sum, so that a part that is left out does not keep its rights.
 package rights
 
 import (
@@ -11,33 +11,33 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Rights are what a part of the agent needs.
+// Rights are the rights that a part of the agent needs.
 type Rights struct {
-	// Bootstrap is asked of the hub with the bootstrap kubeconfig, and Hub with the agent's own identity.
+	// Bootstrap are the rights on the hub of the bootstrap kubeconfig, and Hub those of the agent's own identity.
 	Bootstrap, Hub Rules
-	// Own is asked of the managed cluster, and Management of the cluster that keeps what the agent remembers. Both are the same one,
-	// unless the agent is detached.
+	// Own are the rights on the managed cluster, and Management those on the cluster that stores the agent's state. Both are the same cluster, unless
+	// the agent is detached.
 	Own, Management Rules
 }
 
-// Rules are RBAC rules for a whole cluster, or for one namespace of it: on the hub the namespace of the managed cluster, on the
-// others that of the agent. On the hub, rules on managedclusters are meant for the agent's own ManagedCluster.
+// Rules are RBAC rules for a whole cluster, and for one namespace of it: on the hub the namespace of the managed cluster, on the other clusters that
+// of the agent. On the hub, rules on managedclusters are limited to the agent's own ManagedCluster.
 type Rules struct {
 	Cluster, Namespace []rbacv1.PolicyRule
 }
 
-// Rule is a rule on one resource.
+// Rule returns a rule on one resource.
 func Rule(group, resource string, verbs ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: verbs}
 }
 
-// Named narrows a rule to the object of a name.
+// Named restricts a rule to the object of a name.
 func Named(name string, rule rbacv1.PolicyRule) rbacv1.PolicyRule {
 	rule.ResourceNames = []string{name}
 	return rule
 }
 
-// Sum is what several parts need together.
+// Sum returns the rights that several parts need together.
 func Sum(parts ...Rights) (sum Rights) {
 	for _, part := range parts {
 		sum.Bootstrap, sum.Hub = plus(sum.Bootstrap, part.Bootstrap), plus(sum.Hub, part.Hub)

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spoke is the managed cluster, the one that the agent registers with a hub, and the flags that say how the agent reaches its
-// clusters. What the agent remembers is not there: see package management.
+// Package spoke accesses the managed cluster, which the agent registers with a hub, and defines the flags for the access to the agent's clusters. The
+// agent's state is elsewhere: see package management.
 package spoke
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/rights"
 )
 
-// Timeout is for one request to the managed cluster, or to the management cluster.
+// Timeout bounds one request to the managed cluster, or to the management cluster.
 const Timeout = 10 * time.Second
 
-// IDRights are what Cluster.ID needs. An agent that has one namespace does without.
+// IDRights returns the rights that Cluster.ID needs. An agent that has one namespace does not use it.
 func IDRights(namespaceScoped bool) (needs rights.Rights) {
 	if !namespaceScoped {
 		needs.Own.Cluster = []rbacv1.PolicyRule{rights.Named(metav1.NamespaceSystem, rights.Rule("", "namespaces", "get"))}
@@ -34,21 +34,21 @@ func IDRights(namespaceScoped bool) (needs rights.Rights) {
 // Cluster is the managed cluster.
 type Cluster struct {
 	Client kubernetes.Interface
-	// Watching is a client whose requests do not end by themselves.
+	// Watching is a client whose requests have no timeout.
 	Watching kubernetes.Interface
 	Dynamic  dynamic.Interface
-	// Config is how the cluster is reached, for clients of other kinds. It has no time limit.
+	// Config is the configuration for other kinds of clients. It has no timeout.
 	Config *rest.Config
-	// Namespace is the agent's own there: what is in it, the hub has no say in.
+	// Namespace is the agent's own namespace there. The hub cannot change objects in it.
 	Namespace string
-	// Home is where the agent's secrets are, if the management cluster is the same one and that is another namespace. The hub has no say
-	// in that one either, and nothing of a work is ever there.
+	// Home is the namespace of the agent's secrets, if the management cluster is the same cluster and that is a different namespace. The hub cannot
+	// change objects in it either, and works never have objects there.
 	Home string
-	// NamespaceScoped says that the agent has rights in Namespace alone: nothing is asked of the cluster that needs others.
+	// NamespaceScoped means that the agent has rights in Namespace alone, and sends no request that needs others.
 	NamespaceScoped bool
 }
 
-// ID is what identifies the cluster: the UID of its namespace kube-system.
+// ID returns the ID of the cluster: the UID of its namespace kube-system.
 func (c *Cluster) ID(ctx context.Context) (string, error) {
 	if c.NamespaceScoped {
 		return "", errors.New("an agent with --namespace-scoped does not read the cluster's id, so --cluster-name must be set")

@@ -19,23 +19,24 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Options are the ways to the agent's clusters.
+// Options configure the access to the agent's clusters.
 type Options struct {
-	// Kubeconfig is that of the managed cluster; the pod's own identity is used when it is empty.
+	// Kubeconfig is the path of the kubeconfig of the managed cluster; if it is empty, the pod's own identity is used.
 	Kubeconfig string
-	// Detached says that the management cluster is another one.
+	// Detached means that the management cluster is a different cluster.
 	Detached bool
-	// ManagementKubeconfig is that of the management cluster, if that is another one; the pod's own identity is used when it is empty.
+	// ManagementKubeconfig is the path of the kubeconfig of the management cluster, if that is a different cluster; if it is empty, the pod's own
+	// identity is used.
 	ManagementKubeconfig string
-	// Namespace is where the agent keeps its secret, on the management cluster.
+	// Namespace is the namespace of the agent's secret, on the management cluster.
 	Namespace string
-	// ManagedNamespace is the agent's on the managed cluster. It is the same when it is empty.
+	// ManagedNamespace is the agent's namespace on the managed cluster. The default is Namespace.
 	ManagedNamespace string
-	// SameCluster says of a detached agent that both clusters are one all the same.
+	// SameCluster means that both clusters of a detached agent are nevertheless the same.
 	SameCluster bool
-	// NamespaceScoped says that the agent has rights in Namespace alone.
+	// NamespaceScoped means that the agent has rights in Namespace alone.
 	NamespaceScoped bool
-	// Requests bounds those to the managed cluster, but for works.
+	// Requests limits the requests to the managed cluster, except for works.
 	Requests limits.Requests
 }
 
@@ -70,7 +71,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Requests.AddFlags(fs, "", "to the managed cluster, but for works")
 }
 
-// Validate returns every error of the flags. keeps says whether the process needs the management cluster.
+// Validate returns all errors of the flags. keeps is whether the process needs the management cluster.
 func (o *Options) Validate(keeps bool) (errs []error) {
 	inPod := os.Getenv("KUBERNETES_SERVICE_HOST") != ""
 	switch {
@@ -103,8 +104,8 @@ func (o *Options) Validate(keeps bool) (errs []error) {
 	return append(errs, o.Requests.Validate("")...)
 }
 
-// Managed reads the way to the managed cluster, and Management that to the cluster that keeps the agent's secrets. That of a detached agent
-// is a Secret of the management cluster, which has files beside the kubeconfig and no others.
+// Managed reads the configuration for the managed cluster. The kubeconfig of a detached agent is in a mounted Secret of the management cluster, and
+// may only name files beside it.
 func (o *Options) Managed() (files.Way, error) {
 	read := files.ReadWay
 	if o.Detached {
@@ -117,7 +118,7 @@ func (o *Options) Managed() (files.Way, error) {
 	return way, err
 }
 
-// Management is Managed, unless the agent is detached.
+// Management reads the configuration for the cluster that stores the agent's secrets. It is that of Managed, unless the agent is detached.
 func (o *Options) Management() (files.Way, error) {
 	if !o.Detached {
 		return o.Managed()
@@ -125,7 +126,7 @@ func (o *Options) Management() (files.Way, error) {
 	return files.ReadWay(o.ManagementKubeconfig)
 }
 
-// Own are the agent's namespaces on the managed cluster.
+// Own returns the agent's namespaces on the managed cluster.
 func (o *Options) Own() []string {
 	own := []string{cmp.Or(o.ManagedNamespace, o.Namespace)}
 	if o.SameCluster {
@@ -134,7 +135,7 @@ func (o *Options) Own() []string {
 	return own
 }
 
-// NewCluster returns the managed cluster that a configuration reaches.
+// NewCluster returns the managed cluster of a configuration.
 func (o *Options) NewCluster(config *rest.Config) (*Cluster, error) {
 	c, err := New(config, cmp.Or(o.ManagedNamespace, o.Namespace))
 	if err == nil && o.SameCluster && c.Namespace != o.Namespace {
@@ -146,7 +147,7 @@ func (o *Options) NewCluster(config *rest.Config) (*Cluster, error) {
 	return c, err
 }
 
-// NewManagement returns the cluster that keeps what the agent remembers.
+// NewManagement returns the cluster that stores the agent's state.
 func NewManagement(config *rest.Config, namespace string) (*management.Cluster, error) {
 	limited := ours(config)
 	limited.Timeout = Timeout
@@ -157,14 +158,14 @@ func NewManagement(config *rest.Config, namespace string) (*management.Cluster, 
 	return &management.Cluster{Client: client, Namespace: namespace}, nil
 }
 
-// New returns the managed cluster that a configuration reaches. namespace is the agent's own there.
+// New returns the managed cluster of a configuration. namespace is the agent's own namespace there.
 func New(config *rest.Config, namespace string) (*Cluster, error) {
 	config = ours(config)
 	watching, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
-	// A watch is open for as long as it may be, everything else ends in time.
+	// A watch has no timeout, and all other requests have one.
 	limited := rest.CopyConfig(config)
 	limited.Timeout = Timeout
 	client, err := kubernetes.NewForConfig(limited)
@@ -178,7 +179,7 @@ func New(config *rest.Config, namespace string) (*Cluster, error) {
 	return &Cluster{Client: client, Watching: watching, Dynamic: unstructured, Config: config, Namespace: namespace}, nil
 }
 
-// ours is a way as the agent goes it.
+// ours returns a copy of a configuration with the settings of all clients of the agent.
 func ours(config *rest.Config) *rest.Config {
 	return limits.Straight(rest.AddUserAgent(rest.CopyConfig(config), "hub-agent"))
 }

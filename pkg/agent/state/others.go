@@ -8,8 +8,8 @@ import (
 	"maps"
 )
 
-// Other is an identity on another hub than the one in use. It is kept because that hub knows the agent by its key: an agent that comes back
-// with another one needs an admin.
+// Other is an identity on a hub that is not in use. It is stored because that hub knows the agent by its key: an agent that comes back with a
+// different key needs an admin.
 type Other struct {
 	Kubeconfig    []byte `json:"kubeconfig,omitempty"`
 	Cert          []byte `json:"cert,omitempty"`
@@ -19,8 +19,8 @@ type Other struct {
 	RegisteredKey string `json:"registeredKey,omitempty"`
 }
 
-// SwitchTo puts the identity in use aside, and continues with the one that is remembered of another hub, if there is one. The names of the
-// cluster and of the agent are the same on all hubs.
+// SwitchTo stores the identity in use, and continues with the stored one of the given hub, if it exists. The names of the cluster and of the agent
+// are the same on all hubs.
 func (s *State) SwitchTo(hub string) {
 	others := maps.Clone(s.Others)
 	if others == nil {
@@ -42,12 +42,12 @@ func formatOthers(others map[string]Other) []byte {
 	}
 	data, err := json.Marshal(others)
 	if err != nil {
-		return nil // texts can always be written
+		return nil // strings can always be marshaled
 	}
 	return data
 }
 
-// parseOthers reads what formatOthers has written. What cannot be read is nothing: then the other hubs are joined with new keys.
+// parseOthers parses the result of formatOthers. It returns nil if that is invalid: then the other hubs are joined with new keys.
 func parseOthers(data []byte) (others map[string]Other) {
 	if json.Unmarshal(data, &others) != nil {
 		return nil

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package state is what an agent remembers, in one secret on the management cluster. It is written there before the hub is told, so
-// that an agent that is killed at any line goes on from there.
+// Package state stores an agent's state, in one secret on the management cluster. It is written before the corresponding request to the hub, so that
+// an agent that is killed at any line continues from there.
 package state
 
 import (
@@ -24,45 +24,45 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Rights are what keeping the state needs.
+// Rights are the rights that reading and writing the state needs.
 var Rights = rights.Rights{Management: rights.Rules{Namespace: []rbacv1.PolicyRule{
 	rights.Rule("", "secrets", "create"),
 	rights.Named(registration.HubKubeconfigSecret, rights.Rule("", "secrets", "get", "update", "delete")),
 }}}
 
-// ReadRights are what reading it needs, for a process that does not keep it.
+// ReadRights are the rights that reading the state needs, for a process that does not write it.
 var ReadRights = rights.Rights{Management: rights.Rules{Namespace: []rbacv1.PolicyRule{
 	rights.Named(registration.HubKubeconfigSecret, rights.Rule("", "secrets", "get")),
 }}}
 
-// Keys of the secret beside those that are agreed on. They are about what is under way, so that a process that starts
-// anew goes on where the one before it ended.
+// Keys of the secret beside those of package registration. They are for operations in progress, so that a new process continues where the previous
+// one ended.
 const (
-	// keyNextKey is the private key of the certificate that is being asked for, keyNextCSR the request's name on the hub.
+	// keyNextKey is the private key of the pending certificate request, and keyNextCSR the request's name on the hub.
 	keyNextKey = "next.key"
 	keyNextCSR = "next.csr"
-	// keyRegisteredKey is for State.RegisteredKey.
+	// keyRegisteredKey is the key for State.RegisteredKey.
 	keyRegisteredKey = "registered-key-sha256"
-	// keyOtherHubs is for State.Others.
+	// keyOtherHubs is the key for State.Others.
 	keyOtherHubs = "other-hubs"
 )
 
-// State is what an agent remembers.
+// State is the state of an agent.
 type State struct {
 	ClusterName, AgentName string
 	// Kubeconfig, Cert and Key are the identity in use.
 	Kubeconfig, Cert, Key []byte
-	// NextKey and NextCSR are the identity to come.
+	// NextKey and NextCSR are the private key and the certificate request of the next identity.
 	NextKey []byte
 	NextCSR string
 
-	// RegisteredKey is the hash of the public key that the hub knows as this agent's, as far as the agent knows.
+	// RegisteredKey is the hash of the public key that the hub knows for this agent, as far as the agent knows.
 	RegisteredKey string
 
 	// Refusal is how the hub refuses the agent, one of registration's refusals, or empty.
 	Refusal string
 
-	// Hub is the name of the bootstrap kubeconfig of the hub that all of this is about, for an agent with several of them.
+	// Hub is the name of the bootstrap kubeconfig of the hub that the state is for, for an agent with several of them.
 	Hub string
 	// GivenUp are the hubs that were given up since the agent last worked with one, the latest last.
 	GivenUp []registration.GivenUpHub
@@ -70,7 +70,8 @@ type State struct {
 	Others map[string]Other
 }
 
-// ReadFolder reads the identity of a secret that is mounted. What is under way is of no use to a process that does not keep the state.
+// ReadFolder reads the identity from a mounted secret. It ignores operations in progress, which a process that does not write the state does not
+// need.
 func ReadFolder(dir string) (State, error) {
 	data, err := files.ReadFolder(dir, registration.KeyClusterName, registration.KeyAgentName, registration.KeyKubeconfig,
 		registration.KeyTLSCert, registration.KeyTLSKey)
@@ -94,7 +95,7 @@ func stateOf(d map[string][]byte) State {
 	}
 }
 
-// writeTo leaves keys that are not the agent's as they are, and says whether anything has changed.
+// writeTo writes the state to a secret, and reports whether that changes it. Keys that are not the agent's stay unchanged.
 func (s *State) writeTo(secret *corev1.Secret) bool {
 	before := maps.Clone(secret.Data)
 	if secret.Data == nil {
@@ -123,7 +124,7 @@ func (s *State) writeTo(secret *corev1.Secret) bool {
 	return !maps.EqualFunc(before, secret.Data, bytes.Equal)
 }
 
-// Store keeps the state in the secret, and the last that was read or written of it.
+// Store reads and writes the state in the secret, and caches it.
 type Store struct {
 	Client    kubernetes.Interface
 	Namespace string
@@ -132,14 +133,14 @@ type Store struct {
 	last State
 }
 
-// Get is the state as this process knows it.
+// Get returns the state that was last read or written.
 func (s *Store) Get() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// Load reads the secret; a secret that is not there is an empty state.
+// Load reads the secret. If it does not exist, the state is empty.
 func (s *Store) Load(ctx context.Context) (State, error) {
 	secret, err := s.Client.CoreV1().Secrets(s.Namespace).Get(ctx, registration.HubKubeconfigSecret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -151,8 +152,8 @@ func (s *Store) Load(ctx context.Context) (State, error) {
 	return s.remember(stateOf(secret.Data)), nil
 }
 
-// Update changes the secret, and makes it when it is not there. It is only once in the secret that a state counts. The
-// change is made again on what is there when another has written in between.
+// Update changes the secret, and creates it if it does not exist. The state counts only once it is in the secret. If another process has changed the
+// secret concurrently, the change is made again to the new state.
 func (s *Store) Update(ctx context.Context, change func(*State)) (State, error) {
 	return s.update(ctx, change, true)
 }
@@ -163,7 +164,7 @@ func (s *Store) update(ctx context.Context, change func(*State), create bool) (S
 	err := retry.OnError(retry.DefaultRetry, conflicts, func() error {
 		secret, err := secrets.Get(ctx, registration.HubKubeconfigSecret, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			// Lost under way: what this process remembers is as good.
+			// The secret was deleted: the cached state is just as good.
 			next = s.Get()
 			change(&next)
 			if !create {
@@ -192,8 +193,8 @@ func (s *Store) update(ctx context.Context, change func(*State), create bool) (S
 	return s.remember(next), nil
 }
 
-// Refused remembers how the hub refuses the agent, "" for not at all. If that is known already, nothing is written, nor asked. It makes no
-// secret: an agent that has just left has none.
+// Refused records how the hub refuses the agent, "" if it does not. If the cache has that already, no request is sent. It does not create the secret:
+// an agent that has just left has none.
 func (s *Store) Refused(ctx context.Context, refusal string) error {
 	if s.Get().Refusal == refusal {
 		return nil
@@ -202,7 +203,7 @@ func (s *Store) Refused(ctx context.Context, refusal string) error {
 	return err
 }
 
-// Remove deletes the secret. That it is not there is no error.
+// Remove deletes the secret, if it exists.
 func (s *Store) Remove(ctx context.Context) error {
 	err := s.Client.CoreV1().Secrets(s.Namespace).Delete(ctx, registration.HubKubeconfigSecret, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -218,7 +219,7 @@ func (s *Store) remember(next State) State {
 	return next
 }
 
-// conflicts says whether another has written what was to be written.
+// conflicts reports whether another process has written the secret concurrently.
 func conflicts(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }

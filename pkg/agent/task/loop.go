@@ -13,26 +13,26 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 )
 
-// Loop is how most tasks run: something is done again and again.
+// Loop is how most tasks run: a function is called periodically.
 type Loop struct {
-	// What says what is done, for the log, and Do does it. An error that was made by Over ends the loop.
+	// What describes Do, for the log. An error of Do that was made by Over ends the loop.
 	What string
 	Do   func(context.Context) error
-	// Interval is the time from one success to the next, less a jitter. After a failure it is tried again sooner, first after
-	// a second, then less and less often.
+	// Interval returns the time from one success to the next call, less a jitter. Failures are retried sooner, first after a second, then with
+	// exponential backoff.
 	Interval func() time.Duration
-	// Timeout is for one go.
+	// Timeout bounds one call.
 	Timeout time.Duration
-	// News asks for a go before its time; never less than Pause after the last.
+	// News triggers a call before the interval has passed, but no sooner than Pause after the last.
 	News  <-chan struct{}
 	Pause time.Duration
-	// Random is in [0, 1), for delays that spread.
+	// Random returns a number in [0, 1), for jitter.
 	Random func() float64
 
 	said repeat.Said
 }
 
-// Run goes on until the context ends, or Do says that the session is over.
+// Run calls Do until the context ends, or Do ends the session.
 func (l *Loop) Run(ctx context.Context) error {
 	retry := repeat.Backoff{Shortest: time.Second, Random: l.Random}
 	for ctx.Err() == nil {
@@ -44,7 +44,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		if err != nil {
 			retry.Longest = l.Interval()
 			wait := retry.Next()
-			// A server that says when to come back knows why. It cannot make the agent stay away.
+			// A server that suggests a delay has a reason. The delay is bounded by the interval.
 			if seconds, said := apierrors.SuggestsClientDelay(err); said {
 				wait = max(wait, min(time.Duration(seconds)*time.Second, l.Interval()))
 			}
@@ -67,7 +67,7 @@ func (l *Loop) once(ctx context.Context) error {
 	return l.Do(ctx)
 }
 
-// idle waits for the next time, or for news.
+// idle waits for the next call, or for News.
 func (l *Loop) idle(ctx context.Context) bool {
 	wait := repeat.Jittered(l.Interval(), l.Random)
 	pause := min(l.Pause, wait)

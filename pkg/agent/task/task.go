@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package task is what a session of an agent runs: a list of tasks, each with its name and its rights.
+// Package task defines the tasks that a session of an agent runs, each with its name and its rights.
 package task
 
 import (
@@ -20,42 +20,42 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 )
 
-// longestPause is the longest time until a task that has failed is started again.
+// longestPause bounds the delay before a failed task is restarted.
 const longestPause = 5 * time.Minute
 
-// Task is one thing that an agent does while it has an identity on the hub. It knows no other task: what they have to tell each
-// other is in hub.View, so that each can run without the others, and without their rights.
+// Task is one thing that an agent does while it has an identity on the hub. It does not depend on other tasks: they share data in hub.View, so that
+// each can run without the others, and without their rights.
 type Task struct {
-	// Name says what the task does, such as "renewing the lease".
+	// Name describes the task, such as "renewing the lease".
 	Name string
-	// Rights are what it needs beside those of the agent's state.
+	// Rights are the rights that it needs beside those of the agent's state.
 	Rights rights.Rights
-	// Run does it until the context ends, and then returns soon. An error made by Over ends the session. With any other error the
-	// task is started again, after a pause. A task that returns nil has nothing left to do in the session.
+	// Run runs the task until the context ends, and then returns soon. An error made by Over ends the session. After any other error the task is
+	// restarted with a delay. A task that returns nil is done for the session.
 	Run func(context.Context, Session) error
 }
 
-// Session is the time in which one identity is good, and what tasks work with in it.
+// Session is the time in which one identity is valid, with the data that tasks need in it.
 type Session struct {
 	Hub *hub.Hub
-	// State is the agent's state as it was when the session began.
+	// State is the agent's state at the start of the session.
 	State state.State
-	// Random is in [0, 1), for delays that spread.
+	// Random returns a number in [0, 1), for jitter.
 	Random func() float64
 }
 
-// overError is that the session is at its end.
+// overError reports that the session is over.
 type overError struct{ why error }
 
 func (e *overError) Error() string { return fmt.Sprintf("the session is over: %v", e.why) }
 
 func (e *overError) Unwrap() error { return e.why }
 
-// Over is the error of a task that ends the session: the identity is lost, or there is another; why may be nil.
+// Over returns an error by which a task ends the session: the identity is lost, or a new one exists; why may be nil.
 func Over(why error) error { return &overError{why} }
 
-// Run runs all tasks, until the context ends or one of them says that the session is over, and they have all returned. It returns
-// why, or nil if there is nothing wrong.
+// Run runs all tasks until the context ends or one of them ends the session, and all have returned. It returns why, or nil if the session ended
+// without an error.
 func (s Session) Run(ctx context.Context, tasks []Task) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -77,7 +77,7 @@ func (s Session) Run(ctx context.Context, tasks []Task) error {
 	return context.Cause(ctx)
 }
 
-// keep starts a task again as often as it fails. One that fails takes no other down.
+// keep restarts a task after each failure. The failure of one task does not affect the others.
 func (s Session) keep(ctx context.Context, t Task) error {
 	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: s.Random}
 	for {
@@ -98,7 +98,7 @@ func (s Session) keep(ctx context.Context, t Task) error {
 	}
 }
 
-// once makes an error of a panic: that a task is wrong is no reason to leave the hub without a lease.
+// once runs a task. It converts a panic to an error, so that a bug of one task does not stop the renewal of the lease.
 func (s Session) once(ctx context.Context, t Task) (err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package awsirsa is the identity that is an AWS IAM role, which the hub makes.
+// Package awsirsa implements the identity that is an AWS IAM role, which the hub creates.
 package awsirsa
 
 import (
@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// Name is how --registration-auth names the driver.
+	// Name is the name of the driver for --registration-auth.
 	Name = "awsirsa"
-	// nameOfSeed is the same, as the specification of the registration spells it.
+	// nameOfSeed is the spelling of the name in the specification of the registration.
 	nameOfSeed = "aws-irsa"
 )
 
-// Which command the kubeconfig in the secret gets its tokens by.
+// The commands by which the kubeconfig in the secret gets its tokens.
 const (
 	tokenCommandOwn = "hub-agent"
 	tokenCommandAWS = "aws"
@@ -35,9 +35,9 @@ const (
 type Driver struct {
 	// HubARN and ManagedARN are the ARNs of the EKS clusters of the hub and of the agent.
 	HubARN, ManagedARN string
-	// HubRolePath is the IAM path of the roles that the hub makes; none is "/".
+	// HubRolePath is the IAM path of the roles that the hub creates; empty means "/".
 	HubRolePath string
-	// TokenCommand is by which command the kubeconfig in the secret gets tokens: hub-agent or aws.
+	// TokenCommand is the command by which the kubeconfig in the secret gets tokens: hub-agent or aws.
 	TokenCommand string
 }
 
@@ -78,7 +78,7 @@ func (d *Driver) Validate(chosen bool) (errs []error) {
 	return errs
 }
 
-// Rights implements identity.Driver. It looks at the cluster to see whether the hub lets the role in.
+// Rights implements identity.Driver. The driver reads the ManagedCluster to check whether the hub accepts the role.
 func (d *Driver) Rights() rights.Rights {
 	return rights.Rights{Hub: rights.Rules{Cluster: []rbacv1.PolicyRule{rights.Rule(clusterv1.GroupName, "managedclusters", "get")}}}
 }
@@ -94,7 +94,7 @@ func (d *Driver) New(agent identity.Agent) (identity.Identity, error) {
 			RoleARN: roles.HubRoleARN()}}, nil
 }
 
-// Find implements identity.Driver. What the tokens are for is in the kubeconfig.
+// Find implements identity.Driver. The kubeconfig names the cluster and the role of the tokens.
 func (d *Driver) Find(s state.State) (identity.Identity, error) {
 	if len(s.Cert) > 0 {
 		return nil, nil
@@ -106,7 +106,7 @@ func (d *Driver) Find(s state.State) (identity.Identity, error) {
 	return &role{tokens: tokens}, nil
 }
 
-// roles are the IAM roles of the cluster.
+// roles returns the IAM roles of the cluster.
 func (d *Driver) roles() (irsa.Identity, error) {
 	hub, err := irsa.ParseClusterARN(d.HubARN)
 	if err != nil {

@@ -22,8 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// role is an IAM role in the hub's account, which the hub makes once it has accepted the cluster, and which the
-// agent's own IAM role may assume.
+// role is an IAM role in the hub's account, which the hub creates once it has accepted the cluster, and which the agent's own IAM role may assume.
 type role struct {
 	agent   identity.Agent
 	roles   irsa.Identity
@@ -38,7 +37,7 @@ var _ identity.Identity = &role{}
 // Prepare implements identity.Identity.
 func (i *role) Prepare(context.Context) error { return nil }
 
-// Annotations implements identity.Identity. They have the ARN under both names: ours and upstream's, and the specification's.
+// Annotations implements identity.Identity. The ARN is set under two names: upstream's, which is also ours, and that of the specification.
 func (i *role) Annotations(state.State) (map[string]string, error) {
 	arn := i.roles.Managed.String()
 	return map[string]string{
@@ -48,10 +47,11 @@ func (i *role) Annotations(state.State) (map[string]string, error) {
 	}, nil
 }
 
-// Asked implements identity.Identity. It is always so: there is nothing to ask for, the hub makes the role by itself.
+// Asked implements identity.Identity. It always returns true: no request is needed, since the hub creates the role by itself.
 func (i *role) Asked(state.State) bool { return true }
 
-// Step implements identity.Identity. It tries whether the hub lets the role in: bootstrap kubeconfigs need not be allowed to look at the cluster.
+// Step implements identity.Identity. It checks whether the hub accepts the role, since bootstrap kubeconfigs need not have the right to read the
+// ManagedCluster.
 func (i *role) Step(ctx context.Context, by identity.Bootstrap) (bool, error) {
 	s := i.agent.Store.Get()
 	kubeconfig, err := hub.Kubeconfig(by.Kubeconfig, s.ClusterName, i.User())
@@ -70,7 +70,7 @@ func (i *role) Step(ctx context.Context, by identity.Bootstrap) (bool, error) {
 	switch {
 	case err == nil:
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		// Until the cluster is accepted this is expected. Afterwards the log has to say it.
+		// This is expected until the cluster is accepted. Afterwards the log must show it.
 		if i.said.Again("role", err.Error()) {
 			klog.FromContext(ctx).Info("The hub does not let the agent's role in yet", "role", i.roles.HubRoleARN(), "reason", err.Error())
 		}
@@ -80,7 +80,7 @@ func (i *role) Step(ctx context.Context, by identity.Bootstrap) (bool, error) {
 	}
 	_, err = i.agent.Store.Update(ctx, func(to *state.State) {
 		to.Kubeconfig, to.ClusterName, to.AgentName = kubeconfig, s.ClusterName, s.AgentName
-		// What a registration by certificate has left.
+		// These are left of a registration by certificate.
 		to.Cert, to.Key, to.NextKey, to.NextCSR, to.RegisteredKey = nil, nil, nil, "", ""
 	})
 	return err == nil, err
@@ -97,7 +97,7 @@ func (i *role) Usable(s state.State) error {
 	return nil
 }
 
-// Keep implements identity.Identity. There is nothing to renew: a token is made when it is needed.
+// Keep implements identity.Identity. Nothing needs to be renewed: tokens are created on demand.
 func (i *role) Keep(ctx context.Context, _ *hub.Hub) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -113,7 +113,7 @@ func (i *role) User() *clientcmdapi.AuthInfo {
 		InteractiveMode: clientcmdapi.NeverExecInteractiveMode,
 	}
 	if i.command == tokenCommandAWS {
-		exec.APIVersion = "client.authentication.k8s.io/v1beta1" // the one that every release of the aws CLI knows
+		exec.APIVersion = "client.authentication.k8s.io/v1beta1" // the version that every release of the aws CLI supports
 		exec.Command = tokenCommandAWS
 		exec.Args = []string{"--region", hub.Region, "eks", "get-token", "--cluster-name", hub.Name, "--output", "json",
 			"--role-arn", role}
@@ -121,8 +121,7 @@ func (i *role) User() *clientcmdapi.AuthInfo {
 	return &clientcmdapi.AuthInfo{Exec: exec}
 }
 
-// TokensOf makes the tokens that the user of a kubeconfig gets by a command, without running it: the command may be one
-// that is not there.
+// TokensOf returns the Tokens for the user of a kubeconfig who gets them by a command. It does not run the command, which may not exist.
 func TokensOf(kubeconfig []byte) (*Tokens, error) {
 	tokens := &Tokens{}
 	_, err := hub.IdentityConfig(kubeconfig, func(user *clientcmdapi.AuthInfo) {
@@ -132,11 +131,11 @@ func TokensOf(kubeconfig []byte) (*Tokens, error) {
 				tokens.Cluster = value
 			case "--region":
 				tokens.Region = value
-			case "--role-arn", "--role": // the AWS CLI writes the second
+			case "--role-arn", "--role": // the AWS CLI accepts both, and writes the second
 				tokens.RoleARN = value
 			}
 		}
-		*user = clientcmdapi.AuthInfo{} // it is not to be used, and may name files that are not here
+		*user = clientcmdapi.AuthInfo{} // it is not used, and may name files that do not exist here
 	})
 	if err == nil && (tokens.Cluster == "" || tokens.Region == "" || tokens.RoleARN == "") {
 		err = fmt.Errorf("the kubeconfig of secret %s names no EKS cluster, region and role", registration.HubKubeconfigSecret)
@@ -144,7 +143,7 @@ func TokensOf(kubeconfig []byte) (*Tokens, error) {
 	return tokens, err
 }
 
-// Config implements identity.Identity. It makes the tokens in this process, whatever the command for others.
+// Config implements identity.Identity. It creates the tokens in this process, whatever command the kubeconfig names for others.
 func (i *role) Config(_ state.State, kubeconfig []byte) (*rest.Config, error) {
 	config, err := hub.IdentityConfig(kubeconfig, func(user *clientcmdapi.AuthInfo) { *user = clientcmdapi.AuthInfo{} })
 	if err != nil {

@@ -31,38 +31,36 @@ import (
 )
 
 const (
-	// tokenLife is how long a token is used. EKS takes one for 15 minutes after its signature.
+	// tokenLife is how long a token is used. EKS accepts a token for 15 minutes after its signature.
 	tokenLife   = 14 * time.Minute
 	tokenPrefix = "k8s-aws-v1."
-	// tokenMargin is how long before its end a token is replaced.
+	// tokenMargin is how long before its expiry a token is replaced.
 	tokenMargin = time.Minute
-	// mostSkew is how far the clock may be off. AWS allows for more, but the token has to live.
+	// mostSkew is the maximum clock skew. AWS allows more, but the token must stay valid for some time.
 	mostSkew = 5 * time.Minute
 )
 
-// Tokens makes tokens for an EKS cluster. A token is a presigned request to STS that asks who the signer is. EKS sends it
-// off.
+// Tokens creates tokens for an EKS cluster. A token is a presigned STS request for the identity of its signer, which EKS sends.
 type Tokens struct {
-	// Cluster and Region are the hub's.
+	// Cluster and Region are the name and region of the hub.
 	Cluster, Region string
-	// OwnRegion is whose STS is asked when AWS's configuration (AWS_REGION, AWS_DEFAULT_REGION, a profile) names no region. Without one
-	// it is Region. A cluster without a way out may reach no STS but that of its own region.
+	// OwnRegion is the region whose STS is used when AWS's configuration (AWS_REGION, AWS_DEFAULT_REGION, a profile) names no region. The default is
+	// Region. A cluster without access to the internet may only reach the STS of its own region.
 	OwnRegion string
-	// RoleARN is the role that the token is for; without one it is for the process's own.
+	// RoleARN is the role that the token is for; if it is empty, the token is for the process's own role.
 	RoleARN string
 
 	mu sync.Mutex
-	// credentials are what client signs with. Both are nil when they are to be got anew: AWS may take credentials back long
-	// before they end.
+	// credentials are those that client signs with. Both are nil if they must be retrieved again: AWS may revoke credentials long before they expire.
 	credentials aws.CredentialsProvider
 	client      *sts.PresignClient
 	token       string
 	until       time.Time
-	// skew is by how much AWS's clock was ahead of this one when it was last asked.
+	// skew is how far AWS's clock was ahead of the local clock at the last request.
 	skew atomic.Int64
 }
 
-// get returns a token and when to ask for the next.
+// get returns a token, and the time when it expires.
 func (e *Tokens) get(ctx context.Context) (string, time.Time, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,7 +69,7 @@ func (e *Tokens) get(ctx context.Context) (string, time.Time, error) {
 	}
 	url, until, err := e.sign(ctx)
 	if err != nil {
-		// The process's own credentials are good if they were let in, and then only the role is not.
+		// If the error is that AWS denies the role, the process's own credentials are valid, and stay.
 		if refused := (*identity.RefusedError)(nil); !errors.As(err, &refused) {
 			e.credentials, e.client = nil, nil
 		}
@@ -91,12 +89,12 @@ func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err err
 	if err != nil {
 		return "", time.Time{}, e.refusal(err)
 	}
-	// The SDK puts the time of its own requests right, but not that of one which it only signs.
+	// The SDK corrects the time of its own requests, but not that of a request which it only signs.
 	if skew := time.Duration(e.skew.Load()).Abs(); skew > mostSkew {
 		return "", time.Time{}, fmt.Errorf("this machine's clock differs from that of AWS by %s: set the clock, or AWS rejects "+
 			"the token", skew.Round(time.Minute))
 	}
-	// A token is good as long as the credentials are that it was made with.
+	// A token is valid no longer than the credentials that it was signed with.
 	until = time.Now().Add(tokenLife)
 	if credentials.CanExpire && credentials.Expires.Before(until) {
 		until = credentials.Expires
@@ -113,8 +111,8 @@ func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err err
 	return request.URL, until, nil
 }
 
-// loadConfig loads the configuration of AWS without the SDK's log: it writes lines of its own to stderr, which kubectl shows as the reason why there is no
-// token. What fails is returned as an error.
+// loadConfig loads the configuration of AWS without the SDK's log: the SDK writes lines of its own to stderr, which kubectl shows as the reason why
+// there is no token. Failures are returned as an error.
 func loadConfig(ctx context.Context, region string) (aws.Config, error) {
 	return config.LoadDefaultConfig(ctx, config.WithDefaultRegion(region), config.WithLogger(logging.Nop{}))
 }
@@ -133,18 +131,18 @@ func (e *Tokens) setup(ctx context.Context) error {
 	if e.RoleARN != "" {
 		client := sts.NewFromConfig(c, func(o *sts.Options) { o.APIOptions = append(o.APIOptions, e.watchClock) })
 		role := stscreds.NewAssumeRoleProvider(client, e.RoleARN, func(o *stscreds.AssumeRoleOptions) {
-			// AWS allows no longer session to a process that has assumed a role already.
+			// AWS allows no longer session to a process that has already assumed a role.
 			o.RoleSessionName, o.Duration = "hub-agent", time.Hour
 		})
 		c.Credentials = aws.NewCredentialsCache(role, func(o *aws.CredentialsCacheOptions) { o.ExpiryWindow = tokenMargin })
 	}
 	e.credentials, e.client = c.Credentials, sts.NewPresignClient(sts.NewFromConfig(c, func(o *sts.Options) {
-		o.Region = e.Region // EKS sends it off there
+		o.Region = e.Region // EKS sends it there
 	}))
 	return nil
 }
 
-// watchClock notes what time it is for AWS.
+// watchClock records the difference to AWS's clock.
 func (e *Tokens) watchClock(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("WatchClock", func(ctx context.Context,
 		in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
@@ -165,7 +163,7 @@ func (e *Tokens) refusal(err error) error {
 	return errors.New(message)
 }
 
-// lastOperation is what has failed: one operation gets its credentials by another.
+// lastOperation returns the innermost operation that failed: one operation may get its credentials by another.
 func lastOperation(err error) (last *smithy.OperationError) {
 	for next := last; errors.As(err, &next); err = next.Err {
 		last = next
@@ -173,7 +171,7 @@ func lastOperation(err error) (last *smithy.OperationError) {
 	return last
 }
 
-// awsSays is what is wrong, in one line, without what is different each time.
+// awsSays returns the cause of an error in one line, without details that differ each time.
 func awsSays(err error) string {
 	var (
 		api  smithy.APIError
@@ -191,7 +189,7 @@ func awsSays(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// drop forgets a token that was refused, and the credentials that it was made with: the role may be another by now.
+// drop discards a token that was rejected, and the credentials that it was created with: the role may have changed.
 func (e *Tokens) drop(token string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -200,7 +198,7 @@ func (e *Tokens) drop(token string) {
 	}
 }
 
-// wrap sends a token with each request.
+// wrap adds a token to each request.
 func (e *Tokens) wrap(base http.RoundTripper) http.RoundTripper {
 	return &tokenTransport{tokens: e, base: base}
 }

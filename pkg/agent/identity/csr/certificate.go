@@ -26,12 +26,11 @@ import (
 
 // certificate is a client certificate that the hub signs.
 //
-// Of the three private keys that there can be, the one in use is under tls.key, and the one that a certificate is being
-// asked for under next.key. The bootstrap kubeconfig asks for the key in use, if there is one, because that is the one
-// that the hub knows; only a renewal is for a new key.
+// The private key in use is under tls.key, and the key of a pending certificate request under next.key. A request with the bootstrap kubeconfig is
+// for the key in use, if it exists, because the hub knows that key; only a renewal is for a new key.
 type certificate struct {
 	agent identity.Agent
-	// expirationSeconds is the life that is asked for; 0 leaves it to the signer.
+	// expirationSeconds is the requested lifetime, in seconds; with 0 the signer decides.
 	expirationSeconds int32
 }
 
@@ -56,7 +55,7 @@ func (c *certificate) Prepare(ctx context.Context) error {
 	return c.setNextKey(ctx, want)
 }
 
-// setNextKey writes the key for which a certificate will be asked. A request for another key is forgotten.
+// setNextKey writes the key for the next certificate request. It discards a request for a different key.
 func (c *certificate) setNextKey(ctx context.Context, key []byte) error {
 	if s := c.agent.Store.Get(); string(s.NextKey) == string(key) {
 		return nil
@@ -64,7 +63,7 @@ func (c *certificate) setNextKey(ctx context.Context, key []byte) error {
 	known := c.agent.Store.Get().NextKey
 	_, err := c.agent.Store.Update(ctx, func(s *state.State) {
 		if len(s.NextKey) > 0 && string(s.NextKey) != string(known) {
-			return // another process was faster: its key counts
+			return // another process was faster: its key is used
 		}
 		s.NextKey, s.NextCSR = key, ""
 	})
@@ -106,12 +105,12 @@ func (c *certificate) Step(ctx context.Context, by identity.Bootstrap) (bool, er
 	return false, err
 }
 
-// look looks at what has become of the request. The certificate goes into the state, with a kubeconfig if there is one.
+// look checks the state of the request. It writes the certificate to the state, and the kubeconfig if it is not empty.
 func (c *certificate) look(ctx context.Context, h *hub.Hub, kubeconfig []byte) (bool, error) {
 	s := c.agent.Store.Get()
 	csr, err := h.Kube.CertificatesV1().CertificateSigningRequests().Get(ctx, s.NextCSR, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		// The hub removes requests that were pending for a day, or denied for an hour.
+		// The hub deletes requests that were pending for a day, or denied for an hour.
 		return false, c.forget(ctx, s, "is no longer on the hub")
 	}
 	if err != nil {
@@ -149,7 +148,7 @@ func (c *certificate) look(ctx context.Context, h *hub.Hub, kubeconfig []byte) (
 	return true, nil
 }
 
-// request asks for a certificate for the next key, and returns the request's name and the hash of the key.
+// request creates a certificate request for the next key, and returns the request's name and the hash of the key.
 func (c *certificate) request(ctx context.Context, h *hub.Hub) (name, hash string, err error) {
 	s := c.agent.Store.Get()
 	request, err := newRequest(s.NextKey, s.ClusterName, s.AgentName)
@@ -179,7 +178,7 @@ func (c *certificate) request(ctx context.Context, h *hub.Hub) (name, hash strin
 	return made.Name, hash, nil
 }
 
-// forget lets the next step make a new request.
+// forget makes the next step create a new request.
 func (c *certificate) forget(ctx context.Context, s state.State, why string) error {
 	klog.FromContext(ctx).Info("Asking for a certificate again", "request", s.NextCSR, "because it", why)
 	_, err := c.agent.Store.Update(ctx, func(to *state.State) {
@@ -205,8 +204,7 @@ func (c *certificate) Usable(s state.State) error {
 	return nil
 }
 
-// User implements identity.Identity. It names the files that the secret is where it is mounted, so that client-go notices a
-// renewed certificate.
+// User implements identity.Identity. It names the files of the mounted secret, so that client-go notices a renewed certificate.
 func (c *certificate) User() *clientcmdapi.AuthInfo {
 	return &clientcmdapi.AuthInfo{ClientCertificate: registration.KeyTLSCert, ClientKey: registration.KeyTLSKey}
 }

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package csr is the identity that is a client certificate, which the hub signs.
+// Package csr implements the identity that is a client certificate, which the hub signs.
 package csr
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 )
 
-// Name is how --registration-auth names the driver.
+// Name is the name of the driver for --registration-auth.
 const Name = "csr"
 
 // Driver registers by client certificates.
 type Driver struct {
-	// ExpirationSeconds is the life of certificates that is asked for; 0 leaves it to the hub.
+	// ExpirationSeconds is the requested lifetime of certificates, in seconds; with 0 the hub decides.
 	ExpirationSeconds int32
 }
 

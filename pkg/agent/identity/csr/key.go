@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// newKey makes a private key, PEM.
+// newKey returns a new private key, PEM.
 func newKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -35,7 +35,7 @@ func newKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: keyutil.ECPrivateKeyBlockType, Bytes: der}), nil
 }
 
-// parseKey reads a private key of the secret. Its errors do not have the key.
+// parseKey parses a private key of the secret. Its errors do not contain the key.
 func parseKey(key []byte) (crypto.Signer, error) {
 	parsed, err := keyutil.ParsePrivateKeyPEM(key)
 	if err != nil {
@@ -48,7 +48,7 @@ func parseKey(key []byte) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// keyHash is the hash of the key's public half, as registration.AnnotationAgentKey has it.
+// keyHash returns the hash of the public key, as in registration.AnnotationAgentKey.
 func keyHash(key []byte) (string, error) {
 	signer, err := parseKey(key)
 	if err != nil {
@@ -65,7 +65,7 @@ func publicDER(signer crypto.Signer) ([]byte, error) {
 	return x509.MarshalPKIXPublicKey(signer.Public())
 }
 
-// newRequest is the certificate request of an agent, PEM.
+// newRequest returns the certificate request of an agent, PEM.
 func newRequest(key []byte, cluster, agent string) ([]byte, error) {
 	signer, err := parseKey(key)
 	if err != nil {
@@ -74,7 +74,7 @@ func newRequest(key []byte, cluster, agent string) ([]byte, error) {
 	return agentcsr.PEM(signer, cluster, agent)
 }
 
-// requestsKey says whether a certificate request is for a key.
+// requestsKey reports whether a certificate request is for a key.
 func requestsKey(request, key []byte) bool {
 	block, _ := pem.Decode(request)
 	if block == nil {
@@ -91,7 +91,7 @@ func requestsKey(request, key []byte) bool {
 	return sameKey(parsed.RawSubjectPublicKeyInfo, signer)
 }
 
-// parseCert reads the certificate of an agent, and checks that it is this agent's and belongs to the key.
+// parseCert parses the certificate of an agent, and checks that its user is this agent and that it belongs to the key.
 func parseCert(certificate, key []byte, cluster, agent string) (*x509.Certificate, error) {
 	if len(certificate) == 0 {
 		return nil, errors.New("there is no certificate")
@@ -111,7 +111,7 @@ func parseCert(certificate, key []byte, cluster, agent string) (*x509.Certificat
 	if !sameKey(leaf.RawSubjectPublicKeyInfo, signer) {
 		return nil, errors.New("the certificate belongs to another private key")
 	}
-	// TLS reads PEM in its own way, and may find another certificate first.
+	// TLS parses PEM in its own way, and may find a different certificate first.
 	if pair, err := tls.X509KeyPair(certificate, key); err != nil || !pair.Leaf.Equal(leaf) {
 		return nil, errors.New("TLS cannot use the certificate and its private key: there are other PEM blocks with them")
 	}

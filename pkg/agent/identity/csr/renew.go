@@ -24,8 +24,8 @@ var expires = metrics.NewGauge(&metrics.GaugeOpts{Namespace: "hub_agent", Name: 
 
 func init() { legacyregistry.MustRegister(expires) }
 
-// renewAt is when a certificate is renewed: after 80 % of its life, give or take 5 %, so that those of a fleet that was
-// installed in one go are not renewed in one go.
+// renewAt returns when a certificate is renewed: after 80 % of its lifetime, give or take 5 %, so that those of a fleet that was installed at once
+// are not renewed at once.
 func renewAt(leaf *x509.Certificate, random float64) time.Time {
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	return leaf.NotBefore.Add(time.Duration(float64(life) * (0.75 + 0.1*random)))
@@ -48,7 +48,7 @@ func (c *certificate) Keep(ctx context.Context, h *hub.Hub) error {
 	return c.renew(ctx, h, leaf)
 }
 
-// validity is also what the hub measures by when certificates end (pkg/controllers/registration/clustermetrics).
+// validity formats the validity period. The hub parses it for its metrics of expiry times (pkg/controllers/registration/clustermetrics).
 func validity(leaf *x509.Certificate) string {
 	return fmt.Sprintf("from %s to %s", leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339))
 }
@@ -64,7 +64,7 @@ func (c *certificate) renew(ctx context.Context, h *hub.Hub, leaf *x509.Certific
 			return nil
 		}
 		if c.agent.Store.Get().NextCSR != request {
-			retry.Reset() // the hub answers soon
+			retry.Reset() // the hub responds soon
 		}
 		said.Result(ctx, "renewing the certificate", err)
 		if err != nil && ctx.Err() == nil {

@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// pathIssuer and pathKeys say who issues the tokens of ServiceAccounts. Every ServiceAccount may read them, by Kubernetes' own
-	// ClusterRole system:service-account-issuer-discovery.
+	// pathIssuer and pathKeys are the paths of the OIDC discovery document and of the keys of the issuer of ServiceAccount tokens. Every
+	// ServiceAccount may read them, by Kubernetes' own ClusterRole system:service-account-issuer-discovery.
 	pathIssuer, pathKeys = "/.well-known/openid-configuration", "/openid/v1/jwks"
-	// mostRead is how many bytes of an answer are read.
+	// mostRead is the maximum number of bytes of a response that are read.
 	mostRead = 1 << 20
 )
 
-// clusterID tells clusters apart, and is the same for all agents of one, whatever their rights are: a hash of what issues the tokens of the
-// cluster, and of the certificates by which its API server is trusted, which each pod has in a file. Two clusters have the same only if they
-// share both the keys that sign tokens and those certificates. It changes when they do. It is empty if the agent may not know it.
+// clusterID returns an ID that differs between clusters, and is the same for all agents of one, whatever rights they have: a hash of the issuer of
+// the cluster's tokens, and of the CA certificates of its API server, which each pod has in a file. Two clusters have the same ID only if they share
+// both the keys that sign tokens and those certificates. It changes when they do. It is empty if the agent may not read them.
 func clusterID(ctx context.Context, c *spoke.Cluster) (string, error) {
 	trusted, err := certificates(c.Config)
 	if err != nil {
@@ -56,7 +56,7 @@ func read(ctx context.Context, c *spoke.Cluster, path string) ([]byte, error) {
 	return body, nil
 }
 
-// certificates are those by which the API server is trusted, or none if these are the system's.
+// certificates returns the CA certificates of the API server, or none if the system's are used.
 func certificates(config *rest.Config) (all []string, err error) {
 	bundle := config.CAData
 	if len(bundle) == 0 {
@@ -77,7 +77,7 @@ func certificates(config *rest.Config) (all []string, err error) {
 	return all, nil
 }
 
-// idOf is the id of a cluster with these certificates.
+// idOf returns the ID of a cluster with these certificates.
 func idOf(read func(path string) ([]byte, error), certificates []string) (string, error) {
 	issuer, err := read(pathIssuer)
 	var keys []byte
@@ -107,7 +107,7 @@ func idOf(read func(path string) ([]byte, error), certificates []string) (string
 	}
 	var signing []string
 	for _, key := range has.Keys {
-		text, err := json.Marshal(key) // its members are sorted
+		text, err := json.Marshal(key) // the keys of a map are sorted
 		if err != nil {
 			return "", err
 		}

@@ -15,12 +15,12 @@ import (
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
-// The kind of definitions of kinds.
+// The group and kind of CustomResourceDefinitions.
 const definitionGroup, definitionKind = "apiextensions.k8s.io", "CustomResourceDefinition"
 
-// definitions are the CustomResourceDefinitions of a cluster, as far as every user can tell: what serves a kind that is not Kubernetes' own is a
-// definition of its name, or another server, which is as good. Other objects that are in no namespace take a right to see. unknown says
-// whether an object may be there all the same, because its group does not answer, or none does.
+// definitions returns the CustomResourceDefinitions of a cluster, as far as every user can find out: a kind that is not Kubernetes' own is served by
+// a definition of its name, or by an aggregated API server, which is equivalent. To read other cluster-scoped objects takes a right. unknown reports
+// whether an object may exist although it was not found, because its group does not respond, or none does.
 func definitions(ctx context.Context, client discovery.DiscoveryInterfaces) (found []edgev1alpha1.ClusterScopedObject, unknown func(edgev1alpha1.ClusterScopedObject) bool, err error) {
 	_, lists, err := client.ServerGroupsAndResourcesWithContext(ctx)
 	failed := map[string]bool{}
@@ -30,7 +30,7 @@ func definitions(ctx context.Context, client discovery.DiscoveryInterfaces) (fou
 		for version := range some.Groups {
 			failed[version.Group] = true
 		}
-		err = nil // an extension that does not answer is a matter of the cluster
+		err = nil // an extension that does not respond is a problem of the cluster
 	case err != nil:
 		return nil, func(edgev1alpha1.ClusterScopedObject) bool { return true }, err
 	}
@@ -51,7 +51,7 @@ func definitions(ctx context.Context, client discovery.DiscoveryInterfaces) (fou
 	}, err
 }
 
-// extends says whether a group can be one of definitions.
+// extends reports whether definitions may have this group.
 func extends(group string) bool {
 	return strings.Contains(group, ".") && !scheme.Scheme.IsGroupRegistered(group) && group != definitionGroup && group != "apiregistration.k8s.io"
 }

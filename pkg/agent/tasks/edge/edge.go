@@ -22,21 +22,22 @@ import (
 )
 
 const (
-	// interval is the time between two looks, less a quarter at most. What changes meanwhile is told then, but for the nodes.
+	// interval is the time between two checks, less a quarter at most. Changes are reported at the next check, except for those of nodes, which
+	// trigger one.
 	interval = 10 * time.Minute
-	// pause is the shortest time between two looks, however much the nodes change.
+	// pause is the minimum time between two checks, however much the nodes change.
 	pause = time.Minute
-	// nodesWithin is how long the first look waits for the nodes, so that the first that the hub hears of the facts is all of them.
+	// nodesWithin is how long the first check waits for the nodes, so that the first report to the hub has all facts.
 	nodesWithin = 30 * time.Second
 )
 
-// Node is the edge node that the task makes of its cluster.
+// Node is the edge node of the task's cluster.
 type Node struct {
 	Own  *spoke.Cluster
 	View *hub.View
-	// Namespace is where services go by default.
+	// Namespace is the default namespace of services.
 	Namespace string
-	// Scoped says that they go nowhere else.
+	// Scoped means that services may use no other namespace.
 	Scoped bool
 }
 
@@ -49,7 +50,7 @@ func newTask(t *teller) task.Task {
 	const what = "telling the facts of the edge node"
 	return task.Task{
 		Name: what,
-		// Of the cluster it asks what every ServiceAccount may ask.
+		// On the cluster it only uses rights of every ServiceAccount.
 		Rights: rights.Rights{Hub: rights.Rules{Cluster: []rbacv1.PolicyRule{
 			rights.Rule(edgev1alpha1.GroupName, "edgenodes", "get", "create"),
 			rights.Rule(edgev1alpha1.GroupName, "edgenodes/status", "update"),
@@ -66,7 +67,8 @@ func newTask(t *teller) task.Task {
 	}
 }
 
-// await waits until another task has looked at the nodes, if the agent may: for a while. It says whether there is anything left to do.
+// await waits until another task has read the nodes, if the agent may read them, but no longer than nodesWithin. It returns false if the context has
+// ended.
 func (t *teller) await(ctx context.Context) bool {
 	if t.Own.NamespaceScoped || t.View.Nodes() != nil {
 		return true
@@ -82,7 +84,7 @@ func (t *teller) await(ctx context.Context) bool {
 	return true
 }
 
-// look compares the facts that the hub has with those that are, and writes them if they differ.
+// look compares the facts on the hub with the current ones, and writes them if they differ.
 func (t *teller) look(ctx context.Context, s task.Session) error {
 	node, err := t.node(ctx, s)
 	if err != nil {
@@ -94,7 +96,7 @@ func (t *teller) look(ctx context.Context, s task.Session) error {
 	}
 	facts.ReportTime = new(metav1.Now())
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
-		if node == nil { // a user has written the spec
+		if node == nil { // a user has changed the spec
 			if node, err = t.node(ctx, s); err != nil {
 				return err
 			}
@@ -110,7 +112,7 @@ func (t *teller) look(ctx context.Context, s task.Session) error {
 	return nil
 }
 
-// node finds the EdgeNode, or makes it with an empty spec.
+// node returns the EdgeNode, and creates it with an empty spec if it does not exist.
 func (t *teller) node(ctx context.Context, s task.Session) (*edgev1alpha1.EdgeNode, error) {
 	nodes, name := s.Hub.Clusters.EdgeV1alpha1().EdgeNodes(), s.State.ClusterName
 	node, err := nodes.Get(ctx, name, metav1.GetOptions{})

@@ -18,7 +18,7 @@ import (
 	edgev1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
-// What the hub takes at most of what a cluster says of itself. It would refuse more, and with it all facts.
+// The hub's limits for the facts of a cluster. It would reject larger values, and all facts with them.
 const (
 	mostCPU, mostMemory = 1 << 20, 1 << 40
 	mostObjects         = 256
@@ -29,17 +29,17 @@ var (
 	factForm = regexp.MustCompile(`^[!-~]{1,253}$`)
 )
 
-// teller tells the hub the facts.
+// teller reports the facts to the hub.
 type teller struct {
 	Node
 	discovery discovery.DiscoveryInterfaces
-	// id reads the id of the cluster, which is empty where the agent may not know it.
+	// id reads the ID of the cluster; it is empty if the agent may not read it.
 	id   func(context.Context) (string, error)
 	said repeat.Said
 }
 
-// facts are those that are, after those before. What the agent may not read is not known. What cannot be read just now is as it was:
-// services must not come and go with each request that fails.
+// facts returns the current facts; before are the previous ones. Facts that the agent may not read are not set. Those that cannot be read at the
+// moment are unchanged: services must not come and go with each failed request.
 func (t *teller) facts(ctx context.Context, before edgev1alpha1.EdgeNodeStatus) edgev1alpha1.EdgeNodeStatus {
 	now := edgev1alpha1.EdgeNodeStatus{Namespace: t.Namespace, NamespaceScoped: &t.Scoped, KubernetesVersion: before.KubernetesVersion,
 		ClusterID: before.ClusterID, ReportTime: before.ReportTime}
@@ -57,7 +57,7 @@ func (t *teller) facts(ctx context.Context, before edgev1alpha1.EdgeNodeStatus) 
 		now.ClusterID = id
 	}
 	if now.ClusterID != before.ClusterID {
-		before = edgev1alpha1.EdgeNodeStatus{} // those of another cluster, maybe
+		before = edgev1alpha1.EdgeNodeStatus{} // it may be a different cluster
 	}
 	t.addNodes(&now, before)
 	if t.Scoped {
@@ -73,7 +73,7 @@ func (t *teller) facts(ctx context.Context, before edgev1alpha1.EdgeNodeStatus) 
 	return now
 }
 
-// addNodes adds what the nodes are together. A cluster without nodes, as one that is scaled down, is as it was.
+// addNodes adds the sums over the nodes. The facts of a cluster without nodes, such as one that is scaled down, are unchanged.
 func (t *teller) addNodes(now *edgev1alpha1.EdgeNodeStatus, before edgev1alpha1.EdgeNodeStatus) {
 	switch nodes := t.View.Nodes(); {
 	case nodes != nil && len(nodes.Arches) > 0:
@@ -85,7 +85,7 @@ func (t *teller) addNodes(now *edgev1alpha1.EdgeNodeStatus, before edgev1alpha1.
 	}
 }
 
-// archOf is the architecture that most nodes have, or the first of those by name. One that was told before stays while a node has it.
+// archOf returns the architecture of most nodes, or the first of those by name. The previous one stays as long as any node has it.
 func archOf(arches map[string]int, before string) string {
 	if before != "" && arches[before] > 0 {
 		return before
@@ -97,7 +97,7 @@ func archOf(arches map[string]int, before string) string {
 	return slices.MinFunc(known, func(a, b string) int { return cmp.Or(cmp.Compare(arches[b], arches[a]), cmp.Compare(a, b)) })
 }
 
-// within is a number that the hub takes; another one is not known.
+// within returns a number that the hub accepts, or nil if it is out of range.
 func within(n, most int64) *int64 {
 	if n < 1 || n > most {
 		return nil
@@ -105,7 +105,7 @@ func within(n, most int64) *int64 {
 	return &n
 }
 
-// sorted has the objects in an order that does not change, and no more than the hub takes.
+// sorted returns the valid objects in a stable order, and no more than the hub accepts.
 func sorted(objects []edgev1alpha1.ClusterScopedObject) []edgev1alpha1.ClusterScopedObject {
 	objects = slices.DeleteFunc(objects, func(o edgev1alpha1.ClusterScopedObject) bool { return len(validation.IsDNS1123Subdomain(o.Name)) > 0 })
 	slices.SortFunc(objects, func(a, b edgev1alpha1.ClusterScopedObject) int { return cmp.Compare(a.Name, b.Name) })

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edge is the task that makes the cluster an edge node of the hub, and tells the hub by which facts services are placed there.
+// Package edge implements the task that makes the cluster an edge node of the hub, and reports the facts by which services are placed there.
 package edge
 
 import (
@@ -12,14 +12,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// DefaultNamespace is where services go by default on a cluster whose agent has rights in all of it.
+// DefaultNamespace is the default namespace of services on a cluster whose agent has rights in all of it.
 const DefaultNamespace = "openhorizon-agent"
 
 // Options are the flags of the task.
 type Options struct {
-	// Enabled has the agent make an edge node of its cluster.
+	// Enabled makes the agent create an edge node for its cluster.
 	Enabled bool
-	// Namespace is where services go by default.
+	// Namespace is the default namespace of services.
 	Namespace string
 }
 
@@ -36,7 +36,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"act as the agent. With --namespace-scoped or --works-namespace it is that namespace instead, and the flag does not count.")
 }
 
-// Validate returns every error of the flags.
+// Validate returns all errors of the flags.
 func (o *Options) Validate() (errs []error) {
 	if why := validation.IsDNS1123Label(o.Namespace); len(why) > 0 {
 		errs = append(errs, fmt.Errorf("--edge-namespace: %q is not a DNS label: %s", o.Namespace, strings.Join(why, "; ")))

@@ -15,28 +15,28 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// detectable are the keys of the labels that follow from what the cluster says of itself.
+// detectable are the keys of the labels that can be detected from the cluster.
 var detectable = registration.DefaultAgentLabels()
 
-// clouds are the names by which labels tell them, by the scheme of a node's provider ID.
+// clouds maps the scheme of a node's provider ID to the value of the label.
 var clouds = map[string]string{
 	"aws": "Amazon", "azure": "Azure", "gce": "Google", "ibm": "IBM", "openstack": "OpenStack", "vsphere": "VSphere", "alicloud": "Alibaba",
 }
 
-// vendors are known by a part of the cluster's version, or by a label of its nodes.
+// vendors are detected by a part of the cluster's version, or by a label of its nodes.
 var vendors = []struct{ version, label, name string }{
 	{version: "-eks-", name: "EKS"}, {version: "-gke.", name: "GKE"}, {version: "+k3s", name: "K3S"}, {version: "+rke2", name: "RKE2"},
 	{version: "+IKS", name: "IKS"}, {version: "-aliyun", name: "ACK"},
 	{label: "node.openshift.io/os_id", name: "OpenShift"}, {label: "kubernetes.azure.com/cluster", name: "AKS"},
 }
 
-// detect says where the cluster runs, by its version and by its first node. What is not known is left out.
+// detect returns labels for where the cluster runs, by its version and by its first node. Unknown ones are left out.
 func detect(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	version, err := client.Discovery().ServerVersion()
 	if err != nil {
 		return nil, err
 	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1}) // in the order of their names
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1}) // ordered by name
 	if err != nil {
 		return nil, err
 	}

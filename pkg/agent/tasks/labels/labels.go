@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package labels is the task that labels the ManagedCluster, by which the hub puts it into sets.
+// Package labels implements the task that sets labels of the ManagedCluster, by which the hub selects it for sets.
 package labels
 
 import (
@@ -29,28 +29,28 @@ import (
 )
 
 const (
-	// interval is the time between two looks, less a quarter at most. Each writes once, so that a label that comes and goes moves no
-	// cluster more often.
+	// interval is the time between two checks, less a quarter at most. Each check writes at most once, so that a label that changes all the time
+	// moves the cluster between sets no more often.
 	interval = 5 * time.Minute
-	// annotation has the keys that the agent has set, in the ManagedCluster, so that it is written with them.
+	// annotation is the annotation of the ManagedCluster with the keys that the agent has set, so that both are written at once.
 	annotation = registration.AgentAnnotationPrefix + "cluster-labels"
-	// reasonRefused is that of the event that says that the hub does not let the agent set its labels.
+	// reasonRefused is the reason of the event that the hub does not allow the agent to set its labels.
 	reasonRefused = "ClusterLabelsRefused"
 )
 
-// Options are what the task works with.
+// Options configure the task.
 type Options struct {
-	// Labels are those of the flags. They count more than what is detected.
+	// Labels are the labels of the flags. They have priority over detected ones.
 	Labels map[string]string
-	// Detect has the cluster say where it runs: region, cloud and vendor.
+	// Detect makes the agent detect where the cluster runs: region, cloud and vendor.
 	Detect bool
 	// Own is the managed cluster.
 	Own *spoke.Cluster
-	// Tell says something that an admin of the agent should know.
+	// Tell records an event for an admin of the agent.
 	Tell func(ctx context.Context, eventType, reason, message string)
 }
 
-// Validate says what is wrong with the labels of the flags.
+// Validate returns all errors of the labels of the flags.
 func (o *Options) Validate() (errs []error) {
 	for _, err := range registration.CheckClusterLabels(o.Labels) {
 		errs = append(errs, fmt.Errorf("--cluster-labels: %w", err))
@@ -58,7 +58,7 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// New returns the task. Without labels it takes away those that the agent has set before, and is done.
+// New returns the task. Without labels it removes those that the agent has set before, and is done.
 func New(o Options) task.Task {
 	const what = "labelling the cluster"
 	l := &labeller{Options: o}
@@ -75,7 +75,7 @@ func New(o Options) task.Task {
 				Do: func(ctx context.Context) error {
 					err := l.look(ctx, s)
 					if err == nil && len(o.Labels) == 0 && !o.Detect {
-						done() // nothing is left to do
+						done() // the task is done
 					}
 					return err
 				}}
@@ -89,7 +89,7 @@ type labeller struct {
 	said repeat.Said
 }
 
-// look compares the labels that the hub has with those that are wanted, and writes the difference.
+// look compares the labels on the hub with the desired ones, and writes the difference.
 func (l *labeller) look(ctx context.Context, s task.Session) error {
 	var detected map[string]string
 	if l.Detect {
@@ -100,7 +100,7 @@ func (l *labeller) look(ctx context.Context, s task.Session) error {
 	}
 	clusters := s.Hub.Clusters.ClusterV1().ManagedClusters()
 	var refused error
-	// The status is written by another task, and by the hub.
+	// Another task and the hub write the status.
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		cluster, err := clusters.Get(ctx, s.State.ClusterName, metav1.GetOptions{})
 		if err != nil {
@@ -131,19 +131,18 @@ func (l *labeller) look(ctx context.Context, s task.Session) error {
 	return err
 }
 
-// longestMessage is the longest that an event may have.
+// longestMessage is the maximum length of the message of an event, in bytes.
 const longestMessage = 1024
 
 func wanted(c *clusterv1.ManagedCluster) string { return c.Annotations[annotation] }
 
-// labelled is the cluster with the labels that it should have, and whether that changes it. Labels that the agent has not set
-// are left alone.
+// labelled returns the cluster with its desired labels, and whether that changes it. Labels that the agent has not set stay unchanged.
 func (l *labeller) labelled(have *clusterv1.ManagedCluster, detected map[string]string) (next *clusterv1.ManagedCluster, changed bool) {
 	want := map[string]string{}
 	next = have.DeepCopy()
 	for key := range strings.SplitSeq(have.Annotations[annotation], ",") {
 		value, there := have.Labels[key]
-		// What is not known just now, such as where the nodes are of a cluster that has none, is as it was.
+		// A label that cannot be detected at the moment, such as the region of a cluster without nodes, is unchanged.
 		if there && l.Detect && slices.Contains(detectable, key) {
 			want[key] = value
 		}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lease is the task that tells the hub that the agent is alive.
+// Package lease implements the task that renews the agent's lease on the hub.
 package lease
 
 import (
@@ -25,7 +25,7 @@ var renewals = metrics.NewCounter(&metrics.CounterOpts{Namespace: "hub_agent", N
 
 func init() { legacyregistry.MustRegister(renewals) }
 
-// New returns the task. It keeps the agent's readiness, and ends the session when the hub does not know the agent any more.
+// New returns the task. It updates the agent's readiness, and ends the session when the hub no longer knows the agent.
 func New(view *hub.View, health *health.Health) task.Task {
 	const what = "renewing the lease"
 	return task.Task{
@@ -58,8 +58,8 @@ func New(view *hub.View, health *health.Health) task.Task {
 	}
 }
 
-// renew writes the time into the lease that the hub has made, and nothing else. A clock that the hub finds wrong is no reason to
-// stop: the lease says that the agent is alive.
+// renew writes the current time to the lease that the hub has created, and nothing else. It does so even if the hub finds that the clock is wrong:
+// the lease shows that the agent is running.
 func renew(ctx context.Context, s task.Session) error {
 	leases := s.Hub.Kube.CoordinationV1().Leases(s.State.ClusterName)
 	lease, err := leases.Get(ctx, registration.LeaseName, metav1.GetOptions{})

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaces is the task that makes the namespaces that the hub asks for.
+// Package namespaces implements the task that creates the namespaces that the hub asks for.
 package namespaces
 
 import (
@@ -31,11 +31,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
 )
 
-// labelPrefix is upstream's: it begins the label of namespaces that a hub asks for, before the hash of the hub's address.
+// labelPrefix is the prefix of the label of namespaces that a hub asks for, as upstream. The hash of the hub's address follows.
 const labelPrefix = "clusterset.open-cluster-management.io/"
 
-// atOnce is for how long namespaces are made before it is said which of them there are, and looked at whether the hub still asks for
-// the others.
+// atOnce bounds how long namespaces are created before their state is reported, and the hub is read again for whether it still asks for the others.
 const atOnce = 10 * time.Second
 
 // New returns the task.
@@ -63,7 +62,7 @@ func New(cluster *spoke.Cluster, view *hub.View) task.Task {
 	}
 }
 
-// answer does as asked, and says what has become of it.
+// answer syncs the requested namespaces, and reports the results.
 func (n *Namespaces) answer(ctx context.Context, view *hub.View, asked sets.Set[string]) error {
 	limited, cancel := context.WithTimeout(ctx, 2*hub.RequestTimeout)
 	defer cancel()
@@ -78,17 +77,17 @@ func (n *Namespaces) answer(ctx context.Context, view *hub.View, asked sets.Set[
 	return err
 }
 
-// Namespaces makes the namespaces of this cluster that its sets on the hub ask for, and labels them "true". Those that no
-// set asks for any more it labels "false". It never removes a namespace, and changes nothing else of it.
+// Namespaces creates the namespaces that the sets of this cluster on the hub ask for, and labels them "true". It labels namespaces that no set asks
+// for any more "false". It never deletes a namespace, and changes nothing else of it.
 type Namespaces struct {
 	client kubernetes.Interface
-	// Label is the one of this hub, upstream's.
+	// Label is the label of this hub, as upstream.
 	Label string
 	// own are the agent's namespaces.
 	own []string
 }
 
-// Of returns those that the hub of a kubeconfig asks a cluster for. own are the agent's own namespaces.
+// Of returns the Namespaces for the hub of a kubeconfig. own are the agent's own namespaces.
 func Of(kubeconfig []byte, client kubernetes.Interface, own ...string) (*Namespaces, error) {
 	url, err := hub.URL(kubeconfig)
 	if err != nil {
@@ -97,19 +96,19 @@ func Of(kubeconfig []byte, client kubernetes.Interface, own ...string) (*Namespa
 	return &Namespaces{client: client, Label: labelOf(url), own: own}, nil
 }
 
-// labelOf is the label of one hub, as a cluster may have several. A label's name has 63 characters at most, and the hash one more.
+// labelOf returns the label of one hub, as a cluster may have several. A label's name has 63 characters at most, and the hash has 64.
 func labelOf(hubURL string) string {
 	sum := sha256.Sum256([]byte(hubURL))
 	return labelPrefix + hex.EncodeToString(sum[:])[:63]
 }
 
-// Release says of all of them that no hub asks for them any more.
+// Release labels all of them as namespaces that no hub asks for any more.
 func (n *Namespaces) Release(ctx context.Context) error {
 	_, err := n.sync(ctx, nil)
 	return err
 }
 
-// sync returns what has become of each namespace that is asked for, as far as there was time.
+// sync returns the result for each requested namespace, as far as the time permits.
 func (n *Namespaces) sync(ctx context.Context, asked sets.Set[string]) (results map[string]error, err error) {
 	results = map[string]error{}
 	wanted := sets.New[string]()
@@ -145,8 +144,8 @@ func (n *Namespaces) sync(ctx context.Context, asked sets.Set[string]) (results 
 	return results, utilerrors.NewAggregate(errs)
 }
 
-// refuse says why a hub may not ask for a namespace: those of the cluster itself are nothing that a set decides about, and
-// policies of the cluster may go by labels.
+// refuse returns why a hub may not ask for a namespace: sets must not control the namespaces of the cluster itself, since policies of the cluster may
+// select by labels.
 func (n *Namespaces) refuse(name string) error {
 	switch {
 	case len(validation.IsDNS1123Label(name)) > 0:
@@ -165,7 +164,7 @@ func (n *Namespaces) labelled(ctx context.Context) ([]corev1.Namespace, error) {
 	return list.Items, nil
 }
 
-// apply makes a namespace, or labels the one that is there. That one may have an owner, and keeps all else.
+// apply creates a namespace, or sets the label of an existing one, which may have an owner, and is not changed otherwise.
 func (n *Namespaces) apply(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{n.Label: "true"}}}
 	_, err := n.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
@@ -184,7 +183,7 @@ func (n *Namespaces) apply(ctx context.Context, name string) error {
 	return beingDeleted(namespace)
 }
 
-// drop labels the namespaces that are not wanted any more.
+// drop updates the label of the namespaces that are no longer desired.
 func (n *Namespaces) drop(ctx context.Context, labelled []corev1.Namespace, wanted sets.Set[string]) error {
 	var errs []error
 	for i := range labelled {
@@ -203,7 +202,7 @@ func (n *Namespaces) drop(ctx context.Context, labelled []corev1.Namespace, want
 	return utilerrors.NewAggregate(errs)
 }
 
-// set writes the label, and nothing else.
+// set sets the label of a namespace, and nothing else.
 func (n *Namespaces) set(ctx context.Context, name, value string) (*corev1.Namespace, error) {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, n.Label, value)
 	namespace, err := n.client.CoreV1().Namespaces().Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})

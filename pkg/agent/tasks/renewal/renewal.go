@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package renewal is the task that renews the agent's identity in time.
+// Package renewal implements the task that renews the agent's identity in time.
 package renewal
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
 )
 
-// New returns the task, with the rights that the identity's driver states. It ends the session when there is another identity, or
-// none any more.
+// New returns the task, with the rights that the identity's driver declares. It ends the session when a new identity exists, or the current one can
+// no longer be used.
 func New(own identity.Identity, needs rights.Rights) task.Task {
 	return task.Task{
 		Name:   "renewing the identity",

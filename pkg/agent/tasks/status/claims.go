@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Claims that the agent makes itself. A ClusterClaim of the same name counts more.
+// Claims that the agent makes itself. A ClusterClaim of the same name has priority.
 const (
 	claimID       = "id.k8s.io"
 	claimVersion  = "kubeversion.open-cluster-management.io"
@@ -33,11 +33,11 @@ const (
 	claimRegion   = "region.open-cluster-management.io"
 )
 
-// Claims say which ClusterClaims of the managed cluster the hub is told of, beside those that the agent makes itself.
+// Claims configures which ClusterClaims of the managed cluster are reported to the hub, beside those that the agent makes itself.
 type Claims struct {
-	// Most is how many.
+	// Most is their maximum number.
 	Most int
-	// Reserved are ends of the names of those that do not count.
+	// Reserved are suffixes of the names of those that do not count towards Most.
 	Reserved []string
 }
 
@@ -46,16 +46,16 @@ func (c Claims) reserved(name string) bool {
 }
 
 const (
-	// longestClaim is the longest value that a claim may have, and longestName the longest name.
+	// longestClaim is the maximum length of the value of a claim, and longestName that of its name.
 	longestClaim, longestName = 1024, 253
-	// mostRead is how many ClusterClaims are read: a cluster that is not trusted may have any number of them.
+	// mostRead is the maximum number of ClusterClaims that are read: a cluster that is not trusted may have any number of them.
 	mostRead = 10_000
 )
 
 var clusterClaims = schema.GroupVersionResource{
 	Group: "cluster.open-cluster-management.io", Version: "v1alpha1", Resource: "clusterclaims"}
 
-// clusterClaims are the ClusterClaims of the cluster; a cluster without their CRD has none.
+// clusterClaims returns the ClusterClaims of the cluster; a cluster without their CRD has none.
 func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, error) {
 	claims, read := map[string]string{}, 0
 	options := metav1.ListOptions{Limit: 500}
@@ -70,7 +70,7 @@ func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, erro
 		for _, item := range list.Items {
 			value, _, err := unstructured.NestedString(item.Object, "spec", "value")
 			if err == nil && value != "" && len(item.GetName()) <= longestName {
-				// Of one that is too long, no more is kept than says so.
+				// A value that is too long is cut, but stays recognizable as too long.
 				claims[item.GetName()] = strings.Clone(value[:min(len(value), longestClaim+1)])
 			}
 		}
@@ -83,8 +83,8 @@ func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, erro
 	}
 }
 
-// mergeClaims sorts the claims, so that what has not changed is not written. Of the ClusterClaims that are not about
-// what the agent knows itself, as many are taken as Claims say, and no more in all than the hub takes: it would refuse all of them.
+// mergeClaims returns all claims in a stable order, so that unchanged claims are not written. ClusterClaims beside those that the agent makes itself
+// are limited as configured, and all claims together by what the hub accepts: it would reject all of them.
 func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]string) []clusterv1.ManagedClusterClaim {
 	var skipped []string
 	all, taken := maps.Clone(product), 0
@@ -93,14 +93,14 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 		counts := !known && !f.claims.reserved(name)
 		switch {
 		case registration.IsAgentClaim(name):
-			continue // the agent says that itself, and the cluster cannot
+			continue // only the agent makes this claim, and not the cluster
 		case len(own[name]) > longestClaim, counts && taken >= f.claims.Most, !known && len(all) >= cluster.MaxClusterClaims-registration.MostAgentClaims:
 			skipped = append(skipped, name)
 			continue
 		case counts:
 			taken++
 		}
-		// As the hub stores it: else the two would differ for ever.
+		// This is how the hub stores it: otherwise the two would differ forever.
 		all[name] = bounds.Plain(own[name])
 	}
 	text := strings.Join(skipped, " ")
@@ -115,7 +115,7 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 	return claims
 }
 
-// withAgents adds the claims that the agent makes of itself. Claims that are not known stay so.
+// withAgents adds the claims that the agent makes about itself. It returns nil if claims are not known.
 func withAgents(claims []clusterv1.ManagedClusterClaim, agents map[string]string) []clusterv1.ManagedClusterClaim {
 	if claims == nil {
 		return nil
@@ -127,7 +127,7 @@ func withAgents(claims []clusterv1.ManagedClusterClaim, agents map[string]string
 	return claims
 }
 
-// productClaims are what the cluster's version and nodes give away. An id or a version that is empty is not known.
+// productClaims returns the claims that follow from the cluster's version and nodes. An empty ID or version is not known.
 func productClaims(id, version string, nodes []*corev1.Node) map[string]string {
 	claims := map[string]string{claimProduct: productOf(version)}
 	if id != "" {
@@ -142,11 +142,11 @@ func productClaims(id, version string, nodes []*corev1.Node) map[string]string {
 			claims[claimRegion] = region
 		}
 	}
-	maps.DeleteFunc(claims, func(_, value string) bool { return len(value) > longestClaim }) // which the cluster says of itself
+	maps.DeleteFunc(claims, func(_, value string) bool { return len(value) > longestClaim }) // the cluster controls these values
 	return claims
 }
 
-// firstByName chooses the same node every time.
+// firstByName returns the first node by name, which is the same every time.
 func firstByName(nodes []*corev1.Node) *corev1.Node {
 	if len(nodes) == 0 {
 		return nil

@@ -21,9 +21,9 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// Observation is what the agent sees of its own cluster. What is empty is not known.
+// Observation is what the agent observes of its own cluster. An empty field is not known.
 type Observation struct {
-	// Unhealthy says what is wrong with the cluster's API server, or is nil.
+	// Unhealthy is why the cluster's API server is unhealthy, or nil.
 	Unhealthy             error
 	Version               string
 	Capacity, Allocatable clusterv1.ResourceList
@@ -34,19 +34,19 @@ type Observation struct {
 
 // Facts observe the agent's own cluster.
 type Facts interface {
-	// Start begins to watch what changed is called for; stop ends it.
+	// Start starts a watch that calls changed; stop ends it.
 	Start(ctx context.Context, changed func()) (stop func(), err error)
 	Observe(ctx context.Context) Observation
 }
 
-// syncedWithin is how long a start waits for the nodes, so that the first that the hub hears of the cluster is all of it. An agent
-// that may not read them goes on without.
+// syncedWithin is how long Start waits for the nodes, so that the first report to the hub is complete. An agent that may not read the nodes continues
+// without them.
 const syncedWithin = 2 * time.Second
 
-// spokeFacts asks the cluster.
+// spokeFacts observes the cluster by requests to its API server.
 type spokeFacts struct {
 	spoke *spoke.Cluster
-	// probe asks the API server whether it is well.
+	// probe checks the health of the API server.
 	probe  func(context.Context) error
 	claims Claims
 
@@ -57,19 +57,19 @@ type spokeFacts struct {
 
 var _ Facts = &spokeFacts{}
 
-// What the hub takes of a cluster at most. It would refuse more, and with it all of the status.
+// The hub's limits for a cluster. It would reject larger values, and the whole status with them.
 const (
 	longestVersion  = 256
 	mostResources   = 512
 	longestResource = 317
 )
 
-// NewFacts returns what is seen of a cluster.
+// NewFacts returns the Facts of a cluster.
 func NewFacts(cluster *spoke.Cluster, claims Claims) Facts {
 	return &spokeFacts{spoke: cluster, probe: probeLive(cluster.Client.Discovery().RESTClient()), claims: claims}
 }
 
-// Start implements Facts: it watches the nodes, if the agent has rights to them.
+// Start implements Facts: it watches the nodes, if the agent may read them.
 func (f *spokeFacts) Start(ctx context.Context, changed func()) (stop func(), err error) {
 	if f.spoke.NamespaceScoped {
 		return func() {}, nil
@@ -95,7 +95,7 @@ func (f *spokeFacts) Start(ctx context.Context, changed func()) (stop func(), er
 	return func() { cancel(); f.nodes.Shutdown() }, nil
 }
 
-// slimNode keeps of a node what is counted.
+// slimNode drops the fields of a node that are not used.
 func slimNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {
@@ -147,18 +147,18 @@ func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 		return o
 	}
 	if f.id == "" {
-		if id, err := f.spoke.ID(ctx); err == nil && len(id) <= longestClaim { // else it is asked again next time
+		if id, err := f.spoke.ID(ctx); err == nil && len(id) <= longestClaim { // otherwise it is requested again next time
 			f.id = id
 		}
 	}
 	if f.id == "" || nodes == nil {
-		return o // half of the facts would have the hub forget the other half
+		return o // with incomplete facts the hub would drop the others
 	}
 	o.Claims = f.mergeClaims(ctx, own, productClaims(f.id, o.Version, nodes))
 	return o
 }
 
-// listNodes is nil as long as the nodes are not known.
+// listNodes returns the nodes, or nil as long as they are not known.
 func (f *spokeFacts) listNodes() []*corev1.Node {
 	nodes := f.nodes.Core().V1().Nodes()
 	if !nodes.Informer().HasSynced() {
@@ -174,7 +174,8 @@ func (f *spokeFacts) listNodes() []*corev1.Node {
 	return list
 }
 
-// sumNodes adds up the nodes. What a node that takes no pods has free is not allocatable. Of more resources than the hub takes none are known.
+// sumNodes adds up the resources of the nodes. Unschedulable nodes do not count as allocatable. If there are more resources than the hub accepts, it
+// returns nil.
 func sumNodes(nodes []*corev1.Node) (capacity, allocatable clusterv1.ResourceList) {
 	capacity, allocatable = clusterv1.ResourceList{}, clusterv1.ResourceList{}
 	add := func(to clusterv1.ResourceList, list corev1.ResourceList) {
@@ -199,10 +200,10 @@ func sumNodes(nodes []*corev1.Node) (capacity, allocatable clusterv1.ResourceLis
 	return capacity, allocatable
 }
 
-// mostArches is how many architectures are counted: a cluster may say anything.
+// mostArches is the maximum number of architectures that are counted, since a cluster may report any.
 const mostArches = 16
 
-// nodesOf is what other tasks are told of the nodes.
+// nodesOf returns the sums over the nodes for other tasks.
 func nodesOf(nodes []*corev1.Node, capacity clusterv1.ResourceList) *hub.Nodes {
 	seen := &hub.Nodes{Arches: map[string]int{}}
 	cpu, memory := capacity[clusterv1.ResourceName(corev1.ResourceCPU)], capacity[clusterv1.ResourceName(corev1.ResourceMemory)]

@@ -18,17 +18,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Upstream's: the condition of each namespace that the hub asks for.
+// The condition of each namespace that the hub asks for, as upstream.
 const (
-	conditionNamespaceAvailable = "NamespaceAvailable"   // a namespace that the hub wants in the cluster is there
-	reasonNamespaceApplied      = "NamespaceApplied"     // the agent has made the namespace, or found it and set the label of the hub
+	conditionNamespaceAvailable = "NamespaceAvailable"   // a namespace that the hub asks for exists
+	reasonNamespaceApplied      = "NamespaceApplied"     // the agent has created the namespace, or set the label of the hub on an existing one
 	reasonNamespaceApplyFailed  = "NamespaceApplyFailed" // the agent could not; the message has the error
 )
 
-// longestMessage is the longest message of a condition that the agent writes, in bytes.
+// longestMessage is the maximum length of the message of a condition that the agent writes, in bytes.
 const longestMessage = 1024
 
-// nextStatus is the status with what the agent knows. What it does not know stays.
+// nextStatus returns the status with the observed values. Unknown ones stay unchanged.
 func (t *reporter) nextStatus(status clusterv1.ManagedClusterStatus, o Observation) clusterv1.ManagedClusterStatus {
 	next := *status.DeepCopy()
 	meta.SetStatusCondition(&next.Conditions, metav1.Condition{Type: registration.ConditionJoined,
@@ -60,7 +60,7 @@ func (t *reporter) nextStatus(status clusterv1.ManagedClusterStatus, o Observati
 	return next
 }
 
-// addNamespaces says which of the namespaces that the hub asks for the cluster has.
+// addNamespaces sets the conditions of the namespaces that the hub asks for.
 func (t *reporter) addNamespaces(status *clusterv1.ManagedClusterStatus) {
 	results := t.view.Namespaces()
 	for i := range status.ManagedNamespaces {
@@ -82,7 +82,7 @@ func sameResources(a, b clusterv1.ResourceList) bool {
 	return maps.EqualFunc(a, b, func(x, y resource.Quantity) bool { return x.Cmp(y) == 0 })
 }
 
-// shorten cuts a text to a number of bytes, at a character.
+// shorten truncates a text to a number of bytes, at a character boundary.
 func shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -90,7 +90,7 @@ func shorten(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
 
-// statusPatch is the difference as a merge patch for that version of the cluster only, or nil if there is none.
+// statusPatch returns the difference as a merge patch for this version of the cluster only, or nil if they are equal.
 func statusPatch(cluster *clusterv1.ManagedCluster, next clusterv1.ManagedClusterStatus) ([]byte, error) {
 	type statusOnly struct {
 		Status clusterv1.ManagedClusterStatus `json:"status"`

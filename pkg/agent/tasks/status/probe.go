@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/spoke"
 )
 
-// probeLive asks an API server whether it is alive, at the endpoint that every authenticated client may ask.
+// probeLive returns a function that checks the health of an API server, at the endpoint that every authenticated client may read.
 func probeLive(client rest.Interface) func(context.Context) error {
 	ask := func(ctx context.Context, path string) error {
 		ctx, cancel := context.WithTimeout(ctx, spoke.Timeout)

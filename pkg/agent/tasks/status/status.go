@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status is the task that tells the hub of the cluster: what it has and whether it is well, and what other tasks report. It
-// is the only one that reads and writes the ManagedCluster.
+// Package status implements the task that reports the cluster to the hub: its resources and its health, and what other tasks report. It is the only
+// task that reads and writes the ManagedCluster.
 package status
 
 import (
@@ -27,27 +27,27 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// pause is the shortest time between two looks at the status, however much the cluster changes.
+// pause is the minimum time between two checks of the status, however much the cluster changes.
 const pause = 5 * time.Second
 
-// Options are what the task works with.
+// Options configure the task.
 type Options struct {
 	View *hub.View
-	// Cluster is what the agent is told to say of its cluster.
+	// Cluster is the configuration of the ManagedCluster.
 	Cluster *hub.Cluster
-	// Version is that of the agent, empty if it is not known.
+	// Version is the version of the agent; empty if it is not known.
 	Version string
-	// Facts are what is seen of the agent's own cluster.
+	// Facts observe the agent's own cluster.
 	Facts Facts
-	// Anew makes a cluster again that is not on the hub any more. Without it that is left to others.
+	// Anew creates the ManagedCluster again if it no longer exists on the hub. If it is nil, the task does not create it.
 	Anew func(context.Context) error
-	// Refused is told how the hub refuses the agent, one of registration's refusals, or "", at each look that shows it.
+	// Refused is called with how the hub refuses the agent, one of registration's refusals, or "", after each read that shows it.
 	Refused func(ctx context.Context, refusal string) error
-	// NamespaceScoped says that the agent has rights in one namespace of the cluster alone.
+	// NamespaceScoped means that the agent has rights in one namespace of the cluster alone.
 	NamespaceScoped bool
 }
 
-// New returns the task. It is one for the whole process, whatever the number of its sessions.
+// New returns the task. One task serves all sessions of the process.
 func New(o Options) task.Task {
 	t := &reporter{Options: o, view: o.View}
 	needs := rights.Sum(spoke.IDRights(o.NamespaceScoped), rights.Rights{Hub: rights.Rules{Cluster: []rbacv1.PolicyRule{
@@ -65,7 +65,7 @@ type reporter struct {
 	Options
 	view *hub.View
 	said repeat.Said
-	// unseen is how many looks in a row have not been let see the cluster.
+	// unseen is the number of consecutive reads in which the hub has hidden the ManagedCluster.
 	unseen int
 }
 
@@ -84,7 +84,7 @@ func (t *reporter) run(ctx context.Context, s task.Session) error {
 	return loop.Run(ctx)
 }
 
-// look compares what the hub has with what is, and writes the difference.
+// look compares the ManagedCluster on the hub with its desired state, and writes the difference.
 func (t *reporter) look(ctx context.Context, s task.Session) error {
 	clusters := s.Hub.Clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, s.State.ClusterName, metav1.GetOptions{})
@@ -101,7 +101,7 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 	t.view.See()
 	t.view.SetLease(cluster.Spec.LeaseDurationSeconds)
 	t.warnOfClock(ctx, cluster)
-	// That the cluster itself may not be changed is no reason to leave the hub without a status.
+	// The status is written even if the ManagedCluster itself may not be changed.
 	updated, err := t.update(ctx, s, cluster)
 	t.said.Result(ctx, "updating the cluster", err)
 	if apierrors.IsConflict(err) {
@@ -111,7 +111,7 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 		cluster = updated
 	}
 	observed := t.Facts.Observe(ctx)
-	// Of a cluster that does not answer, nothing is known.
+	// Nothing is known of a cluster that does not respond.
 	if observed.Unhealthy == nil {
 		t.view.SeeNodes(observed.Nodes)
 		t.view.AskNamespaces(asked(cluster))
@@ -128,12 +128,12 @@ func (t *reporter) look(ctx context.Context, s task.Session) error {
 	return nil
 }
 
-// unseenLooks is how many looks in a row have to show that the hub does not let the agent see the cluster: for a moment that is so when a
-// cluster has just been accepted, before the agent's rights are there.
+// unseenLooks is the number of consecutive reads after which a hidden ManagedCluster counts as a refusal: it may be hidden for a moment after the
+// cluster was accepted, before the agent has its rights.
 const unseenLooks = 3
 
-// tellRefusal tells how the hub refuses the agent, by what became of reading the cluster. That its identity is not known is no matter of this
-// task: the session ends by it.
+// tellRefusal reports how the hub refuses the agent, according to the read of the ManagedCluster. It ignores that the identity is not known, since
+// the lease task ends the session for that.
 func (t *reporter) tellRefusal(ctx context.Context, cluster *clusterv1.ManagedCluster, err error) {
 	refusal := ""
 	switch {
@@ -155,7 +155,7 @@ func (t *reporter) tellRefusal(ctx context.Context, cluster *clusterv1.ManagedCl
 	t.said.Result(ctx, "remembering whether the hub refuses this agent", t.Refused(ctx, refusal))
 }
 
-// update brings the cluster itself up to date with the agent's own rights.
+// update updates the ManagedCluster itself with the agent's own rights.
 func (t *reporter) update(ctx context.Context, s task.Session, cluster *clusterv1.ManagedCluster) (*clusterv1.ManagedCluster, error) {
 	next, changed := t.Cluster.Update(cluster)
 	if !changed {
@@ -168,7 +168,7 @@ func (t *reporter) update(ctx context.Context, s task.Session, cluster *clusterv
 	return updated, nil
 }
 
-// asked are the namespaces that the hub asks for. One that has denied the cluster, or is giving it up, asks for none any more.
+// asked returns the namespaces that the hub asks for. A hub that has denied the cluster, or is deleting it, asks for none.
 func asked(cluster *clusterv1.ManagedCluster) (names []string) {
 	if !cluster.Spec.HubAcceptsClient || !cluster.DeletionTimestamp.IsZero() {
 		return nil

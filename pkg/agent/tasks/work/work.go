@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package work is the task that brings the ManifestWorks of the cluster to it.
+// Package work implements the task that applies the ManifestWorks of the cluster.
 package work
 
 import (
@@ -37,28 +37,28 @@ import (
 
 // Options are the flags of the task.
 type Options struct {
-	// Enabled has the agent bring works.
+	// Enabled makes the agent apply works.
 	Enabled bool
-	// Grace is how long a work may be missing on the hub before its objects are taken away.
+	// Grace is how long a work may be missing on the hub before its objects are deleted.
 	Grace time.Duration
-	// AgentID tells the agents of a cluster apart that has several hubs. The default is the hash of the hub's address.
+	// AgentID identifies the agent in a cluster that has several hubs. The default is the hash of the hub's address.
 	AgentID string
-	// UpgradeRepository is the repository of images of which works may set one in the agent's own Deployment; empty if they may not.
+	// UpgradeRepository is the repository of the images that works may set in the agent's own Deployment; empty if works may not set one.
 	UpgradeRepository string
-	// Namespace is the one that works have objects in, and the agent its memory. It is empty for works of the whole cluster.
+	// Namespace is the one namespace of the objects of works, and of the agent's records. It is empty for works of the whole cluster.
 	Namespace string
-	// MaxWatches is how many objects are watched.
+	// MaxWatches is the maximum number of objects that are watched.
 	MaxWatches int
-	// Requests bounds what works cost the managed cluster's API server, and HubRequests what they cost the hub.
+	// Requests limits the requests for works to the managed cluster's API server, and HubRequests those to the hub.
 	Requests, HubRequests limits.Requests
-	// Feedback is how values of objects are told to the hub: by RawFeedback, and by a flag.
+	// Feedback configures how values of objects are reported to the hub: by RawFeedback, and by a flag.
 	Feedback feedback.Options
 }
 
-// RawFeedback is the feature gate of lists and objects in feedback: upstream's.
+// RawFeedback is the feature gate for lists and objects in feedback: upstream's.
 const RawFeedback featuregate.Feature = "RawFeedbackJsonString"
 
-// What begins the names of flags.
+// The prefixes of flags.
 const flagRequests, flagHubRequests = "works-", "works-hub-"
 
 // NewOptions returns the defaults.
@@ -93,7 +93,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"Longest list or object, as JSON, in bytes, in the feedback of works, 1 to %d. It counts with the feature gate %s only.", feedback.MaxJSONRaw, RawFeedback))
 }
 
-// Validate returns every error of the flags.
+// Validate returns all errors of the flags.
 func (o *Options) Validate() (errs []error) {
 	if o.Grace < 0 {
 		errs = append(errs, fmt.Errorf("--appliedmanifestwork-eviction-grace-period must be at least 0, not %s", o.Grace))
@@ -121,7 +121,7 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// Rights are those that the task needs itself. Those to what works have are for an admin of the cluster to give.
+// Rights are the rights that the task itself needs. An admin of the cluster must grant the rights to the objects of works.
 var Rights = rights.Rights{
 	Hub: rights.Rules{Namespace: []rbacv1.PolicyRule{
 		rights.Rule(apply.WorkGroup, "manifestworks", "get", "list", "watch", "patch"),
@@ -134,7 +134,7 @@ var Rights = rights.Rights{
 	}},
 }
 
-// NamespaceRights are the same for works of one namespace: there, and nowhere else.
+// NamespaceRights are the same for works of one namespace: in that namespace, and nowhere else.
 var NamespaceRights = rights.Rights{
 	Hub: Rights.Hub,
 	Own: rights.Rules{Namespace: []rbacv1.PolicyRule{
@@ -143,12 +143,12 @@ var NamespaceRights = rights.Rights{
 	}},
 }
 
-// UpgradeRights are those to set the image of the agent. RBAC does not know fields: the agent itself sets no other one.
+// UpgradeRights are the rights to set the image of the agent. RBAC does not know fields: the agent itself enforces that works set no other field.
 var UpgradeRights = rights.Rights{Own: rights.Rules{Namespace: []rbacv1.PolicyRule{
 	rights.Named(registration.AgentDeployment, rights.Rule("apps", "deployments", "get", "list", "watch", "patch")),
 }}}
 
-// rights are those that follow from the flags.
+// rights returns the rights that the flags require.
 func (o Options) rights() rights.Rights {
 	needed := Rights
 	if o.Namespace != "" {
@@ -160,7 +160,7 @@ func (o Options) rights() rights.Rights {
 	return needed
 }
 
-// own are the objects of the agent.
+// own returns the objects of the agent.
 func (o Options) own(cluster *spoke.Cluster) work.Own {
 	own := work.Own{Namespace: cluster.Namespace, Home: cluster.Home, Repository: o.UpgradeRepository}
 	if name, found := strings.CutPrefix(o.AgentID, registration.KlusterletAgentPrefix); found {
