@@ -27,7 +27,7 @@ const (
 	managedARN = "arn:aws:eks:eu-west-1:123456789012:cluster/managed-cluster1"
 )
 
-// newAWSAgent comes to the hub with a token that connect does not look at.
+// newAWSAgent returns an agent that authenticates to the hub with a token, which Connect does not check.
 func (w *world) newAWSAgent(refused func() error) *agent {
 	w.T.Helper()
 	w.Set(func() {
@@ -91,7 +91,7 @@ func TestAWS_JoinsOnceTheHubLetsTheRoleIn(t *testing.T) {
 	})
 }
 
-// The hub removes the role of a cluster that is deleted, and so AWS says what the hub says to a certificate.
+// The hub deletes the role of a deleted cluster, and so AWS responds as the hub does to a certificate.
 func TestAWS_ADeletedClusterIsRegisteredAnewByARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -114,7 +114,7 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 	}
 }
 
-// Without them, objects would be taken away as soon as the hub does not know their work.
+// Without the defaults, objects would be deleted as soon as the hub does not know their work.
 func TestOptions_HaveTheDefaultsOfWorks(t *testing.T) {
 	if got, want := NewOptions().Works, work.NewOptions(); got != want || got.Enabled || got.Grace == 0 {
 		t.Errorf("got %+v, want %+v", got, want)
@@ -191,13 +191,13 @@ func TestCommand_HelpNamesTheFlagsAndTheCommands(t *testing.T) {
 	}
 }
 
-// The whole process, with a managed cluster that does not answer, ends when it is told to.
+// The whole process, with a managed cluster that does not respond, ends with its context.
 func TestRun_EndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(agenttest.Quiet(t))
 	defer cancel()
 	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
-		cancel() // it has asked
+		cancel() // it has sent a request
 	}))
 	defer own.Close()
 	o := NewOptions()
@@ -213,7 +213,7 @@ func TestRun_EndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A process that has the identity in a folder needs nothing of the cluster that keeps it.
+// A process that has the identity in a folder does not need the management cluster.
 func TestOptions_WorksAloneNeedNoManagementCluster(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	o := NewOptions()

@@ -19,8 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// atEachWrite runs a test in which a process crashes before or after its n-th write, to the hub or to its own cluster,
-// for every n there is.
+// atEachWrite runs a test in which a process crashes before or after its n-th write, to the hub or to its own cluster, for every n.
 func atEachWrite(t *testing.T, crashAt func(t *testing.T, when string, n int) (crashed bool)) {
 	for _, when := range []string{"before", "after"} {
 		for n := 1; ; n++ {
@@ -40,7 +39,7 @@ func atEachWrite(t *testing.T, crashAt func(t *testing.T, when string, n int) (c
 
 var errCrashed = errors.New("crashed")
 
-// crashing is a context that ends at the n-th write from now; nothing is written after it.
+// crashing returns a context that ends at the n-th write from now; no write succeeds after it.
 func (w *world) crashing(when string, n int) (ctx context.Context, cancel context.CancelCauseFunc) {
 	ctx, cancel = context.WithCancelCause(agenttest.Quiet(w.T))
 	var writes atomic.Int32
@@ -58,7 +57,7 @@ func (w *world) crashing(when string, n int) (ctx context.Context, cancel contex
 	return ctx, cancel
 }
 
-// run runs an agent until the context ends or stop is called, which says whether it has crashed.
+// run runs an agent until the context ends or stop is called, which reports whether it has crashed.
 func (w *world) run(ctx context.Context, cancel context.CancelCauseFunc) (stop func() (crashed bool)) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = w.newAgent().run(ctx) }()
@@ -70,7 +69,7 @@ func (w *world) run(ctx context.Context, cancel context.CancelCauseFunc) (stop f
 	}
 }
 
-// whole checks that nothing is under way any more, and that the hub knows the agent's key.
+// whole checks that no operation is in progress, and that the hub knows the agent's key.
 func (w *world) whole() state.State {
 	w.T.Helper()
 	s := w.State()
@@ -87,7 +86,7 @@ func (w *world) whole() state.State {
 	return s
 }
 
-// known fails unless the cluster was made with the key that there is now.
+// known reports an error unless the ManagedCluster was created with the current key.
 func (w *world) known(s state.State) {
 	w.T.Helper()
 	if len(s.Key) > 0 && w.Cluster().Annotations[registration.AnnotationAgentKey] != agenttest.KeyHash(w.T, s.Key) {

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// resources are those that a cluster was asked for.
+// resources returns the resources that were requested from a cluster.
 func resources(cluster *kubefake.Clientset) []string {
 	var all []string
 	for _, action := range cluster.Actions() {
@@ -30,7 +30,7 @@ func resources(cluster *kubefake.Clientset) []string {
 	return slices.Compact(all)
 }
 
-// All that an agent does in its life: it joins, renews its identity, makes what the hub asks for, says what is wrong, and leaves.
+// The agent does all that it does in its life: it joins, renews its identity, creates what the hub asks for, reports problems, and leaves.
 func TestDetached_NothingOfTheHubIsOnTheManagedClusterAndNothingOfThatOnTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -79,7 +79,7 @@ func TestDetached_LeavesWithoutTheManagedCluster(t *testing.T) {
 	})
 }
 
-// What an admin has to know is an event where the agent runs.
+// Messages for an admin are events on the cluster where the agent runs.
 func TestDetached_EventsAreOnTheManagementCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

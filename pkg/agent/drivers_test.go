@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/state"
 )
 
-// What every driver has to keep, the ones to come too.
+// All drivers must fulfill this, including future ones.
 func TestDrivers_AreToldApartByTheirNamesAndHaveFlagsOfTheirOwn(t *testing.T) {
 	flags, named := pflag.NewFlagSet("x", pflag.ContinueOnError), map[string]bool{}
 	for _, driver := range drivers() {

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 )
 
-// world is that of agents with all their parts.
+// world is a World for agents with all their parts.
 type world struct{ *agenttest.World }
 
 func newWorld(t *testing.T) *world {
@@ -28,7 +28,7 @@ func newWorld(t *testing.T) *world {
 	return &world{agenttest.NewWorld(t)}
 }
 
-// joiner is that of an agent of the managed cluster, with nothing in memory.
+// joiner returns the Joiner of an agent of the managed cluster, with no state in the process.
 func (w *world) joiner() *join.Joiner {
 	return &join.Joiner{
 		Cluster: &hub.Cluster{Name: agenttest.ClusterName, LeaseSeconds: 60}, Spoke: w.Own(), Home: w.Home(), Store: w.Store(),
@@ -37,7 +37,7 @@ func (w *world) joiner() *join.Joiner {
 	}
 }
 
-// newAgent is an agent that registers by a certificate.
+// newAgent returns an agent that registers by a certificate.
 func (w *world) newAgent() *agent { return w.agentOf(w.joiner(), csr.New()) }
 
 func (w *world) agentOf(j *join.Joiner, driver identity.Driver) *agent {
@@ -50,7 +50,7 @@ func (w *world) agentOf(j *join.Joiner, driver identity.Driver) *agent {
 	return a
 }
 
-// start runs an agent until stop, which waits for its end, or the end of the test.
+// start runs an agent until stop, which waits for its end, or until the end of the test.
 func start(t *testing.T, a *agent) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(agenttest.Quiet(t))

@@ -70,7 +70,7 @@ type found struct {
 	own identity.Identity
 }
 
-// sameHub reports whether another identity is that of the same agent on the same hub: then only its certificate may differ.
+// sameHub reports whether another identity belongs to the same agent on the same hub: then only its certificate may differ.
 func (id *found) sameHub(as *found) bool {
 	return bytes.Equal(id.Kubeconfig, as.Kubeconfig) && id.ClusterName == as.ClusterName && id.AgentName == as.AgentName &&
 		(len(id.Cert) > 0) == (len(as.Cert) > 0)

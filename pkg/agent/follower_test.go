@@ -25,18 +25,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/task"
 )
 
-// following is a process that only brings works, with an identity that the test writes.
+// following is a process that only applies works, with an identity that the test writes.
 type following struct {
 	*world
 	*follower
-	// began counts sessions, and running is how many there are now.
+	// began counts sessions, and running is the number of current ones.
 	began, running atomic.Int32
 	stop           func()
 
 	mu       sync.Mutex
 	identity state.State
 	broken   error
-	// way is that of the last session.
+	// way is the configuration of the last session.
 	way *rest.Config
 }
 
@@ -88,7 +88,7 @@ func (f *following) write(change func(*state.State)) {
 	change(&f.identity)
 }
 
-// joinedState is what the process that registers has written.
+// joinedState returns the state that the process that registers has written.
 func (f *following) joinedState() state.State {
 	f.T.Helper()
 	_, stop := f.joined()
@@ -105,7 +105,7 @@ func (f *following) joinedState() state.State {
 	return s
 }
 
-// answer has the hub answer a request of the session.
+// answer makes the hub respond to a request of the session.
 func (f *following) answer(code int) {
 	f.T.Helper()
 	f.mu.Lock()
@@ -177,7 +177,7 @@ func TestFollower_ARenewedCertificateInterruptsNothing(t *testing.T) {
 		f.answer(http.StatusOK)
 		for range 3 {
 			_, key := agenttest.Certificate(t, "x")
-			agenttest.Pass(50 * time.Minute) // each lives for an hour
+			agenttest.Pass(50 * time.Minute) // each is valid for an hour
 			f.write(func(s *state.State) {
 				s.Key, s.Cert = key, f.SignKey(key, "system:open-cluster-management:"+whole.ClusterName+":"+whole.AgentName)
 			})
@@ -251,7 +251,7 @@ func TestFollower_AnIdentityThatTheHubDoesNotKnowIsSetAside(t *testing.T) {
 	})
 }
 
-// Without a folder, the one Secret is all that it may read of the management cluster.
+// Without a folder, the agent may read the one Secret of the management cluster, and nothing else.
 func TestFollower_ReadsTheSecretWithTheRightThatItStates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

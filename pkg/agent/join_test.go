@@ -262,7 +262,7 @@ func TestJoin_NoBootstrapKubeconfigIsSaidAndWaitedFor(t *testing.T) {
 	})
 }
 
-// An agent that was away for as long as its certificate was valid has a key that the hub knows, and needs another token.
+// An agent that was offline for the whole lifetime of its certificate has a key that the hub knows, and needs another token.
 func TestJoin_AnExpiredCertificateAndTokenAreSaidWithWhatToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

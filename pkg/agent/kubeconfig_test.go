@@ -38,7 +38,7 @@ func TestKubeconfig_HasTheHubOfTheBootstrapKubeconfigAndTheFilesOfTheSecret(t *t
 			t.Error("it has the bootstrap token")
 		}
 
-		// Mounted, the secret is a kubeconfig that works as it is.
+		// If the secret is mounted, its kubeconfig works as it is.
 		dir := t.TempDir()
 		for name, data := range map[string][]byte{"kubeconfig": s.Kubeconfig, "tls.crt": s.Cert, "tls.key": s.Key} {
 			if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {

@@ -36,22 +36,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// scoped is an agent that has one namespace of a real cluster: its ServiceAccount has the rights there that are deployed, and nothing else. The hub is a world, but for its works, which the real cluster has.
+// scoped is an agent that has one namespace of a real cluster: its ServiceAccount has the deployed rights there, and no others. The hub is a World,
+// except for its works, which are in the real cluster.
 type scoped struct {
 	*world
 	agent     *agent
 	kube      kubernetes.Interface
 	works     *hub.Hub
 	namespace string
-	// config is the ServiceAccount's way to the cluster.
+	// config is the configuration of the ServiceAccount for the cluster.
 	config *rest.Config
 
 	mu sync.Mutex
-	// asked are the requests to the cluster, and refused those that it has refused.
+	// asked are the requests to the cluster, and refused those that it has rejected.
 	asked, refused []string
 }
 
-// through notes the requests.
+// through records the requests.
 func (s *scoped) through(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
@@ -127,8 +128,8 @@ func newScoped(t *testing.T) *scoped {
 	return s
 }
 
-// TestRights_OfTheDeployedAgentOfOneNamespaceAreThoseThatItStates: its Role has what the agent states of what it keeps, and admin has the rest, as
-// the tests here show.
+// TestRights_OfTheDeployedAgentOfOneNamespaceAreThoseThatItStates: its Role has the rights that the agent declares for its own state, and the
+// ClusterRole admin has the rest, as the tests here show.
 func TestRights_OfTheDeployedAgentOfOneNamespaceAreThoseThatItStates(t *testing.T) {
 	stated := newScoped(t).agent.rights()
 	if len(stated.Own.Cluster) > 0 || len(stated.Management.Cluster) > 0 {
@@ -148,7 +149,7 @@ func TestRights_OfTheDeployedAgentOfOneNamespaceAreThoseThatItStates(t *testing.
 	}
 }
 
-// account makes a ServiceAccount, and returns its way to the cluster.
+// account creates a ServiceAccount, and returns its configuration for the cluster.
 func (s *scoped) account(t *testing.T, namespace, name string) *rest.Config {
 	t.Helper()
 	accounts := s.kube.CoreV1().ServiceAccounts(namespace)
@@ -164,7 +165,7 @@ func (s *scoped) account(t *testing.T, namespace, name string) *rest.Config {
 	return config
 }
 
-// put makes a work, and returns the messages of its manifests once the agent has tried all of them.
+// put creates a work, and returns the messages of its manifests once the agent has tried all of them.
 func (s *scoped) put(t *testing.T, name string, manifests ...string) (messages []string) {
 	t.Helper()
 	works := s.works.Works.ManifestWorks(agenttest.ClusterName)
@@ -198,11 +199,11 @@ func (s *scoped) put(t *testing.T, name string, manifests ...string) (messages [
 	return messages
 }
 
-// outside are requests that every ServiceAccount may make.
+// outside matches requests that every ServiceAccount may send.
 var outside = regexp.MustCompile(`^GET (/version|/livez|/api|/apis|/api/v1|/apis/[^/]+(/[^/]+)?|/openid/v1/jwks|/\.well-known/openid-configuration)$`)
 
-// TestNamespaceScoped: an agent with rights in one namespace joins, tells its facts and brings works, and asks the cluster for nothing that
-// it may not have.
+// TestNamespaceScoped: an agent with rights in one namespace joins, reports its facts and applies works, and sends no request to the cluster that it
+// has no right to.
 func TestNamespaceScoped(t *testing.T) {
 	s := newScoped(t)
 	stop := start(t, s.agent)
@@ -262,8 +263,8 @@ func TestNamespaceScoped(t *testing.T) {
 	}
 }
 
-// TestNamespaceScoped_HasNoRightElsewhere asks a real cluster, as the agent, for all verbs and resources that it has: elsewhere the agent
-// may do what every ServiceAccount may, such as to ask what it may do.
+// TestNamespaceScoped_HasNoRightElsewhere checks on a real cluster, as the agent, all verbs and resources of the cluster: in other namespaces the
+// agent has the rights of every ServiceAccount only, such as the right to check its own rights.
 func TestNamespaceScoped_HasNoRightElsewhere(t *testing.T) {
 	s := newScoped(t)
 	kube := kubernetes.NewForConfigOrDie(s.config)

@@ -54,7 +54,7 @@ type Options struct {
 	BootstrapKubeconfig string
 	// Hubs are the bootstrap kubeconfigs of an agent with several hubs, which has no BootstrapKubeconfig.
 	Hubs hubs.Options
-	// ClusterName is the cluster's name on the hub. The default is that of the secret, and otherwise the cluster's ID.
+	// ClusterName is the cluster's name on the hub. The default is the name in the secret, and otherwise the cluster's ID.
 	ClusterName string
 	// ServerURL is the https URL of the cluster's API server, for the hub's users, and ServerCAFile the path of its CA certificates, PEM.
 	ServerURL    string

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/tasks/status"
 )
 
-// idle is a part that does nothing until its context ends, and then ends soon.
+// idle is a part that does nothing until its context ends, and then returns soon.
 type idle struct{ ended atomic.Bool }
 
 func (i *idle) run(ctx context.Context) error {
@@ -70,7 +70,7 @@ func TestProcess_WaitsForKubeconfigsAndBeginsAnewOnceForEachChange(t *testing.T)
 			}
 			put(step.name, step.content)
 		}
-		now := <-first // a bootstrap kubeconfig is not waited for: an agent with an identity needs none
+		now := <-first // it does not wait for a bootstrap kubeconfig: an agent with an identity needs none
 		if now.own.Config.Host != "https://managed" || now.own.Namespace != "own" || now.home.Namespace != "home" {
 			t.Errorf("the managed cluster is %s, with namespace %s, and the state is in %s", now.own.Config.Host, now.own.Namespace, now.home.Namespace)
 		}
@@ -106,7 +106,7 @@ func TestProcess_WaitsForKubeconfigsAndBeginsAnewOnceForEachChange(t *testing.T)
 	})
 }
 
-// That a kubeconfig has changed is no restart: a cluster that an admin of the hub has deleted does not come back by it.
+// A changed kubeconfig does not count as a restart: it does not bring back a cluster that an admin of the hub has deleted.
 func TestProcess_ToBeginAnewRegistersNothingAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -25,8 +25,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// The part that registers has two users on real clusters: one has what is stated of the managed cluster, and the other what is stated of
-// the management cluster. What RBAC makes of names, and of what does not exist yet, only a real server says.
+// The part that registers has two users on real clusters: one has the declared rights on the managed cluster, and the other those on the management
+// cluster. Only a real server shows how RBAC treats names, and objects that do not exist yet.
 func TestRegistration_OnRealClustersWithItsOwnRights(t *testing.T) {
 	home, own := worktest.Namespace(t), worktest.Namespace(t)
 	as := func(user string) *rest.Config {

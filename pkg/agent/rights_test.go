@@ -25,7 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// stated are the rights of an agent that may register in any way.
+// stated returns the rights of an agent that may register by any driver.
 func stated(t *testing.T) rights.Rights {
 	t.Helper()
 	aws := awsirsa.New()
@@ -35,7 +35,7 @@ func stated(t *testing.T) rights.Rights {
 		edge.New(edge.Node{Own: w.Own(), View: hub.NewView(60)}).Rights)
 }
 
-// single are rules as rights on one thing each.
+// single splits rules into rights on one resource and verb each.
 func single(rules []rbacv1.PolicyRule) []string {
 	all := map[string]bool{}
 	for _, rule := range rules {
@@ -56,7 +56,7 @@ func single(rules []rbacv1.PolicyRule) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// rulesOf are the rules of all roles of a kind.
+// rulesOf returns the rules of all roles of a kind.
 func rulesOf(t *testing.T, kind string, objects []*unstructured.Unstructured) (rules []rbacv1.PolicyRule) {
 	t.Helper()
 	for _, o := range objects {
@@ -72,8 +72,8 @@ func rulesOf(t *testing.T, kind string, objects []*unstructured.Unstructured) (r
 	return rules
 }
 
-// What is deployed gives the agent what its parts state, and nothing else. That they do not do more is what all other tests show:
-// the worlds of package agenttest allow no more.
+// The deployed roles give the agent the rights that its parts declare, and no others. All other tests show that the parts need no more: the worlds of
+// package agenttest allow no more.
 func TestRights_OfTheDeployedAgentAreThoseThatItsPartsState(t *testing.T) {
 	own, home := stated(t).Own, stated(t).Management
 	deployed, err := deploy.Agent{Image: "i", Hub: "h"}.Objects()
@@ -87,7 +87,7 @@ func TestRights_OfTheDeployedAgentAreThoseThatItsPartsState(t *testing.T) {
 	}
 }
 
-// One that brings works has the rights to what these have besides: they are an admin's to choose.
+// An agent that applies works also has the rights to their objects, which an admin chooses.
 func TestRights_OfTheDeployedAgentOfWorksAreThoseThatItStates(t *testing.T) {
 	own := stated(t).Own.Cluster
 	deployed, err := deploy.Agent{Image: "i", Hub: "h", Works: deploy.Works{Role: "admin", Namespaces: []string{"a"}}}.Objects()
@@ -100,7 +100,7 @@ func TestRights_OfTheDeployedAgentOfWorksAreThoseThatItStates(t *testing.T) {
 	}
 }
 
-// One that works may upgrade has the right to its own Deployment besides, and to no other.
+// An agent that works may upgrade also has the right to its own Deployment, and to no other.
 func TestRights_OfTheDeployedAgentThatCanBeUpgradedAreThoseThatItStates(t *testing.T) {
 	states := stated(t)
 	deployed, err := deploy.Agent{Image: "i:v1", Hub: "h", Works: deploy.Works{Role: "admin"}, Upgradable: true}.Objects()
@@ -113,7 +113,7 @@ func TestRights_OfTheDeployedAgentThatCanBeUpgradedAreThoseThatItStates(t *testi
 	}
 }
 
-// One of a namespace states nothing outside of it, and has a Role for what it is beside its works. These have the ClusterRole admin.
+// An agent of one namespace declares no rights outside of it, and has a Role for its own needs. Its works have the ClusterRole admin.
 func TestRights_OfTheDeployedAgentOfANamespaceAreThoseThatItStates(t *testing.T) {
 	w, o := newWorld(t), NewOptions()
 	own, j := w.Own(), w.joiner()
@@ -150,7 +150,7 @@ func TestRights_OfBootstrapTokensAreThoseThatAgentsStateAndTheDefaultSet(t *test
 	}
 }
 
-// A Klusterlet's parts have an account each on each cluster. Each gives what the part states, and nothing else.
+// A Klusterlet's parts have an account each on each cluster. Each account has the rights that the part declares, and no others.
 func TestRights_OfTheDeploymentsOfADetachedKlusterletAreThoseThatTheyState(t *testing.T) {
 	k := deploy.Klusterlet{Name: "k", Namespace: "m", Detached: true, AgentNamespace: "a", Works: deploy.Works{Role: "admin", Namespaces: []string{"a-team"}}}
 	managed, management, err := k.Split()
@@ -174,7 +174,8 @@ func TestRights_OfTheDeploymentsOfADetachedKlusterletAreThoseThatTheyState(t *te
 	}
 }
 
-// boundTo are the roles of a kind that bindings of that kind give to a ServiceAccount. Those that are not among the objects are an admin's choice.
+// boundTo returns the roles of a kind that bindings of that kind grant to a ServiceAccount. Roles that are not among the objects are chosen by an
+// admin.
 func boundTo(account, kind string, objects []*unstructured.Unstructured) (roles []*unstructured.Unstructured) {
 	for _, binding := range objects {
 		role, _, _ := unstructured.NestedStringMap(binding.Object, "roleRef")

@@ -19,7 +19,7 @@ import (
 
 func TestRotation_UsesItsOwnIdentityAndANewKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t) // certificates live 10 h
+		w := newWorld(t) // certificates are valid for 10 h
 		_, stop := w.joined()
 		before, bootstrapped := w.State(), w.Asked(agenttest.BootstrapUser)
 		agenttest.Pass(7*time.Hour + 50*time.Minute)

@@ -110,7 +110,8 @@ func TestSession_ADeniedClusterKeepsTryingAndResumes(t *testing.T) {
 	})
 }
 
-// TestSession_TheSecretSaysThatTheHubHasDeniedTheCluster, for those who see the secret and not the hub, until it is accepted again.
+// TestSession_TheSecretSaysThatTheHubHasDeniedTheCluster verifies that the secret has the refusal until the cluster is accepted again, for users who
+// can read the secret and not the hub.
 func TestSession_TheSecretSaysThatTheHubHasDeniedTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -212,7 +213,7 @@ func TestSession_ADeletedClusterIsRegisteredAnewByARestartAndNotBefore(t *testin
 	})
 }
 
-// A cluster that is denied is there, and what cannot be registered now is tried again.
+// A denied cluster exists, and a registration that fails at the moment is retried.
 func TestSession_RegisteringAnewIsTriedUntilTheHubAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

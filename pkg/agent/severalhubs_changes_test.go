@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// alone is a new process with the one bootstrap kubeconfig of a hub.
+// alone returns a new process with the one bootstrap kubeconfig of a hub.
 func (f *fleet) alone(name string) *agent {
 	a := f.agent()
 	a.Bootstrap = func(context.Context) (*clientcmdapi.Config, error) {
@@ -28,7 +28,7 @@ func (f *fleet) alone(name string) *agent {
 	return a
 }
 
-// TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain, with the identity that it has on each.
+// TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain verifies that the agent uses the identity that it has on each hub.
 func TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
@@ -36,7 +36,7 @@ func TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain(t *testing.T) {
 		f.pass(time.Minute, "a")
 		stop()
 		ofA := f.State()
-		// The Secret of the hub comes last in the list, and later than the process.
+		// The Secret of the hub is last in the list, and is created after the process has started.
 		f.secret("a", "")
 		stop = start(t, f.agent("b", "a"))
 		f.pass(time.Minute, "b")
@@ -68,7 +68,7 @@ func TestHubs_AnAgentWithOneHubGetsSeveralAndOneAgain(t *testing.T) {
 	})
 }
 
-// TestHubs_AHubThatLeavesTheListIsLeft, and its private key is not kept.
+// TestHubs_AHubThatLeavesTheListIsLeft verifies that the agent leaves a hub that is removed from the list, and deletes its private key.
 func TestHubs_AHubThatLeavesTheListIsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b", "c")
@@ -76,7 +76,7 @@ func TestHubs_AHubThatLeavesTheListIsLeft(t *testing.T) {
 		f.pass(time.Minute, "a")
 		f.on("a")
 		stop()
-		// Another order is no reason to leave.
+		// A different order is no reason to leave.
 		stop = start(t, f.agent("b", "a"))
 		f.pass(time.Minute, "b")
 		f.on("a")
@@ -89,7 +89,7 @@ func TestHubs_AHubThatLeavesTheListIsLeft(t *testing.T) {
 			t.Errorf("it remembers %d hubs that it does not have", len(s.Others))
 		}
 		stop()
-		// So is the hub of an agent that has had one, if the list is known to have others.
+		// An agent that had one hub leaves it too, if the list is known to have other hubs only.
 		f = newFleet(t, "a", "b", "c")
 		stop = start(t, f.alone("a"))
 		f.pass(time.Minute, "a")
@@ -101,7 +101,7 @@ func TestHubs_AHubThatLeavesTheListIsLeft(t *testing.T) {
 	})
 }
 
-// TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession: what cannot be used is as if it had not changed.
+// TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession: an unusable kubeconfig counts as unchanged.
 func TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
@@ -122,7 +122,7 @@ func TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession(t *testing.T) {
 		if f.hubs["b"].Asked("") > 0 {
 			t.Error("another hub was asked")
 		}
-		// One that leads elsewhere is followed, as with one hub; if nothing good is there, the next hub is tried.
+		// A kubeconfig with a different server is used, as with one hub; if that server does not work, the next hub is tried.
 		f.secret("a", bootstrapOf("evil"))
 		stop()
 		stop = start(t, f.agent("a", "b"))
@@ -132,7 +132,7 @@ func TestAttack_ASecretThatIsReplacedByGarbageDoesNotEndASession(t *testing.T) {
 	})
 }
 
-// TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs: one that leads elsewhere restarts the part, and another token does not.
+// TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs: a different server restarts the part, and a different token does not.
 func TestProcess_FollowsTheBootstrapKubeconfigsOfSeveralHubs(t *testing.T) {
 	f := newFleet(t, "a", "b")
 	o := NewOptions()

@@ -29,21 +29,21 @@ import (
 const (
 	// fleetToken is in all bootstrap kubeconfigs.
 	fleetToken = "hunter2-hunter2-hunter2-hunter2"
-	// timeout is after which time a hub is given up, unless a test says another one.
+	// timeout is the time after which a hub is given up, unless a test sets another.
 	timeout = 10 * time.Minute
 )
 
 var errDown = errors.New("dial tcp: connection refused")
 
-// fleet is a managed cluster with several hubs, a, b and so on: the first one has the cluster, and the folder of Secrets.
+// fleet is a managed cluster with several hubs, a, b and so on: the first one has the managed cluster, and the folder of Secrets.
 type fleet struct {
 	*world
 	hubs map[string]*agenttest.World
-	// down are the hubs that do not answer.
+	// down are the hubs that do not respond.
 	lock sync.Mutex
 	down []string
 	dir  string
-	// timeout is after which time a hub is given up.
+	// timeout is the time after which a hub is given up.
 	timeout time.Duration
 	health  *health.Health
 	// told are the events about hubs.
@@ -95,14 +95,14 @@ func (f *fleet) secret(name, content string) {
 	}
 }
 
-// set changes which hubs are down.
+// set sets which hubs are down.
 func (f *fleet) set(down ...string) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	f.down = down
 }
 
-// agent is a new process with the bootstrap kubeconfigs of hubs.
+// agent returns a new process with the bootstrap kubeconfigs of hubs.
 func (f *fleet) agent(names ...string) *agent {
 	f.T.Helper()
 	j := f.joiner()
@@ -136,14 +136,14 @@ func (f *fleet) agent(names ...string) *agent {
 	return a
 }
 
-// accept has some hubs accept the cluster whenever it asks.
+// accept makes some hubs accept the cluster.
 func (f *fleet) accept(names ...string) {
 	for _, name := range names {
 		f.hubs[name].Accept()
 	}
 }
 
-// pass lets time pass, in which some hubs accept what asks for it.
+// pass advances the time, while some hubs accept the clusters and requests that they get.
 func (f *fleet) pass(d time.Duration, accepting ...string) {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		agenttest.Pass(min(30*time.Second, time.Until(end)))
@@ -155,7 +155,7 @@ func (f *fleet) pass(d time.Duration, accepting ...string) {
 	}
 }
 
-// on fails unless the agent works with a hub.
+// on fails the test unless the agent works with a hub.
 func (f *fleet) on(name string) {
 	f.T.Helper()
 	s := f.State()
@@ -170,7 +170,7 @@ func (f *fleet) on(name string) {
 	}
 }
 
-// events fails unless there is an event that has all of some texts, and none has the token.
+// event reports an error unless there is an event that has all of some texts, and none has the token.
 func (f *fleet) event(texts ...string) {
 	f.T.Helper()
 	found := false

@@ -60,7 +60,7 @@ func TestHubs_TheFirstOneThatAcceptsTheClusterIsJoined(t *testing.T) {
 	}
 }
 
-// TestHubs_AHubThatIsAcceptedLateIsWaitedFor: a new cluster is not spread over all hubs because an admin takes some minutes.
+// TestHubs_AHubThatIsAcceptedLateIsWaitedFor: a new cluster is not registered with all hubs only because an admin takes some minutes.
 func TestHubs_AHubThatIsAcceptedLateIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
@@ -149,7 +149,7 @@ func TestHubs_AHubThatDeniesTheClusterIsLeftAtOnce(t *testing.T) {
 	}
 }
 
-// TestHubs_NoRestOfARefusalMovesTheAgent: what the state says of a refusal is from before, and the hub may accept the cluster by now.
+// TestHubs_NoRestOfARefusalMovesTheAgent: the refusal in the state is an old one, and the hub may accept the cluster now.
 func TestHubs_NoRestOfARefusalMovesTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
@@ -159,7 +159,7 @@ func TestHubs_NoRestOfARefusalMovesTheAgent(t *testing.T) {
 		if err := f.Store().Refused(t.Context(), registration.RefusalNotAccepted); err != nil {
 			t.Fatal(err)
 		}
-		f.set("a") // so nothing takes it back at once
+		f.set("a") // so that the recorded refusal is not cleared at once
 		stop = start(t, f.agent("a", "b"))
 		f.pass(2*time.Minute, "b")
 		f.set()
@@ -169,7 +169,8 @@ func TestHubs_NoRestOfARefusalMovesTheAgent(t *testing.T) {
 	})
 }
 
-// TestAttack_HubsThatAreAllDownAreNotAskedInQuickTurns, nor is the state written all the time; the first that comes back is joined.
+// TestAttack_HubsThatAreAllDownAreNotAskedInQuickTurns verifies that hubs that are all down get few requests, and that the state is not written all
+// the time; the agent joins the first hub that comes back.
 func TestAttack_HubsThatAreAllDownAreNotAskedInQuickTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")
@@ -193,7 +194,7 @@ func TestAttack_HubsThatAreAllDownAreNotAskedInQuickTurns(t *testing.T) {
 	})
 }
 
-// TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap between them.
+// TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap verifies that the agent does not switch between the hubs all the time.
 func TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, "a", "b")

@@ -25,8 +25,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// TestDetached_GoesOnWithTheTokenOfAServiceAccountThatWasMadeAnew: the tokens of the former one end with it, and when there is a good one
-// in the file, the agent does not go on with the other.
+// TestDetached_GoesOnWithTheTokenOfAServiceAccountThatWasMadeAnew: the tokens of a deleted ServiceAccount become invalid, and once the file has a
+// valid token, the agent does not use the old one any more.
 func TestDetached_GoesOnWithTheTokenOfAServiceAccountThatWasMadeAnew(t *testing.T) {
 	namespace, dir := worktest.Namespace(t), t.TempDir()
 	admin := worktest.Config(t)

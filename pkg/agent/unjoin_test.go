@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// leaving is a cluster that has joined, whose agent has ended, and that is accepted.
+// leaving returns a world with a cluster that has joined and is accepted, and whose agent has ended.
 func leaving(t *testing.T) (*world, *unjoiner, *bytes.Buffer) {
 	t.Helper()
 	w := newWorld(t)
@@ -135,7 +135,7 @@ func TestUnjoin_EndsInTimeWithOneLineAndKeepsTheIdentity(t *testing.T) {
 	}
 }
 
-// impatient is a cluster whose secrets cannot be deleted once the time is up, unlike a fake's.
+// impatient is a cluster whose secrets cannot be deleted after the context has ended, unlike those of a fake.
 type impatient struct{ kubernetes.Interface }
 
 func (i impatient) CoreV1() corev1client.CoreV1Interface { return impatientCore{i.Interface.CoreV1()} }
@@ -248,7 +248,7 @@ func TestUnjoin_ReleasesTheNamespacesAndKeepsThem(t *testing.T) {
 	}
 }
 
-// Before the hub has been told, a role that AWS refuses may also be that of a process which is not the agent.
+// Before the hub was notified, a role that AWS rejects may also mean that this process is not the agent.
 func TestUnjoin_ARefusedRoleIsNoRightsOnlyOnceTheHubHasBeenTold(t *testing.T) {
 	refusal := &url.Error{Op: "Get", URL: "x", Err: &identity.RefusedError{Message: "AccessDenied"}}
 	if rightsGone(refusal, false) || !rightsGone(refusal, true) {

@@ -40,13 +40,13 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(worktest.Main(m)) }
 
-// worksAlone is a real cluster that is both hub and managed cluster, with a user who has what the part states on the hub, and a
-// ServiceAccount that has what it states on the managed cluster.
+// worksAlone is a real cluster that is both hub and managed cluster, with a user who has the rights that the part declares on the hub, and a
+// ServiceAccount that has those on the managed cluster.
 type worksAlone struct {
 	*testing.T
 	kube kubernetes.Interface
 	hub  *hub.Hub
-	// cluster is the namespace on the hub, own the one of the ServiceAccount, and target that of the objects of works.
+	// cluster is the namespace on the hub, own that of the ServiceAccount, and target that of the objects of works.
 	cluster, own, target string
 	// dir has the kubeconfig of the managed cluster, and the folder with the identity.
 	dir     string
@@ -73,7 +73,7 @@ func newWorksAlone(t *testing.T) *worksAlone {
 	return w
 }
 
-// bind gives rules to a subject, in a namespace or in all of the cluster.
+// bind grants rules to a subject, in a namespace or in the whole cluster.
 func bind(t *testing.T, kube kubernetes.Interface, namespace string, rules []rbacv1.PolicyRule, to rbacv1.Subject) {
 	t.Helper()
 	rbac, name, ctx := kube.RbacV1(), metav1.ObjectMeta{Name: "t-" + string(uuid.NewUUID())}, t.Context()
@@ -120,7 +120,7 @@ func (w *worksAlone) reachBy(server string) {
 	w.put("kubeconfig", string(written))
 }
 
-// identify writes a certificate for the hub, as a mounted Secret is replaced.
+// identify writes a certificate for the hub, in the way in which a mounted Secret is replaced.
 func (w *worksAlone) identify() {
 	w.Helper()
 	certificate, key := worktest.ClientCertificate(w, pkix.Name{CommonName: registration.ClusterUser(w.cluster, "a")})
@@ -150,7 +150,7 @@ func (w *worksAlone) identify() {
 	}
 }
 
-// bring has a work brought.
+// bring creates a work and waits until it is applied.
 func (w *worksAlone) bring(name string) {
 	w.Helper()
 	works := w.hub.Works.ManifestWorks(w.cluster)
@@ -166,7 +166,7 @@ func (w *worksAlone) bring(name string) {
 	})
 }
 
-// forward leads to a server by another address, and counts connections.
+// forward forwards connections from another address to a server, and counts them.
 func forward(t *testing.T, to string) (address string, n *atomic.Int32) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -197,8 +197,8 @@ func forward(t *testing.T, to string) (address string, n *atomic.Int32) {
 	return listener.Addr().String(), n
 }
 
-// The part has the rights that it states, and none on a management cluster, of which it knows nothing. All that it needs comes late, and
-// changes under way.
+// The part has the rights that it declares, and none on a management cluster, which it does not use. Everything that it needs is created late, and
+// changes while it runs.
 func TestWorksAlone_OnARealClusterWithItsOwnRights(t *testing.T) {
 	w := newWorksAlone(t)
 	o := NewOptions()

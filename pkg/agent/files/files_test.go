@@ -120,7 +120,7 @@ func TestReadWay_FollowsTheTokenOfTheFile(t *testing.T) {
 	}
 }
 
-// A reader sees one version of a mounted Secret, or says that it is being replaced.
+// A reader gets one version of a mounted Secret, or an error that it is being replaced.
 func TestReadFolder_IsOfOneVersion(t *testing.T) {
 	dir := t.TempDir()
 	names := []string{"a", "b", "c"}
@@ -193,8 +193,8 @@ func TestReadFolder_OfPlainFilesHasThoseThatAreThere(t *testing.T) {
 	}
 }
 
-// TestAttack_AMountedKubeconfigNamesNoFilesOfThePod: who may write the Secret of it, and nothing else, has no token of the pod sent to
-// another server, and no program started.
+// TestAttack_AMountedKubeconfigNamesNoFilesOfThePod: a user who may write its Secret, and nothing else, can neither have a token of the pod sent to
+// another server, nor have a program started.
 func TestAttack_AMountedKubeconfigNamesNoFilesOfThePod(t *testing.T) {
 	dir, pod := t.TempDir(), t.TempDir()
 	for _, name := range []string{"ca.crt", "token", "tls.crt", "tls.key"} {

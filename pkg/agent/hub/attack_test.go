@@ -20,14 +20,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// kubeconfigWith is one whose user and cluster have more than they should.
+// kubeconfigWith returns a kubeconfig whose user and cluster have additional fields.
 func kubeconfigWith(user, cluster, others string) []byte {
 	return []byte(fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "+
 		"clusters: [{name: c, cluster: {server: 'https://hub.example.com'%s}}], users: [{name: u, user: {%s}}%s]}", cluster, user, others))
 }
 
-// TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun: the pod of an agent has a token of the cluster that runs it. A hub that gives out
-// a kubeconfig, or a user who may write the secret and nothing else, would have it sent to a server of its own.
+// TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun: the pod of an agent has a token of the cluster that runs it. A hub that issues a kubeconfig,
+// or a user who may write the secret and nothing else, could otherwise have it sent to a server of their own.
 func TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
@@ -55,7 +55,7 @@ func TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun(t *testing.T) {
 			}
 		})
 	}
-	// What is not in use is not looked at: it is a kubeconfig of a person.
+	// Users that are not in use are not checked: this is the kubeconfig of a person.
 	w := agenttest.NewWorld(t)
 	if err := w.Spoke.Tracker().Add(&corev1.Secret{
 		Data:       map[string][]byte{registration.KeyKubeconfig: kubeconfigWith("token: a", "", ", {name: other, user: {tokenFile: "+secret+"}}")},
@@ -68,7 +68,7 @@ func TestAttack_NoSecretHasFilesOfThePodReadOrProgramsRun(t *testing.T) {
 	}
 }
 
-// TestAttack_OfAnIdentityOnlyTheOwnUserIsUsed: the user of the name that agents have is made harmless. So no other one may be used.
+// TestAttack_OfAnIdentityOnlyTheOwnUserIsUsed: only the user with the name that agents use is made harmless. So no other user may be used.
 func TestAttack_OfAnIdentityOnlyTheOwnUserIsUsed(t *testing.T) {
 	secret := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // Cluster is the configuration of the ManagedCluster of an agent.
 type Cluster struct {
-	// Name may be empty: then it is that of the secret, or derived from the cluster's ID.
+	// Name may be empty: then the name in the secret is used, or one that is derived from the cluster's ID.
 	Name string
 	// ServerURL is the https URL of the cluster's API server, for users of the hub, and ServerCA its CA certificates, PEM. Both may be empty.
 	ServerURL string

@@ -30,8 +30,8 @@ import (
 
 const fuzzedToken = "hunter2-hunter2-hunter2"
 
-// FuzzBootstrapKubeconfig: of its bootstrap kubeconfig the agent keeps where the hub is and how it is trusted, and no
-// identity but its own; and no error has a token in it.
+// FuzzBootstrapKubeconfig: the agent uses the address and the CA certificates of the hub in its bootstrap kubeconfig, and no identity but its own;
+// and no error contains a token.
 func FuzzBootstrapKubeconfig(f *testing.F) {
 	kubeconfig := func(cluster, user string) []byte {
 		return []byte("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], " +
@@ -133,7 +133,7 @@ func FuzzBootstrapKubeconfig(f *testing.F) {
 	})
 }
 
-// clusterOf is the cluster of the current context, or nil.
+// clusterOf returns the cluster of the current context, or nil.
 func clusterOf(config *clientcmdapi.Config) *clientcmdapi.Cluster {
 	if current := config.Contexts[config.CurrentContext]; current != nil {
 		return config.Clusters[current.Cluster]

@@ -18,7 +18,7 @@ func TestConnect_NeedsAConfigurationThatIsOne(t *testing.T) {
 	}
 }
 
-// TestNew_WorksAreNotHeldBack: an agent with many works is bounded by its cluster and by its hub, and not by a client's default.
+// TestNew_WorksAreNotHeldBack: an agent with many works is limited by its cluster and by its hub, and not by a client's default.
 func TestNew_WorksAreNotHeldBack(t *testing.T) {
 	h, err := hub.New(&rest.Config{Host: "https://hub"})
 	if err != nil {

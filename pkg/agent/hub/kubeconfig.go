@@ -23,8 +23,8 @@ const (
 	kubeconfigContext = "default-context"
 )
 
-// Kubeconfig returns the kubeconfig of the agent's own identity. The hub is that of the bootstrap kubeconfig, with its certificate authority, proxy
-// and server name.
+// Kubeconfig returns the kubeconfig of the agent's own identity, with the hub of the bootstrap kubeconfig, its certificate authority, proxy and
+// server name.
 func Kubeconfig(joining *clientcmdapi.Config, namespace string, user *clientcmdapi.AuthInfo) ([]byte, error) {
 	cluster, err := bootstrap.Cluster(joining)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 )
 
-// TestAttack_AHubSendsTheAgentNowhereElse: a detached agent is in the network of the management cluster. A hub that redirects it would have
-// servers asked there, with the agent's token.
+// TestAttack_AHubSendsTheAgentNowhereElse: a detached agent is in the network of the management cluster. A hub that redirects it could otherwise
+// reach servers there, with the agent's token.
 func TestAttack_AHubSendsTheAgentNowhereElse(t *testing.T) {
 	var visits atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))

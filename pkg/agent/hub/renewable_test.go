@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 )
 
-// The server says no to every request, and in what name it was made.
+// whoAsks returns a server that rejects every request, and responds with the name of the client.
 func whoAsks(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,7 +43,7 @@ func whoAsks(t *testing.T) *httptest.Server {
 
 func TestRenewable_TheNextRequestHasTheNextCertificate(t *testing.T) {
 	server := whoAsks(t)
-	// Without a scheme, only TLS says that it is https.
+	// Without a scheme, only TLS implies https.
 	config := &rest.Config{Host: strings.TrimPrefix(server.URL, "https://"), UserAgent: "a/b", Timeout: hub.RequestTimeout, QPS: -1}
 	config.CAData = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	config.CertData, config.KeyData = agenttest.Certificate(t, "first")
@@ -109,7 +109,7 @@ func TestListen_TellsWhatItMeans(t *testing.T) {
 		{"GET", 429, true, apierrors.IsTooManyRequests},
 		{"GET", 503, true, apierrors.IsServiceUnavailable},
 		{"GET", 0, true, func(err error) bool { return errors.Is(err, broken) }},
-		// That one work may not be written says nothing of the hub.
+		// A failed write of one work says nothing about the hub.
 		{"PATCH", 403, false, nil}, {"PATCH", 200, false, nil}, {"PATCH", 0, false, nil},
 	} {
 		config := &rest.Config{}

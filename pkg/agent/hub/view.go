@@ -15,9 +15,9 @@ import (
 // DefaultLeaseSeconds is the lease duration of a cluster that has none in its spec.
 const DefaultLeaseSeconds = 60
 
-// View is what the agent's tasks share about the agent's cluster on the hub. One task, the status, reads and writes the ManagedCluster; the others
-// learn from the View what it asks for, report to it what its status must have, and need no right on it. It outlives sessions, and lives as long as
-// the process.
+// View holds the data that the agent's tasks share about the agent's cluster on the hub. One task, the status, reads and writes the ManagedCluster;
+// the others learn from the View what it asks for, report to it what its status must have, and need no right on it. It outlives sessions, and lives
+// as long as the process.
 type View struct {
 	mu sync.Mutex
 	// seen is whether this process has read its ManagedCluster on the hub, or has asked the hub to create it again.

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/hub"
 )
 
-// news says whether there are any.
+// news reports whether there is any.
 func news(v *hub.View) bool {
 	select {
 	case <-v.News():

@@ -17,7 +17,7 @@ import (
 func TestNext_TheFirstThatWasNotGivenUpAndThenTheOneThatWasLongestAgo(t *testing.T) {
 	h := &Hubs{Candidates: []Candidate{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
 	var givenUp []registration.GivenUpHub
-	using := "c" // which is left after a long time: the others are all as new
+	using := "c" // is given up after a long time: all others are new again
 	for i, want := range []string{"a", "b", "c", "a", "b", "c"} {
 		givenUp = h.merge(append(givenUp, registration.GivenUpHub{Name: using}))
 		if using = h.next(givenUp); using != want {
@@ -51,8 +51,8 @@ func TestOptions_EachMistakeNamesItsFlag(t *testing.T) {
 	}
 }
 
-// TestAttack_ABootstrapKubeconfigOfAnotherParty may not have programs started, files of the pod read, or a hub used that is not verified; and
-// what is said of it quotes nothing of it.
+// TestAttack_ABootstrapKubeconfigOfAnotherParty: another party's kubeconfig must not make the agent start programs, read files of the pod, or use a
+// hub without verification; and errors quote nothing of it.
 func TestAttack_ABootstrapKubeconfigOfAnotherParty(t *testing.T) {
 	const token, good = "hunter2-hunter2-hunter2-hunter2", `server: "https://hub.example"`
 	dir := t.TempDir()

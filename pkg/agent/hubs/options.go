@@ -74,7 +74,7 @@ func (o *Options) Candidates() (all []Candidate) {
 // Timeout returns the time without its hub after which an agent switches to the next hub.
 func (o *Options) Timeout() time.Duration { return time.Duration(o.TimeoutSeconds) * time.Second }
 
-// nameOf returns the name of the mounted Secret with a kubeconfig, which is that of the folder.
+// nameOf returns the name of the mounted Secret with a kubeconfig: the name of its folder.
 func nameOf(path string) string {
 	if filepath.Base(path) == registration.KeyKubeconfig {
 		path = filepath.Dir(path)

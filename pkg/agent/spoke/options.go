@@ -118,7 +118,7 @@ func (o *Options) Managed() (files.Way, error) {
 	return way, err
 }
 
-// Management reads the configuration for the cluster that stores the agent's secrets. It is that of Managed, unless the agent is detached.
+// Management reads the configuration for the cluster that stores the agent's secrets. It is the same as Managed, unless the agent is detached.
 func (o *Options) Management() (files.Way, error) {
 	if !o.Detached {
 		return o.Managed()

@@ -18,7 +18,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// A managed cluster that is not trusted sends no request of the agent elsewhere, with its token least of all.
+// A managed cluster that is not trusted cannot redirect requests of the agent, let alone with its token.
 func TestClusters_SendTheAgentNowhereElse(t *testing.T) {
 	var visits atomic.Int32
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visits.Add(1) }))
@@ -60,7 +60,7 @@ func TestClusters_SendTheAgentNowhereElse(t *testing.T) {
 	}
 }
 
-// The bound is that of the managed cluster, which keeps the agent's secrets unless the agent is detached.
+// The limits are for the managed cluster, which also stores the agent's secrets unless the agent is detached.
 func TestOptions_BoundWhatIsAskedOfTheManagedCluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	config := clientcmdapi.NewConfig()
@@ -98,7 +98,7 @@ func TestOptions_BoundWhatIsAskedOfTheManagedCluster(t *testing.T) {
 	}
 }
 
-// Where both clusters are one, the agent has two namespaces there, unless they have one name.
+// If both clusters are the same, the agent has two namespaces there, unless they have the same name.
 func TestOptions_OnOneClusterTheSecretsAreTheAgentsToo(t *testing.T) {
 	for _, test := range []struct {
 		managed         string

@@ -34,7 +34,7 @@ func TestState_KeysOfOthersAreLeftInTheSecret(t *testing.T) {
 	}
 }
 
-// TestRefused_WritesWhatHasChangedAndMakesNoSecret: it is told at each look, and by an agent that has just left, too.
+// TestRefused_WritesWhatHasChangedAndMakesNoSecret: Refused is called after each read, also by an agent that has just left.
 func TestRefused_WritesWhatHasChangedAndMakesNoSecret(t *testing.T) {
 	client := kubefake.NewClientset()
 	s := &Store{Client: client, Namespace: "agent"}
@@ -71,7 +71,7 @@ func TestRefused_WritesWhatHasChangedAndMakesNoSecret(t *testing.T) {
 	}
 }
 
-// FuzzState: what is in the Secret stays, the agent's own keys as they are read, and those of others.
+// FuzzState: the content of the Secret stays, both the agent's own keys as they are read, and those of others.
 func FuzzState(f *testing.F) {
 	f.Add("kubeconfig", []byte("a"), "next.csr", []byte("csr-1"))
 	f.Add("tls.key", []byte{0xff, 0}, "other", []byte("x"))
@@ -97,7 +97,7 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// The keys are a format: agents of before and after read each other's secret, and others mount it.
+// The keys are a format: older and newer agents read each other's secret, and other programs mount it.
 func TestState_TheKeysOfTheSecretStayWhatTheyAre(t *testing.T) {
 	data := map[string][]byte{}
 	for _, key := range []string{"cluster-name", "agent-name", "kubeconfig", "tls.crt", "tls.key", "next.key", "next.csr", "registered-key-sha256"} {

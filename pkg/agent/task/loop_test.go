@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// looped runs a loop for a while, and returns the seconds at which it did something.
+// looped runs a loop for a while, and returns the seconds at which Do was called.
 func looped(t *testing.T, l *Loop, d time.Duration) (at []int, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)

@@ -18,7 +18,7 @@ import (
 
 var session = Session{Random: func() float64 { return 0 }}
 
-// until is a task that runs until the session is over, and then notes that it has ended.
+// until returns a task that runs until the session is over, and then records that it has ended.
 func until(ended *bool) Task {
 	return Task{Name: "waiting", Run: func(ctx context.Context, _ Session) error {
 		<-ctx.Done()
@@ -83,7 +83,7 @@ func TestRun_ATaskThatFailsIsNamedAndStartedAgainAndTakesNoOtherDown(t *testing.
 				if went != 60 || !ended {
 					t.Errorf("the lease was renewed %d times in an hour; the others have ended: %t", went, ended)
 				}
-				// After 1, 2, 4, … seconds, and then every 5 minutes.
+				// The delays are 1, 2, 4, … seconds, and then 5 minutes each.
 				if failed < 15 || failed > 25 {
 					t.Errorf("the task was started %d times in an hour", failed)
 				}

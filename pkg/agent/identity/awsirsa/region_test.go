@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/identity"
 )
 
-// The role is assumed at the STS of the agent's own region, and the token is for that of the hub's.
+// The role is assumed at the STS of the agent's own region, and the token is for that of the hub's region.
 func TestTokens_AskTheSTSOfTheirOwnRegion(t *testing.T) {
 	for name, test := range map[string]struct {
 		env     map[string]string
@@ -99,13 +99,13 @@ func tokenURL(t *testing.T, tokens *Tokens) *url.URL {
 	return u
 }
 
-// regionOf is the region that a token is signed for.
+// regionOf returns the region that a token is signed for.
 func regionOf(t *testing.T, tokens *Tokens) string {
 	t.Helper()
 	return regionIn(tokenURL(t, tokens).Query().Get("X-Amz-Credential"))
 }
 
-// regionIn is that of a signature's scope: <key>/<date>/<region>/sts/aws4_request.
+// regionIn returns the region of a signature's scope: <key>/<date>/<region>/sts/aws4_request.
 func regionIn(scope string) string {
 	if parts := strings.Split(scope, "/"); len(parts) > 2 {
 		return parts[2]

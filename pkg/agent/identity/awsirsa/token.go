@@ -51,7 +51,7 @@ type Tokens struct {
 	RoleARN string
 
 	mu sync.Mutex
-	// credentials are those that client signs with. Both are nil if they must be retrieved again: AWS may revoke credentials long before they expire.
+	// credentials are used by client to sign. Both are nil if they must be retrieved again: AWS may revoke credentials long before they expire.
 	credentials aws.CredentialsProvider
 	client      *sts.PresignClient
 	token       string
@@ -69,7 +69,7 @@ func (e *Tokens) get(ctx context.Context) (string, time.Time, error) {
 	}
 	url, until, err := e.sign(ctx)
 	if err != nil {
-		// If the error is that AWS denies the role, the process's own credentials are valid, and stay.
+		// If AWS denies the role, the process's own credentials are valid, and stay.
 		if refused := (*identity.RefusedError)(nil); !errors.As(err, &refused) {
 			e.credentials, e.client = nil, nil
 		}

@@ -35,12 +35,12 @@ const (
 	hubRole = "arn:aws:iam::123456789012:role/ocm-hub-7f8141296c75f2871e3d030f85c35692"
 )
 
-// fakeSTS lets roles be assumed.
+// fakeSTS is an STS that lets every role be assumed.
 type fakeSTS struct {
 	mu      sync.Mutex
 	asked   []url.Values
-	regions []string // that they were signed for
-	refuse  string   // the code of the error to answer
+	regions []string // the regions that requests were signed for
+	refuse  string   // the code of the error to respond with
 	clock   time.Duration
 	expires time.Time
 }
@@ -61,7 +61,7 @@ func newFakeSTS(t *testing.T) *fakeSTS {
 func (f *fakeSTS) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_ = r.ParseForm() // what is missing is seen by the test
+	_ = r.ParseForm() // the test detects missing values
 	f.asked = append(f.asked, r.Form)
 	f.regions = append(f.regions, regionIn(r.Header.Get("Authorization")))
 	w.Header().Set("Date", time.Now().Add(f.clock).UTC().Format(http.TimeFormat))
@@ -171,7 +171,7 @@ func TestEKSToken_IsKeptUntilItEndsOrIsRefused(t *testing.T) {
 	if len(sts.asked) != 1 {
 		t.Errorf("the role was assumed %d times", len(sts.asked))
 	}
-	// The role may have been made anew: then the credentials of the former one are good for nothing.
+	// The role may have been created again: then the credentials of the previous one are invalid.
 	status = http.StatusUnauthorized
 	ask()
 	status = http.StatusOK
@@ -242,7 +242,7 @@ func TestEKSToken_WhatIsWrongIsOneLine(t *testing.T) {
 	}
 }
 
-// The SDK writes no lines of its own beside the one that says why there is no token.
+// The SDK writes no lines of its own beside the one that names the reason why there is no token.
 func TestLoadConfig_LogsNothing(t *testing.T) {
 	t.Setenv("AWS_CONFIG_FILE", os.DevNull)
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", os.DevNull)

@@ -19,8 +19,8 @@ import (
 
 const fuzzedToken = "hunter2-hunter2-hunter2"
 
-// FuzzParseCert: a certificate and a key that are taken are what TLS takes, and that certificate is the agent's; and no error has
-// anything of the key.
+// FuzzParseCert: TLS accepts each certificate and key that parseCert accepts, and the certificate is the agent's; no error contains any part of the
+// key.
 func FuzzParseCert(f *testing.F) {
 	own, key := agenttest.Certificate(f, registration.ClusterUser(agenttest.ClusterName, "agent"))
 	others, othersKey := agenttest.Certificate(f, registration.ClusterUser("c2", "agent"))
@@ -35,7 +35,7 @@ func FuzzParseCert(f *testing.F) {
 	} {
 		f.Add(pair[0], pair[1])
 	}
-	secret := block.Bytes[7 : 7+32] // the number that is the key
+	secret := block.Bytes[7 : 7+32] // the private scalar of the key
 	f.Fuzz(func(t *testing.T, certificate, key []byte) {
 		leaf, err := parseCert(certificate, key, agenttest.ClusterName, "agent")
 		if err != nil {
@@ -53,7 +53,7 @@ func FuzzParseCert(f *testing.F) {
 		if !pair.Leaf.Equal(leaf) || leaf.Subject.CommonName != registration.ClusterUser(agenttest.ClusterName, "agent") {
 			t.Errorf("the certificate is that of %q, and taken for that of %q", pair.Leaf.Subject.CommonName, leaf.Subject.CommonName)
 		}
-		// The key is the one that it asks for and tells the hub of.
+		// The certificate request and the annotation are for this key.
 		request, err := newRequest(key, agenttest.ClusterName, "agent")
 		if err != nil {
 			t.Fatal(err)

@@ -87,7 +87,7 @@ func TestID_IsThatOfIssuerKeysAndCertificates(t *testing.T) {
 	}
 }
 
-// Two ServiceAccounts of one real cluster, of which one may do all and the other nothing, know it as the same.
+// Two ServiceAccounts of one real cluster, one with all rights and the other with none, get the same ID.
 func TestID_IsTheSameForAllAgentsOfACluster(t *testing.T) {
 	admin := worktest.Config(t)
 	kube := kubernetes.NewForConfigOrDie(admin)
@@ -105,7 +105,7 @@ func TestID_IsTheSameForAllAgentsOfACluster(t *testing.T) {
 		config := rest.AnonymousClientConfig(admin)
 		config.BearerToken = token.Status.Token
 		file := filepath.Join(t.TempDir(), "ca.crt")
-		if len(config.CAData) > 0 { // as a pod has it
+		if len(config.CAData) > 0 { // as in a pod
 			if err := os.WriteFile(file, config.CAData, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -29,27 +29,27 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/validation"
 )
 
-// world is that of one task, on a cluster that has no nodes yet.
+// world has one task, on a cluster that has no nodes yet.
 type world struct {
 	*agenttest.World
 	view    *hub.View
 	task    *teller
 	session task.Session
 
-	// mu is for what the cluster says of itself.
+	// mu protects what the cluster returns.
 	mu    sync.Mutex
 	id    string
 	idErr error
 }
 
-// set changes what the cluster says.
+// set changes what the cluster returns.
 func (w *world) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	change()
 }
 
-// cluster says what was set.
+// cluster returns what was set.
 type cluster struct {
 	discovery.DiscoveryInterfaces
 	*world
@@ -95,7 +95,7 @@ func (w *world) put(node *edgev1alpha1.EdgeNode) {
 	}
 }
 
-// says is the status in a line.
+// says formats the status as one line.
 func says(s edgev1alpha1.EdgeNodeStatus) string {
 	number := func(n *int64) string {
 		if n == nil {
@@ -234,7 +234,7 @@ func served(w *world, lists map[string][]string) {
 	w.set(func() { w.Spoke.Discovery().(*fakediscovery.FakeDiscovery).Resources = all })
 }
 
-// A cluster that the hub does not let in, and a hub without edge nodes, cost no more than a look now and then.
+// A hub that has denied the cluster, and a hub without edge nodes, get no more than a request from time to time.
 func TestEdge_AHubThatRefusesIsAskedLessAndLess(t *testing.T) {
 	for name, answer := range map[string]error{
 		"denied":        apierrors.NewForbidden(corev1.Resource("edgenodes"), agenttest.ClusterName, errors.New("not accepted")),
@@ -265,7 +265,7 @@ func TestEdge_AHubThatRefusesIsAskedLessAndLess(t *testing.T) {
 	}
 }
 
-// Users write the spec at the same time.
+// Users change the spec concurrently.
 func TestEdge_AConflictIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conflicts := 2
@@ -284,7 +284,7 @@ func TestEdge_AConflictIsTriedAgain(t *testing.T) {
 	})
 }
 
-// What a cluster says of itself is not trusted: the hub takes what is told of it, whatever that is.
+// The facts of a cluster are not trusted: the hub accepts the report, whatever they are.
 func TestEdge_OfAHostileClusterSaysWhatTheHubTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		many := map[string][]string{"a..b/v1": {"x"}, "Upper.Case/v1": {"X"}, "plain/v1": {"z"}}

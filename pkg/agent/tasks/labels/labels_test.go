@@ -27,7 +27,7 @@ import (
 
 const remembered = "agent.open-cluster-management.io/cluster-labels"
 
-// labelled is a cluster on the hub that somebody else has labelled.
+// labelled returns a session whose ManagedCluster on the hub has labels of another client.
 func labelled(w *agenttest.World, set map[string]string) task.Session {
 	s := w.Session()
 	c := w.Cluster()
@@ -52,7 +52,7 @@ func change(w *agenttest.World, what func(*clusterv1.ManagedCluster)) {
 	w.Update(c)
 }
 
-// world is one whose cluster has a version.
+// world returns a World whose cluster has a version.
 func world(t *testing.T, gitVersion string) *agenttest.World {
 	t.Helper()
 	w := agenttest.NewWorld(t)
@@ -60,7 +60,7 @@ func world(t *testing.T, gitVersion string) *agenttest.World {
 	return w
 }
 
-// node says where the cluster is, by what the first node says.
+// node sets the location of the cluster, by its first node.
 func node(t *testing.T, w *agenttest.World, region, providerID string) {
 	t.Helper()
 	_ = w.Spoke.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("nodes"), "", "a")
@@ -90,7 +90,7 @@ func TestLabels_OfTheFlagsComeStayAndGo(t *testing.T) {
 		expect(t, w, map[string]string{"a": "1", "b": "2", "theirs2": "y"}, "a,b")
 		stop()
 
-		// With other flags, in another process: what it remembers is on the hub.
+		// With different flags, in another process: its state is on the hub.
 		stop = w.Run(s, labels.New(labels.Options{Labels: map[string]string{"b": "3"}, Own: w.Own(), Tell: w.Home().Tell}))
 		agenttest.Pass(time.Second)
 		expect(t, w, map[string]string{"b": "3", "theirs2": "y"}, "b")
@@ -117,7 +117,7 @@ func TestLabels_AreDetected(t *testing.T) {
 		agenttest.Pass(time.Second)
 		all := strings.Join([]string{cloud, region, vendor}, ",")
 		expect(t, w, map[string]string{region: "eu-west-1", cloud: "Amazon", vendor: "own"}, all)
-		// What is not known any more stays, and what is known counts.
+		// Labels that cannot be detected any more stay, and detected ones are updated.
 		node(t, w, "", "gce://p/z/n")
 		agenttest.Pass(6 * time.Minute)
 		expect(t, w, map[string]string{region: "eu-west-1", cloud: "Google", vendor: "own"}, all)
@@ -156,7 +156,7 @@ func TestLabels_WhatIsNotKnownIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestLabels_AFlappingLabelIsWrittenSeldom: however often the cluster says another thing.
+// TestLabels_AFlappingLabelIsWrittenSeldom: the label is written rarely, however often the cluster changes it.
 func TestLabels_AFlappingLabelIsWrittenSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := world(t, "v1.35.0")
@@ -173,7 +173,7 @@ func TestLabels_AFlappingLabelIsWrittenSeldom(t *testing.T) {
 	})
 }
 
-// TestLabels_ARefusalIsToldAndTriedLessAndLessOften: the admin sees which right is missing.
+// TestLabels_ARefusalIsToldAndTriedLessAndLessOften: the admin learns which right is missing.
 func TestLabels_ARefusalIsToldAndTriedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
@@ -199,7 +199,7 @@ func TestLabels_ARefusalIsToldAndTriedLessAndLessOften(t *testing.T) {
 			t.Errorf("%d tries in an hour", n)
 		}
 		expect(t, w, map[string]string{}, "")
-		// Once an admin has let it, it goes in.
+		// Once an admin has granted the right, the label is set.
 		w.Set(func() { w.Refuse = nil })
 		agenttest.Pass(6 * time.Minute)
 		expect(t, w, map[string]string{"k": "v"}, "k")
@@ -207,7 +207,7 @@ func TestLabels_ARefusalIsToldAndTriedLessAndLessOften(t *testing.T) {
 	})
 }
 
-// TestLabels_AreWrittenWhenTheHubSaysThatItIsTime: the hub takes few changes of labels from agents. That is no refusal.
+// TestLabels_AreWrittenWhenTheHubSaysThatItIsTime: the hub limits how often agents may change labels. That is not a refusal.
 func TestLabels_AreWrittenWhenTheHubSaysThatItIsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// renewing runs the task, and the one that learns how often the lease is to be renewed.
+// renewing runs the lease task, and the status task, which learns the interval of the renewals.
 func renewing(w *agenttest.World) (*health.Health, *agenttest.Facts, func()) {
 	view, readiness := hub.NewView(60), &health.Health{}
 	reports, facts := w.Status(view, &hub.Cluster{})
@@ -40,7 +40,7 @@ func TestLease_IsRenewedAsOftenAsTheHubSaysAndOnlyInItsTime(t *testing.T) {
 		c := w.Cluster()
 		c.Spec.LeaseDurationSeconds = 20
 		w.Update(c)
-		agenttest.Pass(2 * time.Minute) // until it knows
+		agenttest.Pass(2 * time.Minute) // until it has the new interval
 		asked := w.Asked("update leases")
 		agenttest.Pass(10 * time.Minute)
 		if n := w.Asked("update leases") - asked; n < 30 || n > 40 {
@@ -90,7 +90,7 @@ func TestLease_GoesOnWhileTheClustersAPIServerIsUnhealthy(t *testing.T) {
 	})
 }
 
-// An API server that is starting may refuse every identity for a moment.
+// An API server that is starting may reject every identity for a moment.
 func TestLease_TheSessionIsOverWhenTheHubDoesNotKnowTheAgentSeveralTimesInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for refusals, want := range map[int]error{4: nil, 5: hub.ErrRejected} {

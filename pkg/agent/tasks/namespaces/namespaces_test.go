@@ -25,10 +25,10 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// home is where the agent's secrets are: in another namespace than what else it has on the cluster.
+// home is the namespace of the agent's secrets, which differs from its other one on the cluster.
 const home = "home-of-agent"
 
-// running runs the task, and the one that tells the hub of what it reports.
+// running runs the namespaces task, and the status task, which reports its results to the hub.
 func running(w *agenttest.World) (*hub.View, *agenttest.Facts, func()) {
 	view := hub.NewView(60)
 	reports, facts := w.Status(view, &hub.Cluster{})
@@ -63,7 +63,7 @@ func TestNamespaces_AreMadeLabelledAndReported(t *testing.T) {
 		if n := w.Asked("patch managedclusters/status") - written; n != 0 {
 			t.Errorf("the status was written %d times", n)
 		}
-		// One is removed, and the other loses the label.
+		// One is deleted, and the other loses the label.
 		if err := w.Spoke.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("namespaces"), "", "new"); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +109,7 @@ func TestNamespaces_StayWhenNobodyAsksForThemAnyMore(t *testing.T) {
 	})
 }
 
-// What an attacker may try who rules the hub, or one of its sets.
+// An attacker who controls the hub, or one of its sets, may try this.
 func TestNamespaces_OfTheClusterItselfAreLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
@@ -164,7 +164,7 @@ func TestNamespaces_AreReleasedWhenTheHubDeniesTheCluster(t *testing.T) {
 			})
 		})
 	}
-	// A hub that does not answer has not said that it asks for nothing.
+	// A hub that does not respond has not dropped its namespaces.
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, _, stop := running(w)
@@ -242,7 +242,7 @@ func TestNamespaces_ThatAreBeingDeletedAreNotAvailable(t *testing.T) {
 				}
 				w.Ask("dev/a")
 				view.Changed()
-				agenttest.Pass(10 * time.Second) // one look
+				agenttest.Pass(10 * time.Second) // one check
 				w.ExpectReported("dev/a", metav1.ConditionFalse, "NamespaceApplyFailed", "being deleted")
 				if err := w.Spoke.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("namespaces"), "", "a"); err != nil {
 					t.Fatal(err)
@@ -256,7 +256,7 @@ func TestNamespaces_ThatAreBeingDeletedAreNotAvailable(t *testing.T) {
 	}
 }
 
-// However many there are, and however slow the cluster is, the hub goes on hearing of the cluster.
+// However many namespaces there are, and however slow the cluster is, the hub continues to get reports of the cluster.
 func TestNamespaces_KeepNothingElseWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
@@ -304,7 +304,7 @@ func TestNamespaces_NothingIsSaidOfThemWhileTheClusterIsUnhealthy(t *testing.T) 
 	})
 }
 
-// Alone it has no right on the hub, and needs none.
+// Without the status task it has no right on the hub, and needs none.
 func TestNamespaces_AreMadeAndReportedWithoutTheStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)

@@ -21,8 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// renewing is a session with nothing but the task, in which the hub lets every certificate in for 10 hours. ended gets how
-// it has ended.
+// renewing runs a session with nothing but the task, on a hub that accepts every certificate for 10 hours. ended receives the error of the session.
 func renewing(w *agenttest.World) (ended <-chan error) {
 	w.T.Helper()
 	s := w.Session()
@@ -48,7 +47,7 @@ func renewing(w *agenttest.World) (ended <-chan error) {
 	return end
 }
 
-// expectRunning fails if the session has ended.
+// expectRunning fails the test if the session has ended.
 func expectRunning(t *testing.T, ended <-chan error) {
 	t.Helper()
 	select {

@@ -21,7 +21,7 @@ import (
 	clusterv1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// Observation is what the agent observes of its own cluster. An empty field is not known.
+// Observation holds what the agent observes of its own cluster. An empty field is not known.
 type Observation struct {
 	// Unhealthy is why the cluster's API server is unhealthy, or nil.
 	Unhealthy             error

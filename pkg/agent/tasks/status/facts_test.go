@@ -44,7 +44,7 @@ func claim(name, value string) *unstructured.Unstructured {
 		"kind": "ClusterClaim", "metadata": map[string]any{"name": name}, "spec": map[string]any{"value": value}}}
 }
 
-// observing is what facts are observed of a cluster with these nodes and claims.
+// observing returns the facts of a cluster with these nodes and claims.
 func observing(t *testing.T, of Claims, changed func(), nodes []*corev1.Node, claims ...runtime.Object) (*spokeFacts, *dynamicfake.FakeDynamicClient) {
 	t.Helper()
 	client := kubefake.NewClientset(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "uid-of-kube-system"}})
@@ -112,7 +112,7 @@ func TestFacts_NodesThatMayNotBeReadLeaveTheRestKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(stop)
-		synctest.Wait() // they have been asked for
+		synctest.Wait() // they have been requested
 		if o := f.Observe(quiet(t)); o.Unhealthy != nil || o.Version == "" || o.Capacity != nil || o.Claims != nil {
 			t.Errorf("got %+v", o)
 		}
@@ -151,7 +151,7 @@ func TestFacts_ReservedClaimsDoNotCount(t *testing.T) {
 	})
 }
 
-// The hub would refuse all of them, and with them whatever else is in the status.
+// Otherwise the hub would reject all of them, and the rest of the status with them.
 func TestFacts_ClaimsAreNeverMoreThanTheHubTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var claims []runtime.Object
@@ -191,7 +191,7 @@ func TestFacts_OnlyWhatCountsOfANodeIsAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		changes := 0
 		f, _ := observing(t, Claims{Most: 20}, func() { changes++ }, []*corev1.Node{node("a", "1", "1", false)})
-		changes = 0 // that it is there
+		changes = 0 // the events of its creation
 		nodes := f.spoke.Client.CoreV1().Nodes()
 		n, err := nodes.Get(t.Context(), "a", metav1.GetOptions{})
 		if err != nil {
@@ -221,10 +221,10 @@ func TestFacts_OnlyWhatCountsOfANodeIsAChange(t *testing.T) {
 	})
 }
 
-// quiet is the test's context without a log.
+// quiet returns the test's context without a log.
 func quiet(t *testing.T) context.Context { return klog.NewContext(t.Context(), klog.New(nil)) }
 
-// What other tasks are told of the nodes. An architecture that a node does not say is counted as none.
+// Other tasks get the sums over the nodes. A missing architecture is counted as the empty one.
 func TestFacts_NodesHaveArchitecturesAndAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes []*corev1.Node
@@ -245,7 +245,7 @@ func TestFacts_NodesHaveArchitecturesAndAreBounded(t *testing.T) {
 	})
 }
 
-// An agent of one namespace asks for nothing that it may not have, so nothing is refused and logged again and again.
+// An agent of one namespace sends no requests that it has no rights for, so that no rejections are logged repeatedly.
 func TestFacts_OfANamespaceAskForNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, changed := kubefake.NewClientset(), false

@@ -25,7 +25,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestAttack_OfWhatAClusterSaysOfItselfNoMoreIsToldThanTheHubTakes: the hub would refuse all of the status, also that the cluster is there.
+// TestAttack_OfWhatAClusterSaysOfItselfNoMoreIsToldThanTheHubTakes: otherwise the hub would reject the whole status, including that the cluster is
+// available.
 func TestAttack_OfWhatAClusterSaysOfItselfNoMoreIsToldThanTheHubTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := strings.Repeat("9", 1<<20)
@@ -52,7 +53,7 @@ func TestAttack_OfWhatAClusterSaysOfItselfNoMoreIsToldThanTheHubTakes(t *testing
 	})
 }
 
-// An id that is none is asked for again, and nothing is told without it.
+// An invalid ID is requested again, and no claims are reported without it.
 func TestAttack_AClusterWithAnIDWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{node("a", "1", "1", false)})
@@ -74,7 +75,7 @@ func TestAttack_AClusterWithAnIDWithoutEnd(t *testing.T) {
 	})
 }
 
-// TestAttack_ClusterClaimsWithoutEnd: each page says that there is another one.
+// TestAttack_ClusterClaimsWithoutEnd: each page has a continue token for another one.
 func TestAttack_ClusterClaimsWithoutEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, dynamic := observing(t, Claims{Most: 20}, func() {}, []*corev1.Node{node("a", "1", "1", false)})
@@ -100,7 +101,7 @@ func TestAttack_ClusterClaimsWithoutEnd(t *testing.T) {
 	})
 }
 
-// TestAttack_AnAPIServerThatSaysMuchOfItsHealth: it is told, and logged, in short.
+// TestAttack_AnAPIServerThatSaysMuchOfItsHealth: the message is shortened in the status and in the log.
 func TestAttack_AnAPIServerThatSaysMuchOfItsHealth(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)

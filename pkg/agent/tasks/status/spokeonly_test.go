@@ -12,8 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What a cluster keeps to itself the hub is not told, and it takes no place of those that the hub is told. One that is labelled later is
-// taken back.
+// Private claims are not reported to the hub, and do not count towards the limit of those that are. A claim that is labelled later is withdrawn.
 func TestClaims_ThatAreNotForTheHubStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		own, also, forAll := claim("a", "secret"), claim("id.k8s.io", "own"), claim("b", "1")

@@ -30,7 +30,7 @@ func resources(cpu string) clusterv1.ResourceList {
 	return clusterv1.ResourceList{"cpu": resource.MustParse(cpu)}
 }
 
-// reporting runs the task, and returns what it says it by.
+// reporting runs the task, and returns its view and its facts.
 func reporting(w *agenttest.World, s task.Session, cluster *hub.Cluster) (*hub.View, *agenttest.Facts, func()) {
 	view := hub.NewView(60)
 	reports, facts := w.Status(view, cluster)
@@ -68,7 +68,7 @@ func TestStatus_NothingIsWrittenWhileNothingChanges(t *testing.T) {
 	})
 }
 
-// What the agent says of itself is told beside what its cluster says, which cannot say it in its place.
+// The agent's own claims are reported beside those of the cluster, which cannot replace them.
 func TestStatus_TheAgentSaysWhichVersionItIsAndWhichCAItTrusts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)

@@ -33,19 +33,19 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(worktest.Main(m)) }
 
-// as is the way of a user.
+// as returns the configuration of a user.
 func as(t *testing.T, name string) *rest.Config {
 	config := worktest.Config(t)
 	config.Impersonate.UserName = name
 	return config
 }
 
-// TestTask has the rights that it states on the hub and on its cluster, and beside those only the right to what its works have.
+// TestTask has the rights that it declares on the hub and on its cluster, and otherwise only the rights to the objects of its works.
 func TestTask(t *testing.T) {
 	runTask(t, Rights, func(*Options, string) {})
 }
 
-// TestTask_InANamespace has a Role there, and no right outside of it.
+// TestTask_InANamespace has a Role in its namespace, and no rights outside of it.
 func TestTask_InANamespace(t *testing.T) {
 	runTask(t, NamespaceRights, func(o *Options, namespace string) { o.Namespace = namespace })
 }
@@ -68,7 +68,7 @@ func runTask(t *testing.T, stated rights.Rights, set func(o *Options, namespace 
 			t.Fatal(err)
 		}
 	}
-	// What works have here are ServiceAccounts.
+	// The objects of works here are ServiceAccounts.
 	objects := rights.Rule("", "serviceaccounts", "get", "list", "watch", "create", "update", "patch", "delete")
 	for _, one := range []struct {
 		where, who string
@@ -133,7 +133,7 @@ func runTask(t *testing.T, stated rights.Rights, set func(o *Options, namespace 
 	})
 }
 
-// TestRights_OfANamespaceAreNowhereElse: the task has those that follow from its flags.
+// TestRights_OfANamespaceAreNowhereElse: the task has the rights that follow from its flags.
 func TestRights_OfANamespaceAreNowhereElse(t *testing.T) {
 	o := NewOptions()
 	if got := New(o, &spoke.Cluster{}).Rights; len(got.Own.Cluster) == 0 {
