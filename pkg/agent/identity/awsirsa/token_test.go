@@ -35,7 +35,7 @@ const (
 	hubRole = "arn:aws:iam::123456789012:role/ocm-hub-7f8141296c75f2871e3d030f85c35692"
 )
 
-// fakeSTS is an STS that lets every role be assumed.
+// fakeSTS is an STS that allows any client to assume any role.
 type fakeSTS struct {
 	mu      sync.Mutex
 	asked   []url.Values

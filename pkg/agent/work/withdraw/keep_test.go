@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent/work/worktest"
 )
 
-// The garbage collector may be slower than the response about a record whose deletion has started, or faster. It is asked once: if it were asked
-// again each time it is done, the record would never be gone.
+// The garbage collector may be slower than the response about a record whose deletion has started, or faster. End requests orphaning once: if it were
+// requested again each time it is done, the record would never be gone.
 func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 	for name, test := range map[string]struct {
 		slow  bool
@@ -90,7 +90,7 @@ func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 }
 
 // TestAttack_ARecordThatOthersEndKeepsWhatItOwns: another user deletes a record in the background, and removes the agent's finalizer; a third
-// finalizer still blocks the deletion. The garbage collector has not been asked to orphan the objects then, and would delete those that the record
+// finalizer still blocks the deletion. No request to orphan the objects was sent then, and the garbage collector would delete those that the record
 // does not name.
 func TestAttack_ARecordThatOthersEndKeepsWhatItOwns(t *testing.T) {
 	for name, before := range map[string]func(w *world){
