@@ -205,7 +205,7 @@ func conditionsByPath(t *testing.T) *world {
 	return w
 }
 
-// twoRules has one manifest of which the rule is true, and one of which it is false.
+// twoRules has one manifest with a rule that is true, and one with a rule that is false.
 func twoRules(t *testing.T, condition, want string) {
 	newWorld(t, cm1, cm2).configure(fmt.Sprintf(configMaps, "cm1")+"conditionRules: [{type: CEL, condition: "+condition+", celExpressions: ['true']}]",
 		fmt.Sprintf(configMaps, "cm2")+"conditionRules: [{type: CEL, condition: "+condition+", celExpressions: ['false']}]").round().

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// elsewhere are the topics of which nothing is pure: what hub-apiserver refuses, what an agent does with clients, and replica sets.
+// elsewhere are the topics that are not pure logic: rejections by hub-apiserver, requests of an agent, and replica sets.
 var elsewhere = map[string]bool{
 	"admission": true, "admission-executor": true, "apply": true, "labels": true, "finalizer": true, "delete": true, "orphan": true,
 	"executor": true, "eviction": true, "restore": true, "ttl": true, "replicaset": true,
@@ -71,7 +71,7 @@ func deployment(name string, replicas int) string {
 	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: ns}, spec: {replicas: %d}}", name, replicas)
 }
 
-// scaled is the status of a Deployment: ready, replicas, available.
+// scaled returns a Deployment with the given numbers in its status: ready, replicas, available.
 func scaled(name string, ready, replicas, available int) string {
 	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: %s, namespace: ns}, status: {readyReplicas: %d, replicas: %d, availableReplicas: %d, conditions: [{type: Available, status: 'True'}]}}",
 		name, ready, replicas, available)

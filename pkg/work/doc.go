@@ -1,8 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package work has no code of its own: what is computed when works are delivered is in the packages below it, and its tests
-// try them together.
+// Package work has no code of its own: the packages below it compute what is needed to apply works, and its tests test them together.
 //
-// Why they are as they are: docs/design/works.md.
+// The design is described in docs/design/works.md.
 package work

@@ -26,7 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/status"
 )
 
-// world is a work, and a cluster as simple as can be: a map of objects. Its agent does what the packages say.
+// world is a work, and a minimal cluster: a map of objects. Its agent does what the packages compute.
 type world struct {
 	t          *testing.T
 	manifests  []*unstructured.Unstructured
@@ -35,16 +35,16 @@ type world struct {
 	raw        bool
 
 	cluster map[workv1.ManifestResourceMeta]*unstructured.Unstructured
-	// refuses has why the cluster does not take a manifest.
+	// refuses has the error with which the cluster rejects a manifest, by name.
 	refuses map[string]error
-	// applied are the names of what was sent to the cluster, in this order.
+	// applied are the names of the objects that were sent to the cluster, in order.
 	applied []string
 	cache   *rules.Cache
 	now     time.Time
 	status  *workv1.ManifestWorkStatus
 }
 
-// newWorld takes manifests as YAML.
+// newWorld parses manifests from YAML.
 func newWorld(t *testing.T, manifests ...string) *world {
 	w := &world{t: t, now: time.Unix(1_800_000_000, 0), status: &workv1.ManifestWorkStatus{}, cache: rules.NewCache(10),
 		cluster: map[workv1.ManifestResourceMeta]*unstructured.Unstructured{}, refuses: map[string]error{}}
@@ -88,7 +88,7 @@ func (w *world) configure(texts ...string) *world {
 	return w
 }
 
-// metaOf knows all kinds: their plurals end in s.
+// metaOf returns the metadata of any kind: all plurals end in s.
 func metaOf(i int, o *unstructured.Unstructured) workv1.ManifestResourceMeta {
 	kind := o.GroupVersionKind()
 	return workv1.ManifestResourceMeta{Ordinal: int32(i), Group: kind.Group, Version: kind.Version, Kind: kind.Kind,
@@ -97,7 +97,7 @@ func metaOf(i int, o *unstructured.Unstructured) workv1.ManifestResourceMeta {
 
 func key(o *unstructured.Unstructured) workv1.ManifestResourceMeta { return metaOf(0, o) }
 
-// sets merges a status, or whatever else, into an object of the cluster.
+// sets merges a status, or other fields, into an object of the cluster.
 func (w *world) sets(text string) {
 	w.t.Helper()
 	o := w.parse(text)
@@ -115,7 +115,7 @@ func (w *world) sets(text string) {
 
 func (w *world) gone(text string) { delete(w.cluster, key(w.parse(text))) }
 
-// round is what an agent does: apply, look, write the status.
+// round does what an agent does: apply, read, write the status.
 func (w *world) round() *world {
 	w.t.Helper()
 	w.now = w.now.Add(time.Minute)

@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	// MaxJSONRaw is the longest list or object, as JSON, in bytes. It is that of the API.
+	// MaxJSONRaw is the maximum length of a list or object, as JSON, in bytes. It is the limit of the API.
 	MaxJSONRaw = 1024
-	// MaxText is the longest text, in bytes.
+	// MaxText is the maximum length of a text, in bytes.
 	MaxText = 16 << 10
-	// MaxTotal is what all values of an object may take with their names, in bytes.
+	// MaxTotal is the maximum length of all values of an object with their names, in bytes.
 	MaxTotal = 64 << 10
-	// maxErrors is how many errors are told of one object.
+	// maxErrors is the maximum number of errors that are reported for one object.
 	maxErrors = 10
 )
 
-// Options are what the agent is asked for by its flags.
+// Options are set by flags of the agent.
 type Options struct {
-	// Raw has lists, objects and fractions come as JSON; without it, they are errors.
+	// Raw makes Read return lists, objects and fractions as JSON; without it, they are errors.
 	Raw bool
-	// MaxJSONRaw is the longest of them, if it is less than MaxJSONRaw and not 0.
+	// MaxJSONRaw is the maximum length of these, if it is less than the constant MaxJSONRaw and not 0.
 	MaxJSONRaw int
 }
 
@@ -47,7 +47,7 @@ func (o Options) maxJSONRaw() int {
 
 type path struct{ name, path string }
 
-// wellKnown are the kinds that the type WellKnownStatus knows, in the order in which their fields are reported.
+// wellKnown maps the kinds of the type WellKnownStatus to their fields, in the order in which these are reported.
 var wellKnown = map[schema.GroupVersionKind][]path{
 	{Group: "apps", Version: "v1", Kind: "Deployment"}: {
 		{"ReadyReplicas", ".status.readyReplicas"},
@@ -69,7 +69,7 @@ var wellKnown = map[schema.GroupVersionKind][]path{
 	},
 }
 
-// IsWellKnown is whether the type WellKnownStatus knows a kind.
+// IsWellKnown reports whether the type WellKnownStatus supports a kind.
 func IsWellKnown(kind schema.GroupVersionKind) bool { return len(wellKnown[kind]) > 0 }
 
 // reader reads one object.
@@ -87,7 +87,7 @@ type reader struct {
 	failed int
 }
 
-// Read returns the values that rules ask for, in the order of the rules. With an error, it returns those that could be read.
+// Read returns the values that rules select, in the order of the rules. With an error, it returns those that could be read.
 func Read(object *unstructured.Unstructured, rules []workv1.FeedbackRule, options Options) ([]workv1.FeedbackValue, error) {
 	r := &reader{object: object, options: options, meter: jsonpath.NewMeter(jsonpath.Steps), names: map[string]bool{}}
 	r.fields, r.whole = readable.Of(object)
@@ -132,7 +132,7 @@ func (r *reader) read(rule *workv1.FeedbackRule) {
 }
 
 func (r *reader) add(name, path string) {
-	// A name is there once in a status.
+	// The names in a status are unique.
 	if r.names[name] {
 		r.fail(fmt.Errorf("the name %s is there twice: the first counts", name))
 		return
@@ -155,7 +155,7 @@ func (r *reader) add(name, path string) {
 	r.values = append(r.values, workv1.FeedbackValue{Name: name, Value: *value})
 }
 
-// value is nil if there is none.
+// value returns the value at a path, or nil if it does not exist.
 func (r *reader) value(name, path string) (*workv1.FieldValue, error) {
 	parsed, err := jsonpath.Parse(path)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *reader) value(name, path string) (*workv1.FieldValue, error) {
 	if len(found) == 0 || found[0] == nil {
 		return nil, nil
 	}
-	// Of several, the first counts.
+	// The first of several values is used.
 	switch v := found[0].(type) {
 	case int64:
 		return &workv1.FieldValue{Type: workv1.Integer, Integer: &v}, nil
@@ -203,7 +203,7 @@ func (r *reader) raw(name string, value any) (*workv1.FieldValue, error) {
 	return &workv1.FieldValue{Type: workv1.JsonRaw, JsonRaw: &text}, nil
 }
 
-// marshal makes no JSON of what is too long at first sight.
+// marshal returns the JSON of a value, or a text that is too long if a quick check shows that the JSON would be.
 func marshal(value any, limit int) (string, error) {
 	if room := limit; !fits(value, &room) {
 		return string(make([]byte, limit+1)), nil
@@ -212,7 +212,7 @@ func marshal(value any, limit int) (string, error) {
 	return string(text), err
 }
 
-// fits takes from the room what the texts of a value take at least, and one for each value.
+// fits subtracts the minimum length of a value's JSON from room, and reports whether room is left.
 func fits(value any, room *int) bool {
 	*room--
 	switch v := value.(type) {

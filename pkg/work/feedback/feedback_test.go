@@ -30,7 +30,7 @@ func object(t testing.TB, text string) *unstructured.Unstructured {
 
 var wellKnownRule = workv1.FeedbackRule{Type: workv1.WellKnownStatusType}
 
-// jsonPaths makes a rule of names and paths.
+// jsonPaths returns a rule with names and paths.
 func jsonPaths(texts ...string) workv1.FeedbackRule {
 	rule := workv1.FeedbackRule{Type: workv1.JSONPathsType}
 	for i := 0; i < len(texts); i += 2 {
@@ -128,14 +128,14 @@ func TestRead_NoSecrets(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "failed to find value for a with error: of a Secret,") {
 		t.Errorf("the error does not say why: %v", err)
 	}
-	// One that lost its kind on the way is none that may be read.
+	// An object that has lost its kind may not be read either.
 	secret.SetKind("")
 	if values, err := Read(secret, []workv1.FeedbackRule{jsonPaths("a", ".data.password")}, Options{}); len(values) > 0 || err == nil {
 		t.Errorf("without a kind: %v, %v", texts(values), err)
 	}
 }
 
-// However much is asked for, and whatever is there, values and errors stay small, and it ends.
+// However much is requested, and whatever the object has, values and errors stay small, and Read returns.
 func TestRead_IsBounded(t *testing.T) {
 	items := make([]any, 50_000)
 	for i := range items {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ignorefields prepares manifests for ServerSideApply: what is applied of them, and by what it is told whether they have changed.
+// Package ignorefields prepares manifests for ServerSideApply: it computes which fields are applied, and a hash to detect changes of the manifest.
 package ignorefields
 
 import (
@@ -18,33 +18,32 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/status"
 )
 
-// Error is that of ignoreFields that cannot be followed. It has a reason of its own in the status.
+// Error reports ignoreFields that cannot be evaluated. It has a reason of its own in the status.
 type Error struct{ err error }
 
 func (e *Error) Error() string { return e.err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.err }
 
-// Is makes it known to the status.
+// Is reports whether the target is status.ErrIgnoreFields.
 func (e *Error) Is(target error) bool { return target == status.ErrIgnoreFields }
 
 // Prepared is a manifest for ServerSideApply.
 type Prepared struct {
-	// Whole is what is applied where the object is not there, Reduced where it is, without the fields that are then ignored. Without
-	// ignoreFields they are one and the same.
+	// Whole is applied if the object does not exist, and Reduced if it exists, without the fields that are then ignored. Without ignoreFields both
+	// are the same.
 	Whole, Reduced *unstructured.Unstructured
-	// Hash is that of Reduced, and in the annotation of both. It is "" without ignoreFields.
+	// Hash is the hash of Reduced, which is also in an annotation of both. It is "" without ignoreFields.
 	Hash string
 }
 
-// Unchanged is whether an object was last applied of the same manifest, so that nothing is applied, and what others have changed
-// of it stays.
+// Unchanged reports whether the same manifest was last applied to an object, so that nothing is applied, and changes by others stay.
 func (p *Prepared) Unchanged(annotations map[string]string) bool {
 	return p.Hash != "" && annotations[workv1.ManifestConfigSpecHashAnnotationKey] == p.Hash
 }
 
-// Prepare does not change the manifest, and takes little more than a second at most. Its error is an Error.
+// Prepare prepares a manifest, which it does not change. It takes little more than a second at most. Its error is an Error.
 func Prepare(manifest *unstructured.Unstructured, fields []workv1.IgnoreField) (*Prepared, error) {
 	whole := manifest.DeepCopy()
 	stripTimes(whole.Object)
@@ -55,7 +54,7 @@ func Prepare(manifest *unstructured.Unstructured, fields []workv1.IgnoreField) (
 	limited, cancel := context.WithTimeout(context.Background(), jqTime)
 	defer cancel()
 	for i := range fields {
-		// Those that are ignored when somebody has changed them count for the hash: they are applied again with the next manifest.
+		// Fields that are ignored after another client has changed them are part of the hash: they are applied again with the next manifest.
 		if fields[i].Condition == workv1.IgnoreFieldsConditionOnSpokeChange {
 			continue
 		}
@@ -82,8 +81,8 @@ func identity(o *unstructured.Unstructured) [4]string {
 	return [4]string{o.GetAPIVersion(), o.GetKind(), o.GetNamespace(), o.GetName()}
 }
 
-// hashOf is that of Open Cluster Management, so that an agent that takes over from another one does not apply everything again. It is
-// for telling changes, not for security.
+// hashOf returns the same hash as Open Cluster Management, so that an agent that takes over from another does not apply everything again. It is for
+// detecting changes, not for security.
 func hashOf(object map[string]any) string {
 	return fmt.Sprintf("%x", md5.Sum(fmt.Appendf(nil, "&{%v}", object)))
 }
@@ -108,7 +107,7 @@ func remove(ctx context.Context, object map[string]any, field *workv1.IgnoreFiel
 	return nil
 }
 
-// removePath takes fields away, and no items of lists: the others would be taken for them. What is not there needs not be taken away.
+// removePath removes fields, but no items of lists, since that would shift the other items. Fields that do not exist are ignored.
 func removePath(object map[string]any, path string, meter *jsonpath.Meter) error {
 	parsed, err := jsonpath.Parse(path)
 	if err != nil {
@@ -124,7 +123,7 @@ func removePath(object map[string]any, path string, meter *jsonpath.Meter) error
 	return nil
 }
 
-// stripTimes takes null as creationTimestamp away from all metadata: a server that prunes it makes a new generation each time.
+// stripTimes removes null creationTimestamps from all metadata: a server that prunes them increments the generation each time.
 func stripTimes(value any) {
 	switch v := value.(type) {
 	case map[string]any:

@@ -33,7 +33,7 @@ func present(field workv1.IgnoreField) []workv1.IgnoreField {
 	return []workv1.IgnoreField{field}
 }
 
-// without is the JSON of a Deployment after a change.
+// without returns the JSON of a Deployment after a change.
 func without(t *testing.T, change func(spec, labels map[string]any)) map[string]any {
 	t.Helper()
 	o := object(t, deployment).Object
@@ -110,7 +110,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// A manifest has changed if anything has but what is ignored.
+// A manifest has changed unless only ignored fields have.
 func TestPrepare_Hash(t *testing.T) {
 	hash := func(text string, fields ...workv1.IgnoreField) string {
 		p, err := Prepare(object(t, text), fields)
@@ -136,7 +136,7 @@ func TestPrepare_Hash(t *testing.T) {
 	if none.Unchanged(nil) {
 		t.Error("without a hash, nothing is known to be unchanged")
 	}
-	// That of other agents, for `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"}}`.
+	// This is the hash of other agents, for `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"}}`.
 	text := "&{map[apiVersion:v1 data:map[x:1] kind:ConfigMap metadata:map[name:a]]}"
 	if got := fmt.Sprint(object(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"x": "1"}}`)); got != text {
 		t.Errorf("an object is written as %s", got)
@@ -146,7 +146,7 @@ func TestPrepare_Hash(t *testing.T) {
 	}
 }
 
-// W038: null times are sent by no manifest, however deep they are; others are.
+// W038: null creationTimestamps are removed from metadata at any depth; others are not.
 func TestPrepare_StripsTimes(t *testing.T) {
 	work := `{"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork", "metadata": {"name": "w", "creationTimestamp": null}, "spec": {"creationTimestamp": null, "workload": {"manifests": [
 		{"metadata": {"creationTimestamp": null, "name": "a"}}, {"template": {"metadata": {"creationTimestamp": null}}}, {"metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}}, {"metadata": null}]}}}`
@@ -195,7 +195,7 @@ func FuzzPrepare(f *testing.F) {
 			case err == nil && (identity(p.Reduced) != identity(o) || p.Hash == ""):
 				t.Errorf("%+v: %v", field, p)
 			case err == nil:
-				// What is left has to be of the types of JSON.
+				// The remaining values must have the types of JSON.
 				p.Reduced.DeepCopy()
 			}
 		}

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// jqTime is what all expressions for a manifest may take.
+	// jqTime bounds the time for all expressions of a manifest.
 	jqTime = time.Second
-	// maxJQ is the longest expression, in bytes, and maxPaths how many fields one may name.
+	// maxJQ is the maximum length of an expression, in bytes, and maxPaths the maximum number of fields that one may name.
 	maxJQ    = 1024
 	maxPaths = 10_000
 )
 
-// removeJQ does what del(expression) does in jq: it asks for the paths one by one, and takes them away itself. So no expression
-// makes a value, which could be as large as it likes.
+// removeJQ does what del(expression) does in jq: it evaluates the paths one by one, and removes the fields itself. So no expression creates a value,
+// which could have any size.
 func removeJQ(ctx context.Context, object map[string]any, expression string) (err error) {
 	defer func() {
-		// Nothing that somebody writes may end the agent. What the panic says could panic, too.
+		// No expression of a user may crash the agent. Formatting the value of the panic could panic, too.
 		if recover() != nil {
 			err = errors.New("the jq expression cannot be evaluated")
 		}
@@ -79,7 +79,7 @@ func pathsOf(ctx context.Context, code *gojq.Code, object map[string]any) (*path
 	}
 }
 
-// numbers is a copy in which numbers are those of jq.
+// numbers returns a copy in which numbers have the types of jq.
 func numbers(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -100,7 +100,7 @@ func numbers(value any) any {
 	return value
 }
 
-// paths are a tree: below each key what is taken away, or that all of it is.
+// paths is a tree of what to remove: all of the value at a key, or the paths below it.
 type paths struct {
 	all   bool
 	below map[any]*paths
@@ -121,7 +121,7 @@ func (p *paths) add(path []any) {
 	p.all = true
 }
 
-// removeFrom returns the value without them.
+// removeFrom returns the value without the paths.
 func (p *paths) removeFrom(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -29,7 +29,7 @@ var expressions = []string{
 	".spec.template.spec.containers[1], .spec.template.spec.containers[1].image, .spec.template.spec.containers[0].name",
 }
 
-// What is taken away is what del() takes away.
+// removeJQ removes the same fields as del().
 func TestRemoveJQ_IsDel(t *testing.T) {
 	for _, expression := range expressions {
 		compareWithDel(t, expression, object(t, deployment).Object)
@@ -66,7 +66,7 @@ func compareWithDel(t *testing.T, expression string, object map[string]any) {
 	if err != nil || !reflect.DeepEqual(numbers(object), want) {
 		t.Errorf("%s: %v\ngot  %v\nwant %v", expression, err, object, want)
 	}
-	// What is left has to be of the types of an object.
+	// The remaining values must have the types of an object.
 	(&unstructured.Unstructured{Object: object}).DeepCopy()
 }
 
@@ -107,7 +107,7 @@ func TestPrepare_JQ(t *testing.T) {
 	}
 }
 
-// What would take for ever, or all memory, ends within a second, with little of both.
+// An expression that would run forever, or use all memory, is stopped within a second, and uses little memory.
 func TestPrepare_JQIsBounded(t *testing.T) {
 	var items []any
 	for range 20_000 {

@@ -13,8 +13,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// functions are those that name fields, or choose among them by what is there, with the number of their arguments. None makes a value
-// that is larger than what it is given, and none takes long.
+// functions are the functions that name fields, or select them by their values, with the number of their arguments. None creates a value that is
+// larger than its input, and none takes long.
 var functions = map[string]int{
 	"select": 1, "empty": 0, "not": 0, "first": 1, "any": 1, "all": 1,
 	"has": 1, "type": 0, "length": 0, "startswith": 1, "endswith": 1,
@@ -25,7 +25,7 @@ var operators = []gojq.Operator{
 	gojq.OpPipe, gojq.OpComma, gojq.OpEq, gojq.OpNe, gojq.OpGt, gojq.OpLt, gojq.OpGe, gojq.OpLe, gojq.OpAnd, gojq.OpOr, gojq.OpAlt,
 }
 
-// checkQuery lets through what names fields. All else of jq would have no bounds: one line of it makes a text of gigabytes.
+// checkQuery allows expressions that name fields. Other features of jq have no bounds: one line of jq can create a text of gigabytes.
 func checkQuery(q *gojq.Query) error {
 	switch {
 	case q == nil:

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// removePointer takes away what an RFC 6901 pointer points to, if it is there: a field, or an item of a list.
+// removePointer removes the field or list item that an RFC 6901 pointer names, if it exists.
 func removePointer(object map[string]any, pointer string) error {
 	tokens, err := parsePointer(pointer)
 	if err != nil {
@@ -60,7 +60,7 @@ func removeAt(value any, tokens []string) any {
 	return value
 }
 
-// index has no sign and no zeros before it.
+// index parses an index without a sign and without leading zeros.
 func index(token string, length int) (int, bool) {
 	i, err := strconv.Atoi(token)
 	return i, err == nil && strconv.Itoa(i) == token && i >= 0 && i < length

@@ -17,7 +17,7 @@ func filter(values []any, n *jsonpath.FilterNode, m *Meter) (found []any, err er
 	for _, value := range values {
 		list, ok := value.([]any)
 		if !ok {
-			// The value itself is not told: it may be large.
+			// The error does not contain the value, which may be large.
 			return nil, fmt.Errorf("%T is not array or slice and cannot be filtered", value)
 		}
 		for _, item := range list {
@@ -57,7 +57,7 @@ func passes(item any, n *jsonpath.FilterNode, m *Meter) (bool, error) {
 	if len(right) != 1 {
 		return false, several(right)
 	}
-	// Long texts take their time.
+	// Comparing long texts takes time.
 	if text, ok := left[0].(string); ok {
 		if err := m.take(len(text) / 64); err != nil {
 			return false, err
@@ -66,7 +66,7 @@ func passes(item any, n *jsonpath.FilterNode, m *Meter) (bool, error) {
 	return compare(left[0], n.Operator, right[0])
 }
 
-// several is the error of more than one value; without any, nothing passes.
+// several returns an error if there is more than one value; without any value, nothing passes.
 func several(values []any) error {
 	if len(values) > 1 {
 		return errSeveral

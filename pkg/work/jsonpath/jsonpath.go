@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonpath finds values in objects by paths that others write. It takes the syntax of k8s.io/client-go/util/jsonpath, and answers
-// as that does, with bounds: there, a path of a hundred characters can take for ever, and panic.
+// Package jsonpath finds values in objects by paths that are not trusted. It supports the syntax of k8s.io/client-go/util/jsonpath, and returns the
+// same results, but with limits: there, a path of a hundred characters can run forever, or panic.
 package jsonpath
 
 import (
@@ -15,20 +15,19 @@ import (
 )
 
 const (
-	// MaxPath is the longest path, in bytes.
+	// MaxPath is the maximum length of a path, in bytes.
 	MaxPath = 1024
-	// Steps is how many values may be looked at for one object, with all its paths. An object of 1.5 MiB has 100,000 to
-	// 200,000 values.
+	// Steps is the maximum number of values that are visited for one object, by all its paths. An object of 1.5 MiB has 100,000 to 200,000 values.
 	Steps = 1_000_000
 )
 
-// ErrCost is that of a path which looks at too many values.
+// ErrCost reports that a path visits too many values.
 var ErrCost = errors.New("the paths look at too many values of the object: give a path that names its fields")
 
-// Meter is what all paths for one object may still cost.
+// Meter counts how many values all paths for one object may still visit.
 type Meter struct{ left int }
 
-// NewMeter allows so many steps.
+// NewMeter returns a Meter that allows a number of steps.
 func NewMeter(steps int) *Meter { return &Meter{steps} }
 
 func (m *Meter) take(steps int) error {
@@ -39,16 +38,16 @@ func (m *Meter) take(steps int) error {
 	return nil
 }
 
-// Path is one that was parsed. It can be used from several goroutines.
+// Path is a parsed path. It can be used from several goroutines.
 type Path struct{ nodes []jsonpath.Node }
 
-// SyntaxError is the error of Parse for a text that is no JSONPath. Other errors are for paths that others may evaluate. Its text is that of
-// client-go, which upstream's agent has in its conditions.
+// SyntaxError is the error of Parse for a text that is not a JSONPath. Other errors are for paths that other programs may support. Its message is
+// client-go's, which upstream's agent has in its conditions.
 type SyntaxError struct{ err error }
 
 func (e *SyntaxError) Error() string { return e.err.Error() }
 
-// Parse takes a path such as .status.conditions[?(@.type=="Ready")].status, without braces.
+// Parse parses a path such as .status.conditions[?(@.type=="Ready")].status, without braces.
 func Parse(path string) (parsed *Path, err error) {
 	if len(path) > MaxPath {
 		return nil, fmt.Errorf("expected a path of at most %d bytes, got %d", MaxPath, len(path))
@@ -75,7 +74,7 @@ func Parse(path string) (parsed *Path, err error) {
 	return &Path{list.Nodes}, nil
 }
 
-// check refuses what makes no path.
+// check rejects nodes that are not part of a path.
 func check(nodes []jsonpath.Node) error {
 	for _, node := range nodes {
 		var inner []*jsonpath.ListNode
@@ -96,12 +95,12 @@ func check(nodes []jsonpath.Node) error {
 	return nil
 }
 
-// Find returns all values that the path leads to; without any, it is nil. Those of maps come in the order of their keys.
+// Find returns all values at the path; nil if there are no values. Those of maps are ordered by key.
 func (p *Path) Find(object any, m *Meter) ([]any, error) {
 	return walkAll([]any{object}, p.nodes, m)
 }
 
-// Field splits a path that ends in the name of a field: the maps that have the field, and its name.
+// Field splits a path that ends in the name of a field. It returns the maps that may have the field, and its name.
 func (p *Path) Field(object any, m *Meter) (parents []map[string]any, name string, err error) {
 	if len(p.nodes) == 0 {
 		return nil, "", ErrNoField
@@ -122,7 +121,7 @@ func (p *Path) Field(object any, m *Meter) (parents []map[string]any, name strin
 	return parents, last.Value, nil
 }
 
-// ErrNoField is that of a path which cannot be split into a field and what has it.
+// ErrNoField reports that a path does not end in the name of a field.
 var ErrNoField = errors.New("expected a path that ends in the name of a field, such as .spec.replicas")
 
 func walkAll(values []any, nodes []jsonpath.Node, m *Meter) (_ []any, err error) {
@@ -135,7 +134,7 @@ func walkAll(values []any, nodes []jsonpath.Node, m *Meter) (_ []any, err error)
 }
 
 func walk(values []any, node jsonpath.Node, m *Meter) ([]any, error) {
-	// Each step costs, also one that finds nothing.
+	// Each step has a cost, even if it finds nothing.
 	if err := m.take(1 + len(values)); err != nil {
 		return nil, err
 	}
@@ -193,7 +192,7 @@ func field(values []any, name string) (found []any) {
 	return found
 }
 
-// array takes [i] and [from:to:step].
+// array evaluates [i] and [from:to:step].
 func array(values []any, params [3]jsonpath.ParamsEntry, m *Meter) (found []any, err error) {
 	for _, value := range values {
 		if value == nil {
@@ -259,7 +258,7 @@ func children(value any) []any {
 	return nil
 }
 
-// descend adds values and all below them that have something in them.
+// descend appends all non-empty values of the trees below the given ones.
 func descend(found, values []any, m *Meter) (_ []any, err error) {
 	for _, value := range values {
 		inner := children(value)

@@ -40,7 +40,7 @@ var paths = []string{
 	`'text'`, `"text"`, "5", "-5", "1.5", "true", "..5", ".metadata 5", "range .x", "end", "x", ".a}{.b", ".a} x {.b", "}{", "{", "[", "[?(", "[?()]", "[?(==)]", "'", `'\`, "[']']", "[,]", "....", ".a..b..c", "\n", "[?(@.x==')')]", "[?('@)]",
 }
 
-// The answers are those of the library, wherever it has one that is the same each time.
+// The results are those of the library, wherever its results are deterministic.
 func TestFind_IsTheLibrarys(t *testing.T) {
 	for _, path := range paths {
 		compareWithLibrary(t, path, parse(t, pod))
@@ -64,7 +64,7 @@ func compareWithLibrary(t *testing.T, path string, object map[string]any) {
 	}
 }
 
-// errOther is that of a path that this package refuses, or has another answer to.
+// errOther is for paths that this package rejects, or for which it has a different result.
 var errOther = errors.New("other")
 
 func library(path string, object map[string]any) (found []any, err error) {
@@ -88,7 +88,7 @@ func library(path string, object map[string]any) (found []any, err error) {
 	for _, result := range results {
 		for _, value := range result {
 			if value.Kind() == reflect.Uint8 {
-				// A byte of a string.
+				// a byte of a string
 				return nil, errOther
 			}
 			found = append(found, value.Interface())
@@ -123,7 +123,7 @@ func TestFind_KeepsAnOrder(t *testing.T) {
 	}
 }
 
-// nested is lists in lists, so many deep.
+// nested returns nested lists of the given depth.
 func nested(depth int) map[string]any {
 	var value any = "x"
 	for range depth {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifestconfig says which of the manifestConfigs of a work hold for an object.
+// Package manifestconfig determines the manifestConfigs of a work that apply to an object.
 package manifestconfig
 
 import (
@@ -10,7 +10,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Config is what holds for one object. Its lists are those of the work, and must not be changed.
+// Config is the configuration of one object. It shares lists with the work, which must not be changed.
 type Config struct {
 	ConditionRules []workv1.ConditionRule
 	FeedbackRules  []workv1.FeedbackRule
@@ -21,8 +21,8 @@ type Config struct {
 	Adoption workv1.AdoptionPolicy
 }
 
-// For looks for each part apart: it is that of the first option that fits the object and sets it. Only the scrape type is that of
-// the last option that fits, as every option has one by default.
+// For determines each part separately: it is set by the first option that matches the object and has the part. Only the scrape type is set by the
+// last option that matches, as every option has one by default.
 func For(object *workv1.ManifestResourceMeta, options []workv1.ManifestConfigOption) Config {
 	c := Config{FeedbackScrapeType: workv1.FeedbackPollType}
 	var strategy *workv1.UpdateStrategy
@@ -57,8 +57,8 @@ func For(object *workv1.ManifestResourceMeta, options []workv1.ManifestConfigOpt
 	return c
 }
 
-// Fits is whether an identifier names an object. In namespace and name, * stands for any characters, also for none; so * is
-// also the namespace of an object that has none.
+// Fits reports whether an identifier matches an object. In namespace and name, * stands for any number of characters; so * also matches the empty
+// namespace.
 func Fits(identifier *workv1.ResourceIdentifier, object *workv1.ManifestResourceMeta) bool {
 	return identifier.Group == object.Group && identifier.Resource == object.Resource &&
 		fits(identifier.Namespace, object.Namespace) && fits(identifier.Name, object.Name)

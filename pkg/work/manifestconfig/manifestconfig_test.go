@@ -65,7 +65,7 @@ func TestFits(t *testing.T) {
 			t.Errorf("%q and %q: %v", test.pattern, test.text, got)
 		}
 	}
-	// With backtracking, this would take for ever.
+	// With backtracking, this would take forever.
 	if fits(strings.Repeat("a*", 126)+"b", strings.Repeat("a", 253)) {
 		t.Error("many stars fit")
 	}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package order computes in which order the manifests of a work are applied, where what others need comes first, and its objects deleted.
+// Package order computes the order in which the manifests of a work are applied, dependencies first, and in which its objects are deleted.
 package order
 
 import (
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// steps are the kinds that are applied one after the other, those of a step in the order of the spec. Versions do not count.
+// steps are the kinds that are applied one after the other, those of a step in the order of the spec. Versions do not matter.
 var steps = [][]schema.GroupKind{
 	{
 		{Group: "scheduling.k8s.io", Kind: "PriorityClass"},
@@ -56,7 +56,7 @@ var steps = [][]schema.GroupKind{
 		{Group: "batch", Kind: "CronJob"},
 	},
 	{
-		// They send requests to what was made before.
+		// They send requests to objects of earlier steps.
 		{Group: "apiregistration.k8s.io", Kind: "APIService"},
 		{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"},
 		{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},
@@ -77,8 +77,8 @@ var stepOf = func() map[schema.GroupKind]int {
 	return of
 }()
 
-// Apply is the order in which to apply manifests: their indices in the spec, which are their ordinals in the status. A manifest
-// that could not be parsed is nil, and comes last.
+// Apply returns the order in which to apply manifests, as indices in the spec, which are also their ordinals in the status. A manifest that could not
+// be parsed is nil, and is last.
 func Apply(manifests []*unstructured.Unstructured) []int {
 	indices := make([]int, len(manifests))
 	for i := range indices {
@@ -98,14 +98,14 @@ func step(manifest *unstructured.Unstructured) int {
 	return len(steps)
 }
 
-// Object is an object that is to be deleted.
+// Object is an object to be deleted.
 type Object struct {
 	schema.GroupResource
 	Name string
 }
 
-// Delete returns the steps in which objects are deleted, as indices; a step may be empty. First come the custom resources of kinds that are among
-// the objects, for their finalizers need what runs; then what runs; then the rest, in the reverse order in which it is applied.
+// Delete returns the steps in which objects are deleted, as indices; a step may be empty. The first are the custom resources of kinds that are among
+// the objects, since their finalizers need running controllers; then workloads; then the rest, in the reverse order in which they are applied.
 func Delete(objects []Object) [][]int {
 	defined := sets.New[string]()
 	for _, o := range objects {
@@ -124,14 +124,14 @@ func Delete(objects []Object) [][]int {
 		case ok:
 			step = len(steps) - step + 2
 		default:
-			step = 2 // kinds that are not known are applied last
+			step = 2 // unknown kinds are applied last
 		}
 		result[step] = append(result[step], i)
 	}
 	return result
 }
 
-// running is the step of what runs.
+// running is the step of workloads.
 const running = 5
 
 var stepOfResource = func() map[schema.GroupResource]int {

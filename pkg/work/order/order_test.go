@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// of makes manifests of apiVersions and kinds, such as apps/v1:Deployment. "" is one that could not be parsed.
+// of returns manifests of apiVersions and kinds, such as apps/v1:Deployment. "" stands for a manifest that could not be parsed.
 func of(texts ...string) []*unstructured.Unstructured {
 	manifests := make([]*unstructured.Unstructured, len(texts))
 	for i, text := range texts {

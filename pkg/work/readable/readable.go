@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readable says what feedback and condition rules may read of an object. Whoever writes a work reads by them what the agent
-// may read in the managed cluster, and a status on the hub is for many to see.
+// Package readable limits what feedback and condition rules may read of an object. With these rules, a user who writes a work reads what the agent
+// may read in the managed cluster, and many users can read a status on the hub.
 package readable
 
 import (
@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Limits is what an error says of an object that is not read as a whole.
+// Limits is the text of an error about an object that is only read in part.
 const Limits = "of a Secret, and of an object whose kind is not known, only type, immutable and metadata without annotations are read"
 
-// Of is what may be read of an object. Of a Secret, whole is false: its data are not in it, nor are its annotations, where kubectl
-// apply keeps a copy of them. It is the object itself, or shares its values: it must not be changed.
+// Of returns the fields of an object that may be read. whole is false for a Secret: the fields do not include its data, nor its annotations, in which
+// kubectl apply stores a copy of the data. The fields are the object itself, or share its values: they must not be changed.
 func Of(object *unstructured.Unstructured) (fields map[string]any, whole bool) {
 	kind := object.GroupVersionKind()
 	if kind.Kind != "" && kind.Version != "" && (kind.Group != "" || kind.Kind != "Secret") {
@@ -23,7 +23,7 @@ func Of(object *unstructured.Unstructured) (fields map[string]any, whole bool) {
 	}
 	fields = map[string]any{}
 	for _, name := range []string{"apiVersion", "kind", "type", "immutable"} {
-		// Nothing but plain values: another server may have made them.
+		// Only plain values are copied: another server may have set others.
 		switch value := object.Object[name].(type) {
 		case string, bool:
 			fields[name] = value

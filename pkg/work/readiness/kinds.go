@@ -40,7 +40,7 @@ func statefulSet(o object) answer {
 	if o.text("spec", "updateStrategy", "type") == "OnDelete" {
 		return ready("%d of %d replicas are ready; they are updated when they are deleted", want, want)
 	}
-	// Replicas below the partition stay as they are.
+	// Replicas below the partition are not updated.
 	updated := o.count(0, "status", "updatedReplicas")
 	if partition := o.count(0, "spec", "updateStrategy", "rollingUpdate", "partition"); partition > 0 {
 		if due := max(want-partition, 0); updated < due {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readiness says whether an object does what it was applied for, by what is known of its kind: a Deployment is ready when its
-// replicas are those of its last spec and available, a Job when it has succeeded. An object that is there is available; that says less.
+// Package readiness determines whether an object is ready, according to its kind: a Deployment is ready when its replicas are those of its last spec
+// and available, a Job when it has succeeded. In contrast, an object is available as soon as it exists.
 package readiness
 
 import (
@@ -12,15 +12,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// State is how far an object has come.
+// State is the state of an object.
 type State string
 
 const (
-	// Ready is an object that does what it is for. So is one of a kind about which nothing is known, and that does not say otherwise.
+	// Ready means that the object does what it is for. This includes objects of unknown kinds that do not report otherwise.
 	Ready State = "Ready"
-	// Waiting is an object that is not there yet, and may get there.
+	// Waiting means that the object is not ready yet, and may become ready.
 	Waiting State = "Waiting"
-	// Failed is an object that does not get there unless somebody changes something.
+	// Failed means that the object does not become ready unless a user or program changes something.
 	Failed State = "Failed"
 )
 
@@ -45,7 +45,7 @@ var kinds = map[schema.GroupKind]func(object) answer{
 	{Group: "apiregistration.k8s.io", Kind: "APIService"}:             apiService,
 }
 
-// Of is the state of an object as it is in the cluster, and a sentence about it.
+// Of returns the state of an object in the cluster, and a sentence about it.
 func Of(u *unstructured.Unstructured) (State, string) {
 	if u == nil || u.Object == nil {
 		return Waiting, "the object is not there"
@@ -54,7 +54,7 @@ func Of(u *unstructured.Unstructured) (State, string) {
 		return Waiting, "it is being deleted"
 	}
 	o := object{u.Object}
-	// What a status says of another generation is about another spec.
+	// A status for a different generation is about a different spec.
 	generation := o.count(0, "metadata", "generation")
 	if observed, ok := o.number("status", "observedGeneration"); ok && observed < generation {
 		return Waiting, fmt.Sprintf("its controller has seen generation %d, and not yet %d", observed, generation)
@@ -67,7 +67,7 @@ func Of(u *unstructured.Unstructured) (State, string) {
 	return a.state, a.why
 }
 
-// object is read with care: whatever is not as it should be counts as not there.
+// object reads fields of an object. A value of an unexpected type counts as missing.
 type object struct{ fields map[string]any }
 
 func (o object) value(path ...string) (any, bool) {
@@ -95,7 +95,7 @@ func (o object) number(path ...string) (int64, bool) {
 	return 0, false
 }
 
-// count is a number, or what it is by default.
+// count returns a number, or the given default.
 func (o object) count(otherwise int64, path ...string) int64 {
 	if n, ok := o.number(path...); ok {
 		return n
@@ -115,7 +115,7 @@ func (o object) list(path ...string) []any {
 	return list
 }
 
-// condition is one of the status; without it, its status is "".
+// condition returns a condition of the status; if it does not exist, status is "".
 func (o object) condition(name string) (status, reason, message string) {
 	for _, item := range o.list("status", "conditions") {
 		fields, _ := item.(map[string]any)
@@ -127,7 +127,7 @@ func (o object) condition(name string) (status, reason, message string) {
 	return "", "", ""
 }
 
-// because is a reason with its message, as far as they are there.
+// because formats a reason and a message, either of which may be empty.
 func because(reason, message string) string {
 	switch {
 	case reason == "" && message == "":
@@ -140,7 +140,7 @@ func because(reason, message string) string {
 	return reason + ": " + message
 }
 
-// other is a kind about which nothing is known. Only what most kinds mean by these conditions is taken from it.
+// other is for unknown kinds. It only uses conditions that have the same meaning for most kinds.
 func other(o object) answer {
 	for _, name := range []string{"Ready", "Available"} {
 		switch status, reason, message := o.condition(name); status {

@@ -12,10 +12,10 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Cache keeps compiled rules: those of one text are compiled once, whichever works have them. It can be used from several goroutines.
+// Cache caches compiled rules: equal rules are compiled once, whichever works have them. It can be used from several goroutines.
 type Cache struct{ sets *lru.Cache }
 
-// NewCache keeps so many sets of rules, those that were used last.
+// NewCache returns a cache of the given number of sets of rules, which evicts the least recently used ones.
 func NewCache(size int) *Cache { return &Cache{lru.New(size)} }
 
 // Set returns rules as Compile does.

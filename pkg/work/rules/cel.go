@@ -22,11 +22,11 @@ import (
 const (
 	objectVariable = "object"
 	resultVariable = "result"
-	// maxExpression is the longest expression, in bytes: to compile a long one takes its time, too.
+	// maxExpression is the maximum length of an expression, in bytes: compiling a long one takes time, too.
 	maxExpression = 4096
 )
 
-// errInternal is that of what no user can put right.
+// errInternal reports an error that no user can fix.
 var errInternal = errors.New("internal error")
 
 var (
@@ -46,7 +46,7 @@ func environment(more ...cel.EnvOption) (*expression.Environment, error) {
 	)...)
 }
 
-// hasConditions is whether a status has conditions, for all that a status may be.
+// hasConditions reports whether a status has conditions. It accepts any value.
 func hasConditions(value ref.Val) ref.Val {
 	status, ok := value.(traits.Mapper)
 	if !ok {
@@ -60,7 +60,7 @@ func hasConditions(value ref.Val) ref.Val {
 	return types.Bool(ok && list.Size() != types.IntZero)
 }
 
-// expr is an expression, or why it is none.
+// expr is a compiled expression, or the error of compiling it.
 type expr struct {
 	program *expression.Program
 	err     error
@@ -93,7 +93,7 @@ type kindCondition struct {
 	condition string
 }
 
-// wellKnown are the conditions that the type WellKnownConditions knows.
+// wellKnown returns the rules for the conditions of the type WellKnownConditions.
 var wellKnown = sync.OnceValues(func() (map[kindCondition]*rule, error) {
 	known := map[kindCondition]*rule{}
 	for _, one := range []struct {

@@ -9,13 +9,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/expression"
 )
 
-// CheckExpression says what is wrong with one of the celExpressions of a rule, before any object is there: a fault for every agent, or a
-// name that the agents of this version do not know.
+// CheckExpression checks one of the celExpressions of a rule without an object. fault is an error for every agent, and unknown reports a name that
+// agents of this version do not know.
 func CheckExpression(text string) (fault, unknown error) {
 	return check(ruleEnvironment, text, types.BoolKind)
 }
 
-// CheckMessage does so with a messageExpression.
+// CheckMessage checks a messageExpression in the same way.
 func CheckMessage(text string) (fault, unknown error) {
 	return check(messageEnvironment, text, types.StringKind)
 }

@@ -19,9 +19,9 @@ var progress = []workv1.ConditionRule{
 	{Type: workv1.WellKnownConditionsType, Condition: workv1.ManifestDegraded},
 }
 
-// Of are the rules for an object. Whose well-known status is fed back tells of its progress, too, unless the work says itself what
-// Progressing and Degraded mean: the numbers alone may be those of the spec before, and those of a new Deployment are all zero, so
-// a rollout that went by them would go on too early.
+// Of returns the rules for an object. If its well-known status is fed back, they include its progress, unless the work itself defines Progressing and
+// Degraded: the numbers alone may be those of the previous spec, and those of a new Deployment are all zero, so that a rollout that relied on them
+// would continue too early.
 func Of(kind schema.GroupVersionKind, config manifestconfig.Config, options []workv1.ManifestConfigOption) []workv1.ConditionRule {
 	known := feedback.IsWellKnown(kind) && slices.ContainsFunc(config.FeedbackRules, func(r workv1.FeedbackRule) bool {
 		return r.Type == workv1.WellKnownStatusType

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rules makes conditions of the state of objects, as the conditionRules of a work say. Rules are compiled once, and evaluated
-// whenever an object changes.
+// Package rules evaluates the conditionRules of a work, which set conditions by the state of objects. Rules are compiled once, and evaluated whenever
+// an object changes.
 package rules
 
 import (
@@ -23,16 +23,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/status"
 )
 
-// Budget is what all rules may cost together for one object. A rule that looks for a condition costs about 50.
+// Budget is the maximum cost of all rules together for one object. A rule that checks a condition costs about 50.
 const Budget = 1_000_000
 
-// errBudget is worded as Open Cluster Management has it.
+// errBudget has the message of Open Cluster Management.
 var errBudget = errors.New("CEL evaluation budget exceeded")
 
-// Set are the rules for an object, compiled. It can be used from several goroutines.
+// Set is the compiled rules for an object. It can be used from several goroutines.
 type Set struct {
 	rules []rule
-	// bytes are those that were compiled, until somebody asks.
+	// bytes is the number of bytes that were compiled, until Compiled is called.
 	bytes atomic.Int64
 }
 
@@ -45,8 +45,8 @@ type rule struct {
 	text    string
 }
 
-// Compile prepares rules. What does not compile becomes a condition when the rule is evaluated. Rules for conditions that the agent
-// itself writes, or whose types are none, are left out.
+// Compile compiles rules. An expression that does not compile is reported in a condition when the rule is evaluated. Rules for conditions that the
+// agent itself writes, or with invalid types, are left out.
 func Compile(from []workv1.ConditionRule) *Set {
 	s := &Set{}
 	for i := range from {
@@ -71,10 +71,10 @@ func Compile(from []workv1.ConditionRule) *Set {
 	return s
 }
 
-// Compiled is how many bytes of expressions were compiled for the set. It is told once: then they are compiled.
+// Compiled returns the number of bytes of expressions that were compiled for the set at the first call, and then 0.
 func (s *Set) Compiled() int { return int(s.bytes.Swap(0)) }
 
-// Evaluate returns the conditions of an object, without times and generations, and what they have cost: whoever evaluates often waits
+// Evaluate returns the conditions of an object, without times and generations, and their cost: callers that evaluate often delay the next call
 // accordingly. The only error is that the context has ended.
 func (s *Set) Evaluate(ctx context.Context, object *unstructured.Unstructured) (conditions []metav1.Condition, cost uint64, err error) {
 	if len(s.rules) == 0 {
@@ -93,20 +93,20 @@ func (s *Set) Evaluate(ctx context.Context, object *unstructured.Unstructured) (
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		// What was interrupted says nothing of the object.
+		// Interrupted rules give no information about the object.
 		return nil, Budget - m.left, err
 	}
 	return conditions, Budget - m.left, nil
 }
 
-// seen is an object as far as it may be read. object is nil if that is not all of it.
+// seen is the readable part of an object. object is nil if that is not all of it.
 type seen struct {
 	kind   schema.GroupVersionKind
 	fields map[string]any
 	object *unstructured.Unstructured
 }
 
-// evaluate returns nil for a well-known condition that is none of the kind.
+// evaluate returns nil for a well-known condition that the kind does not have.
 func (r *rule) evaluate(ctx context.Context, o *seen, m *meter) *metav1.Condition {
 	c := &metav1.Condition{Type: r.condition, Status: metav1.ConditionUnknown, Reason: workv1.ConditionRuleInvalid}
 	expressions, message := r.expressions, r.message
@@ -142,14 +142,14 @@ func (r *rule) evaluate(ctx context.Context, o *seen, m *meter) *metav1.Conditio
 	case errors.Is(err, errInternal):
 		c.Reason, c.Message = workv1.ConditionRuleInternalError, err.Error()
 	default:
-		// What could not be evaluated is not true.
+		// A condition that could not be evaluated is not true.
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, workv1.ConditionRuleExpressionError, err.Error()
 	}
 	return c
 }
 
-// byReadiness knows Progressing and Degraded of every kind. What has failed is both: so rollouts take it for a failure, where only
-// Progressing would be waited for.
+// byReadiness evaluates Progressing and Degraded for any kind. For a failed object both are true: so rollouts count it as a failure, while with
+// Progressing alone they would wait for it.
 func (r *rule) byReadiness(ctx context.Context, o *seen, m *meter) *metav1.Condition {
 	if o.object == nil || (r.condition != workv1.ManifestProgressing && r.condition != workv1.ManifestDegraded) {
 		return nil
@@ -170,7 +170,7 @@ func statusOf(result bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// all ends at the first expression that is false.
+// all stops at the first expression that is false.
 func all(ctx context.Context, expressions []expr, fields map[string]any, m *meter) (bool, error) {
 	for i := range expressions {
 		value, err := expressions[i].eval(ctx, map[string]any{objectVariable: fields}, m)
@@ -188,12 +188,12 @@ func all(ctx context.Context, expressions []expr, fields map[string]any, m *mete
 	return true, nil
 }
 
-// messageOf is the text of the rule. An error in it does not change the condition.
+// messageOf returns the message of the rule. An error in it does not change the condition.
 func (r *rule) messageOf(ctx context.Context, message *expr, result bool, fields map[string]any, m *meter) string {
 	if message != nil {
 		value, err := message.eval(ctx, map[string]any{objectVariable: fields, resultVariable: result}, m)
 		if err != nil {
-			// Without the lines that show where.
+			// The lines that show the position are removed.
 			text, _, _ := strings.Cut(err.Error(), "\n | ")
 			return text
 		}
@@ -215,7 +215,7 @@ func (r *rule) messageOf(ctx context.Context, message *expr, result bool, fields
 	return "Manifest is not " + r.condition
 }
 
-// meter is what all expressions of an object may still cost.
+// meter counts the cost that all expressions of an object may still have.
 type meter struct{ left uint64 }
 
 func (m *meter) take(value ref.Val, cost uint64, err error) (ref.Val, error) {

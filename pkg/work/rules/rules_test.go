@@ -112,7 +112,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// Progressing and Degraded are known of all kinds, by their readiness.
+// Progressing and Degraded are supported for all kinds, by their readiness.
 func TestEvaluate_Readiness(t *testing.T) {
 	progressing := workv1.ConditionRule{Type: workv1.WellKnownConditionsType, Condition: workv1.ManifestProgressing}
 	degraded := workv1.ConditionRule{Type: workv1.WellKnownConditionsType, Condition: workv1.ManifestDegraded}
@@ -134,7 +134,7 @@ func TestEvaluate_Readiness(t *testing.T) {
 	}
 }
 
-// No rule reads the data of a Secret, neither in its message nor by whether it is true.
+// No rule reads the data of a Secret, neither by its message nor by its result.
 func TestEvaluate_NoSecrets(t *testing.T) {
 	secret := object(t, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "annotations": {"a": "s3cret"}}, "data": {"password": "s3cret"}, "stringData": {"password": "s3cret"}}`)
 	rules := []workv1.ConditionRule{
@@ -149,10 +149,10 @@ func TestEvaluate_NoSecrets(t *testing.T) {
 	}
 }
 
-// loop costs much with few characters.
+// loop has a high cost with few characters.
 const loop = `[1,2,3,4,5,6,7,8,9,10].all(a, [1,2,3,4,5,6,7,8,9,10].all(b, [1,2,3,4,5,6,7,8,9,10].all(c, [1,2,3,4,5,6,7,8,9,10].all(d, a + b + c + d > 0))))`
 
-// All rules of an object share a budget, and so do their messages; what they make is bounded, too.
+// All rules of an object share a budget, including their messages; the results are bounded, too.
 func TestEvaluate_IsBounded(t *testing.T) {
 	var rules []workv1.ConditionRule
 	for i := range 64 {
@@ -181,7 +181,7 @@ func TestEvaluate_IsBounded(t *testing.T) {
 			t.Errorf("%s has a message of %d bytes", conditions[i].Type, len(conditions[i].Message))
 		}
 	}
-	// One expression that is too much alone.
+	// One expression exceeds the budget by itself.
 	single := strings.Replace(loop, "a + b + c + d > 0", "[1,2,3,4,5,6,7,8,9,10].all(e, [1,2,3,4,5,6,7,8,9,10].all(f, a + b + c + d + e + f > 0))", 1)
 	conditions, _, _ = Compile([]workv1.ConditionRule{celRule("A", single), celRule("B", "true")}).Evaluate(t.Context(), object(t, deployment))
 	if got := describe(conditions); !strings.HasPrefix(got, "A=False ConditionRuleExpressionError: CEL evaluation budget exceeded\nB=False ConditionRuleExpressionError: CEL evaluation budget exceeded") {
@@ -189,7 +189,7 @@ func TestEvaluate_IsBounded(t *testing.T) {
 	}
 }
 
-// What is interrupted says nothing.
+// Interrupted rules return no conditions.
 func TestEvaluate_Interrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -15,19 +15,19 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// maxByRules is how many conditions of a work rules may make: the API takes 128 in all.
+// maxByRules is the maximum number of conditions of a work that rules may set: the API accepts 128 in total.
 const maxByRules = 100
 
-// count is what the manifests say of one type of condition.
+// count counts one type of condition over the manifests.
 type count struct {
 	yes, no, unknown int
-	// message is that of the last one that has any.
+	// message is the last message that is not empty.
 	message string
 }
 
 func (n *count) all() int { return n.yes + n.no + n.unknown }
 
-// status is False if one is False, and else Unknown if one is Unknown. A work makes progress as long as one of its objects does.
+// status returns False if any condition is False, otherwise Unknown if any is Unknown. A work is progressing as long as any of its objects is.
 func (n *count) status(condition string) metav1.ConditionStatus {
 	switch {
 	case condition == workv1.WorkProgressing && n.yes > 0:
@@ -42,7 +42,7 @@ func (n *count) status(condition string) metav1.ConditionStatus {
 	return metav1.ConditionTrue
 }
 
-// aggregate makes a work's conditions of those of its manifests.
+// aggregate sets a work's conditions from those of its manifests.
 func aggregate(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) {
 	all := s.ResourceStatus.Manifests
 	available, byRules := &count{}, map[string]*count{}
@@ -91,7 +91,7 @@ func (n *count) add(c *metav1.Condition) {
 	}
 }
 
-// typesOf are the types that a work has room for: those that mean something first, then by name.
+// typesOf returns the types that a work has room for: those with a defined meaning first, then by name.
 func typesOf(byRules map[string]*count) []string {
 	types := slices.Sorted(maps.Keys(byRules))
 	if len(types) <= maxByRules {
@@ -116,10 +116,10 @@ func availableOf(n *count, all int) metav1.Condition {
 	case n.unknown > 0:
 		c.Message = fmt.Sprintf("%d of %d resources have unknown status", n.unknown, all)
 	case n.yes == 0:
-		// The space is upstream's.
+		// The trailing space is upstream's.
 		c.Message = "cannot get any available resource "
 	case n.yes < all:
-		// Some were not looked at yet.
+		// Some were not read yet.
 		c.Message = fmt.Sprintf("%d of %d resources have unknown status", all-n.yes, all)
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonAllAvailable, "All resources are available"
@@ -127,7 +127,7 @@ func availableOf(n *count, all int) metav1.Condition {
 	return c
 }
 
-// contestedOf returns what contests the objects of a work: that of the first, and how many there are.
+// contestedOf returns the message about contested objects of a work: that of the first, and their number.
 func contestedOf(all []workv1.ManifestCondition) (message string) {
 	n := 0
 	for i := range all {
@@ -146,7 +146,7 @@ func contestedOf(all []workv1.ManifestCondition) (message string) {
 	return message
 }
 
-// aggregateApplied says nothing new before all manifests were tried at this generation, or one has failed.
+// aggregateApplied changes nothing before all manifests were tried at this generation, or one has failed.
 func aggregateApplied(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) {
 	tried, failed := 0, 0
 	for i := range s.ResourceStatus.Manifests {

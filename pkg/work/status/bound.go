@@ -15,23 +15,23 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// MaxSize is the largest status, in bytes of its JSON. hub-apiserver takes 512000, and less counts there for an entry.
+// MaxSize is the maximum size of a status, in bytes of its JSON. hub-apiserver accepts 512000, and counts fewer bytes for an entry.
 const MaxSize = 480_000
 
-// reserve is what the condition takes that tells what was left out.
+// reserve is the size of the condition that reports what was left out.
 const reserve = 500
 
-// shortMessage is what is left of messages of a status that is too large.
+// shortMessage is the length to which messages of a status that is too large are cut.
 const shortMessage = 96
 
-// bound leaves out of a status what it has no room for, the least important first. The same status always loses the same. Conditions of the
-// work are made before, so they count all manifests.
+// bound leaves out parts of a status that exceed its maximum size, the least important first. The result is deterministic. Conditions of the work are
+// computed before, so they count all manifests.
 func bound(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) {
 	all := s.ResourceStatus.Manifests
 	sizes := make([]int, len(all))
 	rest := *s
 	rest.ResourceStatus.Manifests = nil
-	// What is told of the last time does not count, or it would not come to the same.
+	// The previous report does not count, or the result would not be the same.
 	rest.Conditions = slices.DeleteFunc(slices.Clone(s.Conditions), func(c metav1.Condition) bool { return c.Type == conditionStatusTruncated })
 	before := sizeOf(&rest)
 	total := before
@@ -56,7 +56,7 @@ func bound(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) {
 			m.Conditions[i].Message = cut(m.Conditions[i].Message, shortMessage)
 		}
 	})
-	// It says that there are no rules.
+	// These conditions only report that there are no rules.
 	b.each(func(m *workv1.ManifestCondition) {
 		m.Conditions = slices.DeleteFunc(m.Conditions, func(c metav1.Condition) bool { return c.Type == FeedbackSynced && c.Reason == reasonNoFeedback })
 	})
@@ -74,7 +74,7 @@ func bound(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) {
 		Message: fmt.Sprintf("a status has room for %d bytes: %s; make several works of this one", MaxSize, message)}, generation, now)
 }
 
-// bounding is a status on the way to its bound.
+// bounding is a status that is being reduced.
 type bounding struct {
 	all   []workv1.ManifestCondition
 	sizes []int
@@ -83,7 +83,7 @@ type bounding struct {
 
 func (b *bounding) fits() bool { return b.total <= MaxSize-reserve }
 
-// each changes all manifests, if it is still needed.
+// each changes all manifests, unless the status already fits.
 func (b *bounding) each(change func(*workv1.ManifestCondition)) {
 	if b.fits() {
 		return
@@ -100,7 +100,7 @@ func (b *bounding) weigh(i int) {
 	b.total += b.sizes[i]
 }
 
-// leaveOutFeedback takes the largest first, and what is told of it. A value is there, or it is not: none is cut.
+// leaveOutFeedback removes feedback, the largest first, and the condition about it. Values are removed or kept, but never cut.
 func (b *bounding) leaveOutFeedback() (manifests int) {
 	var with []int
 	feedback := map[int]int{}
@@ -125,8 +125,8 @@ func (b *bounding) leaveOutFeedback() (manifests int) {
 	return manifests
 }
 
-// leaveOutManifests takes those first that are as they should be, the last of the spec first. Those that are complete stay
-// longest: they would be applied again.
+// leaveOutManifests first removes manifests that are as desired, the last of the spec first. Complete manifests are removed last, since they would be
+// applied again.
 func (b *bounding) leaveOutManifests() (kept []workv1.ManifestCondition) {
 	order := make([]int, len(b.all))
 	for i := range order {
@@ -159,7 +159,7 @@ func importance(m *workv1.ManifestCondition) int {
 	return 1
 }
 
-// sizeOf counts a comma, too.
+// sizeOf returns the size of a part, including a comma.
 func sizeOf(part any) int {
 	text, err := json.Marshal(part)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// many makes works of so many manifests. each may say more of one.
+// many returns the given number of manifests, each changed by a function.
 func many(count int, each func(i int, m *Manifest)) []Manifest {
 	manifests := make([]Manifest, count)
 	for i := range manifests {
@@ -47,7 +47,7 @@ func many(count int, each func(i int, m *Manifest)) []Manifest {
 	return manifests
 }
 
-// What is complete is left out last: it would be done again.
+// Complete manifests are left out last: they would be applied again.
 func TestNext_KeepsWhatIsComplete(t *testing.T) {
 	w := newWork(t).round(1, many(1024, func(i int, m *Manifest) {
 		m.Meta.Namespace = strings.Repeat("n", 240)
@@ -65,8 +65,8 @@ func TestNext_KeepsWhatIsComplete(t *testing.T) {
 	}
 }
 
-// However much there is to say, hub-apiserver takes the status, and what has failed is in it. round also tries that the same comes out
-// again.
+// However large the observations are, hub-apiserver accepts the status, which includes the failures. round also checks that the result is
+// deterministic.
 func TestNext_IsBounded(t *testing.T) {
 	long := strings.Repeat("<long>", 12_000)
 	rulesOf := func(i int) (conditions []metav1.Condition) {
@@ -77,7 +77,7 @@ func TestNext_IsBounded(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		manifests []Manifest
-		// kept is how many manifests are left at least.
+		// kept is the minimum number of manifests that are left.
 		kept int
 		told string
 	}{
@@ -139,7 +139,7 @@ func TestNext_IsBounded(t *testing.T) {
 					}
 				}
 			}
-			// With room again, nothing is told.
+			// With enough room again, nothing is reported.
 			w.round(1, many(1, func(int, *Manifest) {})...).is(conditionStatusTruncated, "none")
 		})
 	}

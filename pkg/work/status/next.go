@@ -13,7 +13,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// Next is the status after a round. The former one is not changed. It is the same if nothing is new, times included.
+// Next returns the status after a round, without changing the previous one. If nothing has changed, both are equal, including times.
 func Next(former *workv1.ManifestWorkStatus, round Round) *workv1.ManifestWorkStatus {
 	next := &workv1.ManifestWorkStatus{}
 	next.Conditions = slices.Clone(former.Conditions)
@@ -28,10 +28,10 @@ func Next(former *workv1.ManifestWorkStatus, round Round) *workv1.ManifestWorkSt
 	return next
 }
 
-// manifests are those of a status, found by what they are of.
+// manifests are those of a status, indexed by their metadata.
 type manifests struct {
 	exact map[workv1.ManifestResourceMeta]*workv1.ManifestCondition
-	// moved has no ordinals: a manifest that is now elsewhere in the spec. It is nil where there are several.
+	// moved is indexed without ordinals, for manifests that moved within the spec. A value is nil if the key is ambiguous.
 	moved map[workv1.ManifestResourceMeta]*workv1.ManifestCondition
 }
 
@@ -47,7 +47,7 @@ func index(former []workv1.ManifestCondition) manifests {
 		}
 		m.moved[key] = one
 	}
-	// Those that could not be parsed have nothing but their ordinal.
+	// Manifests that could not be parsed only have an ordinal.
 	delete(m.moved, workv1.ManifestResourceMeta{})
 	return m
 }
@@ -64,7 +64,7 @@ func (m manifests) of(of *workv1.ManifestResourceMeta) *workv1.ManifestCondition
 	return &workv1.ManifestCondition{}
 }
 
-// Find is what a status says of a manifest, or nil.
+// Find returns the status of a manifest, or nil.
 func Find(status *workv1.ManifestWorkStatus, of *workv1.ManifestResourceMeta) *workv1.ManifestCondition {
 	found := index(status.ResourceStatus.Manifests).of(of)
 	if len(found.Conditions) == 0 {
@@ -73,7 +73,7 @@ func Find(status *workv1.ManifestWorkStatus, of *workv1.ManifestResourceMeta) *w
 	return found
 }
 
-// nextManifest is told whether the former status had no room for all.
+// nextManifest returns the status of a manifest. cut is whether the previous status was truncated.
 func nextManifest(former *workv1.ManifestCondition, cut bool, m *Manifest, round *Round) workv1.ManifestCondition {
 	next := workv1.ManifestCondition{ResourceMeta: m.Meta, StatusFeedbacks: former.StatusFeedbacks}
 	next.Conditions = slices.Clone(former.Conditions)
@@ -90,13 +90,13 @@ func nextManifest(former *workv1.ManifestCondition, cut bool, m *Manifest, round
 			feedback.LastTransitionTime = round.Now
 			leftOut := cut && len(former.StatusFeedbacks.Values) == 0
 			if !leftOut && !equality.Semantic.DeepEqual(former.StatusFeedbacks.Values, m.Seen.Feedback) {
-				// New values have a new time: so does Open Cluster Management.
+				// New values get a new time, as in Open Cluster Management.
 				meta.RemoveStatusCondition(&next.Conditions, FeedbackSynced)
 			}
 			next.StatusFeedbacks.Values = m.Seen.Feedback
 			meta.SetStatusCondition(&next.Conditions, feedback)
 		}
-		// A rule may say what available means.
+		// A rule may define Available.
 		if m.Seen.Err == nil && m.Seen.AvailableWaits {
 			if c := meta.FindStatusCondition(next.Conditions, workv1.ManifestAvailable); c != nil && !ByRule(c) {
 				meta.RemoveStatusCondition(&next.Conditions, workv1.ManifestAvailable)
@@ -119,7 +119,7 @@ func nextManifest(former *workv1.ManifestCondition, cut bool, m *Manifest, round
 	return next
 }
 
-// setApplied gives the condition a new time at each generation: whoever waits for a rollout sees by it that the new one was applied.
+// setApplied gives the condition a new time at each generation: clients that wait for a rollout detect by it that the new generation was applied.
 func setApplied(conditions *[]metav1.Condition, c metav1.Condition, now metav1.Time) {
 	c.LastTransitionTime = now
 	former := meta.FindStatusCondition(*conditions, c.Type)

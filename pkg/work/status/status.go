@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package status makes the status of a work of what a round has found out about its manifests, and of the status before.
+// Package status computes the status of a work from the observations of a round about its manifests, and from the previous status.
 package status
 
 import (
@@ -18,28 +18,28 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// FeedbackSynced is the type of a manifest's condition on its feedback.
+// FeedbackSynced is the type of a manifest's condition for its feedback.
 const FeedbackSynced = "StatusFeedbackSynced"
 
-// The reasons of conditions, worded as Open Cluster Management has them.
+// The reasons of conditions, as in Open Cluster Management.
 const (
 	reasonApplied            = "AppliedManifestComplete"            // the manifest is applied
 	reasonNotApplied         = "AppliedManifestFailed"              // the manifest could not be applied; the message has the error
-	reasonIgnoreFields       = "AppliedManifestSSAIgnoreFieldError" // the fields to ignore could not be found out, so the manifest is not applied
+	reasonIgnoreFields       = "AppliedManifestSSAIgnoreFieldError" // the fields to ignore could not be determined, so the manifest is not applied
 	reasonWorkApplied        = "AppliedManifestWorkComplete"        // all manifests are applied
 	reasonWorkNotApplied     = "AppliedManifestWorkFailed"          // some are not
 	reasonAvailable          = "ResourceAvailable"                  // the object is in the cluster
 	reasonNotAvailable       = "ResourceNotAvailable"               // it is not
-	reasonIncomplete         = "IncompleteResourceMeta"             // the manifest does not say which object it is
+	reasonIncomplete         = "IncompleteResourceMeta"             // the manifest does not identify its object
 	reasonFetching           = "FetchingResourceFailed"             // the agent could not read the object
 	reasonExisted            = "ObjectExisted"                      // the object existed before the work
 	reasonContested          = "ChangedRepeatedly"                  // another program undoes what the agent applies
 	reasonSynced             = "StatusFeedbackSynced"               // all values that the work asks for are in its status
-	reasonNoFeedback         = "NoStatusFeedbackSynced"             // the work asks for no values
+	reasonNoFeedback         = "NoStatusFeedbackSynced"             // the work has no feedback rules
 	reasonSyncFailed         = "StatusFeedbackSyncFailed"           // some values could not be read; the message says which
 	reasonAllAvailable       = "ResourcesAvailable"                 // all objects are in the cluster
 	reasonSomeNotAvailable   = "ResourcesNotAvailable"              // some are not
-	reasonStatusUnknown      = "ResourcesStatusUnknown"             // it is not known of some whether they are
+	reasonStatusUnknown      = "ResourcesStatusUnknown"             // it is not known whether some of them are in the cluster
 	prefixOfRules            = "ConditionRule"
 	reasonStatusTooLarge     = "StatusTooLarge"  // the feedback is larger than a status may be
 	conditionStatusTruncated = "StatusTruncated" // feedback was left out of the status
@@ -48,12 +48,13 @@ const (
 // ErrIgnoreFields is wrapped by errors of the ignoreFields of a manifest, which have a reason of their own.
 var ErrIgnoreFields = errors.New("ignoreFields")
 
-// MaxMessage is the longest message of a condition, in bytes. It is enough for errors of servers, and kept for each of a thousand manifests.
+// MaxMessage is the maximum length of the message of a condition, in bytes. It is enough for errors of servers, and small enough for a thousand
+// manifests.
 const MaxMessage = 1024
 
 const cutMark = " … (cut)"
 
-// Cut returns a message as the hub stores it in a condition: plain text that is not too long. One that was cut says so at its end.
+// Cut returns a message as the hub stores it in a condition: plain text of limited length. If it was cut, its end indicates that.
 func Cut(message string) string { return cut(bounds.Plain(message), MaxMessage) }
 
 func cut(message string, most int) string {
@@ -67,8 +68,8 @@ func cut(message string, most int) string {
 	return strings.ToValidUTF8(message, "?")
 }
 
-// Makes is whether a rule may make a condition of the type. Those that the agent itself writes are not for rules. A type that the API does
-// not take would have the whole status refused.
+// Makes reports whether a rule may set a condition of the type. Rules may not set those that the agent itself writes. If a type is invalid for the
+// API, the hub would reject the whole status.
 func Makes(condition string) bool {
 	switch condition {
 	case workv1.ManifestApplied, workv1.ManifestContested, workv1.ManifestAdopted, FeedbackSynced, workv1.WorkDeleting, conditionStatusTruncated:
@@ -77,47 +78,47 @@ func Makes(condition string) bool {
 	return len(validation.IsQualifiedName(condition)) == 0
 }
 
-// ByRule is whether a rule has made a condition, of a manifest or of a work.
+// ByRule reports whether a rule has set a condition, of a manifest or of a work.
 func ByRule(c *metav1.Condition) bool { return strings.HasPrefix(c.Reason, prefixOfRules) }
 
-// Round is what was found out about a work.
+// Round holds the observations about a work.
 type Round struct {
-	// Generation is that of the work whose manifests these are.
+	// Generation is the generation of the work whose manifests these are.
 	Generation int64
 	Now        metav1.Time
-	// Manifests are all of them, in the order of the spec.
+	// Manifests are all manifests, in the order of the spec.
 	Manifests []Manifest
 }
 
-// Manifest is what was found out about one manifest.
+// Manifest holds the observations about one manifest.
 type Manifest struct {
-	// Meta has at least the ordinal. Without resource, version or name nothing can be said of the object.
+	// Meta has at least the ordinal. Without resource, version or name the state of the object is unknown.
 	Meta workv1.ManifestResourceMeta
-	// Applied is nil if it was not tried: what was known before stays.
+	// Applied is nil if the manifest was not tried: the previous conditions stay.
 	Applied *Applied
-	// Seen is nil if it was not looked for: what was known before stays.
+	// Seen is nil if the object was not read: the previous conditions stay.
 	Seen *Seen
-	// Frozen keeps Complete while the object cannot be seen: see Frozen.
+	// Frozen preserves Complete while the object cannot be read: see the function Frozen.
 	Frozen bool
 }
 
-// Applied is what came of applying a manifest, or of not having to.
+// Applied is the outcome of applying a manifest, or of skipping that because nothing has changed.
 type Applied struct {
-	// Err is nil if it was applied. One that wraps ErrIgnoreFields has a reason of its own.
+	// Err is nil if it was applied. An error that wraps ErrIgnoreFields has a reason of its own.
 	Err error
-	// Contested says which other program changes the object again and again; empty if none does.
+	// Contested describes which other program changes the object repeatedly; empty if none does.
 	Contested string
 	// Replaced is why the object is replaced as a whole by the strategy Update; nil if it is not.
 	Replaced error
-	// Adoption says whether the object existed before the work; AdoptionUnknown if nothing new is known.
+	// Adoption is whether the object existed before the work; AdoptionUnknown if nothing new is known.
 	Adoption Adoption
 }
 
-// Adoption says whether an object existed before its work.
+// Adoption is whether an object existed before its work.
 type Adoption int
 
 const (
-	// AdoptionUnknown keeps the former condition.
+	// AdoptionUnknown preserves the previous condition.
 	AdoptionUnknown Adoption = iota
 	// Created means that the work created the object.
 	Created
@@ -127,35 +128,35 @@ const (
 	AdoptedToStay
 )
 
-// Seen is what was seen of the object of a manifest.
+// Seen holds the observations of the object of a manifest.
 type Seen struct {
-	// Err is that of reading the object. If it is not nil, all below does not count. Not found is an answer, too.
+	// Err is the error of reading the object. If it is not nil, the other fields are ignored. Not found is a valid observation.
 	Err error
-	// FeedbackRules is whether there are any.
+	// FeedbackRules is whether the work has feedback rules for the object.
 	FeedbackRules bool
 	Feedback      []workv1.FeedbackValue
 	FeedbackErr   error
-	// Conditions are those that rules have made.
+	// Conditions are those that rules have set.
 	Conditions []metav1.Condition
-	// AvailableWaits says that rules make Available, and were not evaluated yet: nothing else says it for them.
+	// AvailableWaits means that rules define Available, and were not evaluated yet: nothing else sets it in the meantime.
 	AvailableWaits bool
 }
 
-// Done is whether a work is complete, so that nothing more is done for it: at its present generation. An edit of the spec begins anew.
+// Done reports whether a work is complete at its current generation, so that nothing more is done for it. An edit of the spec starts it again.
 func Done(conditions []metav1.Condition, generation int64) bool {
 	c := meta.FindStatusCondition(conditions, workv1.WorkComplete)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation && ByRule(c)
 }
 
-// AppliedAt reports whether a manifest was applied as a generation of the work has it.
+// AppliedAt reports whether a manifest was applied at a generation of the work.
 func AppliedAt(conditions []metav1.Condition, generation int64) bool {
 	c := meta.FindStatusCondition(conditions, workv1.ManifestApplied)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == generation
 }
 
-// Frozen is whether a manifest is not applied because its object is complete. The conditions are those of the status before, and rules are
-// those that hold for the object now. unchanged is whether the manifest is the one that was complete, as far as is known: one that was edited
-// is applied, and one of which nothing is known is not, so that no Job runs twice.
+// Frozen reports whether a manifest is not applied because its object is complete. conditions are those of the previous status, and rules are the
+// current rules of the object. unchanged is whether the manifest is the one that was complete, as far as is known: one that was edited is applied,
+// and one of which nothing is known is not, so that no Job runs twice.
 func Frozen(conditions []metav1.Condition, rules []workv1.ConditionRule, unchanged bool) bool {
 	c := meta.FindStatusCondition(conditions, workv1.ManifestComplete)
 	if c == nil || c.Status != metav1.ConditionTrue || !ByRule(c) || !unchanged {
@@ -186,7 +187,7 @@ func appliedCondition(a *Applied, generation int64) metav1.Condition {
 	return c
 }
 
-// availableCondition is of what is there, which says nothing of whether it does what it is for.
+// availableCondition reports whether the object exists, which does not mean that it is ready.
 func availableCondition(m *Manifest) metav1.Condition {
 	c := metav1.Condition{Type: workv1.ManifestAvailable, Status: metav1.ConditionUnknown}
 	switch {

@@ -38,13 +38,13 @@ func metaOf(ordinal int, name string) workv1.ManifestResourceMeta {
 
 func there(conditions ...metav1.Condition) *Seen { return &Seen{Conditions: conditions} }
 
-// byRule is a condition that a rule has made: Complete=True, and its message.
+// byRule returns a condition that a rule has set: Complete=True, and its message.
 func byRule(text, message string) metav1.Condition {
 	condition, status, _ := strings.Cut(text, "=")
 	return metav1.Condition{Type: condition, Status: metav1.ConditionStatus(status), Reason: workv1.ConditionRuleEvaluated, Message: message}
 }
 
-// work is a work whose status goes from round to round.
+// work is a work whose status is passed from round to round.
 type work struct {
 	t      *testing.T
 	status *workv1.ManifestWorkStatus
@@ -53,7 +53,7 @@ type work struct {
 
 func newWork(t *testing.T) *work { return &work{t: t, status: &workv1.ManifestWorkStatus{}} }
 
-// round is one minute after the one before. Manifests without a Meta are ConfigMaps cm0, cm1 and so on.
+// round is one minute after the previous one. Manifests without a Meta are ConfigMaps cm0, cm1 and so on.
 func (w *work) round(generation int64, manifests ...Manifest) *work {
 	w.t.Helper()
 	for i := range manifests {
@@ -68,7 +68,7 @@ func (w *work) round(generation int64, manifests ...Manifest) *work {
 	if !equality.Semantic.DeepEqual(former, w.status) {
 		w.t.Errorf("the former status was changed")
 	}
-	// The same again, later: nothing is new.
+	// The same round later changes nothing.
 	r.Now = after(w.now + 1000)
 	if again := Next(next, r); !equality.Semantic.DeepEqual(again, next) {
 		w.t.Errorf("the same round changes the status: %.2000s", cmp.Diff(next, again))
@@ -111,7 +111,7 @@ func TestNext_Applied(t *testing.T) {
 		is("Applied", "True AppliedManifestWorkComplete: Apply manifest work complete (generation 1, 2)").
 		manifest(0, "Applied", "True AppliedManifestComplete: Apply manifest complete (generation 1, 1)").
 		manifest(1, "Applied", "True AppliedManifestComplete: Apply manifest complete (generation 1, 2)")
-	// A manifest has a new time at each generation, the work when its status changes.
+	// A manifest has a new time at each generation, and the work when its status changes.
 	w.round(2, Manifest{Applied: applied}, Manifest{}).
 		manifest(0, "Applied", "True AppliedManifestComplete: Apply manifest complete (generation 2, 3)").
 		manifest(1, "Applied", "True AppliedManifestComplete: Apply manifest complete (generation 1, 2)").
@@ -133,7 +133,7 @@ func TestNext_Replaced(t *testing.T) {
 		is("Applied", "True AppliedManifestWorkComplete: Apply manifest work complete (generation 1, 1)")
 }
 
-// An agent that has begun again does not know whether it has created an object.
+// An agent that has restarted does not know whether it has created an object.
 func TestNext_Adopted(t *testing.T) {
 	const deleted = "True ObjectExisted: The object existed before it was applied. It is deleted with the work (generation 1, 1)"
 	w := newWork(t)
@@ -158,21 +158,21 @@ func TestNext_Available(t *testing.T) {
 		manifest(1, "Available", "Unknown FetchingResourceFailed: Failed to fetch resource: no (generation 0, 3)")
 	w.round(1, Manifest{Seen: there()}, Manifest{Seen: there()}).
 		is("Available", "True ResourcesAvailable: All resources are available (generation 1, 4)")
-	// W019: what cannot be applied at a new generation is still there.
+	// W019: an object that cannot be applied at a new generation still exists.
 	w.round(2, Manifest{Applied: &Applied{Err: errors.New("roleRef is immutable")}, Seen: there()}, Manifest{Applied: applied, Seen: there()}).
 		is("Applied", "False AppliedManifestWorkFailed: Failed to apply manifest work (generation 2, 5)").
 		is("Available", "True ResourcesAvailable: All resources are available (generation 2, 4)")
-	// A kind that is not known, and what could not be parsed.
+	// One has an unknown kind, and one could not be parsed.
 	unknown := metaOf(0, "cm0")
 	unknown.Resource = ""
 	w.round(3, Manifest{Meta: unknown, Applied: applied, Seen: &Seen{Err: errors.New("not asked")}}, Manifest{Meta: workv1.ManifestResourceMeta{Ordinal: 1}, Seen: &Seen{}}).
 		manifest(0, "Available", "Unknown IncompleteResourceMeta: Resource meta is incomplete (generation 0, 6)").
 		manifest(1, "Available", "Unknown IncompleteResourceMeta: Resource meta is incomplete (generation 0, 6)").
 		is("Available", "Unknown ResourcesStatusUnknown: 2 of 2 resources have unknown status (generation 3, 6)")
-	// One that nobody has looked at is not available.
+	// An object that was not read yet is not available.
 	newWork(t).round(1, Manifest{Seen: there()}, Manifest{}).
 		is("Available", "Unknown ResourcesStatusUnknown: 1 of 2 resources have unknown status (generation 1, 1)")
-	// A rule may say what available means.
+	// A rule may define Available.
 	newWork(t).round(1, Manifest{Seen: there(byRule("Available=False", "0 replicas"))}, Manifest{Seen: there()}).
 		manifest(0, "Available", "False ConditionRuleEvaluated: 0 replicas (generation 1, 1)").
 		is("Available", "False ResourcesNotAvailable: 1 of 2 resources are not available (generation 1, 1)").
@@ -193,14 +193,14 @@ func TestNext_Feedback(t *testing.T) {
 	w.round(1, Manifest{Seen: there()}).manifest(0, FeedbackSynced, "True NoStatusFeedbackSynced:  (generation 0, 1)")
 	w.round(1, Manifest{Seen: seen(1, nil)}).manifest(0, FeedbackSynced, "True StatusFeedbackSynced:  (generation 0, 2)")
 	w.round(1, Manifest{Seen: seen(1, nil)}).manifest(0, FeedbackSynced, "True StatusFeedbackSynced:  (generation 0, 2)")
-	// W046: new values, a new time.
+	// W046: new values get a new time.
 	w.round(1, Manifest{Seen: seen(2, nil)}).manifest(0, FeedbackSynced, "True StatusFeedbackSynced:  (generation 0, 4)")
 	w.round(1, Manifest{Seen: seen(2, errors.New("no path"))}).
 		manifest(0, FeedbackSynced, "False StatusFeedbackSyncFailed: Sync status feedback failed with error no path (generation 0, 5)")
 	if got := w.status.ResourceStatus.Manifests[0].StatusFeedbacks.Values; *got[0].Value.Integer != 2 {
 		t.Errorf("got %+v", got)
 	}
-	// What cannot be seen keeps what was seen last; so it does when it moves within the spec.
+	// A manifest that cannot be read keeps its last feedback, also when it moves within the spec.
 	w.round(2, Manifest{}, Manifest{Meta: metaOf(1, "cm1")}).round(2, Manifest{Meta: metaOf(0, "new")}, Manifest{Meta: metaOf(1, "cm0"), Seen: &Seen{Err: missing}})
 	if got := w.status.ResourceStatus.Manifests[1]; len(got.StatusFeedbacks.Values) != 1 || got.ResourceMeta.Ordinal != 1 {
 		t.Errorf("got %+v", got)
@@ -247,12 +247,12 @@ func TestNext_Rules(t *testing.T) {
 	}
 }
 
-// Conditions of rules that are gone go, and all else stays.
+// Conditions of removed rules are removed, and all others stay.
 func TestNext_RulesOfOldGenerations(t *testing.T) {
 	w := newWork(t)
 	w.status.Conditions = []metav1.Condition{{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: "WorkDeleting", LastTransitionTime: start}}
 	w.round(1, Manifest{Seen: there(byRule("A=True", "a"), byRule("B=True", "b"))}).is("B", "True ConditionRulesAggregated: b (generation 1, 1)")
-	// Not seen at this generation: they stay.
+	// Not read at this generation: they stay.
 	w.round(1, Manifest{}).round(1, Manifest{Seen: &Seen{Err: missing}}).is("B", "True ConditionRulesAggregated: b (generation 1, 1)")
 	w.round(2, Manifest{Seen: there(byRule("A=True", "a"))}).
 		is("A", "True ConditionRulesAggregated: a (generation 2, 1)").is("B", "none").manifest(0, "B", "none").
@@ -260,7 +260,7 @@ func TestNext_RulesOfOldGenerations(t *testing.T) {
 	w.round(3, Manifest{Seen: &Seen{Err: missing}}).is("A", "none").manifest(0, "A", "none")
 }
 
-// What is complete stays as it is until it is edited: a Job does not run twice.
+// A complete manifest is not applied until it is edited: a Job does not run twice.
 func TestFrozen(t *testing.T) {
 	rules := []workv1.ConditionRule{{Condition: "Other"}, {Condition: workv1.ManifestComplete}}
 	w := newWork(t).round(1, Manifest{Applied: applied, Seen: there(byRule("Complete=True", "done"))}, Manifest{Applied: applied, Seen: there()})
@@ -278,7 +278,7 @@ func TestFrozen(t *testing.T) {
 		is("Complete", "True ConditionRulesAggregated: done (generation 2, 1)")
 	// This one was edited.
 	w.round(3, Manifest{Applied: applied, Seen: &Seen{Err: missing}}, Manifest{Applied: applied, Seen: there()}).manifest(0, "Complete", "none").is("Complete", "none")
-	// No condition of others freezes anything.
+	// Conditions of others freeze nothing.
 	forged := []metav1.Condition{{Type: workv1.ManifestComplete, Status: metav1.ConditionTrue, Reason: "Forged"}}
 	if Frozen(forged, rules, true) || Done(forged, 0) {
 		t.Error("a condition that no rule has made freezes")
