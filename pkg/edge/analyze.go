@@ -12,29 +12,29 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/constraint"
 )
 
-// Analysis is what can be said of a policy before there is any node.
+// Analysis is what is known of a policy before any node exists.
 type Analysis struct {
-	// Nothing says that no node can satisfy the constraints, of whatever scope.
+	// Nothing means that no node can satisfy the constraints, whatever its scope.
 	Nothing bool
-	// NamespaceScopedExcluded says that namespace-scoped nodes could satisfy the constraints, but not those of them that the policy can be
-	// deployed to, because of the namespace that it is deployed to.
+	// NamespaceScopedExcluded means that some namespace-scoped nodes could satisfy the constraints, but none that the policy can be deployed to,
+	// because of its target namespace.
 	NamespaceScopedExcluded bool
-	// ClusterScopedExcluded says that no cluster-scoped node can satisfy the constraints. It is a fault only together with the other one:
-	// what the constraints say of the scope, the author has wanted.
+	// ClusterScopedExcluded means that no cluster-scoped node can satisfy the constraints. It is a fault only together with NamespaceScopedExcluded:
+	// constraints on the scope itself are intended by the author.
 	ClusterScopedExcluded bool
-	// NeedsNamespace says that every version names several namespaces in its archive, and the policy none.
+	// NeedsNamespace means that every version names several namespaces in its archive, and the policy none.
 	NeedsNamespace bool
-	// Targets are the namespaces to which it is deployed, as far as policy and services name them.
+	// Targets are the target namespaces that policy and services name.
 	Targets []string
-	// Embedded says that it is the archives of the services that name them, and not the policy.
+	// Embedded means that the archives of the services name them, and not the policy.
 	Embedded bool
 }
 
-// Analyze asks two questions of a policy: can a node satisfy the constraints, of policy and service together, that is namespace-scoped in the
-// namespace that the policy deploys to? And one that is cluster-scoped, in any namespace? All other properties can be anything.
+// Analyze answers two questions about a policy: can any namespace-scoped node in the target namespace satisfy the constraints of policy and service
+// together? And can any cluster-scoped node, in any namespace? All other properties may have any value.
 //
-// A fault is only what comes of the namespace: constraints that speak of the scope alone say what their author wants. It is about policies;
-// patterns have no constraints.
+// Only exclusions by the namespace count as faults: constraints on the scope itself are intended by their author. It is for policies; patterns have
+// no constraints.
 func Analyze(spec DeploymentSpec) (Analysis, error) {
 	result := Analysis{ClusterScopedExcluded: true, NeedsNamespace: true}
 	if _, err := constraint.Parse(spec.Policy.Constraints); err != nil {
@@ -48,7 +48,7 @@ func Analyze(spec DeploymentSpec) (Analysis, error) {
 		result.NeedsNamespace = false
 		constraints, err := constraint.Parse(slices.Concat(spec.Policy.Constraints, c.constraints))
 		if err != nil {
-			// Together they are more than can be read. Each alone is asked when it is decided.
+			// Together they are too large to be parsed. Decide evaluates each of them separately.
 			if constraints, err = constraint.Parse(spec.Policy.Constraints); err != nil {
 				return Analysis{}, fmt.Errorf("constraints: %w", err)
 			}
@@ -80,14 +80,14 @@ func Analyze(spec DeploymentSpec) (Analysis, error) {
 	return result, nil
 }
 
-// hypothesis is a version of the service, as far as it matters here.
+// hypothesis is the part of a version of the service that matters here.
 type hypothesis struct {
 	constraints []string
 	target      string
 	several     bool
 }
 
-// considered are the versions that the policy names and that are there. Without any, the policy is considered alone.
+// considered returns the existing versions that the policy names. If there are none, the policy is considered by itself.
 func considered(spec DeploymentSpec) []hypothesis {
 	var list []hypothesis
 	for i := range spec.Services {
@@ -108,7 +108,7 @@ func considered(spec DeploymentSpec) []hypothesis {
 	return list
 }
 
-// could says whether a node of this scope, in this namespace or in any, could satisfy the constraints.
+// could reports whether a node of this scope, in this namespace or in any, could satisfy the constraints.
 func could(constraints *constraint.Constraints, scope Scope, namespace string) (bool, error) {
 	facts := Facts{Scope: scope, Namespace: namespace}
 	fixed, err := stamp(nil, facts.properties(Cluster))
@@ -119,10 +119,10 @@ func could(constraints *constraint.Constraints, scope Scope, namespace string) (
 	return constraints.Possible(fixed, api.PropertyKubernetesNamespace), nil
 }
 
-// AskDeployCheck ends warnings that say that nothing can be deployed. A deploy check leaves it out: it is what was asked.
+// AskDeployCheck ends warnings that nothing can be deployed. A deploy check leaves it out.
 const AskDeployCheck = "; 'kubectl hub deploycheck' says what would be deployed where"
 
-// Warning is what the author is told, or empty.
+// Warning returns a warning for the author, or "".
 func (a *Analysis) Warning() string {
 	target := ""
 	if len(a.Targets) > 0 {

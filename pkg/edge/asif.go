@@ -5,14 +5,14 @@ package edge
 
 import "fmt"
 
-// AsIf is the node as it would be if it ran this pattern, for what is asked before it does.
+// AsIf returns the node as if it ran this pattern, for checks before it does.
 func (n *Node) AsIf(pattern string) Node {
 	as := *n
 	as.pattern = pattern
 	return as
 }
 
-// thereAlready says to what a placement loses its place.
+// thereAlready returns the message of a placement that loses its place to another one.
 func thereAlready(namespace string, to *Placement) string {
 	by := "another deployment"
 	if !to.Hidden {
@@ -21,5 +21,5 @@ func thereAlready(namespace string, to *Placement) string {
 	return fmt.Sprintf("the service comes to namespace %s of this cluster by %s, and can be there once", namespace, by)
 }
 
-// Spec is the deployment as it was written.
+// Spec returns the deployment as it was written.
 func (d *Deployment) Spec() *DeploymentSpec { return &d.spec }

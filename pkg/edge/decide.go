@@ -8,22 +8,22 @@ import (
 	"slices"
 )
 
-// Decision is what comes of one node and one deployment.
+// Decision is the result for one node and one deployment.
 type Decision struct {
-	// Compatible says whether the node gets it. Version, Arch and Namespace are set only then; Namespace is empty for devices.
+	// Compatible is whether the deployment is deployed to the node. Version, Arch and Namespace are set only then; Namespace is empty for devices.
 	Compatible bool
 	Version    string
-	// Arch is that of the service, which can be AnyArch.
+	// Arch is the architecture of the service, which can be AnyArch.
 	Arch      string
 	Namespace string
 	Reason    Reason
 	// Message is a sentence about the node, without its name.
 	Message string
-	// Rejected are the versions that were tried before, in their order; all of them where none fits.
+	// Rejected are the versions that were tried before, in order; all of them if none fits.
 	Rejected []Rejection
 }
 
-// Rejection is why a version was not taken.
+// Rejection is why a version was not selected.
 type Rejection struct {
 	Version string
 	Reason  Reason
@@ -33,8 +33,8 @@ type Rejection struct {
 // Failed is a version of a service that has failed on a node.
 type Failed struct{ Org, Service, Version string }
 
-// Decide says whether a node gets a deployment. Versions are tried in the order of their priority, and each for itself: nothing that one
-// of them names is there for the next. A version that has failed on the node is taken only if no other fits.
+// Decide decides whether a deployment is deployed to a node. Versions are tried in the order of their priority, independently of each other: a
+// namespace that one names does not affect the next. A version that has failed on the node is selected only if no other fits.
 func Decide(n *Node, d *Deployment, failed ...Failed) Decision {
 	if reason, message := d.selects(n); reason != Fits {
 		return Decision{Reason: reason, Message: message}
@@ -67,10 +67,10 @@ func Decide(n *Node, d *Deployment, failed ...Failed) Decision {
 	return decision
 }
 
-// DecidePattern decides about all services of a pattern. Those that are not meant for this node, since they are for other architectures or
-// for another type of node, are left out. Of all others, a node gets each or none: half of a pattern is not what its author wrote. Where
-// the whole does not fit, no decision is compatible; those that fit by themselves have the reason PartOfPattern. Versions that have failed
-// on the node are left to Decide, service by service.
+// DecidePattern decides about all services of a pattern. Services that are not for this node, since they are for other architectures or for another
+// type of node, are left out. Of the others, a node gets all or none: half of a pattern is not what its author intended. If not all fit, no decision
+// is compatible; those that fit by themselves have the reason PartOfPattern. Decide handles versions that have failed on the node, separately for
+// each service.
 func DecidePattern(n *Node, services []*Deployment, failed ...Failed) (decisions []Decision, compatible bool) {
 	var missing *Decision
 	var part string
@@ -100,7 +100,7 @@ func DecidePattern(n *Node, services []*Deployment, failed ...Failed) (decisions
 	return decisions, false
 }
 
-// selects has what does not depend on the version.
+// selects checks what does not depend on the version.
 func (d *Deployment) selects(n *Node) (Reason, string) {
 	switch {
 	case n.nodeType != Cluster && n.nodeType != Device:
@@ -117,7 +117,7 @@ func (d *Deployment) selects(n *Node) (Reason, string) {
 	return Fits, ""
 }
 
-// judged is what there is to say of a version before properties and constraints are compared.
+// judged is the result for a version before properties and constraints are compared.
 type judged struct {
 	service   *compiled
 	namespace string
@@ -125,7 +125,7 @@ type judged struct {
 	message   string
 }
 
-// before has what depends on the class of the node alone.
+// before checks what depends on the class of the node alone.
 func (c *candidate) before(n *Node, d *Deployment) judged {
 	s, reason, message := c.choose(n, d)
 	if reason != Fits {
@@ -149,7 +149,7 @@ func (c *candidate) before(n *Node, d *Deployment) judged {
 	return judged{service: s, namespace: namespace, reason: Fits}
 }
 
-// decide about one version. The version is set in any case.
+// decide decides about one version. The version is always set.
 func (c *candidate) decide(n *Node, d *Deployment) Decision {
 	j := c.before(n, d)
 	reason, message := j.reason, j.message
@@ -167,7 +167,7 @@ func (c *candidate) decide(n *Node, d *Deployment) Decision {
 	return decision
 }
 
-// choose takes the service of this version that is for the architecture of the node.
+// choose returns the service of this version for the architecture of the node.
 func (c *candidate) choose(n *Node, d *Deployment) (*compiled, Reason, string) {
 	if len(c.services) == 0 {
 		return nil, VersionMissing, fmt.Sprintf("there is no version %s of the service", c.version)
@@ -193,7 +193,7 @@ func (c *candidate) choose(n *Node, d *Deployment) (*compiled, Reason, string) {
 	return nil, ArchMismatch, fmt.Sprintf("it is %s, and version %s is for %s", arch, c.version, named(others))
 }
 
-// suits says whether there is something for this type of node.
+// suits checks whether the service supports this type of node.
 func (c *compiled) suits(t Type) (Reason, string) {
 	switch {
 	case t == Device && !c.ForDevices:
@@ -208,7 +208,7 @@ func (c *compiled) suits(t Type) (Reason, string) {
 	return Fits, ""
 }
 
-// missing says what a namespace-scoped agent would need and cannot make.
+// missing returns what a namespace-scoped agent would need and cannot create.
 func (c *compiled) missing(n *Node) string {
 	if n.nodeType != Cluster || n.facts.Scope != NamespaceScoped {
 		return ""
@@ -224,7 +224,7 @@ func (c *compiled) missing(n *Node) string {
 	return ""
 }
 
-// clipped is a constraint as a message has room for it.
+// clipped truncates a constraint for a message.
 func clipped(constraint string) string {
 	const most = 200
 	runes := []rune(constraint)
@@ -234,7 +234,7 @@ func clipped(constraint string) string {
 	return string(runes[:most]) + "…"
 }
 
-// agree asks both sides for their constraints. Patterns have none, and a node that runs one has chosen it by its name.
+// agree checks the constraints of both sides. Patterns have none, and the owner of a node that runs one has selected it by its name.
 func (c *compiled) agree(n *Node, d *Deployment) (Reason, string) {
 	if d.spec.Pattern {
 		return Fits, ""

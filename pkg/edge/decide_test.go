@@ -15,13 +15,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// world is a node and what is deployed, with everything fitting that a test does not say.
+// world is a node and a deployment. By default everything fits.
 type world struct {
 	node       NodeSpec
 	deployment DeploymentSpec
 }
 
-// a world in which the node is a cluster with an agent in that namespace, and the policy has one version.
+// newWorld returns a world in which the node is a cluster with an agent in that namespace, and the policy has one version.
 func newWorld(scope Scope, namespace string) *world {
 	return &world{
 		node: NodeSpec{Name: "n", Type: Cluster, Facts: Facts{Arch: "amd64", Scope: scope, Namespace: namespace}},
@@ -30,7 +30,7 @@ func newWorld(scope Scope, namespace string) *world {
 	}
 }
 
-// service of a version whose archive names these namespaces.
+// service returns a version whose archive names these namespaces.
 func service(version string, namespaces ...string) Service {
 	slices.Sort(namespaces)
 	return Service{Org: "org", Name: "s", Version: version, Arch: "amd64", ForClusters: true,
@@ -123,7 +123,7 @@ func TestDecide_NamespaceMatrix(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(strings.Join(row[:5], "/"), func(t *testing.T) {
-			// The matrix has names with large letters, which no namespace has.
+			// The matrix has names with capital letters, which are not valid for namespaces.
 			lower := func(i int) string { return strings.ToLower(row[i]) }
 			scope := ClusterScoped
 			if row[0] == "true" {
@@ -209,7 +209,7 @@ func TestDecide_Cases(t *testing.T) {
 	}
 }
 
-// D17: an unquoted name that begins with a digit is no expression.
+// D17: an unquoted name that begins with a digit is not an expression.
 func TestNewDeployment_RefusesWhatCannotBeRead(t *testing.T) {
 	if _, err := NewDeployment(newWorld(ClusterScoped, "abc").constraints(ns + " == 5g-edge").deployment); err == nil || !strings.Contains(err.Error(), "policy p: constraints: ") {
 		t.Errorf("got %v", err)
@@ -222,7 +222,7 @@ func TestNewDeployment_RefusesWhatCannotBeRead(t *testing.T) {
 	expect(t, newWorld(NamespaceScoped, "5g-edge").constraints(ns+` == "5g-edge"`).decide(t), Fits, "5g-edge")
 }
 
-// D20: clusterNamespace is ignored for a service that is for devices alone, and D22: where there is no other word than the archive's, it counts.
+// D20: clusterNamespace is ignored for a service that is for devices alone, and D22: the namespace of the archive is used if no other is set.
 func TestDecide_TypesOfNodes(t *testing.T) {
 	w := newWorld(ClusterScoped, "").device().to("abc")
 	w.deployment.Services[0].ForClusters, w.deployment.Services[0].Contents = false, nil
@@ -241,7 +241,7 @@ func TestDecide_TypesOfNodes(t *testing.T) {
 	expect(t, w.decide(t), TypeUnknown, "")
 }
 
-// P7 and P8: each service of a pattern is decided for itself, so all go to the namespace of the pattern, or each to its own.
+// P7 and P8: each service of a pattern is decided separately, so all are deployed to the namespace of the pattern, or each to its own.
 func TestDecide_ServicesOfAPattern(t *testing.T) {
 	for _, embedded := range [][]string{nil, {"xyz"}} {
 		expect(t, newWorld(NamespaceScoped, "abc").pattern().to("abc").embedded(embedded...).decide(t), Fits, "abc")

@@ -18,9 +18,9 @@ const AnyArch = "*"
 // Service is one version of a service for one architecture.
 type Service struct {
 	Org, Name, Version, Arch string
-	// ForClusters says that it has something for nodes that are clusters, and ForDevices that it has for devices.
+	// ForClusters is whether the service can be deployed to nodes that are clusters, and ForDevices whether it can be deployed to devices.
 	ForClusters, ForDevices bool
-	// Contents are what is in its archive. They are nil where the archive cannot be read.
+	// Contents are the contents of its archive. They are nil if the archive cannot be read.
 	Contents *archive.Contents
 	Policy   Policy
 }
@@ -28,29 +28,29 @@ type Service struct {
 // Choice is a version that a deployment names.
 type Choice struct {
 	Version string
-	// Priority is lower for what is tried earlier. What has none (0) comes last.
+	// Priority is lower for versions that are tried earlier. Versions without one (0) are last.
 	Priority int
 }
 
 // DeploymentSpec is a policy, or a pattern with one of its services, as its author wrote it.
 type DeploymentSpec struct {
-	// Name is that of the policy or pattern, with the namespace before it where there are several.
+	// Name is the name of the policy or pattern, qualified by the namespace if there are several.
 	Name string
-	// Org and Service are of the service that is deployed. All versions of it are one service.
+	// Org and Service identify the service that is deployed. All versions of it are one service.
 	Org, Service string
-	// Pattern says that it is a pattern.
+	// Pattern is whether it is a pattern.
 	Pattern bool
-	// Arch is the architecture of nodes that it is for; AnyArch or empty is for all.
+	// Arch is the architecture of its nodes; AnyArch or empty means all.
 	Arch             string
 	ClusterNamespace string
 	Choices          []Choice
-	// Policy is of policies only.
+	// Policy is only for policies.
 	Policy Policy
-	// Services are all versions that there are of the service, for all architectures.
+	// Services are all existing versions of the service, for all architectures.
 	Services []Service
 }
 
-// Deployment is one that was read. It never changes, and can be used by several goroutines at once.
+// Deployment is a parsed deployment. It never changes, and can be used by several goroutines concurrently.
 type Deployment struct {
 	spec        DeploymentSpec
 	constraints *constraint.Constraints
@@ -63,17 +63,17 @@ type candidate struct {
 	services []compiled
 }
 
-// compiled is a service with what it is when this deployment deploys it.
+// compiled is a service as this deployment deploys it.
 type compiled struct {
 	*Service
 	constraints *constraint.Constraints
 	// properties are those of deployment and service, and the built-in ones.
 	properties *constraint.Properties
-	// clusterObjects are what a namespace-scoped agent cannot make.
+	// clusterObjects are the objects that a namespace-scoped agent cannot create.
 	clusterObjects []archive.Object
 }
 
-// NewDeployment reads a deployment and its services. An error says what cannot be read; nothing is deployed by such a deployment.
+// NewDeployment parses a deployment and its services. An error reports what cannot be parsed; such a deployment deploys nothing.
 func NewDeployment(spec DeploymentSpec) (*Deployment, error) {
 	spec.Services = slices.Clone(spec.Services)
 	d := &Deployment{spec: spec}
@@ -99,7 +99,7 @@ func NewDeployment(spec DeploymentSpec) (*Deployment, error) {
 				c.services = append(c.services, compiled)
 			}
 		}
-		// What is for one architecture is taken before what is for all.
+		// Services for one architecture have priority over those for all.
 		slices.SortStableFunc(c.services, func(a, b compiled) int {
 			return cmp.Or(boolean(a.Arch == AnyArch, b.Arch == AnyArch), cmp.Compare(a.Arch, b.Arch))
 		})
@@ -108,7 +108,7 @@ func NewDeployment(spec DeploymentSpec) (*Deployment, error) {
 	return d, nil
 }
 
-// rank puts those with a priority before those without.
+// rank orders versions with a priority before those without.
 func rank(c Choice) int {
 	if c.Priority <= 0 {
 		return 1
@@ -135,7 +135,7 @@ func (d *Deployment) compile(s *Service) (compiled, error) {
 	if c.constraints, err = constraint.Parse(s.Policy.Constraints); err != nil {
 		return c, fmt.Errorf("version %s of service %s: constraints: %w", s.Version, s.Name, err)
 	}
-	// The policy knows what it is for, so it has the last word. It cannot say that the service is another.
+	// The policy knows its purpose, so its properties have priority. It cannot override which service it is.
 	if c.properties, err = stamp(overlay(s.Policy.Properties, d.spec.Policy.Properties), s.properties()); err != nil {
 		return c, fmt.Errorf("version %s of service %s: %w", s.Version, s.Name, err)
 	}
@@ -145,7 +145,7 @@ func (d *Deployment) compile(s *Service) (compiled, error) {
 	return c, nil
 }
 
-// what a deployment is, for messages.
+// what describes a deployment, for messages.
 func (d *Deployment) what() string {
 	if d.spec.Pattern {
 		return "pattern " + d.spec.Name

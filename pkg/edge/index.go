@@ -11,13 +11,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/constraint"
 )
 
-// This file is what pkg/edge/engine asks, so that it need not ask Decide about every node: what a decision depends on.
+// This file has what a decision depends on, for pkg/edge/engine, so that it does not have to call Decide for every node.
 
-// Requires is what a node must have to satisfy the constraints of a policy: one of these branches. Of a pattern there is one without
-// requirements.
+// Requires returns what a node must have to satisfy the constraints of a policy: one of these branches. A pattern has one without requirements.
 func (d *Deployment) Requires() []constraint.Branch { return d.constraints.Requires() }
 
-// Names are the names of all properties of nodes that a decision depends on, sorted, each once.
+// Names returns the names of all properties of nodes that a decision depends on, sorted and without duplicates.
 func (d *Deployment) Names() []string {
 	if d.spec.Pattern {
 		return nil
@@ -32,13 +31,13 @@ func (d *Deployment) Names() []string {
 	return slices.Compact(names)
 }
 
-// Found says whether there is a service for any of the versions that are named.
+// Found reports whether a service exists for any of the versions that are named.
 func (d *Deployment) Found() bool {
 	return slices.ContainsFunc(d.candidates, func(c candidate) bool { return len(c.services) > 0 })
 }
 
-// RuledOut is the reason that Decide gives for any node of the class of this one, if it does not satisfy the constraints of the policy, or
-// runs another pattern. It depends on nothing but the class.
+// RuledOut returns the reason of Decide for any node of the same class that does not satisfy the constraints of the policy, or runs another pattern.
+// It depends only on the class.
 func RuledOut(n *Node, d *Deployment) Reason {
 	if reason, _ := d.selects(n); reason != Fits {
 		return reason
@@ -50,7 +49,7 @@ func RuledOut(n *Node, d *Deployment) Reason {
 	return first.reason
 }
 
-// Class is all that a decision depends on of a node, but for its properties and constraints: nodes of one class differ by these alone.
+// Class returns all of a node that a decision depends on, except its properties and constraints: nodes of one class only differ in these.
 func (n *Node) Class() string {
 	class := fmt.Sprintf("%q %q %q %q %q", n.nodeType, n.pattern, n.facts.Arch, n.facts.Scope, n.facts.Namespace)
 	if n.facts.Scope != NamespaceScoped || len(n.clusterObjects) == 0 {
@@ -64,14 +63,14 @@ func (n *Node) Class() string {
 	return class + " " + strings.Join(objects, " ")
 }
 
-// Pattern is the name of the pattern that the node runs, or empty.
+// Pattern returns the name of the pattern that the node runs, or "".
 func (n *Node) Pattern() string { return n.pattern }
 
-// Type of the node.
+// Type returns the type of the node.
 func (n *Node) Type() Type { return n.nodeType }
 
-// Changed are the names of the properties that are not the same on two nodes. It says whether they are the same in all else that
-// decisions depend on, cluster and constraints included.
+// Changed returns the names of the properties in which two nodes differ, and whether they are the same in all else that decisions depend on,
+// including cluster and constraints.
 func (n *Node) Changed(other *Node) (names []string, same bool) {
 	same = n.name == other.name && n.Class() == other.Class() && n.clusterID() == other.clusterID() && slices.Equal(n.rules, other.rules)
 	mine, theirs := n.properties.All(), other.properties.All()

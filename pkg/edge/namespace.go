@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// question is what the rule of namespaces depends on. It has one version of a service in it, and nothing of any other.
+// question is what the target namespace depends on. It contains one version of a service, and nothing of any other.
 type question struct {
 	nodeType         Type
 	scope            Scope
@@ -20,7 +20,7 @@ type question struct {
 	certain          bool // false: the archive names several namespaces
 }
 
-// target is the target namespace, which a service comes to, or why it does not come there. It is the whole rule.
+// target returns the target namespace of a service, or why it is not deployed. It is the whole rule.
 func (q *question) target() (namespace string, reason Reason, message string) {
 	if q.nodeType == Device {
 		return "", Fits, ""
@@ -61,7 +61,7 @@ func (q *question) target() (namespace string, reason Reason, message string) {
 	return namespace, Fits, ""
 }
 
-// patternFault has what holds for patterns alone.
+// patternFault checks what applies to patterns alone.
 func (q *question) patternFault(scoped bool) (Reason, string) {
 	switch {
 	case scoped && q.clusterNamespace == "":
@@ -74,5 +74,5 @@ func (q *question) patternFault(scoped bool) (Reason, string) {
 	return Fits, ""
 }
 
-// ValidNamespace says whether a text can be the name of a namespace: a DNS label.
+// ValidNamespace reports whether a text can be the name of a namespace: a DNS label.
 func ValidNamespace(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }

@@ -11,33 +11,33 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// Type is what a node is.
+// Type is the type of a node.
 type Type string
 
 const (
 	// Cluster is a node that is a Kubernetes cluster, or a namespace of one.
 	Cluster Type = "cluster"
-	// Device is a node that is no cluster. All rules are for it, too, but nothing is in a namespace there.
+	// Device is a node that is not a cluster. All rules apply to it, too, but it has no namespaces.
 	Device Type = "device"
 )
 
-// Scope is what an agent has rights in.
+// Scope is the scope of an agent's rights.
 type Scope string
 
 const (
-	// ScopeNotKnown is the scope of an agent that has not told.
+	// ScopeNotKnown is the scope of an agent that has not reported it.
 	ScopeNotKnown Scope = ""
-	// ClusterScoped agents deploy into any namespace.
+	// ClusterScoped agents deploy to any namespace.
 	ClusterScoped Scope = "cluster"
-	// NamespaceScoped agents deploy only into the namespace that they are in.
+	// NamespaceScoped agents deploy only to the namespace that they are in.
 	NamespaceScoped Scope = "namespace"
 )
 
-// DefaultNamespace is where an agent is that was installed without a namespace.
+// DefaultNamespace is the namespace of an agent that was installed without one.
 const DefaultNamespace = "openhorizon-agent"
 
-// LegacyNamespace is the namespace that a node's record of Open Horizon stands for: one without a namespace is older than namespaces.
-// It is for records that are imported. A fact that an agent has not told stays unknown.
+// LegacyNamespace returns the namespace of a node's record of Open Horizon: a record without a namespace is older than namespaces. It is for imported
+// records. A fact that an agent has not reported stays unknown.
 func LegacyNamespace(recorded string) string {
 	if recorded == "" {
 		return DefaultNamespace
@@ -45,24 +45,24 @@ func LegacyNamespace(recorded string) string {
 	return recorded
 }
 
-// Facts are what is known of a node. A zero value says that it is not known.
+// Facts are the known facts of a node. A zero value means that a fact is not known.
 type Facts struct {
 	Arch string
-	// CPU is in cores.
+	// CPU is the number of cores.
 	CPU int64
 	// Memory is in MB.
 	Memory            int64
 	KubernetesVersion string
-	// Namespace is the one that the agent is in.
+	// Namespace is the namespace that the agent is in.
 	Namespace string
 	Scope     Scope
-	// ClusterID is of the Kubernetes cluster, and the same for all agents in it.
+	// ClusterID is the ID of the Kubernetes cluster, and the same for all agents in it.
 	ClusterID string
-	// ClusterObjects are objects of no namespace that are known to be in the cluster.
+	// ClusterObjects are cluster-scoped objects that are known to exist in the cluster.
 	ClusterObjects []archive.Object
 }
 
-// Policy is what the owner of something asks of the other side, and says of the own.
+// Policy has the properties that an owner sets, and the constraints on the other side.
 type Policy struct {
 	Properties  []constraint.Property
 	Constraints []string
@@ -75,12 +75,12 @@ type NodeSpec struct {
 	// Pattern is the name of the pattern that the node runs, or empty.
 	Pattern string
 	Policy  Policy
-	// Deployment is laid over Policy for deployments: each property, and the constraints if there are any.
+	// Deployment overrides Policy for deployments: each property, and the constraints if there are any.
 	Deployment Policy
 	Facts      Facts
 }
 
-// Node is a node that was read.
+// Node is a parsed node.
 type Node struct {
 	name, pattern string
 	nodeType      Type
@@ -92,7 +92,7 @@ type Node struct {
 	clusterObjects map[archive.Object]bool
 }
 
-// NewNode reads a node. An error says which property or constraint cannot be read; such a node gets nothing.
+// NewNode parses a node. An error reports which property or constraint cannot be parsed; nothing is deployed to such a node.
 func NewNode(spec NodeSpec) (*Node, error) {
 	n := &Node{name: spec.Name, pattern: spec.Pattern, nodeType: spec.Type, facts: spec.Facts}
 	var err error
@@ -114,24 +114,24 @@ func NewNode(spec NodeSpec) (*Node, error) {
 	return n, nil
 }
 
-// nodeProperties are what the owner says, with what a cluster allows if the owner does not say it.
+// nodeProperties returns the properties that the owner sets, with the default of a cluster for privileged services.
 func nodeProperties(spec *NodeSpec) []constraint.Property {
 	allow := []constraint.Property{{Name: api.PropertyAllowPrivileged, Value: spec.Type == Cluster, Type: constraint.Boolean}}
 	return overlay(allow, overlay(spec.Policy.Properties, spec.Deployment.Properties))
 }
 
-// identity is what of an object is the same wherever it is.
+// identity returns the parts of an object that do not depend on its namespace.
 func identity(o archive.Object) archive.Object {
 	return archive.Object{Group: o.Group, Kind: o.Kind, Name: o.Name}
 }
 
-// Name of the node.
+// Name returns the name of the node.
 func (n *Node) Name() string { return n.name }
 
-// Properties that constraints are compared with, built-in ones included.
+// Properties returns the properties that constraints are compared with, including built-in ones.
 func (n *Node) Properties() *constraint.Properties { return n.properties }
 
-// clusterID is the cluster that the node is in, or the node itself where that is not known.
+// clusterID identifies the cluster that the node is in, or the node itself if that is not known.
 func (n *Node) clusterID() string {
 	if n.facts.ClusterID == "" {
 		return "node/" + n.name

@@ -8,21 +8,21 @@ import (
 	"slices"
 )
 
-// Placement is a deployment on a node, as it was decided.
+// Placement is a deployment on a node, with its decision.
 type Placement struct {
 	Node       *Node
 	Deployment *Deployment
 	Decision   Decision
-	// Hidden says that messages name neither its node nor its deployment: who reads them may not see these.
+	// Hidden means that messages name neither its node nor its deployment, because their readers may not see these.
 	Hidden bool
-	// Placed says that it is there already, in the namespace of the decision.
+	// Placed means that it is already placed, in the namespace of the decision.
 	Placed bool
 }
 
-// Place is where there can be one of a service: a namespace of a cluster.
+// Place is where a service can be placed once: a namespace of a cluster.
 type Place struct{ cluster, namespace, org, service string }
 
-// Place is where it would be. It is false where nothing is to be there, or where there is no namespace.
+// Place returns the place of a placement. It returns false if nothing is placed, or if there is no namespace.
 func (p *Placement) Place() (Place, bool) {
 	if !p.Decision.Compatible || p.Decision.Namespace == "" {
 		return Place{}, false
@@ -30,19 +30,20 @@ func (p *Placement) Place() (Place, bool) {
 	return Place{p.Node.clusterID(), p.Decision.Namespace, p.Deployment.spec.Org, p.Deployment.spec.Service}, true
 }
 
-// Before says which of two placements has their place, if it is one: it is negative if that is this one. It is zero only for one deployment
-// on one node.
+// Before reports which of two placements gets their place, if it is the same: the result is negative if this one does. It is zero only for the same
+// deployment on the same node.
 func (p *Placement) Before(other *Placement) int {
 	mine, theirs := &p.Deployment.spec, &other.Deployment.spec
 	return cmp.Or(boolean(!p.Placed, !other.Placed), boolean(p.Node.facts.Scope != NamespaceScoped, other.Node.facts.Scope != NamespaceScoped),
 		cmp.Compare(p.Node.name, other.Node.name), boolean(mine.Pattern, theirs.Pattern), cmp.Compare(mine.Name, theirs.Name))
 }
 
-// Once lets a service be in a namespace of a cluster once. Of several placements that would bring it there, by several agents of the
-// cluster or by several deployments, one stays: what is there already; else that of the agent with fewer rights; else the first by the
-// names of node and deployment; of one deployment on one node, the first in the list. The decisions of the others are changed. The order of the list makes no other difference.
+// Once ensures that a service is in a namespace of a cluster only once. Of several placements that would deploy it there, by several agents of the
+// cluster or by several deployments, one stays: the one that is already placed; otherwise that of the agent with fewer rights; otherwise the first by
+// the names of node and deployment; for one deployment on one node, the first in the list. The decisions of the others are changed. The order of the
+// list makes no other difference.
 //
-// Two nodes are in one cluster where the facts say so. Where they do not, nothing is found.
+// Two nodes are in one cluster if the facts say so. If they do not, no conflict is found.
 func Once(placements []*Placement) {
 	found := map[Place][]*Placement{}
 	for _, p := range placements {

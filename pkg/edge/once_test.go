@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// placement of the policy p, or of another, on a node.
+// placement returns the placement of a policy on a node.
 func placement(t *testing.T, w *world, node, cluster, policy string) *Placement {
 	t.Helper()
 	w.node.Name, w.node.Facts.ClusterID, w.deployment.Name = node, cluster, policy
@@ -18,7 +18,7 @@ func placement(t *testing.T, w *world, node, cluster, policy string) *Placement 
 	return &Placement{Node: n, Deployment: d, Decision: Decide(n, d)}
 }
 
-// stay are the nodes and policies of which something is placed, whatever the order of the list.
+// stay returns the nodes and policies of the placements that stay, in any order of the list.
 func stay(t *testing.T, list ...*Placement) []string {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -49,7 +49,7 @@ func stay(t *testing.T, list ...*Placement) []string {
 	return first
 }
 
-// D25: a cluster-scoped and a namespace-scoped agent of one cluster would both bring it to one namespace.
+// D25: a cluster-scoped and a namespace-scoped agent of one cluster would both deploy it to one namespace.
 func TestOnce_TwoAgentsOfOneCluster(t *testing.T) {
 	all := placement(t, newWorld(ClusterScoped, "agent").to("abc"), "all", "uid", "p")
 	one := placement(t, newWorld(NamespaceScoped, "abc").to("abc"), "one", "uid", "p")

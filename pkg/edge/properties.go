@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/constraint"
 )
 
-// overlay has all properties of both; of those with one name, the first in the later list, else the first in the earlier.
+// overlay returns all properties of both lists; of those with the same name, the first in the later list, otherwise the first in the earlier.
 func overlay(earlier, later []constraint.Property) []constraint.Property {
 	all := slices.Concat(later, earlier)
 	seen := make(map[string]bool, len(all))
@@ -22,8 +22,8 @@ func overlay(earlier, later []constraint.Property) []constraint.Property {
 	})
 }
 
-// stamp is the one place where built-in properties come from. It is called last, after all overlays: what they say of a built-in property
-// is dropped, also where the fact is not known.
+// stamp is the only place where built-in properties are set. It is called last, after all overlays: their values for a built-in property are dropped,
+// even if the fact is not known.
 func stamp(written, builtIn []constraint.Property) (*constraint.Properties, error) {
 	kept := slices.DeleteFunc(slices.Clone(written), func(p constraint.Property) bool { return api.ReadOnly(p.Name) })
 	properties, err := constraint.NewProperties(slices.Concat(builtIn, kept))
@@ -33,7 +33,7 @@ func stamp(written, builtIn []constraint.Property) (*constraint.Properties, erro
 	return properties, nil
 }
 
-// properties of a node that are built in. What is not known is no property: then no comparison with it is true, not even '!='.
+// properties returns the built-in properties of a node. An unknown fact is no property: then no comparison with it is true, not even '!='.
 func (f *Facts) properties(t Type) []constraint.Property {
 	var list []constraint.Property
 	text := func(name, value string) {
@@ -53,7 +53,7 @@ func (f *Facts) properties(t Type) []constraint.Property {
 		return list
 	}
 	if f.KubernetesVersion != "" {
-		// Without a type, as in Open Horizon: with a suffix it is no version, and constraints compare it as a text.
+		// It has no type, as in Open Horizon: with a suffix it is not a valid version, and constraints compare it as a text.
 		list = append(list, constraint.Property{Name: api.PropertyKubernetesVersion, Value: f.KubernetesVersion})
 	}
 	text(api.PropertyKubernetesNamespace, f.Namespace)
@@ -63,7 +63,7 @@ func (f *Facts) properties(t Type) []constraint.Property {
 	return list
 }
 
-// properties of a service that are built in.
+// properties returns the built-in properties of a service.
 func (s *Service) properties() []constraint.Property {
 	list := []constraint.Property{
 		{Name: "openhorizon.service.url", Value: s.Name}, {Name: "openhorizon.service.name", Value: s.Name},

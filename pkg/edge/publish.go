@@ -10,10 +10,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// mostNamed is how many of something a warning names.
+// mostNamed is the maximum number of items that a warning names.
 const mostNamed = 3
 
-// Warnings are what the author of a service is told when it is published. All of it is allowed.
+// Warnings returns the warnings for the author of a service when it is published. All of it is allowed.
 func (s *Service) Warnings() []string {
 	if s.Contents == nil {
 		return nil
@@ -47,11 +47,11 @@ func (s *Service) Warnings() []string {
 	return list
 }
 
-// conflict is what the service's own constraints have against the namespace that it embeds.
+// conflict returns a warning if the service's own constraints exclude its embedded namespace.
 func (s *Service) conflict() string {
 	a, err := Analyze(DeploymentSpec{Choices: []Choice{{Version: s.Version}}, Services: []Service{*s}})
 	if err != nil {
-		// Constraints that cannot be read are refused elsewhere.
+		// Constraints that cannot be parsed are rejected elsewhere.
 		return ""
 	}
 	return a.Warning()
@@ -64,7 +64,7 @@ func named(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Pattern is a pattern as a whole. Each of its services is a deployment of its own when it is decided.
+// Pattern is a pattern as a whole. Each of its services is a deployment of its own in decisions.
 type Pattern struct {
 	ClusterNamespace string
 	Services         []PatternService
@@ -73,14 +73,14 @@ type Pattern struct {
 // PatternService is a service of a pattern.
 type PatternService struct {
 	Org, Name string
-	// Arch is the architecture of nodes that it is for; AnyArch or empty is for all.
+	// Arch is the architecture of its nodes; AnyArch or empty means all.
 	Arch string
-	// Services are the versions that the pattern names, as far as they are there.
+	// Services are the existing versions of those that the pattern names.
 	Services []Service
 }
 
-// Check says why a pattern is refused, and of what its author is warned. It is refused where its services cannot all go to one namespace,
-// or where one of them can go to none.
+// Check returns why a pattern is rejected, and the warnings for its author. It is rejected if its services cannot all be deployed to one namespace,
+// or if one of them cannot be deployed to any.
 func (p *Pattern) Check() (faults, warnings []string) {
 	forClusters := false
 	for i := range p.Services {
@@ -108,7 +108,7 @@ func (p *Pattern) Check() (faults, warnings []string) {
 	return faults, warnings
 }
 
-// allThere says whether there is a version of each service: only then it is known what they have.
+// allThere reports whether a version of each service exists: only then their contents are known.
 func (p *Pattern) allThere() bool {
 	for i := range p.Services {
 		if len(p.Services[i].Services) == 0 {
@@ -118,7 +118,7 @@ func (p *Pattern) allThere() bool {
 	return true
 }
 
-// usable are the versions that can go to a namespace, and whether there is one that cannot since it names several.
+// usable returns the versions that can be deployed to a namespace, and whether there is one that cannot since it names several.
 func (s *PatternService) usable(clusterNamespace string) (list []*Service, several bool) {
 	for i := range s.Services {
 		v := &s.Services[i]
@@ -134,7 +134,7 @@ func (s *PatternService) usable(clusterNamespace string) (list []*Service, sever
 	return list, several
 }
 
-// collision finds an object that two services would both have in one namespace of a node. What is in no namespace can be of both.
+// collision finds an object that two services would both have in one namespace of a node. They may share cluster-scoped objects.
 func collision(p *Pattern, a, b *PatternService) string {
 	if !meet(a.Arch, b.Arch) {
 		return ""
@@ -163,7 +163,7 @@ func collision(p *Pattern, a, b *PatternService) string {
 	return ""
 }
 
-// target is the target namespace of a version, or empty for that of the agent.
+// target returns the target namespace of a version, or "" for that of the agent.
 func (p *Pattern) target(s *Service) string {
 	if p.ClusterNamespace != "" {
 		return p.ClusterNamespace
@@ -172,7 +172,7 @@ func (p *Pattern) target(s *Service) string {
 	return embedded
 }
 
-// meet says whether one node can be of both architectures.
+// meet reports whether one node can match both architectures.
 func meet(a, b string) bool {
 	return a == b || a == "" || a == AnyArch || b == "" || b == AnyArch
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// What is said when a policy is published, of the cases of Open Horizon. Where its program is wrong, the two hypotheses are right.
+// The warnings when a policy is published, for the cases of Open Horizon. Where its program is wrong, the two hypotheses are right.
 func TestAnalyze_Policies(t *testing.T) {
 	const (
 		none     = ""
@@ -128,7 +128,7 @@ func TestService_Warnings(t *testing.T) {
 }
 
 func TestPattern_Check(t *testing.T) {
-	// of is a service whose archive has a Deployment of that name.
+	// of returns a service whose archive has a Deployment of that name.
 	of := func(name, object string, namespaces ...string) PatternService {
 		s := service("1.0.0", namespaces...)
 		s.Name = name

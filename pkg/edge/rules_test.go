@@ -22,7 +22,7 @@ func versions(d *DeploymentSpec, services ...Service) {
 	}
 }
 
-// D21: the first version names another namespace in its archive. The next one names none, and goes to the namespace of the agent.
+// D21: the first version names a different namespace in its archive. The next one names none, and is deployed to the namespace of the agent.
 func TestDecide_FallsBackToTheNextVersion(t *testing.T) {
 	w := newWorld(NamespaceScoped, "abc")
 	versions(&w.deployment, service("2.0.0", "xyz"), service("1.0.0"))
@@ -39,7 +39,7 @@ func TestDecide_FallsBackToTheNextVersion(t *testing.T) {
 	}
 }
 
-// For a pattern on a cluster-scoped node, a namespace of the first version would exclude the second if it were still there.
+// For a pattern on a cluster-scoped node, the namespace of the first version would exclude the second if it were still set.
 func TestDecide_NoNamespaceLeaksToTheNextVersion(t *testing.T) {
 	w := newWorld(ClusterScoped, "agent").pattern()
 	versions(&w.deployment, service("3.0.0", "xyz"), service("2.0.0", "qq"), service("1.0.0"))
@@ -51,7 +51,7 @@ func TestDecide_NoNamespaceLeaksToTheNextVersion(t *testing.T) {
 	}
 }
 
-// Of any versions in any world, the first that is compatible alone is taken, and exactly as it would be alone.
+// For any versions in any world, the first that is compatible alone is selected, with the same decision as if it were alone.
 func TestDecide_EachVersionIsDecidedAlone(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	some := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -148,7 +148,7 @@ func TestDecide_Architectures(t *testing.T) {
 	}
 }
 
-// What is not known is never taken for something, and matters only where something depends on it.
+// An unknown fact never gets a default value, and matters only if something depends on it.
 func TestDecide_UnknownFacts(t *testing.T) {
 	for name, test := range map[string]struct {
 		world     *world
@@ -174,7 +174,7 @@ func TestDecide_UnknownFacts(t *testing.T) {
 	}
 }
 
-// Whatever is written, and wherever, the built-in properties are the facts.
+// Whatever users write, and wherever, the built-in properties are the facts.
 func TestNewNode_BuiltInPropertiesCannotBeWritten(t *testing.T) {
 	var lies []constraint.Property
 	for _, name := range []string{"arch", "cpu", "memory", "kubernetesVersion", "kubernetesNamespace", "kubernetesNamespaceScoped", "hardwareId",
@@ -208,7 +208,7 @@ func TestNewNode_BuiltInPropertiesCannotBeWritten(t *testing.T) {
 	if lies[0].Value != "lie" || len(spec.Policy.Properties) != len(lies) {
 		t.Error("what the caller has was changed")
 	}
-	// A property of a type that would be no fact does not get that far either.
+	// A property with a type that no fact has is dropped, too.
 	spec.Policy.Properties = []constraint.Property{{Name: api.PropertyKubernetesNamespace, Value: []string{"a"}}}
 	spec.Deployment = Policy{}
 	if _, err := NewNode(spec); err != nil {
@@ -270,7 +270,7 @@ func TestDecide_PoliciesOfBothSides(t *testing.T) {
 			if got.Reason != test.want {
 				t.Errorf("got %s (%s), want %s", got.Reason, got.Message, test.want)
 			}
-			// Who deploys does not see what the owner of a node has written.
+			// A user who deploys does not see the constraints of a node.
 			if strings.Contains(got.Message, "trusted") {
 				t.Errorf("the message has the constraint of the node: %s", got.Message)
 			}
@@ -290,7 +290,7 @@ func TestDecide_PatternsOfNodes(t *testing.T) {
 	expect(t, w.decide(t), OtherPattern, "")
 }
 
-// A namespace-scoped agent cannot make what is in no namespace.
+// A namespace-scoped agent cannot create cluster-scoped objects.
 func TestDecide_ObjectsOfTheCluster(t *testing.T) {
 	crd := archive.Object{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "parrots.example.com", Scope: archive.Cluster}
 	with := func(w *world) *world {
@@ -311,7 +311,7 @@ func TestDecide_ObjectsOfTheCluster(t *testing.T) {
 	expect(t, w.decide(t), Fits, "abc")
 }
 
-// A node gets all of a pattern that is meant for it, or nothing.
+// A node gets all services of a pattern that are for it, or none.
 func TestDecidePattern(t *testing.T) {
 	type one struct {
 		name   string
@@ -359,7 +359,7 @@ func TestDecidePattern(t *testing.T) {
 	}
 }
 
-// Whatever is written, a message has room in the status of a placement.
+// Whatever users write, a message fits into the status of a placement.
 func TestDecide_MessagesAreShort(t *testing.T) {
 	long := "purpose == \"" + strings.Repeat("ü", 1500) + "\""
 	w := newWorld(ClusterScoped, "abc").constraints(long)

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// fleet has a node of every kind that the terms below tell apart. A text with commas equals each of its parts, and none of them.
+// fleet returns a node of every kind that the terms below distinguish. A text with commas equals each of its parts, and none of them.
 func fleet(t testing.TB) []*Node {
 	t.Helper()
 	var nodes []*Node
@@ -43,8 +43,8 @@ func fleet(t testing.TB) []*Node {
 	return nodes
 }
 
-// What is said when something is published is what happens then: compared with every kind of node, for policies at random. It is exact for
-// namespaces, scopes and a property of one word; what is not seen is in the design of constraints.
+// The warnings on publication match what happens then: they are compared with every kind of node, for random policies. They are exact for namespaces,
+// scopes and a property of one word; the exceptions are described in the design of constraints.
 func TestAnalyze_IsWhatHappens(t *testing.T) {
 	nodes := fleet(t)
 	random := rand.New(rand.NewPCG(5, 6))
@@ -91,7 +91,7 @@ func TestAnalyze_IsWhatHappens(t *testing.T) {
 			t.Fatal(err)
 		}
 		scoped, wide, devices := placed(t, nodes, spec)
-		// Of scoped nodes that the constraints let in, wherever they are.
+		// These are the scoped nodes that the constraints allow, in any namespace.
 		free := spec
 		free.ClusterNamespace = ""
 		free.Services = []Service{service("1.0.0")}
@@ -147,7 +147,7 @@ func placed(t testing.TB, nodes []*Node, spec DeploymentSpec) (scoped, wide, dev
 	return scoped, wide, devices
 }
 
-// D22: what the archive itself names counts, and all of it comes to the target that was decided.
+// D22: the namespace in the archive itself is used, and all objects are deployed to the target namespace.
 func TestDecide_OfARealArchive(t *testing.T) {
 	const manifest = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: xyz}\n"
 	var packed bytes.Buffer

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// objects tells what is in an archive in few words.
+// objects formats objects of an archive in short form.
 func objects(list []Object) []string {
 	var told []string
 	for _, o := range list {
@@ -130,7 +130,7 @@ func TestRead_FilesOfWindows(t *testing.T) {
 	}
 }
 
-// Each way to name a namespace counts alike, and in any order.
+// All ways to name a namespace are equivalent, and in any order.
 func TestContents_TheEmbeddedNamespaceIsTheOnlyOneNamed(t *testing.T) {
 	namespace := func(name string) string {
 		return "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"
@@ -300,7 +300,7 @@ spec: {dataSourceRef: {kind: PersistentVolumeClaim, name: c}}
 	}
 }
 
-// An agent of a namespace is not given what it cannot make.
+// A namespace-scoped agent gets no objects that it cannot create.
 func TestDeliver_WithoutObjectsOfTheCluster(t *testing.T) {
 	a, err := Read(pack(t, content{"operator.yaml", operator}))
 	if err != nil {

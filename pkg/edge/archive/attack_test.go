@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// attacks are archives that cost much, or lead out of where they are, with what is said of each.
+// attacks are archives that have a high cost, or contain paths that lead out of the archive, with the error for each.
 var attacks = map[string]struct {
 	make func(t testing.TB) string
 	want string
@@ -174,7 +174,7 @@ var attacks = map[string]struct {
 	"an item that is a text": {document("apiVersion: v1\nkind: List\nitems: [a]\n"), "not an object"},
 }
 
-// document is an archive of one file, of that text.
+// document returns an archive of one file with the text.
 func document(text string) func(testing.TB) string {
 	return func(t testing.TB) string { return pack(t, content{"a.yaml", text}) }
 }
@@ -183,7 +183,7 @@ func binding(subjects string) string {
 	return "apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: a}\n" + subjects
 }
 
-// bomb doubles ten times what it has, and that as often as is said.
+// bomb multiplies its content by ten at each level.
 func bomb(levels int) string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n")
@@ -202,7 +202,7 @@ func manyKeys() string {
 	return b.String()
 }
 
-// sparse states 64 MiB of which nothing is there.
+// sparse declares 64 MiB of which nothing exists.
 func sparse(t testing.TB) string {
 	records := record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") + record("GNU.sparse.name", "a.yaml") +
 		record("GNU.sparse.realsize", fmt.Sprint(64<<20))
@@ -226,7 +226,7 @@ func oldSparse() []byte {
 	return b
 }
 
-// mostMemory is what reading any archive may take, all added up that is not there any more at its end, in bytes.
+// mostMemory is the maximum of memory that reading any archive may allocate in total, in bytes.
 const mostMemory = 128 << 20
 
 func TestRead_AttacksAreRefusedAndCostLittle(t *testing.T) {
@@ -252,7 +252,7 @@ func TestRead_AttacksAreRefusedAndCostLittle(t *testing.T) {
 	}
 }
 
-// What may be in an archive is read at its bounds, too.
+// An archive at its limits can be read, too.
 func TestRead_TheLargestArchive(t *testing.T) {
 	var b strings.Builder
 	for i := range MaxObjects {

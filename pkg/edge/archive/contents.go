@@ -18,7 +18,7 @@ import (
 // Object is an object of an archive.
 type Object struct {
 	Group, Kind, Name string
-	// Namespace is the one that the archive names, or empty.
+	// Namespace is the namespace that the archive names, or empty.
 	Namespace string
 	Scope     Scope
 }
@@ -31,23 +31,23 @@ func (o Object) String() string {
 	return kind + " " + o.Name
 }
 
-// Contents is what is in an archive.
+// Contents is the content of an archive.
 type Contents struct {
-	// Objects are in the order of the archive. Namespaces are not among them: they are not delivered.
+	// Objects are in the order of the archive. They do not include Namespaces, which are not delivered.
 	Objects []Object
-	// Namespaces are all that the archive names, by metadata.namespace or as an object of kind Namespace, in alphabetical order.
+	// Namespaces are all namespaces that the archive names, by metadata.namespace or as an object of kind Namespace, in alphabetical order.
 	Namespaces []string
-	// MakesNamespaces says that there are objects of kind Namespace. Their labels and annotations are not delivered either.
+	// MakesNamespaces means that there are objects of kind Namespace. Their labels and annotations are not delivered either.
 	MakesNamespaces bool
-	// More says that there are objects and namespaces that are not in the lists. It is never so of an archive that was read; where contents
-	// were kept, only a part may have been.
+	// More means that the lists of objects and namespaces are incomplete. It is false for an archive that was read; stored contents may have been
+	// truncated.
 	More bool
-	// Ignored are the paths of files that have no manifests, by their name.
+	// Ignored are the paths of files that contain no manifests, judged by their name.
 	Ignored []string
 }
 
-// Embedded is the namespace that the archive embeds: the only one that it names. It is empty when it names none, and not certain when
-// it names several.
+// Embedded returns the embedded namespace: the only one that the archive names. It is empty if the archive names none, and not certain if it names
+// several.
 func (c *Contents) Embedded() (namespace string, certain bool) {
 	switch len(c.Namespaces) {
 	case 0:
@@ -58,7 +58,7 @@ func (c *Contents) Embedded() (namespace string, certain bool) {
 	return "", false
 }
 
-// ClusterScoped are the objects that are in no namespace, as far as can be told.
+// ClusterScoped returns the objects that are known to be cluster-scoped.
 func (c *Contents) ClusterScoped() []Object {
 	var list []Object
 	for _, o := range c.Objects {
@@ -72,17 +72,17 @@ func (c *Contents) ClusterScoped() []Object {
 // Archive is an archive that was read.
 type Archive struct {
 	Contents Contents
-	// manifests belong to Contents.Objects, one each.
+	// manifests and files have one element for each of Contents.Objects.
 	manifests []map[string]any
 	files     []string
 }
 
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// byteOrder is what editors of Windows begin a file with.
+// byteOrder is the byte order mark, with which editors on Windows begin a file.
 var byteOrder = []byte("\ufeff")
 
-// add reads a file, and takes what is in it from what is left.
+// add reads a file, and subtracts its size from the budget.
 func (a *Archive) add(f *file, left *budget) error {
 	for _, doc := range documents(bytes.TrimPrefix(f.data, byteOrder)) {
 		content, err := parse(doc, left)
@@ -96,14 +96,14 @@ func (a *Archive) add(f *file, left *budget) error {
 	return nil
 }
 
-// object takes an object, or each of a list.
+// object adds an object, or each object of a list.
 func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 	u := unstructured.Unstructured{Object: content}
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil || gv.Version == "" || u.GetKind() == "" {
 		return errors.New("has a document that is not an object of Kubernetes: apiVersion and kind are to be texts such as apps/v1 and Deployment")
 	}
-	// What has items is a list to some who read it, whatever its kind: namespaces in its items would not be found.
+	// Some readers treat any object with items as a list, whatever its kind: namespaces in its items would not be found.
 	if value, there := content["items"]; there {
 		items, is := value.([]any)
 		if !is || !lists || !strings.HasSuffix(u.GetKind(), "List") {
@@ -133,7 +133,7 @@ func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 	return nil
 }
 
-// named checks the names of an object. They are shown to people, so their characters matter before any of them is in a message.
+// named checks the names of an object. They are shown to users, so their characters are checked before any of them is in a message.
 func named(content map[string]any, o *Object) error {
 	for _, text := range []string{o.Group, o.Kind, o.Name} {
 		if len(text) > 253 || len(o.Kind) > 63 || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '%' }) {
@@ -154,7 +154,7 @@ func named(content map[string]any, o *Object) error {
 	return nil
 }
 
-// finish looks at all objects together.
+// finish checks all objects together.
 func (a *Archive) finish(ignored []string) error {
 	slices.Sort(ignored)
 	a.Contents.Ignored = ignored
@@ -193,12 +193,12 @@ func (a *Archive) finish(ignored []string) error {
 	if err := a.unique(); err != nil {
 		return err
 	}
-	// What cannot be rewritten is refused now, not when it is delivered.
+	// An archive that cannot be rewritten is rejected now, and not when it is delivered.
 	_, err = a.Deliver("default")
 	return err
 }
 
-// unique refuses an object that is there twice: all come to one namespace, also those that name several.
+// unique rejects duplicate objects: all are delivered to one namespace, even if they name different ones.
 func (a *Archive) unique() error {
 	seen := make(map[Object]int, len(a.Contents.Objects))
 	for i, o := range a.Contents.Objects {
@@ -211,7 +211,7 @@ func (a *Archive) unique() error {
 	return nil
 }
 
-// definitions are the kinds that the archive itself defines.
+// definitions returns the kinds that the archive itself defines.
 func (a *Archive) definitions() (map[schema.GroupKind]Scope, error) {
 	defined := map[schema.GroupKind]Scope{}
 	for i, o := range a.Contents.Objects {

@@ -1,35 +1,35 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive reads the archive of an edge service: a tar.gz of Kubernetes manifests in base64, as Open Horizon has it.
+// Package archive reads the archive of an edge service: a tar.gz of Kubernetes manifests in base64, as in Open Horizon.
 //
-// What is in it was written by others, and reading it is bounded: in bytes, files, objects, depth, and in what it comes to once it
-// is expanded. Nothing is written to a disk. Read says what is in the archive, and refuses what could not be delivered.
-// Archive.Deliver has its objects with all namespaces in them rewritten to one.
+// The content is not trusted, and reading it is limited: in bytes, files, objects, depth, and in its size after expansion. Nothing is written to a
+// disk. Read returns the content of the archive, and rejects content that cannot be delivered. Archive.Deliver returns its objects with all
+// namespaces in them rewritten to one.
 //
-// The rules, and why they are so: docs/design/edge.md.
+// The rules and their reasons are described in docs/design/edge.md.
 package archive
 
-// What an archive may be. An archive beyond a bound is refused at the point where that is noticed.
+// The limits of an archive. An archive that exceeds a limit is rejected as soon as that is noticed.
 const (
-	// MaxPacked is how many bytes it may have as a tar.gz. An object of the hub has little more room than that.
+	// MaxPacked is the maximum size of the tar.gz, in bytes. An object of the hub has little more room than that.
 	MaxPacked = 512_000
-	// MaxEncoded is how long it may be in base64, with the ends of lines that some tools add.
+	// MaxEncoded is the maximum length in base64, in bytes, including the line breaks that some tools add.
 	MaxEncoded = 700_000
-	// MaxExpanded is how many bytes it may have once it is decompressed, with everything that tar adds.
+	// MaxExpanded is the maximum size after decompression, in bytes, including everything that tar adds.
 	MaxExpanded = 4 << 20
-	// MaxEntries is how many entries tar may have: files, folders, and others.
+	// MaxEntries is the maximum number of tar entries: files, folders, and others.
 	MaxEntries = 500
-	// MaxName is how long the path of an entry may be, in bytes.
+	// MaxName is the maximum length of the path of an entry, in bytes.
 	MaxName = 255
-	// MaxFolders is in how many folders a file may be, one in the other.
+	// MaxFolders is the maximum depth of nested folders.
 	MaxFolders = 10
-	// MaxDocument is how long one YAML document may be, in bytes.
+	// MaxDocument is the maximum size of one YAML document, in bytes.
 	MaxDocument = 1 << 20
-	// MaxValues is how many values all documents may have together, those that aliases repeat included.
+	// MaxValues is the maximum number of values in all documents together, including those that aliases repeat.
 	MaxValues = 100_000
-	// MaxDepth is how many lists and maps may be in each other in a document.
+	// MaxDepth is the maximum depth of nested lists and maps in a document.
 	MaxDepth = 64
-	// MaxObjects is how many objects an archive may have.
+	// MaxObjects is the maximum number of objects in an archive.
 	MaxObjects = 500
 )

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// documents splits a file where a line begins with three dashes and ends there, or goes on with a space: so YAML has it, also within
-// a text. Dashes in the middle of a line, as certificates have them, separate nothing.
+// documents splits a file at lines that consist of three dashes, or begin with three dashes and a space: YAML does so even within a text. Dashes in
+// the middle of a line, as in certificates, separate nothing.
 func documents(data []byte) [][]byte {
 	var docs [][]byte
 	start := 0
@@ -34,10 +34,10 @@ func documents(data []byte) [][]byte {
 	return append(docs, data[start:])
 }
 
-// parse reads a document as kubectl does. It is nil without an error when nothing is in it.
+// parse parses a document as kubectl does. It returns nil without an error if the document is empty.
 //
-// It is read twice. First as a tree in which an alias is one value, which takes room in proportion to the document; there what it
-// comes to is counted. Only then the reader that kubectl has, too, expands it.
+// The document is parsed twice. The first result is a tree in which an alias is one value, which takes memory in proportion to the document; the
+// expanded size is computed from it. Only then does the parser that kubectl also uses expand it.
 func parse(doc []byte, left *budget) (map[string]any, error) {
 	if len(doc) > MaxDocument {
 		return nil, fmt.Errorf("has a document of %d bytes, and may have one of %d", len(doc), MaxDocument)
@@ -77,7 +77,7 @@ func parse(doc []byte, left *budget) (map[string]any, error) {
 var errValues = fmt.Errorf("has more values than an archive may have: %d, those that aliases repeat included", MaxValues)
 
 func expand(doc []byte) (map[string]any, error) {
-	// Messages of this reader can have values in them, so they are not passed on.
+	// Messages of this parser may contain values, so they are not passed on.
 	text, err := yaml.YAMLToJSONStrict(doc)
 	if err != nil {
 		return nil, errors.New("has a document that Kubernetes does not take: use plain maps, lists, texts, numbers and booleans")
@@ -95,8 +95,8 @@ func expand(doc []byte) (map[string]any, error) {
 	return nil, errors.New("has a document that is not an object of Kubernetes: begin it with apiVersion and kind")
 }
 
-// notYAML says where it ends to be YAML. What the reader says is not passed on: it names an unknown alias, and that can be a password
-// which was to be in quotes.
+// notYAML returns an error with the position of the syntax error. The message of the parser is not passed on: it names an unknown alias, which may be
+// a password that the author forgot to quote.
 func notYAML(err error) error {
 	var line int
 	if n, _ := fmt.Sscanf(err.Error(), "yaml: line %d:", &line); n == 1 {
@@ -105,14 +105,14 @@ func notYAML(err error) error {
 	return errors.New("is not YAML: quote texts that begin with a mark such as * & ! or @")
 }
 
-// budget is what the documents of an archive may still have together.
+// budget is what is left for the remaining documents of an archive.
 type budget struct{ values, marks int }
 
-// newBudget has room for as many marks again that begin no value, in texts and comments.
+// newBudget also allows the same number of marks that begin no value, in texts and comments.
 func newBudget() *budget { return &budget{values: MaxValues, marks: 2 * MaxValues} }
 
-// marks is how many values a document can have at most, about: each begins a line, or comes after one of these. To count them takes no
-// room, and the tree takes some hundred bytes for each. Lines end as YAML has it, which is in more ways than one.
+// marks returns an upper bound for the number of values in a document: each value begins a line, or follows one of these characters. Counting them
+// takes no memory, while the tree takes some hundred bytes for each. It counts all line breaks of YAML.
 func marks(doc []byte) int {
 	n := bytes.Count(doc, []byte("\u0085")) + bytes.Count(doc, []byte("\u2028")) + bytes.Count(doc, []byte("\u2029"))
 	for i, c := range doc {
@@ -129,15 +129,15 @@ func marks(doc []byte) int {
 	return n - bytes.Count(doc, []byte("\r\n"))
 }
 
-// size is what a value comes to when all aliases are written out.
+// size is the size of a value after all aliases are expanded.
 type size struct{ values, bytes, depth int }
 
-// measure finds sizes without writing anything out.
+// measure computes sizes without expanding anything.
 type measure struct {
 	of map[*yamlv3.Node]size
 }
 
-// underWay is the size of a value that is being measured: who meets it is in it.
+// underWay is the size of a value that is being measured: a node that finds it is inside of that value.
 var underWay = size{values: -1}
 
 func (m *measure) node(n *yamlv3.Node) (size, error) {
@@ -163,7 +163,7 @@ func (m *measure) children(n *yamlv3.Node) (size, error) {
 	if err := plain(n); err != nil {
 		return size{}, err
 	}
-	// Two bytes for what separates values.
+	// Two bytes for separators.
 	total := size{values: 1, bytes: len(n.Value) + 2}
 	children := n.Content
 	if n.Kind == yamlv3.AliasNode {
@@ -176,7 +176,7 @@ func (m *measure) children(n *yamlv3.Node) (size, error) {
 		if err != nil {
 			return size{}, err
 		}
-		// A sum beyond the bounds stays there: it cannot overflow, as every part is within a product of the two.
+		// A sum that exceeds the limits stays there, so that it cannot overflow: every summand is within the product of the two.
 		total.values = min(total.values+s.values, MaxValues+1)
 		total.bytes = min(total.bytes+s.bytes, MaxExpanded+1)
 		deepest = max(deepest, s.depth)
@@ -188,7 +188,7 @@ func (m *measure) children(n *yamlv3.Node) (size, error) {
 	return total, nil
 }
 
-// plain refuses what readers of YAML do not agree on.
+// plain rejects values on which YAML parsers disagree.
 func plain(n *yamlv3.Node) error {
 	if n.Style&yamlv3.TaggedStyle != 0 {
 		switch n.ShortTag() {

@@ -16,7 +16,7 @@ import (
 // content is a file for an archive.
 type content struct{ name, data string }
 
-// pack makes an archive of files.
+// pack returns an archive of files.
 func pack(t testing.TB, files ...content) string {
 	t.Helper()
 	return zip(t, tarOf(t, files...))
@@ -45,7 +45,7 @@ func header(t testing.TB, w *tar.Writer, h tar.Header) {
 	}
 }
 
-// zip compresses and encodes.
+// zip compresses and encodes data.
 func zip(t testing.TB, data []byte) string {
 	t.Helper()
 	return base64.StdEncoding.EncodeToString(gzipOf(t, data))
@@ -67,7 +67,7 @@ func gzipOf(t testing.TB, data []byte) []byte {
 	return buffer.Bytes()
 }
 
-// block is the header of an entry as a person who attacks would write it: Go's writer refuses most of these.
+// block returns the header of an entry as an attacker would write it: Go's writer rejects most of these.
 func block(name string, typeflag byte, size int64) []byte {
 	b := make([]byte, 512)
 	copy(b, name)
@@ -85,12 +85,12 @@ func block(name string, typeflag byte, size int64) []byte {
 	return b
 }
 
-// padded fills up what follows a header.
+// padded pads the data that follows a header.
 func padded(data string) []byte {
 	return append([]byte(data), make([]byte, (512-len(data)%512)%512)...)
 }
 
-// record is a line of a PAX header.
+// record returns a line of a PAX header.
 func record(key, value string) string {
 	for n := len(key) + len(value) + 3; ; n++ {
 		if line := fmt.Sprintf("%d %s=%s\n", n, key, value); len(line) == n {

@@ -17,14 +17,14 @@ import (
 	"unicode"
 )
 
-// file is a file of an archive that has manifests.
+// file is a file of an archive that contains manifests.
 type file struct {
 	name string
 	data []byte
 }
 
-// Read reads an archive, given as base64 of a tar.gz. Its errors are for the person who wrote the archive: they name the file and what
-// would be right, and have nothing in them of what the documents say, as that may be secret.
+// Read reads an archive, given as base64 of a tar.gz. Its errors are for the author of the archive: they name the file and the fix, and contain
+// nothing of the documents, which may be secret.
 func Read(encoded string) (*Archive, error) {
 	packed, err := decode(encoded)
 	if err != nil {
@@ -33,7 +33,7 @@ func Read(encoded string) (*Archive, error) {
 	return ReadPacked(packed)
 }
 
-// ReadPacked is Read of what is not in base64 any more.
+// ReadPacked is like Read for a tar.gz that is not encoded.
 func ReadPacked(packed []byte) (*Archive, error) {
 	if len(packed) > MaxPacked {
 		return nil, fmt.Errorf("the archive has %d bytes, and may have %d: leave out what is not a manifest, or make several services of it", len(packed), MaxPacked)
@@ -68,7 +68,7 @@ func decode(encoded string) ([]byte, error) {
 
 var errExpanded = fmt.Errorf("the archive comes to more than %d bytes when it is decompressed: leave out what is not a manifest, or make several services of it", MaxExpanded)
 
-// bounded ends with an error, and not as if the stream had ended, once a stream has given more than it may.
+// bounded is a reader that returns an error, and not io.EOF, once a stream exceeds its limit.
 type bounded struct {
 	from io.Reader
 	left int64
@@ -86,7 +86,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 func unpack(packed []byte) (files []file, ignored []string, err error) {
-	// With a ByteReader, gzip reads not one byte more than it needs, so what comes after it can be seen.
+	// With a ByteReader, gzip reads not one byte more than it needs, so that data after it can be detected.
 	source := bufio.NewReader(bytes.NewReader(packed))
 	unzipped, err := gzip.NewReader(source)
 	if err != nil {
@@ -98,7 +98,7 @@ func unpack(packed []byte) (files []file, ignored []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// What comes after the end of tar is read, too: it is within the bound, and only at its end the checksum is compared.
+	// The data after the end of tar is read, too: it is within the limit, and the checksum is compared only at the end.
 	padding := make([]byte, 32<<10)
 	for {
 		n, err := stream.Read(padding)
@@ -157,7 +157,7 @@ func untar(stream io.Reader) (files []file, ignored []string, err error) {
 		if header.Size > MaxExpanded {
 			return nil, nil, errExpanded
 		}
-		// The size that a header states is not believed: no room is made for it before the data is there.
+		// The size in a header is not trusted: no memory is allocated for it before the data is read.
 		data, err := io.ReadAll(entries)
 		if err != nil {
 			return nil, nil, damaged(err)
@@ -166,9 +166,9 @@ func untar(stream io.Reader) (files []file, ignored []string, err error) {
 	}
 }
 
-// entry is the path of a regular file, or empty for what has no content.
+// entry returns the path of a regular file, or "" for an entry without content.
 func entry(header *tar.Header) (string, error) {
-	// git archive writes one, with the commit in it.
+	// git archive writes such an entry, with the commit in it.
 	if header.Typeflag == tar.TypeXGlobalHeader {
 		return "", nil
 	}
@@ -192,8 +192,8 @@ func entry(header *tar.Header) (string, error) {
 	return "", fmt.Errorf("%s in the archive is neither a file nor a folder: leave it out", short(name))
 }
 
-// cleaned checks a path of an archive. No file is ever written by it; but what other programs would put elsewhere is not an archive of
-// manifests, and the path is shown to people.
+// cleaned checks and cleans a path of an archive. No file is ever written by it; but an archive that other programs would unpack elsewhere is not one
+// of manifests, and the path is shown to users.
 func cleaned(name string) (string, error) {
 	if len(name) > MaxName {
 		return "", fmt.Errorf("the path %s in the archive has %d bytes, and may have %d", short(name), len(name), MaxName)
@@ -217,7 +217,7 @@ func cleaned(name string) (string, error) {
 	return name, nil
 }
 
-// manifest says whether a file is read. What tools of macOS add beside each file is not.
+// manifest reports whether a file is read. The files that tools of macOS add beside each file are not.
 func manifest(name string) bool {
 	base := path.Base(name)
 	if strings.HasPrefix(base, ".") {
@@ -230,7 +230,7 @@ func manifest(name string) bool {
 	return false
 }
 
-// short is a name from an archive as it may stand in a message.
+// short returns a name from an archive in a form that is suitable for a message.
 func short(name string) string {
 	const most = 80
 	if len(name) <= most {

@@ -18,15 +18,15 @@ const (
 	account  = "system:serviceaccount:"
 )
 
-// Deliver has the objects as they come to a namespace, in the order of the archive, and always the same: every one that is not of the
-// cluster is there, and what refers to a namespace, in the places that refer knows, refers to this one. Objects of kind Namespace are left
-// out: whether there is to be a namespace is decided by those who may make one.
+// Deliver returns the objects as they are delivered to a namespace, in the order of the archive. The result is deterministic: it has every namespaced
+// object in this namespace, and the references to namespaces that refer knows are rewritten to it. Objects of kind Namespace are left out: only users
+// who may create a namespace decide about that.
 func (a *Archive) Deliver(namespace string) ([]*unstructured.Unstructured, error) {
 	return a.deliver(namespace, true)
 }
 
-// DeliverNamespaced is Deliver for an agent that has the rights of the namespace alone: without the objects that are in no namespace, which
-// it cannot make.
+// DeliverNamespaced is like Deliver for an agent that has rights in the namespace alone: it leaves out cluster-scoped objects, which the agent cannot
+// create.
 func (a *Archive) DeliverNamespaced(namespace string) ([]*unstructured.Unstructured, error) {
 	return a.deliver(namespace, false)
 }
@@ -56,10 +56,10 @@ func (a *Archive) deliver(namespace string, clusterScoped bool) ([]*unstructured
 	return delivered, nil
 }
 
-// volumeSecrets are the references of a volume of a driver to Secrets.
+// volumeSecrets are the references to Secrets of a volume with a CSI driver.
 var volumeSecrets = []string{"controllerPublishSecretRef", "nodeStageSecretRef", "nodePublishSecretRef", "controllerExpandSecretRef", "nodeExpandSecretRef"}
 
-// refer rewrites the namespaces to which an object refers.
+// refer rewrites the references of an object to namespaces.
 func refer(o *Object, content map[string]any, namespace string) error {
 	switch o.Group + "/" + o.Kind {
 	case "rbac.authorization.k8s.io/RoleBinding", "rbac.authorization.k8s.io/ClusterRoleBinding":
@@ -97,8 +97,8 @@ func refer(o *Object, content map[string]any, namespace string) error {
 	return nil
 }
 
-// rewriteSubject rewrites a subject of a binding, in each form that names a namespace. What a service account is in is never left to
-// the binding.
+// rewriteSubject rewrites a subject of a binding, in each form that names a namespace. The binding never determines the namespace of a service
+// account.
 func rewriteSubject(subject map[string]any, namespace string) error {
 	kind, isKind := subject["kind"].(string)
 	name, isName := subject["name"].(string)
@@ -124,7 +124,7 @@ func rewriteSubject(subject map[string]any, namespace string) error {
 	return nil
 }
 
-// each goes through a list of maps that need not be there.
+// each calls do for each map of a list, which may be missing.
 func each(content map[string]any, field string, do func(map[string]any) error) error {
 	value := content[field]
 	if value == nil {
@@ -146,7 +146,7 @@ func each(content map[string]any, field string, do func(map[string]any) error) e
 	return nil
 }
 
-// within is the map at the end of a path, or nil if it is not there.
+// within returns the map at the end of a path, or nil if it does not exist.
 func within(content map[string]any, path []string) (map[string]any, error) {
 	for i, field := range path {
 		value := content[field]
@@ -162,7 +162,7 @@ func within(content map[string]any, path []string) (map[string]any, error) {
 	return content, nil
 }
 
-// set writes the namespace into a map, if the map is there.
+// set sets the namespace in a map, if the map exists.
 func set(content map[string]any, namespace string, path ...string) error {
 	m, err := within(content, path)
 	if m != nil {
@@ -171,7 +171,7 @@ func set(content map[string]any, namespace string, path ...string) error {
 	return err
 }
 
-// replace writes it only where one is named: without one, the object's own is meant.
+// replace replaces the namespace in a map, if the map has one: otherwise the object's own is implied.
 func replace(content map[string]any, namespace string, path ...string) error {
 	m, err := within(content, path)
 	if m != nil && m["namespace"] != nil {

@@ -9,20 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Scope says whether objects of a kind are in a namespace.
+// Scope is whether objects of a kind are namespaced.
 type Scope string
 
 const (
 	// Namespaced objects are in a namespace.
 	Namespaced Scope = "Namespaced"
-	// Cluster is the scope of objects that are in none.
+	// Cluster is the scope of cluster-scoped objects.
 	Cluster Scope = "Cluster"
-	// Unknown is the scope of a kind that neither Kubernetes nor the archive defines, of an object that names no namespace. It is
-	// treated as namespaced: where it is not, the agent finds out and leaves the namespace away.
+	// Unknown is the scope of a kind that neither Kubernetes nor the archive defines, if the object names no namespace. It is treated as namespaced:
+	// if it is not, the agent detects that and omits the namespace.
 	Unknown Scope = "Unknown"
 )
 
-// kinds are those of Kubernetes, by group. A kind of these groups that is not here is of a newer Kubernetes, and unknown.
+// kinds are the kinds of Kubernetes, by group. A kind of these groups that is missing here is of a newer version of Kubernetes, and unknown.
 var kinds = map[Scope]map[string]string{
 	Cluster: {
 		"":                             "Namespace Node PersistentVolume ComponentStatus",
@@ -74,7 +74,7 @@ var scopes = func() map[schema.GroupKind]Scope {
 	return table
 }()
 
-// scopeOf asks Kubernetes first: an archive cannot define its kinds anew.
+// scopeOf returns the scope of a kind. Kubernetes' own kinds have priority: an archive cannot redefine them.
 func scopeOf(kind schema.GroupKind, namespace string, defined map[schema.GroupKind]Scope) Scope {
 	if scope, ok := scopes[kind]; ok {
 		return scope

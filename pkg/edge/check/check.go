@@ -13,42 +13,42 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// Question is a DeployCheck with all that it is about.
+// Question is a DeployCheck with all that it depends on.
 type Question struct {
-	// Namespace is that of the policy or pattern.
+	// Namespace is the namespace of the policy or pattern.
 	Namespace string
-	// Name is that of the policy or pattern. Of one that is in the check itself it is metadata.name of the check, or empty: then it is
-	// another one than all that are there.
+	// Name is the name of the policy or pattern. If that is in the check itself, it is metadata.name of the check, or empty: then it differs from all
+	// existing ones.
 	Name string
-	// Policy or Pattern is what would be deployed: exactly one of them.
+	// Policy or Pattern is what would be deployed: exactly one is set.
 	Policy  *api.DeploymentPolicySpec
 	Pattern *api.DeploymentPatternSpec
-	// Services are all that could be meant, with what is in their archives. Those that the user may not use are not among them.
+	// Services are all services that could be meant, with the contents of their archives. They do not include those that the user may not use.
 	Services []edge.Service
-	// Published are those of them that are in the check itself: there are warnings about them, as when they are written.
+	// Published are those of them that are in the check itself: they get the same warnings as when they are written.
 	Published []edge.Service
-	// Nodes are all that are asked about, each once.
+	// Nodes are all nodes to check, each once.
 	Nodes []Node
-	// Placed is what is on the nodes already, and on others of their clusters: see model.Placed. What this policy or pattern has itself is
-	// recognized by its name.
+	// Placed are the services that are already placed on the nodes, and on others of their clusters: see model.Placed. Those of this policy or
+	// pattern are recognized by its name.
 	Placed []*edge.Placement
-	// Limit is how many nodes are told of, and Continue where that begins: see api.DeployCheckSpec.
+	// Limit is the maximum number of nodes in the answer, and Continue the position where they begin: see api.DeployCheckSpec.
 	Limit    int
 	Continue string
 }
 
-// Node is a node that is asked about.
+// Node is a node to check.
 type Node struct {
 	Name string
-	// Node is nil for one with a reason, and for one that cannot be read.
+	// Node is nil for a node with a reason, and for one that cannot be parsed.
 	Node *edge.Node
-	// Reason is why nothing would be deployed whatever the rules say: NodeNotFound or NotReached.
+	// Reason is why nothing would be deployed whatever the rules are: NodeNotFound or NotReached.
 	Reason edge.Reason
-	// Hidden says that the user may not see the node: it counts, and no answer names it.
+	// Hidden means that the user may not see the node: it counts, and no answer names it.
 	Hidden bool
 }
 
-// Read reads a node. One that cannot be read gets nothing.
+// Read parses a node. Nothing is deployed to one that cannot be parsed.
 func Read(spec edge.NodeSpec) Node {
 	n, err := edge.NewNode(spec)
 	if err != nil {
@@ -57,14 +57,14 @@ func Read(spec edge.NodeSpec) Node {
 	return Node{Name: spec.Name, Node: n}
 }
 
-// verdict is what there is to say of a node.
+// verdict is the result for a node.
 type verdict struct {
 	node *Node
-	// reason is one that holds whatever the rules say.
+	// reason is one that applies whatever the rules are.
 	reason edge.Reason
-	// decisions are of each service. They are kept where they are needed: for nodes that are told of, and where something would be deployed.
+	// decisions are those of each service. They are only stored for nodes in the answer, and for nodes that something would be deployed to.
 	decisions []edge.Decision
-	// first is the reason that counts where there are no decisions.
+	// first is the reason for the node if there are no decisions.
 	first edge.Reason
 }
 
@@ -121,11 +121,11 @@ type checked struct {
 	*Question
 	status      api.DeployCheckStatus
 	deployments []*edge.Deployment
-	// name is that of the policy or pattern as decisions have it.
+	// name is the qualified name of the policy or pattern.
 	name string
 	// refused is why nothing at all would be deployed.
 	refused edge.Reason
-	// one has the decision of a policy, as long as it is not known whether it is needed.
+	// one has the decision of a policy, as long as it is not known whether it must be stored.
 	one [1]edge.Decision
 }
 
@@ -143,7 +143,7 @@ func (c *checked) warn(texts ...string) {
 	}
 }
 
-// publish reads what would be deployed, and says what is said when it is written.
+// publish parses what would be deployed, and adds the warnings that are given when it is written.
 func (c *checked) publish() {
 	c.name = model.Qualified(c.Namespace, c.Name)
 	var specs []edge.DeploymentSpec
@@ -186,7 +186,7 @@ func (c *checked) publish() {
 	}
 }
 
-// judge decides about a node. The decisions are kept if it is told of.
+// judge decides about a node. The decisions are stored if the node is in the answer.
 func (c *checked) judge(n *Node, told bool) verdict {
 	v := verdict{node: n, reason: n.Reason}
 	switch {
@@ -215,7 +215,7 @@ func (c *checked) judge(n *Node, told bool) verdict {
 	return v
 }
 
-// once takes away what is there already.
+// once excludes services that are already placed.
 func (c *checked) once(verdicts []verdict) {
 	type own struct {
 		node, org, service, namespace string
@@ -226,12 +226,12 @@ func (c *checked) once(verdicts []verdict) {
 	}
 	placements, mine := []*edge.Placement{}, map[own]bool{}
 	for _, p := range c.Placed {
-		// What this policy or pattern has is not in its own way.
+		// A policy or pattern does not conflict with its own placements.
 		if spec := p.Deployment.Spec(); c.Name != "" && spec.Name == c.name && spec.Pattern == (kind == api.KindDeploymentPattern) {
 			mine[own{p.Node.Name(), spec.Org, spec.Service, p.Decision.Namespace}] = true
 			continue
 		}
-		// Deciding changes it, and it is not ours.
+		// Once changes the placement, which others share.
 		other := *p
 		placements = append(placements, &other)
 	}

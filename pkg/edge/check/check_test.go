@@ -66,7 +66,7 @@ func answer(t testing.TB, q *Question) *api.DeployCheckStatus {
 	return status
 }
 
-// lines are an answer, a line for each node.
+// lines formats an answer, with a line for each node.
 func lines(status *api.DeployCheckStatus) []string {
 	var list []string
 	for _, n := range status.Nodes {
@@ -110,7 +110,7 @@ func TestAnswer_Policy(t *testing.T) {
 	}
 }
 
-// All nodes are judged as if they had the pattern, also those that have another. What is for another architecture is left out.
+// All nodes are judged as if they had the pattern, even those that have another. Services for another architecture are left out.
 func TestAnswer_Pattern(t *testing.T) {
 	arm := service("tool", "1.0.0")
 	arm.Arch = "arm64"
@@ -144,7 +144,7 @@ func TestAnswer_APatternThatIsRefused(t *testing.T) {
 func TestAnswer_Warnings(t *testing.T) {
 	s := service("web", "1.0.0", "xyz")
 	status := answer(t, &Question{Policy: policy("abc", "openhorizon.kubernetesNamespace == xyz"), Services: []edge.Service{s}, Published: []edge.Service{s}})
-	// The answer of a check does not say that a check would say it.
+	// The answer of a check does not advise to run a check.
 	if len(status.Warnings) != 2 || !strings.Contains(status.Warnings[0], "all namespace-scoped nodes are excluded") || strings.Contains(status.Warnings[0], "deploycheck") ||
 		!strings.HasPrefix(status.Warnings[1], "service web, version 1.0.0 for amd64: the archive names the namespace xyz") {
 		t.Errorf("got %q", status.Warnings)
@@ -181,7 +181,7 @@ func TestAnswer_Warnings(t *testing.T) {
 	}
 }
 
-// Messages say it of each version, and no constraint of a node.
+// There is a message for each version, which contains no constraint of a node.
 func TestAnswer_Messages(t *testing.T) {
 	p := policy("")
 	p.Service.ServiceVersions = versions("3.0.0", "2.0.0", "1.0.0")
@@ -236,7 +236,7 @@ func TestAnswer_Pages(t *testing.T) {
 	}
 }
 
-// Nodes that the user does not see count, and are on no page.
+// Nodes that the user may not see count, and are on no page.
 func TestAnswer_Hidden(t *testing.T) {
 	var nodes []Node
 	for i := range 10 {
@@ -258,7 +258,7 @@ func TestAnswer_Hidden(t *testing.T) {
 	}
 }
 
-// Two agents of one cluster, and what is there already: of this policy, of one that the user may see, and of one of others.
+// There are two agents of one cluster, and existing placements: of this policy, of one that the user may see, and of one of others.
 func TestAnswer_Once(t *testing.T) {
 	in := func(name, cluster string, scope edge.Scope) edge.NodeSpec {
 		n := node(name, scope, "abc")
@@ -303,7 +303,7 @@ func TestAnswer_Once(t *testing.T) {
 	if !hidden.Decision.Compatible || len(answer(t, q).Nodes) != 5 || !reflect.DeepEqual(lines(answer(t, q)), lines(status)) {
 		t.Error("a check changes what it is asked with")
 	}
-	// A policy of the check without a name is another than all that are there.
+	// A policy of the check without a name differs from all existing ones.
 	q.Name, q.Placed = "", q.Placed[:1]
 	if got := answer(t, q); got.Nodes[0].Reason != "ThereAlready" || got.Selected != 3 {
 		t.Errorf("got %v", lines(got))
@@ -319,7 +319,7 @@ func TestAnswer_NeedsAQuestion(t *testing.T) {
 	}
 }
 
-// nopattern is a policy.
+// nopattern returns a policy.
 func nopattern(t *testing.T) *edge.Deployment {
 	t.Helper()
 	d, err := edge.NewDeployment(edge.DeploymentSpec{})

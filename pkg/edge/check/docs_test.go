@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// The page for users explains every reason, and no other.
+// The page for users explains every reason, and no others.
 func TestDocs_HaveEveryReason(t *testing.T) {
 	var known []string
 	for _, file := range []string{"../reason.go", "doc.go"} {

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// What a check says is what the controllers place: they take it from the engine.
+// A check returns what the controllers place, which use the engine.
 func TestAnswer_IsWhatIsPlaced(t *testing.T) {
 	placed, kept, away := 0, 0, 0
 	for seed := range uint64(400) {
@@ -111,7 +111,7 @@ func TestAnswer_IsWhatIsPlaced(t *testing.T) {
 			for _, n := range status.Nodes {
 				pair := engine.Pair{Key: key, Node: n.Node}
 				if key.Pattern && (nodes[n.Node].Node.Pattern() != "shop/all" || n.Reason == string(PatternRefused)) {
-					continue // The check judges all nodes as if they had the pattern, and refuses what admission refuses.
+					continue // The check judges all nodes as if they had the pattern, and rejects what admission rejects.
 				}
 				var says []engine.Placed
 				for _, s := range n.Services {

@@ -72,7 +72,7 @@ func TestAnswer_ConstraintCases(t *testing.T) {
 		if err := errors.Join(json.Unmarshal([]byte(row[1]), &expressions), json.Unmarshal([]byte(row[2]), &properties)); err != nil {
 			t.Fatal(err)
 		}
-		// Those that the hub makes cannot be written: the matrix has them.
+		// Built-in properties cannot be written: the matrix has them.
 		if slices.ContainsFunc(properties, func(p constraint.Property) bool { return internal.ReadOnly(p.Name) }) {
 			continue
 		}
@@ -94,7 +94,7 @@ func TestAnswer_ConstraintCases(t *testing.T) {
 	}
 }
 
-// An answer keeps its bounds, whatever is asked.
+// An answer stays within its limits, whatever the question is.
 func TestAnswer_Bounds(t *testing.T) {
 	long := strings.Repeat("x", 4000)
 	p := &api.DeploymentPolicySpec{Service: api.PolicyService{Name: strings.Repeat("w", 253)}}

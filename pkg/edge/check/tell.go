@@ -13,14 +13,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// meant says whether a service of a pattern is meant for the node at all. What is for other architectures, or another type of node, is left
-// out, and nothing is missing without it.
+// meant reports whether a service of a pattern is for the node at all. Services for other architectures, or for another type of node, are left out,
+// and nothing is missing without them.
 func meant(d *edge.Decision) bool {
 	return d.Reason != edge.ArchMismatch && d.Reason != edge.NotForClusters && d.Reason != edge.NotForDevices
 }
 
-// first is the reason that counts where nothing is deployed: that of the first service that is meant for the node and does not fit by
-// itself, else that of the first at all.
+// first returns the reason why nothing is deployed: that of the first service that is for the node and does not fit by itself, otherwise that of the
+// first service.
 func first(decisions []edge.Decision) edge.Reason {
 	for i := range decisions {
 		if d := &decisions[i]; !d.Compatible && meant(d) && d.Reason != edge.PartOfPattern {
@@ -35,7 +35,7 @@ func first(decisions []edge.Decision) edge.Reason {
 	return ""
 }
 
-// gets says whether anything is deployed to the node, and whether all of it is.
+// gets reports whether anything is deployed to the node, and whether everything is.
 func (v *verdict) gets() (something, all bool) {
 	all = true
 	for i := range v.decisions {
@@ -46,7 +46,7 @@ func (v *verdict) gets() (something, all bool) {
 	return something, something && all
 }
 
-// why is the reason of a node to which nothing is deployed.
+// why returns the reason of a node to which nothing is deployed.
 func (v *verdict) why() edge.Reason {
 	if v.reason != "" {
 		return v.reason
@@ -74,7 +74,7 @@ func (c *checked) count(verdicts []verdict) {
 	c.status.Excluded = c.status.Excluded[:min(len(c.status.Excluded), mostReasons)]
 }
 
-// tell says of a node what would be deployed to it.
+// tell returns what would be deployed to a node.
 func (c *checked) tell(v *verdict) api.NodeVerdict {
 	told := api.NodeVerdict{Node: v.node.Name}
 	if v.reason != "" {
@@ -98,7 +98,7 @@ func (c *checked) tell(v *verdict) api.NodeVerdict {
 	return told
 }
 
-// summary is what there is to say of all services together: of the first that says why, or of the first that is deployed.
+// summary returns the message for all services together: that of the first service with the reason, or of the first that is deployed.
 func (c *checked) summary(v *verdict, deployable bool) string {
 	why := first(v.decisions)
 	for i := range v.decisions {
@@ -113,7 +113,7 @@ func (c *checked) summary(v *verdict, deployable bool) string {
 	return ""
 }
 
-// explain says it of each version that is not deployed.
+// explain returns the message for each version that is not deployed.
 func explain(d *edge.Decision) string {
 	if len(d.Rejected) == 0 || !d.Compatible && len(d.Rejected) == 1 && d.Reason == d.Rejected[0].Reason {
 		return d.Message
@@ -128,7 +128,7 @@ func explain(d *edge.Decision) string {
 	return strings.Join(parts, "; ")
 }
 
-// clip is as much of a text as there is room for, in characters.
+// clip truncates a text to a number of characters.
 func clip(text string, most int) string {
 	if len(text) <= most || utf8.RuneCountInString(text) <= most {
 		return text

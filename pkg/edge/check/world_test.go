@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// Of any policy, pattern and nodes, the check says what deciding says.
+// For any policy, pattern and nodes, the check returns the same as Decide.
 func TestAnswer_IsWhatIsDecided(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	some := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -131,7 +131,7 @@ func TestAnswer_IsWhatIsDecided(t *testing.T) {
 	}
 }
 
-// BenchmarkAnswer is a check of one policy over 10,000 nodes that are compiled already: less than 100 ms.
+// BenchmarkAnswer is a check of one policy over 10,000 nodes that are already parsed: less than 100 ms.
 func BenchmarkAnswer(b *testing.B) {
 	var nodes []Node
 	for i := range 10_000 {

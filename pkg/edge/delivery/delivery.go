@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package delivery makes the work of an edge placement: the objects of its services as they come to a node. It is pure.
+// Package delivery computes the work of an edge placement: the objects of its services as they are delivered to a node. It is pure.
 package delivery
 
 import (
@@ -19,30 +19,30 @@ import (
 )
 
 const (
-	// mostManifests and mostConfigs are what a work may have.
+	// mostManifests is the maximum number of manifests of a work.
 	mostManifests = 1024
-	// VariablesEnv is the variable of containers that names the ConfigMap with the variables of the service, as in Open Horizon.
+	// VariablesEnv is the environment variable of containers that names the ConfigMap with the variables of the service, as in Open Horizon.
 	VariablesEnv = "HZN_ENV_VARS"
-	// variablesPrefix begins the names of these ConfigMaps.
+	// variablesPrefix is the prefix of the names of these ConfigMaps.
 	variablesPrefix = "hzn-env-vars-"
 )
 
 // Part is a service of a placement.
 type Part struct {
 	Archive *archive.Archive
-	// Namespace is the target.
+	// Namespace is the target namespace.
 	Namespace string
-	// Variables are those of the service, with their values. The ConfigMap with them has this suffix.
+	// Variables are the variables of the service, with their values. The name of their ConfigMap ends with Suffix.
 	Variables map[string]string
 	Suffix    string
-	// Withheld leaves the objects of the service out of the work, and the namespace in it.
+	// Withheld leaves the objects of the service out of the work, but keeps its namespace.
 	Withheld bool
 }
 
-// A Fault is why something cannot be delivered as it is written: trying again is of no use.
+// A Fault reports why something cannot be delivered as it is written: a retry does not help.
 type Fault struct {
 	Reason, Message string
-	// Part is the index of the service that has to be another version.
+	// Part is the index of the service that must be changed to another version.
 	Part int
 }
 
@@ -50,19 +50,19 @@ func (f *Fault) Error() string { return f.Message }
 
 // Reasons of faults.
 const (
-	// ReasonTooMany is that there are more objects than a work may have.
+	// ReasonTooMany: there are more objects than a work may have.
 	ReasonTooMany = "TooManyObjects"
-	// ReasonNotRewritable is that an archive has what cannot be delivered.
+	// ReasonNotRewritable: an archive has content that cannot be delivered.
 	ReasonNotRewritable = "ArchiveNotDeliverable"
-	// ReasonInputMissing is that a variable has no value.
+	// ReasonInputMissing: a variable has no value.
 	ReasonInputMissing = "InputMissing"
-	// ReasonInputInvalid is that a variable has a value of another type, or cannot be one.
+	// ReasonInputInvalid: a variable has a value of another type, or an invalid name.
 	ReasonInputInvalid = "InputInvalid"
-	// ReasonTwice is that two services have the same object.
+	// ReasonTwice: two services have the same object.
 	ReasonTwice = "ObjectTwice"
 )
 
-// progress are kinds of which the agent says when they do what they are for; for the last ones also when they are done.
+// progress are the kinds whose readiness the agent reports; for the last ones also when they are complete.
 var progress = map[schema.GroupKind]struct {
 	resource  string
 	completes bool
@@ -78,8 +78,8 @@ var progress = map[schema.GroupKind]struct {
 	{Kind: "Pod"}:                                                     {"pods", true},
 }
 
-// Work returns the spec of the work of a placement on a node with this status, where the manifests of each part begin in it, and whether the
-// agent is asked for the progress of any object. An object that several services share belongs to the first of them.
+// Work returns the spec of the work of a placement on a node with this status, the index of the first manifest of each part, and whether the agent is
+// asked for the progress of any object. An object that several services share belongs to the first of them.
 func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.ManifestWorkSpec, begins []int, asks bool, err error) {
 	scoped := node.NamespaceScoped == nil || *node.NamespaceScoped
 	var objects []*unstructured.Unstructured
@@ -108,7 +108,7 @@ func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.Manifes
 	spec = &workv1.ManifestWorkSpec{DeleteOption: &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeForeground}}
 	orphans := &workv1.SelectivelyOrphan{}
 	for _, o := range objects[:made] {
-		// A namespace that is there is left as it is, and one that was made for a deployment stays: there may be more in it by then.
+		// An existing namespace is not changed, and one that was created for a deployment stays: it may have other objects later.
 		orphans.OrphaningRules = append(orphans.OrphaningRules, workv1.OrphaningRule{Resource: "namespaces", Name: o.GetName()})
 		spec.ManifestConfigs = append(spec.ManifestConfigs, workv1.ManifestConfigOption{
 			ResourceIdentifier: workv1.ResourceIdentifier{Resource: "namespaces", Name: o.GetName()}, FeedbackScrapeType: workv1.FeedbackPollType,
@@ -158,8 +158,8 @@ func rules(completes bool) []workv1.ConditionRule {
 	return list
 }
 
-// namespaces are the targets that an agent with the rights of the cluster makes, if they are not there: without labels, since these could weaken
-// what holds in a namespace. The one that services go to where nothing else is said is among them: the agent is in another one.
+// namespaces returns the target namespaces, which a cluster-scoped agent creates if they do not exist: without labels, since these could weaken the
+// policies of a namespace. They include the default namespace of services, since the agent is in a different one.
 func namespaces(parts []Part) (list []*unstructured.Unstructured) {
 	var names []string
 	for i := range parts {
@@ -171,7 +171,7 @@ func namespaces(parts []Part) (list []*unstructured.Unstructured) {
 	return list
 }
 
-// objects returns those of a service, with its variables.
+// objects returns the objects of a service, with its variables.
 func (p *Part) objects(scoped bool) ([]*unstructured.Unstructured, *Fault) {
 	if p.Withheld {
 		return nil, nil
@@ -201,7 +201,7 @@ func (p *Part) objects(scoped bool) ([]*unstructured.Unstructured, *Fault) {
 		"metadata": map[string]any{"name": name, "namespace": p.Namespace}, "data": data}}}, list...), nil
 }
 
-// withVariables tells the containers of a Deployment in which ConfigMap the variables are.
+// withVariables sets the name of the ConfigMap with the variables in the containers of a Deployment.
 func withVariables(o *unstructured.Unstructured, configMap string) error {
 	if o.GroupVersionKind().GroupKind() != (schema.GroupKind{Group: "apps", Kind: "Deployment"}) {
 		return nil

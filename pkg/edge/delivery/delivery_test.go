@@ -37,7 +37,7 @@ func read(t *testing.T, manifest string) *archive.Archive {
 	return a
 }
 
-// all is the text of all manifests of a work.
+// all returns the text of all manifests of a work.
 func all(spec *workv1.ManifestWorkSpec) string {
 	var texts []string
 	for _, m := range spec.Workload.Manifests {
@@ -71,7 +71,7 @@ func TestWork_OfSeveralServices(t *testing.T) {
 	if !slices.Equal(begins, []int{2, 4}) {
 		t.Errorf("the services begin at %d", begins)
 	}
-	// A service that is withheld leaves its namespace, and what it shares.
+	// A withheld service leaves its namespace, and the objects that it shares.
 	web.Withheld = true
 	rest, begins, asks, err := Work(node, []Part{web, db})
 	if err != nil || asks || strings.Contains(all(rest), "Job") || strings.Count(all(rest), "ClusterRole") != 1 || strings.Count(all(rest), `"kind":"Namespace"`) != 2 ||
@@ -83,7 +83,7 @@ func TestWork_OfSeveralServices(t *testing.T) {
 		t.Errorf("the services begin at %d, %v", begins, err)
 	}
 	db.Withheld = false
-	// Also the one that services go to where nothing is said.
+	// This includes the default namespace of services.
 	if strings.Count(all(spec), `"kind":"Namespace"`) != 2 || len(spec.DeleteOption.SelectivelyOrphan.OrphaningRules) != 2 {
 		t.Errorf("got %s", all(spec))
 	}
@@ -91,7 +91,7 @@ func TestWork_OfSeveralServices(t *testing.T) {
 	if job.ResourceIdentifier != (workv1.ResourceIdentifier{Group: "batch", Resource: "jobs", Name: "*", Namespace: "*"}) || len(job.ConditionRules) != 3 {
 		t.Errorf("of jobs it is asked %+v", job)
 	}
-	// Nothing but what has no progress: then nothing is waited for.
+	// With only objects that have no progress, nothing is waited for.
 	if _, _, asks, err = Work(node, []Part{db}); err != nil || asks {
 		t.Errorf("the agent is asked for the progress of a Secret, %v", err)
 	}
@@ -115,7 +115,7 @@ func TestWork_OfSeveralServices(t *testing.T) {
 	}
 }
 
-// What is not known of an agent is taken for the fewest rights.
+// An agent that has not reported its scope is treated as having the fewest rights.
 func TestWork_OfAnAgentThatHasNotTold(t *testing.T) {
 	spec, _, _, err := Work(&edgev1alpha1.EdgeNodeStatus{}, []Part{{Archive: read(t, definition+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: db}\n"), Namespace: "blue"}})
 	if err != nil || len(spec.Workload.Manifests) != 1 || spec.DeleteOption.PropagationPolicy != workv1.DeletePropagationPolicyTypeForeground {

@@ -15,8 +15,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/constraint"
 )
 
-// Variables are those of a service of an organization, as text, with what a policy or pattern of a namespace sets. What a service does not
-// know is left out; of several inputs for one variable, the last counts.
+// Variables returns the variables of a service of an organization, as text, with the inputs of a policy or pattern of a namespace. Inputs that the
+// service does not define are ignored; of several inputs for one variable, the last is used.
 func Variables(org string, s *edgev1alpha1.EdgeServiceSpec, namespace string, inputs []edgev1alpha1.ServiceInput) (map[string]string, error) {
 	if len(s.UserInput) == 0 {
 		return nil, nil
@@ -60,7 +60,7 @@ func Variables(org string, s *edgev1alpha1.EdgeServiceSpec, namespace string, in
 	return values, nil
 }
 
-// isFor says whether an input is for this version of the service.
+// isFor reports whether an input is for this version of the service.
 func isFor(in *edgev1alpha1.ServiceInput, org string, s *edgev1alpha1.EdgeServiceSpec, namespace string) (bool, error) {
 	of := in.ServiceOrgid
 	if of == "" {
@@ -79,7 +79,7 @@ func isFor(in *edgev1alpha1.ServiceInput, org string, s *edgev1alpha1.EdgeServic
 	return span.Contains(s.Version), nil
 }
 
-// textOf is a value of a variable as its containers see it. An error does not say the value.
+// textOf formats a value of a variable for its containers. An error does not contain the value.
 func textOf(v *edgev1alpha1.Variable, value edgev1alpha1.Value) (string, error) {
 	kind := v.Type
 	if kind == "" {

@@ -64,7 +64,7 @@ func (f *fleet) policy(i, edit int) (Key, []edge.DeploymentSpec) {
 		Policy: edge.Policy{Constraints: []string{fmt.Sprintf("purpose == p%d AND openhorizon.memory > 2048", (i/f.namespaces+edit)%25)}}}}
 }
 
-// tell gives an engine all of it.
+// tell adds everything to an engine.
 func (f *fleet) tell(tb testing.TB, e *Engine) {
 	tb.Helper()
 	for _, versions := range f.services {
@@ -89,7 +89,7 @@ func (f *fleet) tell(tb testing.TB, e *Engine) {
 	e.Changed()
 }
 
-// changes are single changes, each made anew by each call.
+// changes are single changes; each call makes a new one.
 var changes = []struct {
 	name string
 	make func(testing.TB, *fleet, *Engine, int)
@@ -114,7 +114,7 @@ var changes = []struct {
 	}, 1000},
 }
 
-// One change judges few pairs of the many that there are. Times are in the benchmark; what is judged does not depend on the machine.
+// One change judges few of all pairs. Times are in the benchmark; the number of judgments does not depend on the machine.
 func TestEngine_JudgesWhatAChangeConcerns(t *testing.T) {
 	f := newFleet(2000, 200, 10)
 	e := New()
@@ -130,7 +130,7 @@ func TestEngine_JudgesWhatAChangeConcerns(t *testing.T) {
 			t.Errorf("%s judged %d pairs of %d, want some, and at most a fiftieth", change.name, e.Decided, pairs)
 		}
 	}
-	// What no constraint names costs nothing.
+	// A property that no constraint names costs nothing.
 	e.Decided = 0
 	spec := f.node(3, 1)
 	spec.Policy.Properties = append(spec.Policy.Properties, constraint.Property{Name: "color", Value: "red"})
@@ -139,7 +139,7 @@ func TestEngine_JudgesWhatAChangeConcerns(t *testing.T) {
 	}
 }
 
-// BenchmarkEngine is 10,000 nodes and 1,000 policies in 50 namespaces: everything evaluated, and what changes cost.
+// BenchmarkEngine has 10,000 nodes and 1,000 policies in 50 namespaces: it evaluates everything, and measures the cost of changes.
 func BenchmarkEngine(b *testing.B) {
 	f := newFleet(10_000, 1_000, 50)
 	b.Run("everything", func(b *testing.B) {

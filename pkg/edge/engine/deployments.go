@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// version is one of a service, for one architecture.
+// version identifies a version of a service, for one architecture.
 type version struct{ version, arch string }
 
 // Spec is a policy, or a pattern with one of its services.
@@ -32,7 +32,7 @@ type deployment struct {
 	names     []string
 	branches  []constraint.Branch
 
-	// results are of the nodes that were judged. All others are ruled out, for a reason that their class has.
+	// results are those of the nodes that were judged. All others are ruled out, for a reason that depends on their class.
 	results map[*node]*result
 	byClass map[*class]edge.Reason
 	// excluded and selected count all nodes that are reached.
@@ -40,14 +40,14 @@ type deployment struct {
 	selected int
 }
 
-// result is what a node that was not ruled out gets.
+// result is the result for a node that was not ruled out.
 type result struct {
 	// reason is edge.Fits if there are claims.
 	reason edge.Reason
 	claims []*claim
 }
 
-// told is the reason with what others have taken.
+// told returns the reason, considering places that others have taken.
 func (r *result) told() edge.Reason {
 	if r.reason != edge.Fits {
 		return r.reason
@@ -60,8 +60,8 @@ func (r *result) told() edge.Reason {
 	return edge.ThereAlready
 }
 
-// SetDeployment adds or replaces a policy, which has one spec, or a pattern, which has one for each of its services. The specs have no
-// services: these the engine knows. Their names have the namespace before them, as patterns of nodes have. With an error nothing is wanted of it.
+// SetDeployment adds or replaces a policy, which has one spec, or a pattern, which has one for each of its services. The specs have no services,
+// which the engine already has. Their names are qualified by the namespace, as patterns of nodes are. With an error, nothing is desired for it.
 func (e *Engine) SetDeployment(key Key, specs []edge.DeploymentSpec) error {
 	d := e.deployments[key]
 	if d == nil {
@@ -87,7 +87,7 @@ func (e *Engine) SetDeployment(key Key, specs []edge.DeploymentSpec) error {
 	return d.err
 }
 
-// release takes a deployment out of what it is found by.
+// release removes a deployment from the indexes.
 func (e *Engine) release(d *deployment) {
 	for i := range d.specs {
 		service := d.specs[i].service()
@@ -107,7 +107,7 @@ func (e *Engine) unname(d *deployment) {
 	d.names = nil
 }
 
-// DeleteDeployment takes one away. What is placed of it is not wanted any more.
+// DeleteDeployment deletes a deployment. Its placements are no longer desired.
 func (e *Engine) DeleteDeployment(key Key) {
 	d := e.deployments[key]
 	if d == nil {
@@ -134,7 +134,7 @@ func (e *Engine) SetService(s edge.Service) {
 	e.again(key)
 }
 
-// DeleteService withdraws it.
+// DeleteService deletes one version of a service for one architecture.
 func (e *Engine) DeleteService(key ServiceKey, number, arch string) {
 	v := version{number, arch}
 	if _, there := e.services[key][v]; !there {
@@ -146,7 +146,7 @@ func (e *Engine) DeleteService(key ServiceKey, number, arch string) {
 	e.again(key)
 }
 
-// again reads all that deploys a service anew.
+// again compiles and judges all deployments of a service again.
 func (e *Engine) again(key ServiceKey) {
 	for d := range e.users[key] {
 		e.unname(d)
@@ -156,7 +156,7 @@ func (e *Engine) again(key ServiceKey) {
 	e.settle()
 }
 
-// compile reads the specs with the services that there are.
+// compile parses the specs with the existing services.
 func (e *Engine) compile(d *deployment) {
 	d.compiled, d.err, d.branches = nil, nil, nil
 	d.byClass = map[*class]edge.Reason{}
@@ -251,8 +251,8 @@ func (e *Engine) decide(d *deployment, n *node) *result {
 	return r
 }
 
-// Why is the reason for a node that gets nothing of a pattern: that of the first service which keeps the others away; else, where no service is
-// for such a node, that of the first.
+// Why returns the reason why a node gets nothing of a pattern: that of the first service which excludes the others; if all services are for other
+// nodes, that of the first.
 func Why(decisions []edge.Decision) edge.Reason {
 	for _, d := range decisions {
 		switch d.Reason {
@@ -269,7 +269,7 @@ func Why(decisions []edge.Decision) edge.Reason {
 	return edge.NoVersion
 }
 
-// ruledOut is the reason for nodes of a class that were not judged.
+// ruledOut returns the reason for nodes of a class that were not judged.
 func (d *deployment) ruledOut(c *class) edge.Reason {
 	reason, known := d.byClass[c]
 	if !known {

@@ -1,14 +1,13 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine knows for all policies and patterns of a hub which nodes get what, and finds out after each change what of that is
-// different, at the cost of the change. It is pure: it is told of nodes, sets, bindings, services, deployments, and of what is placed. What it
-// says is always what edge.Decide, edge.DecidePattern and edge.Once say of everything together; the tests compare the two after each of many
-// random changes.
+// Package engine maintains for all policies and patterns of a hub which nodes get what, and computes the differences after each change, at a cost in
+// proportion to the change. It is pure: it gets nodes, sets, bindings, services, deployments, and what is placed. Its results are always those of
+// edge.Decide, edge.DecidePattern and edge.Once for everything together; the tests compare the two after each of many random changes.
 //
-// Three things keep a change cheap. An index on what constraints require rules most nodes out, without asking them. Nodes that differ in their
-// properties alone are of one class, and for those that are ruled out the reason is found once for the class. And who has a place in a
-// cluster is looked at for the places that change.
+// Three things make a change cheap. An index of what constraints require rules most nodes out, without evaluating them. Nodes that only differ in
+// their properties are of one class, and for those that are ruled out the reason is computed once for the class. And conflicts about places in a
+// cluster are only resolved for the places that change.
 package engine
 
 import (
@@ -17,10 +16,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// NotDelivered is the reason of a device that all rules let in: nothing is delivered to devices.
+// NotDelivered is the reason of a device that all rules allow: nothing is delivered to devices.
 const NotDelivered edge.Reason = "NotDelivered"
 
-// Key is a policy or a pattern.
+// Key identifies a policy or a pattern.
 type Key struct {
 	Namespace string
 	Pattern   bool
@@ -33,7 +32,7 @@ type Pair struct {
 	Node string
 }
 
-// ServiceKey is a service, in all its versions.
+// ServiceKey identifies a service, in all its versions.
 type ServiceKey struct{ Org, Name string }
 
 // Placed is a version of a service in a namespace of a node.
@@ -42,22 +41,22 @@ type Placed struct {
 	Version, Arch, Namespace string
 }
 
-// Counts are of the nodes that a policy or pattern reaches.
+// Counts are the numbers of nodes that a policy or pattern reaches.
 type Counts struct {
-	// Reached are all of them. Selected are those that something is wanted on.
+	// Reached is the number of all of them, and Selected that of nodes that something is desired on.
 	Reached, Selected int
-	// Excluded counts the others by the first rule that says so.
+	// Excluded counts the others by the first rule that excludes them.
 	Excluded map[edge.Reason]int
 }
 
 // Engine holds all that decisions depend on. It is not safe for concurrent use: its writer is its reader.
 type Engine struct {
 	nodes map[string]*node
-	// classes are by the text of the class. byPattern has the nodes that run a pattern.
+	// classes are indexed by the text of the class. byPattern has the nodes that run a pattern.
 	classes   map[string]*class
 	byPattern map[string]map[*node]bool
 	index     index
-	// setsOf are those that a node is in, and members the nodes of a set, whether the nodes are there or not.
+	// setsOf are the sets that a node is in, and members the nodes of a set, whether the nodes exist or not.
 	setsOf     map[string][]string
 	members    map[string]map[string]bool
 	bound      map[string]map[*namespace]bool
@@ -71,7 +70,7 @@ type Engine struct {
 	// failed are the versions of the services of a policy or pattern that have failed on a node.
 	failed map[Pair][]edge.Failed
 	sites  map[edge.Place]*site
-	// crowded are sites whose claims have changed.
+	// crowded are the sites whose claims have changed.
 	crowded map[*site]bool
 
 	pairs map[Pair]bool
@@ -80,7 +79,7 @@ type Engine struct {
 	Decided int
 }
 
-// New returns an empty one.
+// New returns an empty Engine.
 func New() *Engine {
 	return &Engine{
 		nodes: map[string]*node{}, classes: map[string]*class{}, byPattern: map[string]map[*node]bool{}, index: index{},
@@ -90,8 +89,8 @@ func New() *Engine {
 	}
 }
 
-// Changed are the deployments on nodes of which something may be different since the last call, and the deployments of which the counts may be.
-// Each is there once, whatever has happened in between.
+// Changed returns the deployments on nodes that may have changed since the last call, and the deployments whose counts may have changed. Each is
+// returned once, however often it has changed.
 func (e *Engine) Changed() (pairs []Pair, keys []Key) {
 	for pair := range e.pairs {
 		pairs = append(pairs, pair)
@@ -103,7 +102,7 @@ func (e *Engine) Changed() (pairs []Pair, keys []Key) {
 	return pairs, keys
 }
 
-// Wanted is what a deployment is to have on a node, in the order of its services. It is empty where it is to have nothing.
+// Wanted returns what is desired for a deployment on a node, in the order of its services; empty if nothing is.
 func (e *Engine) Wanted(pair Pair) []Placed {
 	d, n := e.deployments[pair.Key], e.nodes[pair.Node]
 	if d == nil || n == nil {
@@ -122,7 +121,7 @@ func (e *Engine) Wanted(pair Pair) []Placed {
 	return wanted
 }
 
-// Reason is why a deployment has what it has on a node, edge.Fits if something is wanted. It is empty for a node that is not reached.
+// Reason returns why a deployment has what it has on a node, edge.Fits if something is desired. It is empty for a node that is not reached.
 func (e *Engine) Reason(pair Pair) edge.Reason {
 	d, n := e.deployments[pair.Key], e.nodes[pair.Node]
 	if d == nil || n == nil || d.namespace.nodes[n] == 0 || d.err != nil {
@@ -131,7 +130,7 @@ func (e *Engine) Reason(pair Pair) edge.Reason {
 	return d.reason(n)
 }
 
-// Counts of a deployment. They are empty for one that is not there.
+// Counts returns the counts of a deployment. They are empty if it does not exist.
 func (e *Engine) Counts(key Key) Counts {
 	d := e.deployments[key]
 	if d == nil {
@@ -141,8 +140,8 @@ func (e *Engine) Counts(key Key) Counts {
 	return c
 }
 
-// State says what is wrong with a deployment as a whole: which of its services are not there in any version that it names, and why it cannot
-// be read. Then nothing is wanted of it.
+// State returns the faults of a deployment as a whole: the services of which no version that it names exists, and why it cannot be parsed. Then
+// nothing is desired for it.
 func (e *Engine) State(key Key) (missing []ServiceKey, err error) {
 	d := e.deployments[key]
 	if d == nil {
@@ -156,7 +155,7 @@ func (e *Engine) State(key Key) (missing []ServiceKey, err error) {
 	return missing, d.err
 }
 
-// Bound says whether a set is bound to a namespace that has deployments.
+// Bound reports whether a set is bound to a namespace that has deployments.
 func (e *Engine) Bound(name string) bool {
 	ns := e.namespaces[name]
 	return ns != nil && len(ns.sets) > 0

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// world is what an engine was told, as it was told.
+// world is the input of an engine.
 type world struct {
 	nodes       map[string]edge.NodeSpec
 	sets        map[string][]string
@@ -32,13 +32,13 @@ func newWorld() *world {
 		failed: map[Pair][]edge.Failed{}}
 }
 
-// outcome is all that an engine says.
+// outcome is the output of an engine.
 type outcome struct {
 	wanted map[Pair][]Placed
 	counts map[Key]Counts
 }
 
-// everything evaluates the whole world, without an index and without a memory.
+// everything evaluates the whole world, without an index and without state.
 func (w *world) everything() outcome {
 	o := outcome{map[Pair][]Placed{}, map[Key]Counts{}}
 	nodes := map[string]*edge.Node{}
@@ -124,7 +124,7 @@ func (w *world) everything() outcome {
 	return o
 }
 
-// says is what the engine has to say of the same.
+// says returns the output of the engine for the same.
 func says(e *Engine) outcome {
 	o := outcome{map[Pair][]Placed{}, map[Key]Counts{}}
 	for key, d := range e.deployments {
@@ -138,8 +138,8 @@ func says(e *Engine) outcome {
 	return o
 }
 
-// Whatever happens, in whatever order, the engine says what comes out when everything is evaluated, and what is different is among what it says
-// to have changed.
+// Whatever happens, in any order, the engine returns the same as an evaluation of everything, and every difference is among the changes that it
+// reports.
 func TestEngine_SaysWhatEvaluatingEverythingSays(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(100) {
@@ -202,7 +202,7 @@ func union[K comparable, V any](a, b map[K]V) map[K]bool {
 	return all
 }
 
-// That two agents are in one cluster may be known only later. What is placed on one of them stays, and the other's goes.
+// It may become known only later that two agents are in one cluster. What is placed on one of them stays, and the other's is no longer desired.
 func TestEngine_LearnsThatTwoNodesAreOneCluster(t *testing.T) {
 	f, e := newFleet(2, 1, 1), New()
 	for i := range 2 {
@@ -237,7 +237,7 @@ func TestEngine_LearnsThatTwoNodesAreOneCluster(t *testing.T) {
 	}
 }
 
-// A version that has failed on a node makes way for the next one of its service, in a policy and in a pattern, and for that service alone.
+// A version that has failed on a node is replaced by the next one of its service, in a policy and in a pattern, and for that service alone.
 func TestEngine_TheNextVersionWhereOneHasFailed(t *testing.T) {
 	for _, pattern := range []bool{false, true} {
 		e, key := New(), Key{"a", pattern, "p"}

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// index has the nodes whose property of a name has a key.
+// index maps property names and keys to the nodes that have them.
 type index map[string]map[string]map[*node]bool
 
 func (x index) add(n *node, now *edge.Node) {
@@ -43,7 +43,7 @@ func (x index) remove(n *node, was *edge.Node) {
 	}
 }
 
-// smallest are the lists of the requirement of a branch that the fewest nodes satisfy, and how many these are at most. They are nil where no
+// smallest returns the lists of the requirement of a branch that the fewest nodes satisfy, and an upper bound for their number. found is false if no
 // requirement has keys.
 func (x index) smallest(branch constraint.Branch) (lists []map[*node]bool, most int, found bool) {
 	for _, requirement := range branch {
@@ -81,7 +81,7 @@ func (e *Engine) candidates(d *deployment, f func(*node)) {
 	for _, branch := range d.branches {
 		these, sum, found := e.index.smallest(branch)
 		if most += sum; !found || most >= len(nodes) {
-			// The nodes of the namespace are fewer.
+			// The namespace has fewer nodes.
 			for n := range nodes {
 				if d.admits(n) {
 					f(n)
@@ -100,7 +100,7 @@ func (e *Engine) candidates(d *deployment, f func(*node)) {
 	}
 }
 
-// admits says that the node cannot be ruled out. It depends on the properties that the constraints name, and on the pattern.
+// admits reports whether the node cannot be ruled out. It depends on the properties that the constraints name, and on the pattern.
 func (d *deployment) admits(n *node) bool {
 	if d.key.Pattern {
 		return n.now.Pattern() == d.specs[0].Name

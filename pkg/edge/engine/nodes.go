@@ -9,7 +9,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// node is one that was read. The value is the same as long as there is a node of the name.
+// node is a parsed node. The pointer is the same as long as a node of the name exists.
 type node struct {
 	name  string
 	now   *edge.Node
@@ -18,19 +18,19 @@ type node struct {
 	namespaces map[*namespace]bool
 }
 
-// class stands for the nodes that differ by properties and constraints alone.
+// class stands for the nodes that only differ in properties and constraints.
 type class struct {
 	text string
-	// example is any of them, and need not be there any more.
+	// example is any of them, which may no longer exist.
 	example *edge.Node
 	nodes   int
 }
 
-// namespace is one that has deployments, or that sets are bound to.
+// namespace is a namespace that has deployments, or that sets are bound to.
 type namespace struct {
 	name string
 	sets map[string]bool
-	// nodes are those that are reached, with the number of the sets that they are in. classes has how many are of a class.
+	// nodes are those that are reached, with the number of sets that they are in. classes has the number of nodes of each class.
 	nodes       map[*node]int
 	classes     map[*class]int
 	deployments map[*deployment]bool
@@ -38,7 +38,7 @@ type namespace struct {
 	naming map[string]map[*deployment]bool
 }
 
-// SetNode adds or replaces a node. With an error, it is as if there were none of the name.
+// SetNode adds or replaces a node. If it returns an error, the node is deleted.
 func (e *Engine) SetNode(spec edge.NodeSpec) error {
 	now, err := edge.NewNode(spec)
 	if err != nil {
@@ -89,7 +89,7 @@ func (e *Engine) SetNode(spec edge.NodeSpec) error {
 	return nil
 }
 
-// replace has what is known of a node follow. No deployment that its class matters to counts it meanwhile.
+// replace updates all data of a node. The caller must have uncounted it from all deployments that depend on its class.
 func (e *Engine) replace(n *node, now *edge.Node) {
 	e.index.remove(n, n.now)
 	for ns := range n.namespaces {
@@ -141,7 +141,7 @@ func (e *Engine) declassify(n *node) {
 	}
 }
 
-// DeleteNode takes a node away. What is placed on it is not wanted any more.
+// DeleteNode deletes a node. Its placements are no longer desired.
 func (e *Engine) DeleteNode(name string) {
 	n := e.nodes[name]
 	if n == nil {
@@ -156,7 +156,7 @@ func (e *Engine) DeleteNode(name string) {
 	e.settle()
 }
 
-// SetSets says in which sets a node is, whether there is one of the name or not.
+// SetSets sets the sets that a node is in, whether the node exists or not.
 func (e *Engine) SetSets(name string, sets []string) {
 	before, n := e.setsOf[name], e.nodes[name]
 	for _, set := range sets {
@@ -188,7 +188,7 @@ func (e *Engine) SetSets(name string, sets []string) {
 	e.settle()
 }
 
-// Bind has a namespace reach the nodes of a set.
+// Bind makes a namespace reach the nodes of a set.
 func (e *Engine) Bind(name, set string) {
 	ns := e.namespace(name)
 	if ns.sets[set] {
@@ -206,7 +206,7 @@ func (e *Engine) Bind(name, set string) {
 	e.settle()
 }
 
-// Unbind takes that back.
+// Unbind reverts Bind.
 func (e *Engine) Unbind(name, set string) {
 	ns := e.namespaces[name]
 	if ns == nil || !ns.sets[set] {
@@ -224,7 +224,7 @@ func (e *Engine) Unbind(name, set string) {
 	e.settle()
 }
 
-// allKeys says so of all deployments of a namespace: whether sets are bound is told by their conditions.
+// allKeys marks all deployments of a namespace as changed: their conditions report whether sets are bound.
 func (e *Engine) allKeys(ns *namespace) {
 	for d := range ns.deployments {
 		e.keys[d.key] = true
@@ -241,14 +241,14 @@ func (e *Engine) namespace(name string) *namespace {
 	return ns
 }
 
-// drop forgets a namespace without anything.
+// drop deletes an empty namespace.
 func (e *Engine) drop(ns *namespace) {
 	if len(ns.sets) == 0 && len(ns.deployments) == 0 {
 		delete(e.namespaces, ns.name)
 	}
 }
 
-// reach is that a node comes to one more of the sets of a namespace.
+// reach handles that a node is in one more of the sets of a namespace.
 func (e *Engine) reach(ns *namespace, n *node) {
 	if n == nil {
 		return
@@ -265,7 +265,7 @@ func (e *Engine) reach(ns *namespace, n *node) {
 	}
 }
 
-// lose is that it leaves one.
+// lose handles that a node is in one less of the sets of a namespace.
 func (e *Engine) lose(ns *namespace, n *node) {
 	if n == nil || ns.nodes[n] == 0 {
 		return
@@ -275,7 +275,7 @@ func (e *Engine) lose(ns *namespace, n *node) {
 	}
 }
 
-// leave is that the namespace reaches it no more.
+// leave handles that the namespace no longer reaches the node.
 func (e *Engine) leave(ns *namespace, n *node) {
 	for d := range ns.deployments {
 		d.uncount(n)

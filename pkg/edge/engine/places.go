@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// site is a place of a cluster that a service is to come to, and all who would bring it.
+// site is a place in a cluster for a service, with all claims to it.
 type site struct {
 	place  edge.Place
 	claims []*claim
@@ -21,10 +21,10 @@ type claim struct {
 	edge.Placement
 	deployment *deployment
 	node       *node
-	// service is the index of it in the deployment.
+	// service is its index in the deployment.
 	service int
 	site    *site
-	// has says that the place is its own.
+	// has is whether the claim has the place.
 	has bool
 }
 
@@ -34,7 +34,7 @@ func (c *claim) placed() Placed {
 
 func (c *claim) pair() Pair { return Pair{c.deployment.key, c.node.name} }
 
-// claim asks for the place of a decision.
+// claim claims the place of a decision.
 func (e *Engine) claim(d *deployment, n *node, service int, decision edge.Decision) *claim {
 	decision.Message, decision.Rejected = "", nil
 	c := &claim{deployment: d, node: n, service: service,
@@ -53,7 +53,7 @@ func (e *Engine) claim(d *deployment, n *node, service int, decision edge.Decisi
 	return c
 }
 
-// isPlaced says that the service is there already, on the node and in the namespace of the decision, in whatever version.
+// isPlaced reports whether the service is already placed, on the node and in the namespace of the decision, in any version.
 func (e *Engine) isPlaced(c *claim) bool {
 	service := c.deployment.specs[c.service].service()
 	return slices.ContainsFunc(e.placed[c.pair()], func(p Placed) bool {
@@ -61,13 +61,13 @@ func (e *Engine) isPlaced(c *claim) bool {
 	})
 }
 
-// forget takes back what was decided about a node that is not counted.
+// forget discards the result for a node that is not counted.
 func (e *Engine) forget(d *deployment, n *node) {
 	e.abandon(d, n)
 	delete(d.results, n)
 }
 
-// abandon gives back the places that it had.
+// abandon releases the places that it had.
 func (e *Engine) abandon(d *deployment, n *node) {
 	r := d.results[n]
 	if r == nil {
@@ -80,7 +80,7 @@ func (e *Engine) abandon(d *deployment, n *node) {
 	}
 }
 
-// SetPlaced says what is placed of a deployment on a node, whether the engine wants it or not. Empty is nothing.
+// SetPlaced sets what is placed for a deployment on a node, whether the engine wants it or not; empty for nothing.
 func (e *Engine) SetPlaced(pair Pair, what []Placed) {
 	if slices.Equal(e.placed[pair], what) {
 		return
@@ -102,7 +102,7 @@ func (e *Engine) SetPlaced(pair Pair, what []Placed) {
 	e.settle()
 }
 
-// SetFailed sets the versions of the services of a policy or pattern that have failed on a node, whether there is such a policy or pattern or not.
+// SetFailed sets the versions of the services of a policy or pattern that have failed on a node, whether that policy or pattern exists or not.
 func (e *Engine) SetFailed(pair Pair, versions []edge.Failed) {
 	if slices.Equal(e.failed[pair], versions) {
 		return
@@ -116,7 +116,7 @@ func (e *Engine) SetFailed(pair Pair, versions []edge.Failed) {
 	}
 }
 
-// settle says whose the places are of which claims have come, gone or changed.
+// settle assigns the places whose claims have changed.
 func (e *Engine) settle() {
 	for s := range e.crowded {
 		delete(e.crowded, s)

@@ -15,10 +15,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// maker makes random parts of a world that is small, so that much of it meets.
+// maker generates random parts of a small world, so that many of them interact.
 type maker struct {
 	*rand.Rand
-	// pending are what was said to have changed, and was not placed yet.
+	// pending are the reported changes that were not placed yet.
 	pending map[Pair]bool
 }
 
@@ -116,7 +116,7 @@ func (m maker) deployment(key Key) (specs []edge.DeploymentSpec) {
 	return specs
 }
 
-// step changes one thing, in the world and in the engine, and says what.
+// step changes one thing, in the world and in the engine, and describes it.
 func (m maker) step(w *world, e *Engine) string {
 	name := fmt.Sprint("n", m.IntN(12))
 	switch m.IntN(15) {
@@ -203,7 +203,7 @@ func (m maker) step(w *world, e *Engine) string {
 		e.SetFailed(pair, w.failed[pair])
 		return "failed"
 	}
-	// What is wanted becomes what is placed, or something else does.
+	// The desired services are placed, or sometimes different ones.
 	for _, pair := range slices.SortedFunc(maps.Keys(m.pending), func(a, b Pair) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) }) {
 		what := e.Wanted(pair)
 		if m.IntN(10) == 0 {
@@ -218,7 +218,7 @@ func (m maker) step(w *world, e *Engine) string {
 	return "place"
 }
 
-// takeAway has nothing left of a world.
+// takeAway deletes everything of a world.
 func (w *world) takeAway(e *Engine) {
 	for key := range w.deployments {
 		e.DeleteDeployment(key)

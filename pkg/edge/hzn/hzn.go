@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hzn reads files of Open Horizon's command line, hzn, as objects of edge.clusterhub.dev: node policies, service definitions and
-// their policies, deployment policies and patterns, as they are written for hzn, and as its lists show them. It asks no server and opens
-// no file. What cannot be carried over is in the notes, by field and without values, since files may have tokens in them.
+// Package hzn converts files of Open Horizon's command line, hzn, to objects of edge.clusterhub.dev: node policies, service definitions and their
+// policies, deployment policies and patterns, as they are written for hzn, and as its lists show them. It sends no requests and opens no files. The
+// notes list what cannot be converted, by field and without values, since files may contain tokens.
 package hzn
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
-// MaxFile is how many bytes are read of a file.
+// MaxFile is the maximum size of a file, in bytes.
 const MaxFile = 4 << 20
 
-// Kind is what a file has.
+// Kind is the kind of a file.
 type Kind string
 
 const (
@@ -37,46 +37,46 @@ const (
 	Pattern Kind = "pattern"
 )
 
-// Kinds are all of them.
+// Kinds are all kinds.
 var Kinds = []Kind{Node, Service, Policy, Pattern}
 
-// Options say what files do not.
+// Options supply what files do not contain.
 type Options struct {
-	// Name is that of the object, for node policies, deployment policies and patterns that are alone in their file. The name of a node is
-	// that of its ManagedCluster. The name of a service follows from what it is.
+	// Name is the name of the object, for node policies, deployment policies and patterns that are alone in their file. The name of a node is that of
+	// its ManagedCluster. The name of a service is derived from its content.
 	Name string
-	// Namespace is that of the objects of files that name no organization. Nodes are in none.
+	// Namespace is the namespace of the objects of files that name no organization. Nodes have none.
 	Namespace string
-	// Namespaces are those of organizations. An organization that is not there stands for the namespace of its name, if that can be one.
+	// Namespaces maps organizations to namespaces. An organization that is missing stands for the namespace of its name, if that is valid.
 	Namespaces map[string]string
-	// Variable is the value of a variable, which files have as $NAME or ${NAME}. It is asked for what a file names, so it should know what
-	// the user has given, and not the environment, which has secrets in it. If it is nil, no variable is known.
+	// Variable returns the value of a variable, which files contain as $NAME or ${NAME}. It is called with any name in a file, so it should look up
+	// what the user has given, and not the environment, which contains secrets. If it is nil, no variable is known.
 	Variable func(name string) (value string, known bool)
-	// Archive reads the file that a service definition names as operatorYamlArchive, with a bound on its size and from where the user has
-	// allowed it. If it is nil, archives have to be in the file itself, in base64.
+	// Archive reads the file that a service definition names as operatorYamlArchive, limited in size, and from where the user has allowed it. If it
+	// is nil, archives must be in the file itself, in base64.
 	Archive func(path string) ([]byte, error)
 }
 
-// Result is what a file has.
+// Result is the content of a file.
 type Result struct {
-	// Objects are of edge.clusterhub.dev/v1alpha1, in the order of their names in the file. The server has not looked at them.
+	// Objects are of edge.clusterhub.dev/v1alpha1, in the order of their names in the file. The server has not validated them.
 	Objects []runtime.Object
-	// Notes say what was not carried over, or not as it is in the file.
+	// Notes list what was not converted, or not as it is in the file.
 	Notes []Note
 }
 
 // Note is about a field of a file.
 type Note struct {
-	// Field is where in the file.
+	// Field is the path in the file.
 	Field string
-	// Text says what becomes of it.
+	// Text describes what happens to the field.
 	Text string
 }
 
-// String is the note in one line.
+// String formats the note as one line.
 func (n Note) String() string { return n.Field + ": " + n.Text }
 
-// Detect says what a file has. A file with properties and constraints alone is a node policy; a service policy looks the same.
+// Detect returns the kind of a file. A file with properties and constraints alone is a node policy; a service policy looks the same.
 func Detect(data []byte) (Kind, error) {
 	top, err := parse(data)
 	if err != nil {
@@ -106,7 +106,7 @@ func Detect(data []byte) (Kind, error) {
 		"properties, constraints, url and version, service, and services")
 }
 
-// Read reads a file with one object, or a list as hzn prints it. Errors say what cannot be read, all at once.
+// Read reads a file with one object, or a list as hzn prints it. Its error lists everything that cannot be read.
 func Read(kind Kind, data []byte, options Options) (*Result, error) {
 	top, err := parse(data)
 	if err != nil {
@@ -156,7 +156,7 @@ func ReadServicePolicy(data []byte, options Options) (*v1alpha1.Policy, []Note, 
 	return &policy, r.notes, nil
 }
 
-// reader collects what is found.
+// reader collects the results.
 type reader struct {
 	options Options
 	objects []runtime.Object
@@ -166,7 +166,7 @@ type reader struct {
 
 func (r *reader) note(field, text string) { r.notes = append(r.notes, Note{Field: field, Text: text}) }
 
-// mostFaults are told of a file.
+// mostFaults is the maximum number of faults that are reported for a file.
 const mostFaults = 20
 
 func (r *reader) fail(field, format string, args ...any) {
@@ -182,7 +182,7 @@ func (r *reader) err(kind string) error {
 	return fmt.Errorf("the file cannot be read as a %s:\n  %s", kind, strings.Join(r.faults, "\n  "))
 }
 
-// read reads one object. Organization and name are those of a list.
+// read reads one object. org and name are those of the key in a list.
 func (r *reader) read(kind Kind, at string, values map[string]any, org, name string) runtime.Object {
 	o := &object{reader: r, at: at, values: values}
 	if name == "" {
@@ -203,7 +203,7 @@ func (r *reader) read(kind Kind, at string, values map[string]any, org, name str
 	return read
 }
 
-// listed are the objects of a list as hzn prints it, by <organization>/<name>.
+// listed returns the objects of a list as hzn prints it, by <organization>/<name>.
 func listed(top map[string]any) (map[string]any, bool) {
 	for key, value := range top {
 		if _, ok := value.(map[string]any); !ok || !strings.Contains(key, "/") {
@@ -213,7 +213,7 @@ func listed(top map[string]any) (map[string]any, bool) {
 	return top, len(top) > 0
 }
 
-// parse reads a file. Whole numbers stay whole.
+// parse parses a file. Integers stay integers.
 func parse(data []byte) (map[string]any, error) {
 	if len(data) > MaxFile {
 		return nil, fmt.Errorf("the file has %d bytes, and may have %d", len(data), MaxFile)
@@ -234,7 +234,7 @@ func parse(data []byte) (map[string]any, error) {
 	return nil, fmt.Errorf("the file has to be one object in JSON, and is %T", value)
 }
 
-// withoutComments has spaces in the place of comments, which templates of hzn have.
+// withoutComments replaces comments, which templates of hzn contain, by spaces.
 func withoutComments(data []byte) []byte {
 	out := slices.Clone(data)
 	quoted := false
@@ -257,7 +257,7 @@ func withoutComments(data []byte) []byte {
 			case end == "\n" && len(rest) < maxComment:
 				length = len(rest)
 			default:
-				return out // It is no JSON, then.
+				return out // It is no valid JSON then.
 			}
 			for last := i + 2 + length; i < last; i++ {
 				out[i] = ' '
@@ -268,10 +268,10 @@ func withoutComments(data []byte) []byte {
 	return out
 }
 
-// maxComment is how long a comment is at most, so that many of them that do not end take no time.
+// maxComment is the maximum length of a comment, so that many unterminated ones take no time.
 const maxComment = 16 << 10
 
-// namespace is that of an organization.
+// namespace returns the namespace of an organization.
 func (r *reader) namespace(org, at string) string {
 	if org == "" {
 		return r.options.Namespace
@@ -286,7 +286,7 @@ func (r *reader) namespace(org, at string) string {
 	return ""
 }
 
-// name makes the name of an object of one in a file.
+// name converts a name in a file to the name of an object.
 func (r *reader) name(name, at string) string {
 	valid := objectName(name)
 	switch {
@@ -300,5 +300,5 @@ func (r *reader) name(name, at string) string {
 	return valid
 }
 
-// readOnly says that the hub makes a property itself.
+// readOnly reports whether the hub sets a property itself.
 func readOnly(name string) bool { return edge.ReadOnly(name) }

@@ -28,7 +28,7 @@ var options = Options{
 	},
 }
 
-// What a file is read as, and the fields of its notes.
+// TestRead checks the objects of a file, and the fields of its notes.
 func TestRead(t *testing.T) {
 	for _, c := range []struct {
 		what  string
@@ -187,7 +187,7 @@ func TestReadServicePolicy(t *testing.T) {
 	}
 }
 
-// A variable in a value stays what it is: the user who gave the value did not ask for another.
+// A variable in a value is not expanded: the user who gave the value did not ask for another.
 func TestRead_ExpandsVariablesOnce(t *testing.T) {
 	o := options
 	o.Variable = func(name string) (string, bool) { return "$OTHER", name == "ONE" }
@@ -200,7 +200,7 @@ func TestRead_ExpandsVariablesOnce(t *testing.T) {
 	}
 }
 
-// A variable without quotes has one value, which is no other part of the file.
+// A variable without quotes has one value, which cannot contain other parts of the file.
 func TestRead_VariablesWhereNumbersStand(t *testing.T) {
 	const file = `{"properties":[{"name":"a$N","value":$N},{"name":"b","value":${YES},"type":"bool"},{"name":"c","value":"$N","type":"int"}]} // $COMMENT`
 	values := map[string]string{"N": "9007199254740991", "YES": "true"}
@@ -234,7 +234,7 @@ func TestRead_VariablesWhereNumbersStand(t *testing.T) {
 	}
 }
 
-// Files of values of variables are no policies, patterns or services, and are told by their name.
+// Files with values of variables are not policies, patterns or services, and are recognized as such.
 func TestDetect_UserInput(t *testing.T) {
 	for _, file := range []string{
 		`{"global":[],"services":[{"org":"a","url":"web","versionRange":"[0.0.0,INFINITY)","variables":{"A":1}}]}`,
@@ -250,7 +250,7 @@ func TestDetect_UserInput(t *testing.T) {
 	}
 }
 
-// One version that is tried twice, as hzn's documentation has it, is in the list once, and keeps its first place.
+// One version that is tried twice, as in hzn's documentation, is in the list once, at its first position.
 func TestRead_OneVersionWithTwoPriorities(t *testing.T) {
 	result, err := Read(Policy, []byte(`{"service":{"name":"web","serviceVersions":[{"version":"2.0.0"},{"version":"1.0.0","priority":{"priority_value":3,"retries":1}},
 		{"version":"1.0.0","priority":{"priority_value":2,"retries":5}},{"version":"2.0.0","priority":{"priority_value":1}},{"version":"1.0.0"}]}}`), options)

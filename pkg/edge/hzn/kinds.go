@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
-// What more than one kind says.
+// The texts that several kinds use.
 const (
 	noSecretBinding = "the hub has no secrets manager: put Secrets into the namespace that is deployed to"
 	noNodeHealth    = "whether a node is away is what its ManagedCluster says, by spec.leaseDurationSeconds"
@@ -84,7 +84,7 @@ func (o *object) service(listed string) *v1alpha1.EdgeService {
 			o.fail(join(o.at, part.name), "must be there")
 		}
 	}
-	// The documentation of hzn has one name, and its files the other.
+	// The documentation of hzn uses one name, and its files the other.
 	for _, name := range []string{"userInput", "userInputs"} {
 		for _, v := range o.list(name) {
 			s.Spec.UserInput = append(s.Spec.UserInput, v.variable())
@@ -136,7 +136,7 @@ func (o *object) variable() v1alpha1.Variable {
 	return v
 }
 
-// stringified is an object, or JSON of one in a text. It is nil where there is none.
+// stringified returns an object, or one that is encoded as JSON in a text; nil if it does not exist.
 func (o *object) stringified(name string) map[string]any {
 	switch value := o.take(name).(type) {
 	case nil:
@@ -160,10 +160,10 @@ func (o *object) stringified(name string) map[string]any {
 	return nil
 }
 
-// gzipped is how a tar.gz begins.
+// gzipped is the beginning of a tar.gz.
 const gzipped = "\x1f\x8b"
 
-// archive is the archive itself, or the file that has it.
+// archive returns the archive in the field, or in the file that it names.
 func (o *object) archive() []byte {
 	at, text := join(o.at, "operatorYamlArchive"), o.text("operatorYamlArchive")
 	if text == "" {
@@ -236,7 +236,7 @@ func (o *object) pattern(org, name string) *v1alpha1.DeploymentPattern {
 	return p
 }
 
-// org is the namespace of an organization that a field names; it is empty where that names none.
+// org returns the namespace of the organization in a field; empty if the field is.
 func (o *object) org(name string) string {
 	org := o.text(name)
 	if org == "" {
@@ -255,7 +255,7 @@ func (o *object) versions() []v1alpha1.ServiceVersion {
 				RetryDurations: p.number("retry_durations"), VerifiedDurations: p.number("verified_durations"),
 			}
 			p.done()
-			// A template of hzn has zeros where nothing is said.
+			// A template of hzn has zeros where nothing is set.
 			if priority != (v1alpha1.Priority{}) {
 				version.Priority = &priority
 			}
@@ -276,7 +276,7 @@ func (o *object) versions() []v1alpha1.ServiceVersion {
 	return versions
 }
 
-// before reports whether what has the one priority is tried before what has the other. What has none comes last.
+// before reports whether a version with the first priority is tried before one with the second. Versions without a priority are last.
 func before(a, b *v1alpha1.Priority) bool {
 	return a != nil && (b == nil || a.PriorityValue < b.PriorityValue)
 }

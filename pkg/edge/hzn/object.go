@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
-// object is an object in a file. What was read is taken out of it.
+// object is an object in a file. Fields are removed from it as they are read.
 type object struct {
 	*reader
 	at     string
@@ -34,7 +34,7 @@ func join(at, field string) string {
 	return at + "." + field
 }
 
-// lookup finds a field as hzn does, which does not tell letters from capital letters.
+// lookup finds a field as hzn does, which ignores the case of letters.
 func lookup(values map[string]any, name string) (string, bool) {
 	if _, ok := values[name]; ok {
 		return name, true
@@ -57,7 +57,7 @@ func (o *object) take(name string) any {
 	return value
 }
 
-// taken is a field of one type; it is empty where there is none, or null.
+// taken removes and returns a field of one type; empty if it does not exist, or is null.
 func taken[T any](o *object, name, is string) T {
 	value := o.take(name)
 	typed, ok := value.(T)
@@ -94,7 +94,7 @@ func (o *object) number(name string) int32 {
 	return 0
 }
 
-// list are the objects of a list.
+// list returns the objects of a list.
 func (o *object) list(name string) []*object {
 	var list []*object
 	for i, entry := range taken[[]any](o, name, "a list") {
@@ -109,7 +109,7 @@ func (o *object) list(name string) []*object {
 	return list
 }
 
-// inner is an object in the object; it is nil where there is none.
+// inner returns an object in the object; nil if it does not exist.
 func (o *object) inner(name string) *object {
 	values := taken[map[string]any](o, name, "an object")
 	if len(values) == 0 {
@@ -118,21 +118,21 @@ func (o *object) inner(name string) *object {
 	return &object{o.reader, join(o.at, name), values}
 }
 
-// leave takes a field out and says why it is not carried over, if it says anything.
+// leave removes a field, and adds a note why it is not converted, unless it is empty.
 func (o *object) leave(name, why string) {
 	if value := o.take(name); !empty(value) {
 		o.note(join(o.at, name), "is left out: "+why)
 	}
 }
 
-// drop takes out what has no meaning outside of Open Horizon, and says nothing.
+// drop removes fields that have no meaning outside of Open Horizon, without a note.
 func (o *object) drop(names ...string) {
 	for _, name := range names {
 		o.take(name)
 	}
 }
 
-// done says what is left.
+// done adds a note for each remaining field.
 func (o *object) done() {
 	for _, key := range slices.Sorted(maps.Keys(o.values)) {
 		if !empty(o.values[key]) {
@@ -153,7 +153,7 @@ func empty(value any) bool {
 	return v.IsZero()
 }
 
-// properties are those of a policy. As in Open Horizon, the first of several with one name counts.
+// properties returns the properties of a policy. As in Open Horizon, the first of several with the same name is used.
 func (o *object) properties() []v1alpha1.Property {
 	var properties []v1alpha1.Property
 	seen := map[string]bool{}
@@ -174,7 +174,7 @@ func (o *object) properties() []v1alpha1.Property {
 	return properties
 }
 
-// propertyType is a type; bool is what hzn takes for boolean in some files.
+// propertyType returns a type; in some files hzn accepts bool for boolean.
 func (o *object) propertyType() v1alpha1.PropertyType {
 	kind := o.text("type")
 	if kind == "bool" {
@@ -184,7 +184,7 @@ func (o *object) propertyType() v1alpha1.PropertyType {
 	return v1alpha1.PropertyType(kind)
 }
 
-// propertyValue is a value as the type says it, where the file has it as text.
+// propertyValue returns a value, converted to the type if the file has it as text.
 func (o *object) propertyValue(kind v1alpha1.PropertyType) v1alpha1.Value {
 	value := o.value("value")
 	if value.Type != v1alpha1.ValueString {
@@ -238,7 +238,7 @@ func (o *object) policyPart() v1alpha1.Policy {
 
 func isNamespace(name string) bool { return len(validation.IsDNS1123Label(name)) == 0 }
 
-// objectName is a name made of another. It is empty if nothing of that can be a name.
+// objectName converts a text to a name. It returns "" if that is not possible.
 func objectName(name string) string {
 	valid := strings.Map(func(r rune) rune {
 		switch {
@@ -256,7 +256,7 @@ func objectName(name string) string {
 	return valid
 }
 
-// nameOf tells objects of one kind apart.
+// nameOf identifies objects of one kind.
 func nameOf(read runtime.Object) string {
 	accessor, err := meta.Accessor(read)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// ErrUserInput says what becomes of the values of variables that hzn has in a file of their own.
+// ErrUserInput describes what to do with the values of variables that hzn has in a file of their own.
 var ErrUserInput = errors.New("this is a file of user input, which hzn takes for one node: the hub has the values of variables in policies and patterns. " +
 	"Put them into userInput of the deployment policy or pattern, and leave this file out")
 
-// isUserInput reports whether a file gives values to variables of services: in the old form by global and services, in which a service has
-// variables and no versions.
+// isUserInput reports whether a file sets variables of services: in the old form by global and services, in which a service has variables and no
+// versions.
 func isUserInput(top map[string]any) bool {
 	if _, ok := lookup(top, "global"); ok {
 		return true

@@ -14,11 +14,10 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// unquoted begins the texts that stand for variables without quotes.
+// unquoted is the prefix of texts that stand for variables without quotes.
 const unquoted = "\ue000"
 
-// quoteVariables puts quotes around variables that have none, such as those where numbers stand: hzn puts their values in before it reads
-// the file.
+// quoteVariables puts quotes around variables that have none, such as those in place of numbers: hzn inserts their values before it parses the file.
 func quoteVariables(data []byte) []byte {
 	if !bytes.ContainsRune(data, '$') {
 		return data
@@ -46,12 +45,12 @@ func quoteVariables(data []byte) []byte {
 	return out.Bytes()
 }
 
-// maxVariable is how long the name of a variable without quotes is at most, so that many of them take no time.
+// maxVariable is the maximum length of the name of a variable without quotes, so that many of them take no time.
 const maxVariable = 256
 
 var variable = regexp.MustCompile(`\$(\{[A-Za-z_][A-Za-z0-9_]*\}|[A-Za-z_][A-Za-z0-9_]*)`)
 
-// expand puts the values of variables into all texts. What they have in them is not expanded again.
+// expand replaces variables in all texts by their values. Variables in values are not expanded.
 func (r *reader) expand(value any, at string) any {
 	switch typed := value.(type) {
 	case string:
@@ -78,7 +77,7 @@ func (r *reader) expand(value any, at string) any {
 	return value
 }
 
-// variable is the value of a variable, which is written as $NAME or ${NAME}; it is what is written if there is none.
+// variable returns the value of a variable, which is written as $NAME or ${NAME}; if it is not known, it returns the text as written.
 func (r *reader) variable(written, at string) (string, bool) {
 	name := strings.Trim(written, "${}")
 	if r.options.Variable != nil {
@@ -90,8 +89,8 @@ func (r *reader) variable(written, at string) (string, bool) {
 	return written, false
 }
 
-// scalar is the value of a variable without quotes. It is no more than a number, true, false or a text in quotes, so that a value changes
-// nothing else of the file.
+// scalar returns the value of a variable without quotes. It must be a number, true, false or a quoted text, so that a value changes nothing else in
+// the file.
 func (r *reader) scalar(written, at string) any {
 	text, known := r.variable(written, at)
 	if !known {

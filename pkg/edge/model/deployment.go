@@ -8,17 +8,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// Qualified is the name of a policy or pattern as decisions have it, and as spec.pattern of a node has it.
+// Qualified returns the name of a policy or pattern as it is used in decisions, and in spec.pattern of a node.
 func Qualified(namespace, name string) string { return namespace + "/" + name }
 
-// Wanted is a service that a policy or a pattern deploys, whatever its architecture.
+// Wanted is a service that a policy or a pattern deploys, for any architecture.
 type Wanted struct {
-	// Namespace is that of its EdgeServices, and URL their spec.url.
+	// Namespace is the namespace of its EdgeServices, and URL their spec.url.
 	Namespace, URL string
 	Versions       []string
 }
 
-// Matches says whether it is a version of this service that is wanted.
+// Matches reports whether an EdgeService is one of the versions of this service that are deployed.
 func (w *Wanted) Matches(s *edge.Service) bool {
 	if s.Org != w.Namespace || s.Name != w.URL {
 		return false
@@ -31,12 +31,12 @@ func (w *Wanted) Matches(s *edge.Service) bool {
 	return false
 }
 
-// WantedByPolicy is the service of a policy.
+// WantedByPolicy returns the service of a policy.
 func WantedByPolicy(namespace string, spec *api.DeploymentPolicySpec) Wanted {
 	return wanted(namespace, spec.Service.Org, spec.Service.Name, spec.Service.ServiceVersions)
 }
 
-// WantedByPattern are the services of a pattern, in their order. One can be there several times, for several architectures.
+// WantedByPattern returns the services of a pattern, in order. A service may occur several times, for several architectures.
 func WantedByPattern(namespace string, spec *api.DeploymentPatternSpec) []Wanted {
 	list := make([]Wanted, len(spec.Services))
 	for i := range spec.Services {
@@ -57,7 +57,7 @@ func wanted(namespace, org, url string, versions []api.ServiceVersion) Wanted {
 	return w
 }
 
-// Policy is a policy of this namespace. Of the services, those are taken that it names.
+// Policy returns a policy of this namespace, with the services that it names.
 func Policy(namespace, name string, spec *api.DeploymentPolicySpec, services []edge.Service) edge.DeploymentSpec {
 	w := WantedByPolicy(namespace, spec)
 	return edge.DeploymentSpec{
@@ -67,7 +67,7 @@ func Policy(namespace, name string, spec *api.DeploymentPolicySpec, services []e
 	}
 }
 
-// PatternServices are the services of a pattern of this namespace, each as a deployment, in their order.
+// PatternServices returns the services of a pattern of this namespace, each as a deployment, in order.
 func PatternServices(namespace, name string, spec *api.DeploymentPatternSpec, services []edge.Service) []edge.DeploymentSpec {
 	list := make([]edge.DeploymentSpec, len(spec.Services))
 	for i, w := range WantedByPattern(namespace, spec) {
@@ -79,8 +79,8 @@ func PatternServices(namespace, name string, spec *api.DeploymentPatternSpec, se
 	return list
 }
 
-// Pattern is a pattern of this namespace as a whole, for Pattern.Check. That finds the same object in two services only if their contents
-// were read from the archives: a status lists no objects of namespaces.
+// Pattern returns a pattern of this namespace as a whole, for Pattern.Check. That finds the same object in two services only if their contents were
+// read from the archives: a status lists no namespaced objects.
 func Pattern(namespace string, spec *api.DeploymentPatternSpec, services []edge.Service) edge.Pattern {
 	p := edge.Pattern{ClusterNamespace: spec.ClusterNamespace}
 	for i, w := range WantedByPattern(namespace, spec) {
@@ -89,7 +89,7 @@ func Pattern(namespace string, spec *api.DeploymentPatternSpec, services []edge.
 	return p
 }
 
-// of are the services that are wanted.
+// of returns the services that match.
 func (w *Wanted) of(services []edge.Service) []edge.Service {
 	var list []edge.Service
 	for i := range services {

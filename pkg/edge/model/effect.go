@@ -11,8 +11,8 @@ import (
 	api "github.com/clusterhub/clusterhub/pkg/apis/edge/v1alpha1"
 )
 
-// WithoutEffect warns of fields that files of Open Horizon have, that are kept, and that decide nothing here. The service is the field that
-// has the versions. Another version is tried only by a policy that names one.
+// WithoutEffect warns of fields of Open Horizon that are stored and have no effect here. service is the field that contains the versions. Only a
+// policy that names several versions tries the next one.
 func WithoutEffect(versions []api.ServiceVersion, service string, pattern bool) []string {
 	where := "with one version"
 	if pattern {

@@ -8,7 +8,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/constraint"
 )
 
-// Languages are what validation needs to check constraints and ranges of versions.
+// Languages returns the parsers that validation needs to check constraints and version ranges.
 func Languages() validation.Languages {
 	return validation.Languages{
 		Constraint: func(expression string) error {

@@ -41,7 +41,7 @@ func policySpec() *api.DeploymentPolicySpec {
 	return &api.DeploymentPolicySpec{Service: api.PolicyService{Name: "web", ServiceVersions: []api.ServiceVersion{{Version: "1.0.0"}}}}
 }
 
-// stored is what is left of contents once they were in a status, and that was JSON.
+// stored returns what is left of contents after they were stored in a status, as JSON.
 func stored(t *testing.T, contents *archive.Contents) *archive.Contents {
 	t.Helper()
 	data, err := json.Marshal(ServiceStatus(contents))
@@ -68,7 +68,7 @@ func decide(t *testing.T, n *api.EdgeNode, spec edge.DeploymentSpec) edge.Decisi
 	return edge.Decide(read, d)
 }
 
-// The rows of Open Horizon's rule, with objects of the API in the place of what pkg/edge reads, and the archive in a status.
+// The rows of Open Horizon's rule, with API objects in place of the input of pkg/edge, and the archive in a status.
 func TestMatrix(t *testing.T) {
 	data, err := os.ReadFile("../testdata/namespace-matrix.tsv")
 	if err != nil {
@@ -104,8 +104,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// What is kept of an archive decides as the archive does, of worlds at random. Where a part of it was not kept, it may deny what the archive
-// would not, and never allow what the archive would not.
+// The stored contents of an archive lead to the same decisions as the archive, for random worlds. If they were truncated, they may deny what the
+// archive would not, and never allow what the archive would not.
 func TestContents_DecideAsTheArchive(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	some := func(list ...string) string { return list[random.IntN(len(list))] }
@@ -165,7 +165,7 @@ func TestServiceStatus_Bounds(t *testing.T) {
 	}
 }
 
-// What was never read is nothing that could be deployed.
+// Contents that were never read cannot be deployed.
 func TestContents_OfNoArchive(t *testing.T) {
 	if got := Contents(&api.EdgeServiceStatus{Namespaces: []string{"abc"}}); got != nil {
 		t.Errorf("got %+v", got)
@@ -223,7 +223,7 @@ func TestNode(t *testing.T) {
 	if got := Node("n", &n.Spec, &n.Status); got.Type != edge.Device || got.Facts.Scope != edge.ClusterScoped {
 		t.Errorf("got %+v", got)
 	}
-	// A property that is a list, which validation refuses, is no property of any node.
+	// A list, which validation rejects for a property, is no valid property of any node.
 	n.Spec.Properties[0].Value = api.Value{Type: api.ValueList, List: []string{"a"}}
 	if _, err := edge.NewNode(Node("n", &n.Spec, &n.Status)); err == nil {
 		t.Error("a list is a value of a property")
@@ -323,7 +323,7 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
-// What validation takes, a node and a deployment can be read from: constraints are bounded together, too.
+// If validation accepts constraints, a node and a deployment with them can be parsed: their total is limited, too.
 func TestLanguages_BoundConstraintsTogether(t *testing.T) {
 	expression := strings.TrimSuffix(strings.Repeat("a == b AND ", 300), " AND ")
 	l := Languages()

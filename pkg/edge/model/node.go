@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// Node is a node of this name. What its agent has not told stays unknown.
+// Node returns a node of this name. Facts that its agent has not reported stay unknown.
 func Node(name string, spec *api.EdgeNodeSpec, status *api.EdgeNodeStatus) edge.NodeSpec {
 	node := edge.NodeSpec{
 		Name: name, Type: edge.Type(spec.NodeType), Pattern: spec.Pattern, Policy: policy(&spec.Policy), Deployment: policy(spec.Deployment),
@@ -20,7 +20,7 @@ func Node(name string, spec *api.EdgeNodeSpec, status *api.EdgeNodeStatus) edge.
 		},
 	}
 	if node.Type == "" {
-		// The default of the field, for what has not come through the server.
+		// This is the default of the field, for objects that were not read from the server.
 		node.Type = edge.Cluster
 	}
 	if status.CPU != nil {
@@ -50,7 +50,7 @@ func policy(p *api.Policy) edge.Policy {
 	return read
 }
 
-// objects are such that are in no namespace.
+// objects converts cluster-scoped objects.
 func objects(list []api.ClusterScopedObject) []archive.Object {
 	var read []archive.Object
 	for _, o := range list {

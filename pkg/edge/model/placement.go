@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge"
 )
 
-// Placed are the services of a placement, for edge.Once: what is on this node already.
+// Placed returns the services of a placement, for edge.Once: they are already placed on this node.
 func Placed(p *api.EdgePlacement, node *edge.Node) ([]*edge.Placement, error) {
 	if p.Spec.Node != node.Name() {
 		return nil, fmt.Errorf("placement %s is of node %s, and not of %s", p.Name, p.Spec.Node, node.Name())

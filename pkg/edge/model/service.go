@@ -9,10 +9,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// mostListed is how many namespaces, and how many objects, the status of a service lists.
+// mostListed is the maximum number of namespaces, and of objects, that the status of a service lists.
 const mostListed = 64
 
-// Service is a service of this namespace, with what is in its archive: nil where that is not known, and then no cluster gets it.
+// Service returns a service of this namespace, with the contents of its archive: nil if they are not known, and then it is deployed to no cluster.
 func Service(namespace string, spec *api.EdgeServiceSpec, contents *archive.Contents) edge.Service {
 	return edge.Service{
 		Org: namespace, Name: spec.URL, Version: spec.Version, Arch: spec.Arch,
@@ -21,19 +21,19 @@ func Service(namespace string, spec *api.EdgeServiceSpec, contents *archive.Cont
 	}
 }
 
-// StoredService is a service that the hub has, with what its status says of the archive.
+// StoredService returns a service of the hub, with the contents of the archive from its status.
 func StoredService(s *api.EdgeService) edge.Service {
 	return Service(s.Namespace, &s.Spec, Contents(&s.Status))
 }
 
-// WithoutArchive takes the archive out of a service, for a cache: nothing that is decided needs it. It stays a service for clusters.
+// WithoutArchive removes the archive from a service, for a cache: decisions do not need it. It remains a service for clusters.
 func WithoutArchive(s *api.EdgeService) {
 	if s.Spec.ClusterDeployment != nil {
 		s.Spec.ClusterDeployment = &api.ClusterDeployment{}
 	}
 }
 
-// ReadArchive reads the archive of a service. It is nil for a service that has nothing for clusters.
+// ReadArchive reads the archive of a service. It returns nil for a service that cannot be deployed to clusters.
 func ReadArchive(spec *api.EdgeServiceSpec) (*archive.Archive, error) {
 	if spec.ClusterDeployment == nil {
 		return nil, nil
@@ -41,7 +41,7 @@ func ReadArchive(spec *api.EdgeServiceSpec) (*archive.Archive, error) {
 	return archive.ReadPacked(spec.ClusterDeployment.OperatorYamlArchive)
 }
 
-// ServiceStatus is what the status of a service says of its archive, nil if there is none.
+// ServiceStatus returns the status of a service with these contents of its archive, which may be nil.
 func ServiceStatus(c *archive.Contents) api.EdgeServiceStatus {
 	if c == nil {
 		return api.EdgeServiceStatus{}
@@ -55,17 +55,17 @@ func ServiceStatus(c *archive.Contents) api.EdgeServiceStatus {
 	}
 	status.More = int32(len(c.Namespaces) - len(status.Namespaces) + len(none) - len(status.ClusterScoped))
 	if c.More {
-		// What was not in the lists that these come from. How many that were is not known any more.
+		// These contents were truncated before. By how much is not known any more.
 		status.More++
 	}
 	return status
 }
 
-// Contents are what the status of a service says of its archive, as far as decisions depend on it: the namespaces, and the objects that are
-// in none. They are nil where no archive was read. Where the lists were too long, More says so, and nothing is decided as if they were whole.
+// Contents returns the contents of the archive from the status of a service, as far as decisions depend on them: the namespaces, and the
+// cluster-scoped objects. They are nil if no archive was read. If the lists were truncated, More is set, and no decision treats them as complete.
 func Contents(status *api.EdgeServiceStatus) *archive.Contents {
 	if status.Objects <= 0 {
-		// An archive without objects is refused.
+		// An archive without objects is rejected.
 		return nil
 	}
 	return &archive.Contents{Objects: objects(status.ClusterScoped), Namespaces: status.Namespaces, More: status.More > 0}

@@ -75,7 +75,7 @@ func Compile(from []workv1.ConditionRule) *Set {
 func (s *Set) Compiled() int { return int(s.bytes.Swap(0)) }
 
 // Evaluate returns the conditions of an object, without times and generations, and their cost: callers that evaluate often delay the next call
-// accordingly. The only error is that the context has ended.
+// accordingly. It returns an error only if the context has ended.
 func (s *Set) Evaluate(ctx context.Context, object *unstructured.Unstructured) (conditions []metav1.Condition, cost uint64, err error) {
 	if len(s.rules) == 0 {
 		return nil, 0, nil

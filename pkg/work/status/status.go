@@ -136,7 +136,7 @@ type Seen struct {
 	FeedbackRules bool
 	Feedback      []workv1.FeedbackValue
 	FeedbackErr   error
-	// Conditions are those that rules have set.
+	// Conditions are set by rules.
 	Conditions []metav1.Condition
 	// AvailableWaits means that rules define Available, and were not evaluated yet: nothing else sets it in the meantime.
 	AvailableWaits bool

@@ -34,7 +34,7 @@ const (
 	interval = 5 * time.Minute
 	// annotation is the annotation of the ManagedCluster with the keys that the agent has set, so that both are written at once.
 	annotation = registration.AgentAnnotationPrefix + "cluster-labels"
-	// reasonRefused is the reason of the event that the hub does not allow the agent to set its labels.
+	// reasonRefused: the hub does not allow the agent to set its labels.
 	reasonRefused = "ClusterLabelsRefused"
 )
 
