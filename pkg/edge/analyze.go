@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/constraint"
 )
 
-// Analysis is what is known of a policy before any node exists.
+// Analysis holds the facts about a policy that are known before any node exists.
 type Analysis struct {
 	// Nothing means that no node can satisfy the constraints, whatever its scope.
 	Nothing bool
@@ -87,7 +87,7 @@ type hypothesis struct {
 	several     bool
 }
 
-// considered returns the existing versions that the policy names. If there are none, the policy is considered by itself.
+// considered returns the existing versions that the policy names. If no such version exists, the policy is considered by itself.
 func considered(spec DeploymentSpec) []hypothesis {
 	var list []hypothesis
 	for i := range spec.Services {

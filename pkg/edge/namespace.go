@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// question is what the target namespace depends on. It contains one version of a service, and nothing of any other.
+// question holds all that the target namespace depends on. It contains one version of a service, and nothing of any other.
 type question struct {
 	nodeType         Type
 	scope            Scope

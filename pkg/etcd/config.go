@@ -18,23 +18,22 @@ import (
 )
 
 const (
-	// memberName and memberPeerURL identify the one member, in this run and in every later one. Nothing listens on the
-	// peer URL and nothing dials it: a cluster of one has no peers, so the member needs no peer port. A URL that never
-	// changes leaves nothing to update when the client port does.
+	// memberName and memberPeerURL identify the one member, in this run and in every later one. Nothing listens on the peer URL and nothing dials it:
+	// a cluster of one has no peers, so the member needs no peer port. Since the URL never changes, nothing must be updated when the client port
+	// does.
 	memberName    = "hub-apiserver"
 	memberPeerURL = "https://127.0.0.1:2380"
 
-	// watchProgressInterval is how often idle watches learn the current revision; the API server's consistent reads
-	// from its cache wait for that.
+	// watchProgressInterval is how often idle watches receive the current revision; the API server's consistent reads from its cache wait for that.
 	watchProgressInterval = 5 * time.Second
-	// catchUpEntries is how many raft entries stay in memory for a slow follower. There is none.
+	// catchUpEntries is the number of raft entries that stay in memory for a slow follower. This cluster has no followers.
 	catchUpEntries = 100
-	// startDefragMiB is how many MiB a defragmentation must free for etcd to run one as it starts.
+	// startDefragMiB is how many MiB a defragmentation must free for etcd to run one at startup.
 	startDefragMiB = 64
 )
 
-// embedConfig returns etcd's configuration for opts, serving gRPC on grpcAddress ("127.0.0.1:port"). onGRPC is called
-// with the gRPC server when it exists.
+// embedConfig returns etcd's configuration for opts, serving gRPC on grpcAddress ("127.0.0.1:port"). onGRPC is called with the gRPC server once it
+// exists.
 func embedConfig(opts Options, p pki, grpcAddress string, onGRPC func(*grpc.Server)) (*embed.Config, error) {
 	logger, err := newLogger()
 	if err != nil {
@@ -55,13 +54,13 @@ func embedConfig(opts Options, p pki, grpcAddress string, onGRPC func(*grpc.Serv
 	cfg.AdvertisePeerUrls = []url.URL{*peerURL}
 	cfg.InitialCluster = memberName + "=" + memberPeerURL
 
-	// A port of its own for etcd's HTTP handlers (/health, /metrics) makes etcd serve gRPC with gRPC's HTTP/2 stack.
-	// On a shared port it would go through net/http, which starves watches behind large responses.
+	// A port of its own for etcd's HTTP handlers (/health, /metrics) makes etcd serve gRPC with gRPC's HTTP/2 stack. On a shared port it would use
+	// net/http, which starves watches behind large responses.
 	cfg.ListenClientUrls = []url.URL{clientURL}
 	cfg.ListenClientHttpUrls = []url.URL{{Scheme: "https", Host: "127.0.0.1:0"}}
 	cfg.AdvertiseClientUrls = []url.URL{clientURL}
 	cfg.ServiceRegister = onGRPC
-	cfg.EnableGRPCGateway = false // nothing speaks JSON to it
+	cfg.EnableGRPCGateway = false // no client uses JSON
 	cfg.TlsMinVersion = "TLS1.3"
 	cfg.ClientTLSInfo = transport.TLSInfo{
 		CertFile:       p.serverCertFile,
@@ -70,7 +69,7 @@ func embedConfig(opts Options, p pki, grpcAddress string, onGRPC func(*grpc.Serv
 		ClientCertAuth: true,
 	}
 
-	// etcd's own users and passwords are off; its default kind of token warns about itself at each start.
+	// etcd's own users and passwords are off; its default kind of token logs a warning about itself at each start.
 	cfg.AuthToken = ""
 
 	cfg.QuotaBackendBytes = opts.QuotaBackendBytes
@@ -81,8 +80,7 @@ func embedConfig(opts Options, p pki, grpcAddress string, onGRPC func(*grpc.Serv
 	return cfg, nil
 }
 
-// newLogger returns a logger for warnings and worse, to stderr. What etcd calls fatal becomes a panic, which start can
-// turn into an error.
+// newLogger returns a logger for warnings and errors, to stderr. A fatal log message of etcd becomes a panic, which start can convert to an error.
 func newLogger() (*zap.Logger, error) {
 	cfg := logutil.DefaultZapLoggerConfig
 	cfg.Level = zap.NewAtomicLevelAt(zap.WarnLevel)
@@ -99,8 +97,8 @@ func newLogger() (*zap.Logger, error) {
 	return logger.Named("embedded-etcd"), nil
 }
 
-// quietCore drops the line that etcd writes for each listener that ends, also when it is stopped as it should be. The
-// same error comes from embed.Etcd.Err, where Start and watchErrors see it.
+// quietCore drops the line that etcd logs for each listener that ends, even if it is stopped as intended. embed.Etcd.Err returns the same error,
+// which Start and watchErrors handle.
 type quietCore struct{ zapcore.Core }
 
 func (c quietCore) With(fields []zapcore.Field) zapcore.Core {

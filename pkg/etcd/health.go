@@ -15,15 +15,15 @@ import (
 // HealthCheckName is the name of the checks in /readyz and /livez.
 const HealthCheckName = "embedded-etcd"
 
-// HealthCheck returns the check for readyz: it fails when the server has stopped, and when etcd has found its database
-// corrupt. The error says what to do. A database that is full can be read: it is told by Room, the log and the metrics, and a
-// server that were not ready would end the reads, too.
+// HealthCheck returns the check for readyz: it fails when the server has stopped, and when etcd has found its database corrupt. The error says what
+// to do. A full database does not fail it, since it can still be read, and a server that is not ready would get no reads either: Room, the log and
+// the metrics report that it is full.
 func (s *Server) HealthCheck() healthz.HealthChecker {
 	return healthz.NamedCheck(HealthCheckName, func(*http.Request) error { return s.check() })
 }
 
-// AliveCheck returns the check for livez: it fails when the server has stopped, which a restart ends. Unlike the check of
-// the API server, it does not fail while a defragmentation stops all reads: a restart would begin that anew.
+// AliveCheck returns the check for livez: it fails when the server has stopped, which a restart fixes. Unlike the check of the API server, it does
+// not fail while a defragmentation blocks all reads: a restart would start that again.
 func (s *Server) AliveCheck() healthz.HealthChecker {
 	return healthz.NamedCheck(HealthCheckName, func(*http.Request) error { return s.alive() })
 }

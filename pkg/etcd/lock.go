@@ -17,7 +17,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// acquireLock takes DataDir/lock for this process. The kernel frees it when the process ends, however it ends.
+// acquireLock locks DataDir/lock for this process. The kernel releases the lock when the process ends, however it ends.
 //
 // etcd has locks of its own, but waits for them without a limit.
 func acquireLock(dataDir string) (*fileutil.LockedFile, error) {
@@ -30,14 +30,14 @@ func acquireLock(dataDir string) (*fileutil.LockedFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot lock the data directory %s: %w", dataDir, err)
 	}
-	// The name of the holder is for the error of the next process; the lock itself does not depend on it.
+	// The process ID is for the error of the next process; the lock itself does not depend on it.
 	if err := lock.Truncate(0); err == nil {
 		_, _ = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return lock, nil
 }
 
-// lockHolder returns " (process N)", or nothing when the lock file does not tell.
+// lockHolder returns " (process N)", or "" if the lock file has no process ID.
 func lockHolder(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -50,8 +50,8 @@ func lockHolder(path string) string {
 	return fmt.Sprintf(" (process %d)", pid)
 }
 
-// checkDatabase opens the database file, if there is one, for reading only. etcd opens it in a goroutine of its own and
-// ends the process when it cannot, and waits without a limit when an etcd that does not know our lock has it open.
+// checkDatabase opens the database file, if it exists, for reading only. etcd opens it in a goroutine of its own and ends the process if that fails,
+// and waits without a limit if an etcd that does not use our lock has it open.
 func checkDatabase(path string) error {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// lookInterval is how often it is looked whether the database is full.
+	// lookInterval is the interval of the checks whether the database is full.
 	lookInterval = time.Second
-	// reclaimInterval is how long it takes at least from one attempt to reclaim space to the next.
+	// reclaimInterval is the minimum time between two attempts to reclaim space.
 	reclaimInterval = 10 * time.Second
-	// reclaimShare: a defragmentation stops reads and writes. It takes one part of so many of the time.
+	// reclaimShare limits defragmentation, which blocks reads and writes, to this fraction of the time: one part in ten.
 	reclaimShare = 10
-	// maxReserveBytes bounds what is kept for deletions, which have to be written, too.
+	// maxReserveBytes bounds the space that is reserved for deletions, which must be written, too.
 	maxReserveBytes = 256 << 20
 )
 
@@ -45,22 +45,22 @@ var (
 
 func init() { legacyregistry.MustRegister(fullGauge, reclaimsTotal, sizeGauge, quotaGauge) }
 
-// limit is the size in bytes at which the server counts as full: the quota without what is kept for deletions. An object with
-// finalizers is written several times before it is gone.
+// limit returns the size in bytes at which the server counts as full: the quota without the reserve for deletions. An object with finalizers is
+// written several times before it is gone.
 func (o Options) limit() int64 { return o.QuotaBackendBytes - o.reserve() }
 
 func (o Options) reserve() int64 { return min(o.QuotaBackendBytes/8, maxReserveBytes) }
 
-// reopen is the size in bytes below which a server that was full accepts writes again.
+// reopen returns the size in bytes below which a server that was full accepts writes again.
 func (o Options) reopen() int64 { return o.limit() / 100 * 95 }
 
-// Room says why there is no room for writes, and what to do; nil while there is some. Writes that ask it before leave the
-// rest of the quota to deletions.
+// Room returns why there is no room for writes, and what to do; nil if there is room. Callers that check it before a write leave the rest of the
+// quota to deletions.
 func (s *Server) Room() error {
 	backend := s.etcd.Server.Backend()
 	size := backend.Size()
 	if size < s.opts.limit() && size >= s.opts.limit()-s.opts.reserve() {
-		// The size is that of the last commit, up to a tenth of a second ago: long enough to write all that is kept for deletions.
+		// The size is that of the last commit, up to a tenth of a second ago: long enough to use up the whole reserve for deletions.
 		backend.ForceCommit()
 		size = backend.Size()
 	}
@@ -73,7 +73,7 @@ func (s *Server) Room() error {
 		size, s.opts.QuotaBackendBytes, s.opts.QuotaBackendBytes-s.opts.limit(), s.opts.reopen(), quotaFlag)
 }
 
-// makeRoom looks until the server stops whether the database is full, and makes room then.
+// makeRoom checks until the server stops whether the database is full, and makes room if it is.
 func (s *Server) makeRoom(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -105,7 +105,7 @@ func (s *Server) makeRoom(ctx context.Context) {
 	}
 }
 
-// pause is how long to wait for the next attempt: little, while deletions use up what is kept for them.
+// pause returns the delay before the next attempt: short, while deletions use up their reserve.
 func (s *Server) pause() time.Duration {
 	if s.etcd.Server.Backend().Size() >= s.reserveLow() {
 		return lookInterval
@@ -113,16 +113,16 @@ func (s *Server) pause() time.Duration {
 	return reclaimInterval
 }
 
-// reserveLow is the size in bytes at which half of what is kept for deletions is used up.
+// reserveLow returns the size in bytes at which half of the reserve for deletions is used up.
 func (s *Server) reserveLow() int64 { return s.opts.limit() + s.opts.reserve()/2 }
 
-// isFull says whether there is something to reclaim, or an alarm to end: etcd keeps the alarm until it is told, also after the
-// quota was raised.
+// isFull reports whether there is space to reclaim, or an alarm to disarm: etcd keeps the alarm until it is disarmed, even after the quota was
+// raised.
 func (s *Server) isFull() bool {
 	return s.full.Load() || s.etcd.Server.Backend().Size() >= s.opts.limit() || s.noSpaceAlarm() != nil
 }
 
-// noteFull refuses writes from now on, and says so if they were not refused before.
+// noteFull rejects writes from now on, and reports whether they were accepted before, which it then logs.
 func (s *Server) noteFull(ctx context.Context) bool {
 	first := !s.full.Swap(true)
 	fullGauge.Set(1)
@@ -133,10 +133,10 @@ func (s *Server) noteFull(ctx context.Context) bool {
 	return first
 }
 
-// tryReclaim reclaims space, and says in the log and in the metrics what has come of it.
+// tryReclaim reclaims space, and reports the outcome in the log and in the metrics.
 func (s *Server) tryReclaim(ctx context.Context) {
 	logger := klog.FromContext(ctx)
-	first := s.noteFull(ctx) || s.reclaimed == 0 // a server that was full as it started has tried nothing yet
+	first := s.noteFull(ctx) || s.reclaimed == 0 // a server that was full at startup has not tried yet
 	err := s.reclaim(ctx, first)
 	reclaimsTotal.WithLabelValues(fmt.Sprint(err == nil)).Inc()
 	switch {
@@ -150,9 +150,8 @@ func (s *Server) tryReclaim(ctx context.Context) {
 	}
 }
 
-// reclaim compacts and defragments, and returns an error when the database is then not small enough for other writes than
-// deletions. Watches from before get "410 Gone" and list again. Where nothing was written or deleted since the attempt before,
-// there is nothing to win.
+// reclaim compacts and defragments, and returns an error if the database is then not small enough for writes other than deletions. Existing watches
+// get "410 Gone" and list again. If nothing was written or deleted since the previous attempt, it does not compact again.
 func (s *Server) reclaim(ctx context.Context, first bool) error {
 	backend, revision := s.etcd.Server.Backend(), s.etcd.Server.KV().Rev()
 	if first || revision != s.reclaimed {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package etcd runs the etcd server that hub-apiserver keeps its objects in when no --etcd-servers is given:
-// one member inside the process, reachable over mutual TLS on loopback only.
+// Package etcd runs the etcd server in which hub-apiserver stores its objects if --etcd-servers is not set: one member inside the process, reachable
+// over mutual TLS on loopback only.
 package etcd
 
 import (
@@ -15,7 +15,7 @@ import (
 const (
 	// DefaultDataDir is the default of --data-dir.
 	DefaultDataDir = "/var/lib/hub-apiserver"
-	// DefaultQuotaBackendBytes is the default of --embedded-etcd-quota-backend-bytes: 8 GiB, the most that etcd advises.
+	// DefaultQuotaBackendBytes is the default of --embedded-etcd-quota-backend-bytes: 8 GiB, the most that etcd recommends.
 	DefaultQuotaBackendBytes int64 = 8 << 30
 	// minQuotaBackendBytes catches a number meant as GiB or MiB. An empty database already needs tens of KiB.
 	minQuotaBackendBytes int64 = 1 << 20
@@ -23,13 +23,13 @@ const (
 	quotaFlag = "embedded-etcd-quota-backend-bytes"
 )
 
-// Options says where the embedded etcd keeps its data and how much of it.
+// Options configure where the embedded etcd stores its data and how much of it.
 type Options struct {
-	// DataDir is the directory of everything that must survive a restart. The database is in DataDir/etcd, the
-	// certificates of this run in DataDir/pki, and DataDir/lock keeps a second process out.
+	// DataDir is the directory of everything that must survive a restart. The database is in DataDir/etcd, the certificates of this run in
+	// DataDir/pki, and DataDir/lock prevents a second process.
 	DataDir string
-	// QuotaBackendBytes is the size in bytes that the database may reach before etcd refuses writes. The last eighth of it, 256 MiB
-	// at most, is kept for deletions, see Server.Room.
+	// QuotaBackendBytes is the size in bytes that the database may reach before etcd rejects writes. The last eighth of it, 256 MiB at most, is
+	// reserved for deletions, see Server.Room.
 	QuotaBackendBytes int64
 	// UnsafeNoFsync lets etcd acknowledge writes that a crash of the machine would lose. For tests only.
 	UnsafeNoFsync bool
@@ -40,7 +40,7 @@ func NewOptions() *Options {
 	return &Options{DataDir: DefaultDataDir, QuotaBackendBytes: DefaultQuotaBackendBytes}
 }
 
-// AddFlags adds the flags of the embedded etcd to fs, with the present values as their defaults.
+// AddFlags adds the flags of the embedded etcd to fs, with the current values as their defaults.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Directory of the embedded etcd, used when --etcd-servers is not set. Only one process can use it at a time.")
@@ -51,7 +51,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"For tests only: the embedded etcd does not wait for the disk, so a crash of the machine loses acknowledged writes.")
 }
 
-// Validate returns one error for each option that Start could not work with.
+// Validate returns one error for each option that Start cannot work with.
 func (o *Options) Validate() []error {
 	var errs []error
 	if o.DataDir == "" {

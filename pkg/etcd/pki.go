@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// certificateLifetime is longer than any run: the certificates are made anew at each start, never renewed within one.
+	// certificateLifetime is longer than any run: the certificates are created at each start, and never renewed during a run.
 	certificateLifetime = 10 * 365 * 24 * time.Hour
-	// clockSkew is how far before now a certificate starts, for a clock that is set back after the start.
+	// clockSkew is how far before now a certificate starts to be valid, in case the clock is set back after the start.
 	clockSkew = time.Hour
 )
 
@@ -32,8 +32,8 @@ type pki struct {
 	clientCertFile, clientKey string
 }
 
-// createPKI replaces dir by a new CA, a server certificate for loopback and a client certificate. The CA's key is never
-// written, so that no other client certificate can be made later.
+// createPKI replaces dir by a new CA, a server certificate for loopback and a client certificate. The CA's key is never written, so that no other
+// client certificate can be issued later.
 func createPKI(dir string) (pki, error) {
 	p := pki{
 		caFile:         filepath.Join(dir, "ca.crt"),
@@ -110,7 +110,7 @@ func certificateTemplate(commonName string) (*x509.Certificate, error) {
 	}, nil
 }
 
-// issue makes a key, signs template for it with the CA and writes both.
+// issue creates a key, signs template for it with the CA and writes both.
 func issue(template, ca *x509.Certificate, caKey *ecdsa.PrivateKey, certFile, keyFile string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

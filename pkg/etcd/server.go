@@ -26,11 +26,11 @@ import (
 )
 
 const (
-	// startTimeout is how long a start may take, a database of many GiB to open included.
+	// startTimeout bounds a start, including opening a database of many GiB.
 	startTimeout = 60 * time.Second
-	// drainTimeout is how long Stop waits for open requests and watches before it cuts them off.
+	// drainTimeout is how long Stop waits for open requests and watches before it terminates them.
 	drainTimeout = 2 * time.Second
-	// portAttempts is how many ports are tried when another process takes the chosen one first.
+	// portAttempts is the number of ports that are tried if another process takes the chosen one first.
 	portAttempts = 5
 )
 
@@ -43,20 +43,18 @@ type Server struct {
 	grpc      *atomic.Pointer[grpc.Server]
 	transport storagebackend.TransportConfig
 
-	full      atomic.Bool // writes are refused, until space is reclaimed
+	full      atomic.Bool // writes are rejected, until space is reclaimed
 	reclaimed int64       // the revision of the last attempt to reclaim space
 	keeper    sync.WaitGroup
 
-	stopping chan struct{} // closed when Stop begins
+	stopping chan struct{} // closed when Stop starts
 	stopped  chan struct{} // closed when Stop has finished
 	stopOnce sync.Once
 }
 
-// Start runs etcd on opts.DataDir and returns once it serves, at the latest after 60 seconds. ctx bounds the start only;
-// the server runs until Stop.
+// Start runs etcd on opts.DataDir and returns once it serves, after 60 seconds at most. ctx bounds the start only; the server runs until Stop.
 //
-// It fails at once when another process uses the data directory, and with an error that names the directory when what
-// is there cannot be read.
+// It fails at once if another process uses the data directory, and with an error that names the directory if its content cannot be read.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	server, err := start(ctx, opts)
 	if err != nil {
@@ -112,7 +110,7 @@ func start(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s.client = v3client.New(s.etcd.Server)
 	go s.watchErrors()
-	if s.isFull() { // the keeper makes room while the server can be read: it may take longer than a start has
+	if s.isFull() { // the keeper makes room while the server can be read, which may take longer than the start timeout
 		s.noteFull(ctx)
 	}
 	background := context.WithoutCancel(ctx)
@@ -120,8 +118,8 @@ func start(ctx context.Context, opts Options) (*Server, error) {
 	return s, nil
 }
 
-// launch starts etcd and waits until it is ready. It returns the address that it serves gRPC on. When it fails, it has
-// freed the lock, or frees it as soon as etcd lets go of the directory.
+// launch starts etcd and waits until it is ready. It returns the address on which etcd serves gRPC. If it fails, it has released the lock, or
+// releases it as soon as etcd releases the directory.
 func (s *Server) launch(ctx context.Context, certificates pki) (string, error) {
 	for attempt := 1; ; attempt++ {
 		address, err := freeAddress()
@@ -148,7 +146,7 @@ func (s *Server) launch(ctx context.Context, certificates pki) (string, error) {
 			_ = s.lock.Close()
 			return "", result.err
 		case <-ctx.Done():
-			// etcd cannot be interrupted while it opens its files; it is closed when it is through.
+			// etcd cannot be interrupted while it opens its files; it is closed when it is done.
 			go func() {
 				if result := <-done; result.etcd != nil {
 					result.etcd.Close()
@@ -160,7 +158,7 @@ func (s *Server) launch(ctx context.Context, certificates pki) (string, error) {
 	}
 }
 
-// launched is what became of one attempt to start etcd: an etcd that is ready, or an error.
+// launched is the outcome of one attempt to start etcd: an etcd that is ready, or an error.
 type launched struct {
 	etcd *embed.Etcd
 	err  error
@@ -168,7 +166,7 @@ type launched struct {
 
 func runEtcd(ctx context.Context, cfg *embed.Config, done chan<- launched) {
 	defer func() {
-		// etcd panics on files that it cannot make sense of.
+		// etcd panics on files that it cannot parse.
 		if problem := recover(); problem != nil {
 			done <- launched{err: fmt.Errorf("the data in %s cannot be read (%v): restore it from a backup", cfg.Dir, problem)}
 		}
@@ -193,7 +191,7 @@ func runEtcd(ctx context.Context, cfg *embed.Config, done chan<- launched) {
 	}
 }
 
-// startCut is the error of a start that ctx ended.
+// startCut returns the error of a start that ctx ended.
 func startCut(ctx context.Context, dir string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("not ready in time (%s) on %s: its log above may say why; look for a slow or full disk", startTimeout, dir)
@@ -201,7 +199,7 @@ func startCut(ctx context.Context, dir string) error {
 	return fmt.Errorf("not started: %w", context.Cause(ctx))
 }
 
-// watchErrors logs what breaks a running server. The health check fails from then on when the server has stopped.
+// watchErrors logs errors of a running server. Once the server has stopped, the health check fails.
 func (s *Server) watchErrors() {
 	for {
 		select {
@@ -226,8 +224,8 @@ func (s *Server) Transport() storagebackend.TransportConfig {
 	return t
 }
 
-// Connect returns a client that calls the server in this process: nothing is encoded, encrypted, or sent over a socket. The
-// caller closes it, at the latest before Stop.
+// Connect returns a client that calls the server in this process: nothing is encoded, encrypted, or sent over a socket. The caller must close it
+// before Stop.
 func (s *Server) Connect(storagebackend.TransportConfig) (*kubernetes.Client, error) {
 	client := &kubernetes.Client{Client: v3client.New(s.etcd.Server)}
 	client.Kubernetes = client
@@ -239,13 +237,13 @@ func (s *Server) Done() <-chan struct{} {
 	return s.etcd.Server.StopNotify()
 }
 
-// Stop closes the server and frees the data directory; later and concurrent calls wait for the first. Requests that
-// are open get 2 seconds. Close the API server's storage before, so that there are none.
+// Stop closes the server and releases the data directory; later and concurrent calls wait for the first. Open requests get 2 seconds. Close the API
+// server's storage before, so that there are no open requests.
 func (s *Server) Stop() {
 	s.stopOnce.Do(func() {
 		defer close(s.stopped)
 		close(s.stopping)
-		s.keeper.Wait() // what it defragments must not be closed under it
+		s.keeper.Wait() // the database must not be closed during a defragmentation
 		if gs := s.grpc.Load(); gs != nil {
 			// etcd itself waits 7 seconds for watches, which never end on their own.
 			cutOff := time.AfterFunc(drainTimeout, gs.Stop)

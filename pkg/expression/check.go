@@ -14,15 +14,15 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// mostTold is how many bytes of a fault are told. It may quote the expression.
+// mostTold is the maximum length of a reported fault, in bytes. It may quote the expression.
 const mostTold = 512
 
-// undeclared is how cel-go begins what it says of a name that an environment does not have.
+// undeclared is the prefix of cel-go's message about a name that an environment does not have.
 const undeclared = "undeclared reference to"
 
-// Check says whether an expression can be one for a program that may know more than this environment. A fault is one everywhere: it
-// cannot be parsed, it uses what is known in a wrong way, or what it makes is never of the kind. What is unknown is the name of a function
-// or a variable, which another version may have. Both are told shortly, the first of each. Nothing is made to be evaluated.
+// Check checks an expression for a program that may know more than this environment. A fault applies everywhere: the expression cannot be parsed, it
+// uses a known name in a wrong way, or its result is never of the kind. unknown reports the name of a function or a variable, which another version
+// may have. Both are short, and report the first problem only. The expression is not compiled for evaluation.
 func (e *Environment) Check(text string, kind types.Kind) (fault, unknown error) {
 	parsed, issues, err := e.parse(text)
 	if issues != nil {
@@ -55,7 +55,7 @@ func nameOf(kind types.Kind) string {
 	return "string"
 }
 
-// first is the first fault, and where it is.
+// first returns the first fault, with its position.
 func first(all []*common.Error) error {
 	if len(all) == 0 {
 		return errors.New("it cannot be read")

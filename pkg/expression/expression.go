@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expression compiles and evaluates CEL that others write: in placements, and in the condition rules of works. What an expression
-// may cost, and the texts that it may make, are bounded here; who evaluates several adds them up.
+// Package expression compiles and evaluates CEL expressions that are not trusted: in placements, and in the condition rules of works. It bounds the
+// cost of an expression, and the texts that it may create; callers that evaluate several add up their costs.
 package expression
 
 import (
@@ -18,21 +18,21 @@ import (
 const (
 	// MaxCost bounds one evaluation of one expression.
 	MaxCost = 1_000_000
-	// interruptEvery is how many steps of a loop pass until it is looked whether the context has ended.
+	// interruptEvery is the number of steps of a loop between two checks whether the context has ended.
 	interruptEvery = 100
 )
 
-// Cost is what a call has cost, by what it was given and what it made.
+// Cost returns the cost of a call, by its arguments and its result.
 type Cost func(args []ref.Val, result ref.Val) uint64
 
-// Environment is what expressions can use.
+// Environment is the set of names that expressions can use.
 type Environment struct {
 	env   *cel.Env
 	costs costs
 }
 
-// NewEnvironment has the libraries that Open Cluster Management offers in all its expressions, and the variables and functions of
-// the options. Their overloads cost what more says.
+// NewEnvironment returns an environment with the libraries that Open Cluster Management offers in all its expressions, and the variables and
+// functions of the options. The cost of their overloads is determined by more.
 func NewEnvironment(more map[string]Cost, options ...cel.EnvOption) (*Environment, error) {
 	env, err := cel.NewEnv(append(append(boundedText(),
 		cel.EagerlyValidateDeclarations(true),
@@ -47,7 +47,7 @@ func NewEnvironment(more map[string]Cost, options ...cel.EnvOption) (*Environmen
 	return &Environment{env, costs{&library.CostEstimator{}, more}}, nil
 }
 
-// costs are those of Kubernetes' libraries, and of the functions of an environment.
+// costs combines the costs of Kubernetes' libraries with those of the functions of an environment.
 type costs struct {
 	*library.CostEstimator
 	more map[string]Cost
@@ -66,13 +66,13 @@ func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Va
 	return c.CostEstimator.CallCost(function, overload, args, result)
 }
 
-// Program is an expression that was compiled. It can be used from several goroutines.
+// Program is a compiled expression. It can be used from several goroutines.
 type Program struct {
 	program cel.Program
 	ast     *cel.Ast
 }
 
-// Compile checks an expression. It takes a tenth of a second at most for each 4 KiB of it.
+// Compile checks and compiles an expression. It takes a tenth of a second at most for each 4 KiB of the text.
 func (e *Environment) Compile(text string) (*Program, error) {
 	parsed, _, err := e.parse(text)
 	if err != nil {
@@ -94,10 +94,10 @@ func (e *Environment) Compile(text string) (*Program, error) {
 	return &Program{program, ast}, nil
 }
 
-// AST is the expression as it was understood.
+// AST returns the checked syntax tree of the expression.
 func (p *Program) AST() *celast.AST { return p.ast.NativeRep() }
 
-// Eval also says what it has cost, if it has failed, too.
+// Eval evaluates the expression. It returns the cost even with an error.
 func (p *Program) Eval(ctx context.Context, variables map[string]any) (result ref.Val, cost uint64, err error) {
 	result, details, err := p.program.ContextEval(ctx, variables)
 	cost = MaxCost

@@ -11,24 +11,24 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// What is checked takes a time that grows with the types in it, and those can double with each macro: a few hundred bytes would take hours.
-// So an expression is weighed between the two steps of compiling it.
+// The time of a check grows with the types in the expression, and those can double with each macro: a few hundred bytes would take hours. So an
+// expression is weighed between the two steps of compiling it.
 const (
-	// maxCopies is how many macros an expression may have that copy what they are called on: twice as much with each.
+	// maxCopies is the maximum number of macros in an expression that copy their target: each doubles the size.
 	maxCopies = 6
-	// maxType is the largest type, in names: list(map(int, string)) has four.
+	// maxType is the maximum size of a type, in names: list(map(int, string)) has four.
 	maxType = 32
-	// maxWeight is what the types of all parts of an expression may have together.
+	// maxWeight is the maximum size of the types of all parts of an expression together.
 	maxWeight = 20_000
 )
 
-// optionalOf is what macros call to make an optional; expressions call "of" of "optional".
+// optionalOf is the function that macros call to create an optional; expressions call "of" of "optional".
 const optionalOf = "optional.of"
 
-// copying are the macros that copy what they are called on.
+// copying are the macros that copy their target.
 var copying = []string{"optMap", "optFlatMap"}
 
-// parse is the first step of compiling. It refuses what would take long to check, so all that is checked comes from here.
+// parse is the first step of compiling. It rejects expressions that would take long to check, so all expressions to check must come from here.
 func (e *Environment) parse(text string) (*cel.Ast, *cel.Issues, error) {
 	copies := 0
 	for _, name := range copying {
@@ -50,7 +50,7 @@ func (e *Environment) parse(text string) (*cel.Ast, *cel.Issues, error) {
 	return parsed, nil, nil
 }
 
-// weigher knows how large the types of parts of an expression can be, at most, without checking them.
+// weigher computes an upper bound for the size of the types of the parts of an expression, without checking them.
 type weigher struct {
 	left     int
 	tooLarge bool
@@ -58,7 +58,7 @@ type weigher struct {
 	names map[string]int
 }
 
-// weigh is the size of the type of a part. Once something is too large nothing else is looked at.
+// weigh returns the size of the type of a part. Once a limit is exceeded, no other parts are visited.
 func (w *weigher) weigh(e ast.Expr) (size int) {
 	defer func() {
 		w.left -= size
@@ -104,10 +104,10 @@ func (w *weigher) weigh(e ast.Expr) (size int) {
 	return size
 }
 
-// loop is a macro. What it makes has the type of its accumulator.
+// loop returns the size of the type of a macro, which is that of its accumulator.
 func (w *weigher) loop(c ast.ComprehensionExpr) int {
 	over, made := w.weigh(c.IterRange()), w.weigh(c.AccuInit())
-	item := max(1, over-1) // "list" or "map" is not in it
+	item := max(1, over-1) // without "list" or "map"
 	size := 0
 	w.with(map[string]int{c.AccuVar(): made, c.IterVar(): item, c.IterVar2(): item}, func() {
 		w.weigh(c.LoopCondition())
@@ -117,7 +117,7 @@ func (w *weigher) loop(c ast.ComprehensionExpr) int {
 	return size
 }
 
-// with has variables while something is done.
+// with sets variables during a function call.
 func (w *weigher) with(names map[string]int, do func()) {
 	before := map[string]int{}
 	for name, size := range names {

@@ -14,12 +14,12 @@ import (
 	"github.com/google/cel-go/ext"
 )
 
-// MaxText is the longest text that an expression may make, in bytes. What an expression has cost is known after each call, and one
-// call of the functions here can make gigabytes of a few kilobytes. So they look before they do it; for the others, which at most
-// double what they get, costs.CallCost looks afterwards.
+// MaxText is the maximum length of a text that an expression may create, in bytes. The cost of a call is known only after the call, and one call of
+// the functions here can create gigabytes from a few kilobytes. So they check the length before; for the others, which at most double their input,
+// costs.CallCost checks it afterwards.
 const MaxText = 1 << 20
 
-// boundedText is the library of strings, with bounds where one call multiplies.
+// boundedText returns the library of strings, with limits for the functions of which one call multiplies its input.
 func boundedText() []cel.EnvOption {
 	text, list := cel.StringType, cel.ListType(cel.StringType)
 	return []cel.EnvOption{
@@ -89,7 +89,7 @@ func join(list, separator ref.Val) ref.Val {
 	return types.String(text.String())
 }
 
-// formatter is the function of the library, which can be called only by an expression.
+// formatter returns the library's function, which can only be called by an expression.
 var formatter = sync.OnceValues(func() (cel.Program, error) {
 	env, err := cel.NewEnv(ext.Strings(), cel.Variable("text", cel.StringType), cel.Variable("args", cel.ListType(cel.DynType)))
 	if err != nil {
@@ -108,7 +108,7 @@ func format(args ...ref.Val) ref.Val {
 	if !isText || !isList {
 		return types.MaybeNoSuchOverloadErr(args[0])
 	}
-	// No verb shows more than all arguments together. A number takes up to 1 + 309 + 1 + 100 characters.
+	// No verb prints more than all arguments together. A number takes up to 1 + 309 + 1 + 100 characters.
 	verbs := strings.Count(string(text), "%")
 	room := MaxText - len(text)
 	if verbs > 0 {
@@ -128,7 +128,7 @@ func format(args ...ref.Val) ref.Val {
 	return result
 }
 
-// textOf takes from the room what a value takes when it is written, at most.
+// textOf subtracts the maximum length of a formatted value from room.
 func textOf(value ref.Val, room *int) {
 	const number = 512
 	switch v := value.(type) {

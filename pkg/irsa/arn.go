@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package irsa knows by which names and policies a cluster registers with AWS IAM. The hub's controllers, the agents of
-// managed clusters, the command line and the docs agree on them here. The rules are those of the specification of the
-// registration (seeds/aws-irsa-registration.md); Open Cluster Management shares the names.
+// Package irsa defines the names and policies by which a cluster registers with AWS IAM, for the hub's controllers, the agents of managed clusters,
+// the command line and the docs. The rules are those of the specification of the registration (seeds/aws-irsa-registration.md); Open Cluster
+// Management shares the names.
 package irsa
 
 import (
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The partitions of AWS that are known. None trusts another.
+// The supported partitions of AWS. None trusts another.
 const (
 	partitionAWS   = "aws"
 	partitionChina = "aws-cn"
@@ -22,21 +22,20 @@ const (
 var (
 	regionForm  = regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]+$`)
 	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
-	// EKS: 1 to 100 letters, digits, hyphens and underscores; the first is a letter or a digit.
+	// EKS allows 1 to 100 letters, digits, hyphens and underscores; the first is a letter or a digit.
 	nameForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`)
 )
 
-// Cluster is an EKS cluster, as its ARN names it.
+// Cluster is an EKS cluster, as identified by its ARN.
 type Cluster struct {
 	Partition string
 	Region    string
-	// Account is the AWS account that the cluster is in, 12 digits.
+	// Account is the AWS account of the cluster, 12 digits.
 	Account string
 	Name    string
 }
 
-// ParseClusterARN reads the ARN of an EKS cluster. Its errors say what is wrong with the ARN, and fit into one line
-// whatever the ARN is.
+// ParseClusterARN parses the ARN of an EKS cluster. Its errors name the fault in the ARN, and fit into one line whatever the ARN is.
 func ParseClusterARN(arn string) (Cluster, error) {
 	refuse := func(format string, args ...any) (Cluster, error) {
 		return Cluster{}, fmt.Errorf("%s is not the ARN of an EKS cluster (arn:aws:eks:<region>:<account>:cluster/<name>): %s",
@@ -81,7 +80,7 @@ func partitionOf(region string) string {
 	return partitionAWS
 }
 
-// String is the ARN.
+// String returns the ARN.
 func (c Cluster) String() string {
 	return "arn:" + c.Partition + ":eks:" + c.Region + ":" + c.Account + ":cluster/" + c.Name
 }
@@ -90,7 +89,7 @@ func (c Cluster) roleARN(path RolePath, role string) string {
 	return "arn:" + c.Partition + ":iam::" + c.Account + ":role" + path.String() + role
 }
 
-// quote keeps what a stranger wrote to one line of a message.
+// quote formats untrusted text for one line of a message.
 func quote(s string) string {
 	const most = 200
 	if len(s) > most {

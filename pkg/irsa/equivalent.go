@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Equivalent says whether two policy documents mean the same. AWS returns them percent-encoded, and others write them with
-// another order, or with a list of one where we have a string. What it cannot read is equivalent to nothing.
+// Equivalent reports whether two policy documents have the same meaning. AWS returns them percent-encoded, and other programs write them in a
+// different order, or with a list of one value in place of a string. An invalid document is equivalent to nothing.
 func Equivalent(a, b string) bool {
 	x, err := normalize(a)
 	if err != nil {
@@ -53,7 +53,7 @@ func normalize(document string) (map[string]any, error) {
 				}
 			}
 		}
-		text, err := json.Marshal(asSets(s)) // which sorts the keys
+		text, err := json.Marshal(asSets(s)) // sorts the keys
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func normalize(document string) (map[string]any, error) {
 	return policy, nil
 }
 
-// asSets makes of every value below a statement the sorted list of what it may be.
+// asSets replaces every value below a statement by the sorted list of its alternatives.
 func asSets(value any) any {
 	switch v := value.(type) {
 	case map[string]any:

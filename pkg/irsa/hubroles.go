@@ -10,22 +10,22 @@ import (
 	"strings"
 )
 
-// HubRoles is how a hub makes the roles of its managed clusters, and lets them in.
+// HubRoles configures how a hub creates the roles of its managed clusters, and authorizes them.
 type HubRoles struct {
-	// Path is that of each role.
+	// Path is the path of each role.
 	Path RolePath
-	// Boundary is the ARN of the policy that is the permissions boundary of each role. Without one the hub sets none.
+	// Boundary is the ARN of the policy that is the permissions boundary of each role. If it is empty, the hub sets none.
 	Boundary string
-	// AccessEntries says that they are let in by EKS access entries, instead of aws-auth.
+	// AccessEntries means that the hub authorizes them by EKS access entries, instead of aws-auth.
 	AccessEntries bool
-	// TagKeys are those of tags beside the hub's own.
+	// TagKeys are the keys of tags beside the hub's own.
 	TagKeys []string
 }
 
-// RolePath is the path of an IAM role, which is in its ARN before the name. The empty one is "/".
+// RolePath is the path of an IAM role, which precedes the name in its ARN. An empty one means "/".
 type RolePath string
 
-// String is the path as IAM has it.
+// String returns the path as IAM uses it.
 func (p RolePath) String() string { return cmp.Or(string(p), "/") }
 
 const (
@@ -34,12 +34,12 @@ const (
 )
 
 var (
-	// IAM takes more characters in a path. Of those left out some are wildcards in policies, and others mean something to a shell.
+	// IAM allows more characters in a path. Of those left out some are wildcards in policies, and others have a meaning in a shell.
 	pathForm       = regexp.MustCompile(`^/([0-9A-Za-z_+=,.@-]+/)*$`)
 	policyNameForm = regexp.MustCompile(`^[0-9A-Za-z_+=,.@-]{1,128}$`)
 )
 
-// ParseRolePath reads the path of a role.
+// ParseRolePath parses the path of a role.
 func ParseRolePath(path string) (RolePath, error) {
 	refuse := func(why string) (RolePath, error) {
 		return "", fmt.Errorf("%s is not the path of an IAM role, such as /clusterhub/: %s", quote(path), why)
@@ -59,8 +59,7 @@ func ParseRolePath(path string) (RolePath, error) {
 	return RolePath(path), nil
 }
 
-// CheckBoundary says what is wrong with the ARN of a policy that is to be the permissions boundary of roles in the hub's account. That there
-// is none is not wrong.
+// CheckBoundary checks the ARN of a policy for use as the permissions boundary of roles in the hub's account. It may be empty.
 func CheckBoundary(arn string, hub Cluster) error {
 	if arn == "" {
 		return nil

@@ -28,8 +28,8 @@ const (
 	TagManagedCluster = "managed_cluster_name"
 )
 
-// The tags of HubRole, and of its access entry, that say which cluster they belong to. An object of AWS is made together
-// with its tags, so there is no moment without them.
+// The tags of HubRole, and of its access entry, that identify the cluster that they belong to. AWS creates an object together with its tags, so it
+// always has them.
 const (
 	// TagOwner is the name of the ManagedCluster.
 	TagOwner = "clusterhub.dev/managed-cluster"
@@ -41,9 +41,9 @@ func ownTagKeys() Values {
 	return Values{TagHubAccount, TagHubCluster, TagManagedAccount, TagManagedCluster, TagOwner, TagOwnerHub}
 }
 
-// Suffix ends the names of a managed cluster's roles: a hash of the values of their tags. It tells roles apart and
-// protects nothing. It leaves out the regions: two clusters of one account with one name have one suffix. The specification
-// says that it is MD5, also where GODEBUG=fips140=only lets nothing be protected by that.
+// Suffix returns the suffix of the names of a managed cluster's roles: a hash of the values of their tags. It identifies roles and protects nothing.
+// It does not include the regions: two clusters of one account with the same name have the same suffix. The specification requires MD5, even with
+// GODEBUG=fips140=only, which forbids its use for security.
 func Suffix(hubAccount, hubCluster, managedAccount, managedCluster string) (suffix string) {
 	fips140.WithoutEnforcement(func() {
 		sum := md5.Sum([]byte(strings.Join([]string{hubAccount, hubCluster, managedAccount, managedCluster}, "#")))
@@ -60,7 +60,7 @@ type Identity struct {
 	HubPath RolePath
 }
 
-// NewIdentity relates a managed cluster to a hub, whose roles have no path.
+// NewIdentity returns the identity of a managed cluster for a hub whose roles have no path.
 func NewIdentity(hub, managed Cluster) (Identity, error) {
 	if hub.Partition != managed.Partition {
 		return Identity{}, fmt.Errorf("the cluster is in the AWS partition %s and the hub in %s: IAM allows no trust in another partition",
@@ -69,27 +69,27 @@ func NewIdentity(hub, managed Cluster) (Identity, error) {
 	return Identity{Hub: hub, Managed: managed}, nil
 }
 
-// Suffix ends the names of the roles.
+// Suffix returns the suffix of the names of the roles.
 func (i Identity) Suffix() string {
 	return Suffix(i.Hub.Account, i.Hub.Name, i.Managed.Account, i.Managed.Name)
 }
 
-// HubRole names the role in the hub's account by which the managed cluster comes to the hub.
+// HubRole returns the name of the role in the hub's account by which the managed cluster accesses the hub.
 func (i Identity) HubRole() string { return hubRolePrefix + i.Suffix() }
 
-// HubRoleARN is the ARN of HubRole.
+// HubRoleARN returns the ARN of HubRole.
 func (i Identity) HubRoleARN() string { return i.Hub.roleARN(i.HubPath, i.HubRole()) }
 
-// MappedRoleARN is the ARN of HubRole as aws-auth has it: without its path, as STS tells of a session without the path of its role.
+// MappedRoleARN returns the ARN of HubRole for aws-auth: without its path, since STS identifies a session without the path of its role.
 func (i Identity) MappedRoleARN() string { return i.Hub.roleARN("", i.HubRole()) }
 
-// ManagedRole names the role of the agent in its own account.
+// ManagedRole returns the name of the role of the agent in its own account.
 func (i Identity) ManagedRole() string { return managedRolePrefix + i.Suffix() }
 
-// ManagedRoleARN is the ARN of ManagedRole, which has no path.
+// ManagedRoleARN returns the ARN of ManagedRole, which has no path.
 func (i Identity) ManagedRoleARN() string { return i.Managed.roleARN("", i.ManagedRole()) }
 
-// Tags are on HubRole and on ManagedRole. The trust policy of HubRole looks for those of ManagedRole.
+// Tags returns the tags of HubRole and of ManagedRole. The trust policy of HubRole requires those of ManagedRole.
 func (i Identity) Tags() map[string]string {
 	return map[string]string{
 		TagHubAccount:     i.Hub.Account,
@@ -99,8 +99,8 @@ func (i Identity) Tags() map[string]string {
 	}
 }
 
-// CreatorRole names the role as which the hub makes the roles of managed clusters. IAM has room for 31 characters of the hub's name:
-// of a longer one it has the beginning, and a hash of the whole, which tells it from others with this beginning.
+// CreatorRole returns the name of the role with which the hub creates the roles of managed clusters. IAM has room for 31 characters of the hub's
+// name: a longer one is cut, and extended by a hash of the whole name, which distinguishes it from others with the same beginning.
 func CreatorRole(hub Cluster) string {
 	name := hub.Name
 	if most := longestRoleName - len(creatorRoleSuffix); len(name) > most {
@@ -111,5 +111,5 @@ func CreatorRole(hub Cluster) string {
 	return name + creatorRoleSuffix
 }
 
-// CreatorRoleARN is the ARN of CreatorRole.
+// CreatorRoleARN returns the ARN of CreatorRole.
 func CreatorRoleARN(hub Cluster) string { return hub.roleARN("", CreatorRole(hub)) }

@@ -12,14 +12,14 @@ import (
 // nameGroup is the group of a pattern that matches the name of the ManagedCluster.
 const nameGroup = "name"
 
-// Patterns are those of ARNs that are approved without an admin. No pattern approves nothing.
+// Patterns match the ARNs that are approved without an admin. Without a pattern, nothing is approved.
 type Patterns []*regexp.Regexp
 
-// ParsePatterns reads regular expressions, each of which must match an ARN from its first to its last character.
+// ParsePatterns parses regular expressions, each of which must match a whole ARN.
 func ParsePatterns(expressions []string) (Patterns, error) {
 	patterns := make(Patterns, len(expressions))
 	for i, expression := range expressions {
-		// By itself: "a)|(b" is one only between the brackets that follow, and would match a part.
+		// It is compiled by itself first: "a)|(b" is valid only between the parentheses that follow, and would match a part.
 		if _, err := regexp.Compile(expression); err != nil {
 			return nil, fmt.Errorf("the ARN pattern %q: %w", expression, err)
 		}
@@ -32,9 +32,9 @@ func ParsePatterns(expressions []string) (Patterns, error) {
 	return patterns, nil
 }
 
-// Names are the names for which an ARN is approved. Each pattern that matches the ARN gives one: what its group "name"
-// matches, or, without such a group, the name of the EKS cluster. The author of a ManagedCluster writes its ARN, so a
-// pattern says something only of a name that follows from it.
+// Names returns the names for which an ARN is approved. Each pattern that matches the ARN contributes one: the match of its group "name", or, without
+// such a group, the name of the EKS cluster. The author of a ManagedCluster writes its ARN, so a pattern only approves a name that follows from the
+// ARN.
 func (p Patterns) Names(cluster Cluster) (names []string) {
 	for _, pattern := range p {
 		match := pattern.FindStringSubmatch(cluster.String())
@@ -52,7 +52,7 @@ func (p Patterns) Names(cluster Cluster) (names []string) {
 	return names
 }
 
-// Approve says whether a pattern approves the ARN for a ManagedCluster of this name.
+// Approve reports whether a pattern approves the ARN for a ManagedCluster of this name.
 func (p Patterns) Approve(cluster Cluster, name string) bool {
 	return slices.Contains(p.Names(cluster), name)
 }

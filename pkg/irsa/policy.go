@@ -37,7 +37,7 @@ type Principal struct {
 	Federated string `json:",omitempty"`
 }
 
-// Values is written as IAM's own documents have it: one value without brackets.
+// Values is encoded as in IAM's own documents: a single value has no brackets.
 type Values []string
 
 // MarshalJSON implements json.Marshaler.
@@ -48,18 +48,18 @@ func (v Values) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string(v))
 }
 
-// JSON is the document in one line.
+// JSON returns the document in one line.
 func (p Policy) JSON() string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(p); err != nil {
-		panic(err) // strings always encode
+		panic(err) // strings can always be encoded
 	}
 	return string(bytes.TrimSpace(b.Bytes()))
 }
 
-// Indented is the document for people to read.
+// Indented returns the document in a form for people to read.
 func (p Policy) Indented() string {
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(p.JSON()), "", "  "); err != nil {
@@ -72,7 +72,7 @@ func newPolicy(statements ...Statement) Policy {
 	return Policy{Version: policyVersion, Statement: statements}
 }
 
-// HubTrustPolicy is who may become HubRole: ManagedRole, while it has the tags of this identity.
+// HubTrustPolicy returns the trust policy of HubRole: ManagedRole may assume it, if it has the tags of this identity.
 func (i Identity) HubTrustPolicy() Policy {
 	tags := map[string]Values{}
 	for key, value := range i.Tags() {
@@ -86,12 +86,12 @@ func (i Identity) HubTrustPolicy() Policy {
 	})
 }
 
-// NoTrustPolicy is the trust policy of a role that cannot be assumed. IAM takes no trust policy without a statement.
+// NoTrustPolicy returns the trust policy of a role that cannot be assumed. IAM accepts no trust policy without a statement.
 func NoTrustPolicy() Policy {
 	return newPolicy(Statement{Effect: deny, Principal: &Principal{AWS: "*"}, Action: Values{assumeRole}})
 }
 
-// HubAccessPolicy is what HubRole may do in AWS: see the hub's cluster. Its rights on the hub are RBAC's business.
+// HubAccessPolicy returns the rights of HubRole in AWS: to describe and list the hub's cluster. RBAC determines its rights on the hub.
 func (i Identity) HubAccessPolicy() Policy {
 	return newPolicy(Statement{
 		Effect:   allow,
@@ -100,13 +100,13 @@ func (i Identity) HubAccessPolicy() Policy {
 	})
 }
 
-// ManagedAccessPolicy is what ManagedRole may do: become HubRole.
+// ManagedAccessPolicy returns the rights of ManagedRole: to assume HubRole.
 func (i Identity) ManagedAccessPolicy() Policy {
 	return newPolicy(Statement{Effect: allow, Action: Values{assumeRole}, Resource: Values{i.HubRoleARN()}})
 }
 
-// WebIdentityTrustPolicy is who may become a role of a cluster's account by the cluster's own tokens. The provider is the
-// cluster's OIDC issuer without "https://"; a subject is "system:serviceaccount:<namespace>:<name>".
+// WebIdentityTrustPolicy returns the trust policy of a role of a cluster's account that the given subjects may assume with the cluster's own tokens.
+// The provider is the cluster's OIDC issuer without "https://"; a subject is "system:serviceaccount:<namespace>:<name>".
 func WebIdentityTrustPolicy(cluster Cluster, provider string, subjects ...string) Policy {
 	p := newPolicy()
 	for _, subject := range subjects {
@@ -123,10 +123,9 @@ func WebIdentityTrustPolicy(cluster Cluster, provider string, subjects ...string
 	return p
 }
 
-// CreatorPolicy is what CreatorRole may do: exactly what the hub's controller calls. Of the specification's list it leaves
-// out what makes and changes managed policies, the listing of roles, and iam:PassRole. With access entries it may make those
-// of HubRoles, and no others; without, the hub edits aws-auth and calls no EKS. With a boundary it may make only roles that have it, and give
-// rights to no others.
+// CreatorPolicy returns the rights of CreatorRole: exactly what the hub's controller calls. Of the specification's list it leaves out the rights to
+// create and change managed policies, to list roles, and iam:PassRole. With access entries it may create those of HubRoles, and no others; without
+// them, the hub edits aws-auth and does not call EKS. With a boundary it may only create roles that have it, and grant rights to no others.
 func CreatorPolicy(hub Cluster, roles HubRoles) Policy {
 	p := newPolicy(roles.iamStatements(hub)...)
 	if roles.AccessEntries {
@@ -155,12 +154,12 @@ func (r HubRoles) iamStatements(hub Cluster) []Statement {
 	} else {
 		statements = []Statement{{
 			Effect: allow, Action: append(bounded, "iam:PutRolePermissionsBoundary"), Resource: Values{all},
-			// Of CreateRole and PutRolePermissionsBoundary it is the boundary that the role gets, of PutRolePolicy the one that it has.
+			// For CreateRole and PutRolePermissionsBoundary this is the boundary that the role gets, and for PutRolePolicy the one that it has.
 			Condition: map[string]map[string]Values{"StringEquals": {"iam:PermissionsBoundary": {r.Boundary}}},
 		}, {Effect: allow, Action: free, Resource: Values{all}}}
 	}
 	if r.Path != "" {
-		// Of a role that is not there IAM knows no path. The hub has to be told that there is none.
+		// If a role does not exist, IAM checks the right without a path. The hub needs the right to find out that it does not exist.
 		statements = append(statements, Statement{Effect: allow, Action: Values{"iam:GetRole"}, Resource: Values{hub.roleARN("", hubRolePrefix+"*")}})
 	}
 	return statements
@@ -172,14 +171,14 @@ func (r HubRoles) eksStatements(hub Cluster) []Statement {
 			"/role/" + hub.Account + path.String() + hubRolePrefix + "*"
 	}
 	entries := Values{entriesOf("")}
-	if r.Path != "" { // whether the ARN of an entry has the path of its role, AWS does not say
+	if r.Path != "" { // AWS does not document whether the ARN of an entry has the path of its role
 		entries = append(entries, entriesOf(r.Path))
 	}
 	return []Statement{{
 		Effect:   allow,
 		Action:   Values{"eks:CreateAccessEntry"},
 		Resource: Values{hub.String()},
-		// An entry of any principal would be enough to become an admin of the hub.
+		// With an entry for any principal, the creator could become an admin of the hub.
 		Condition: map[string]map[string]Values{"ArnLike": {"eks:principalArn": {hub.roleARN(r.Path, hubRolePrefix+"*")}}},
 	}, {
 		Effect: allow,
@@ -194,8 +193,8 @@ func (r HubRoles) eksStatements(hub Cluster) []Statement {
 	}, {
 		Effect: allow,
 		Action: Values{"eks:TagResource"},
-		// On which of them EKS asks for this when an entry is made with tags, AWS does not say. The hub's cluster gets no tags
-		// by which others give rights.
+		// AWS does not document for which of them EKS checks this right when an entry is created with tags. The hub's cluster must not get tags by
+		// which other policies grant rights.
 		Resource:  append(Values{hub.String()}, entries...),
 		Condition: map[string]map[string]Values{"ForAllValues:StringEquals": {"aws:TagKeys": append(ownTagKeys(), r.TagKeys...)}},
 	}}

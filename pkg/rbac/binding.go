@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// subject is one thing a request can be recognised by: the name of its user or the name of one of their groups.
+// subject is one property that identifies the client of a request: the name of its user or the name of one of the user's groups.
 type subject struct {
 	group bool
 	name  string
@@ -28,21 +28,20 @@ func compareSubjects(a, b subject) int {
 	return cmp.Compare(a.name, b.name)
 }
 
-// binding is what remains of a ClusterRoleBinding: a role and the subjects that it is given to, ascending and distinct. The
-// zero value has no subjects.
+// binding is the part of a ClusterRoleBinding that is stored: a role and its subjects, ascending and distinct. The zero value has no subjects.
 type binding struct {
 	role     string
 	subjects []subject
 }
 
-// subjectOf is what the authorizer compares with a request, for a binding in a namespace or in none. What it never grants
-// anything is no subject: one of an unknown kind, and a service account without a namespace (upstream's appliesToUser).
+// subjectOf returns the subject that the authorizer compares with a request, for a binding in a namespace or without one. ok is false if the
+// authorizer never grants it anything: an unknown kind, or a service account without a namespace (upstream's appliesToUser).
 func subjectOf(s rbacv1.Subject, namespace string) (who subject, ok bool) {
 	switch s.Kind {
 	case rbacv1.UserKind:
 		return subject{name: s.Name}, true
 	case rbacv1.GroupKind:
-		// This group has everything before any rule is read: to give it more changes nothing.
+		// This group has all rights before any rule is evaluated: to grant it more changes nothing.
 		return subject{group: true, name: s.Name}, s.Name != user.SystemPrivilegedGroup
 	case rbacv1.ServiceAccountKind:
 		namespace = cmp.Or(s.Namespace, namespace)
@@ -51,8 +50,8 @@ func subjectOf(s rbacv1.Subject, namespace string) (who subject, ok bool) {
 	return subject{}, false
 }
 
-// bindingOf leaves out what the authorizer never grants anything for: a roleRef to a kind other than ClusterRole (upstream's
-// GetRoleReferenceRules finds no Role without a namespace), and invalid subjects. Of the others it has those that count.
+// bindingOf leaves out what the authorizer never grants anything for: a roleRef to a kind other than ClusterRole (upstream's GetRoleReferenceRules
+// finds no Role without a namespace), and invalid subjects. It also leaves out subjects for which counts returns false.
 func bindingOf(object *rbacv1.ClusterRoleBinding, counts func(subject) bool) binding {
 	if object.RoleRef.Kind != "ClusterRole" {
 		return binding{}

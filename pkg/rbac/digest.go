@@ -10,11 +10,11 @@ import (
 	"math/bits"
 )
 
-// digest stands for a set of (subject, name) pairs: the sum, modulo 2^256, of the SHA-256 of each. A sum does not depend on
-// the order of its terms and a term can be taken out again, so a change costs the pairs that it changes.
+// digest is a digest of a set of (subject, name) pairs: the sum, modulo 2^256, of the SHA-256 of each. A sum does not depend on the order of its
+// terms and a term can be subtracted again, so the cost of a change depends on the number of changed pairs.
 //
-// A user who may write roles and does some 2^32 work could find two sets with one sum. The effect would be that an open
-// watch learns of their change with the next one: what a snapshot answers never comes from a digest.
+// A user who may write roles and spends some 2^32 steps could find two sets with the same sum. The effect would be that an open watch learns of their
+// change with the next one: the names that a snapshot returns never come from a digest.
 type digest [4]uint64
 
 func (d *digest) add(term digest) {
@@ -39,8 +39,8 @@ func (d digest) String() string {
 	return hex.EncodeToString(bytes)
 }
 
-// nameTerm is the term of one name that a subject may reach, allTerm that of a subject who may reach all. The length
-// before the subject keeps ("a", "bc") and ("ab", "c") apart.
+// nameTerm returns the term of one name that a subject may reach, and allTerm that of a subject that may reach all. The length before the subject
+// distinguishes ("a", "bc") from ("ab", "c").
 func nameTerm(who subject, name string) digest { return term(who, 'n', name) }
 
 func allTerm(who subject) digest { return term(who, 'a', "") }

@@ -12,8 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Follow keeps a store up to date with the rules of one kind that the front has, until the context ends. The front is the
-// client that the kind's client comes from.
+// Follow updates a store with the rules of one kind on the front, until the context ends. The front is the client that the kind's client comes from.
 func Follow[List runtime.Object](ctx context.Context, front any, client interface {
 	List(context.Context, metav1.ListOptions) (List, error)
 	Watch(context.Context, metav1.ListOptions) (watch.Interface, error)

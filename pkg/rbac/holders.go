@@ -11,21 +11,21 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Holder stands for the name of a user or of a group, or for a namespace. It is a hash: two of them that fall together are
-// taken for each other, which makes a change of the rules concern one too many and never one too few.
+// Holder represents the name of a user or of a group, or a namespace. It is a hash: two with the same hash are not distinguished, so that a change of
+// the rules may affect one too many and never one too few.
 type Holder uint64
 
-// Holders knows whom a change of the rules concerns. It looks at every rule, whatever it grants. Bindings and roles may come
-// in any order. Its methods must not be called concurrently, but for Of and Namespace.
+// Holders determines which users a change of the rules affects. It considers every rule, whatever it grants. Bindings and roles may be set in any
+// order. Its methods must not be called concurrently, except for Of and Namespace.
 //
-// A Role or RoleBinding grants nothing outside of its namespace. So a change there concerns all questions about the
-// namespace, of all users. To note it costs the same whatever the rule says, and drops no answers about other namespaces.
+// A Role or RoleBinding grants nothing outside of its namespace. So a change there affects all checks for the namespace, of all users. The cost of a
+// change does not depend on the rule, and cached results for other namespaces stay valid.
 type Holders struct {
 	seed maphash.Seed
-	// bindings are the ClusterRoleBindings, and bound has those to each ClusterRole.
+	// bindings are the ClusterRoleBindings, and bound has the bindings of each ClusterRole.
 	bindings map[string]held
 	bound    map[string]map[string]struct{}
-	// local has the ClusterRole of each RoleBinding to one, and namespaces how many of them bind it in which namespace.
+	// local has the ClusterRole of each RoleBinding to one, and namespaces the number of RoleBindings to it in each namespace.
 	local      map[objectName]string
 	namespaces map[string]map[string]int
 }
@@ -33,13 +33,13 @@ type Holders struct {
 // objectName is the name of an object in a namespace.
 type objectName struct{ namespace, name string }
 
-// held is what remains of a ClusterRoleBinding.
+// held is the part of a ClusterRoleBinding that is stored.
 type held struct {
 	role    string
 	holders []Holder
 }
 
-// NewHolders knows of no rules.
+// NewHolders returns Holders without rules.
 func NewHolders() *Holders {
 	return &Holders{
 		seed: maphash.MakeSeed(), bindings: map[string]held{}, bound: map[string]map[string]struct{}{},
@@ -47,7 +47,7 @@ func NewHolders() *Holders {
 	}
 }
 
-// Of returns what a user holds roles by: the name of the user and those of all groups.
+// Of returns the holders of a user: the name of the user and those of all groups.
 func (h *Holders) Of(who user.Info) []Holder {
 	holders := []Holder{h.holder(subject{name: who.GetName()})}
 	for _, group := range who.GetGroups() {
@@ -60,12 +60,12 @@ func (h *Holders) holder(who subject) Holder {
 	return Holder(maphash.Comparable(h.seed, who))
 }
 
-// Namespace stands for the rules of one namespace.
+// Namespace returns the holder for the rules of one namespace.
 func (h *Holders) Namespace(namespace string) Holder {
 	return Holder(maphash.Comparable(h.seed, objectName{namespace: namespace}))
 }
 
-// OfRole returns whom a change of a Role concerns, or of a ClusterRole when there is no namespace.
+// OfRole returns the holders that a change of a Role affects, or of a ClusterRole if namespace is empty.
 func (h *Holders) OfRole(namespace, name string) []Holder {
 	if namespace != "" {
 		return []Holder{h.Namespace(namespace)}
@@ -80,7 +80,7 @@ func (h *Holders) OfRole(namespace, name string) []Holder {
 	return concerned
 }
 
-// SetRoleBinding takes a binding that is new or has changed, and returns whom that concerns.
+// SetRoleBinding adds or replaces a binding, and returns the holders that this affects.
 func (h *Holders) SetRoleBinding(object *rbacv1.RoleBinding) []Holder {
 	clusterRole := ""
 	if object.RoleRef.Kind != "Role" {
@@ -89,7 +89,7 @@ func (h *Holders) SetRoleBinding(object *rbacv1.RoleBinding) []Holder {
 	return h.putLocal(objectName{object.Namespace, object.Name}, clusterRole)
 }
 
-// SetClusterRoleBinding takes a binding that is new or has changed, and returns whom that concerns.
+// SetClusterRoleBinding adds or replaces a binding, and returns the holders that this affects.
 func (h *Holders) SetClusterRoleBinding(object *rbacv1.ClusterRoleBinding) []Holder {
 	binding := held{role: object.RoleRef.Name}
 	for _, s := range object.Subjects {
@@ -100,8 +100,7 @@ func (h *Holders) SetClusterRoleBinding(object *rbacv1.ClusterRoleBinding) []Hol
 	return h.put(object.Name, binding)
 }
 
-// DeleteBinding takes the news that a RoleBinding, or a ClusterRoleBinding when there is no namespace, is gone, and
-// returns whom that concerns.
+// DeleteBinding deletes a RoleBinding, or a ClusterRoleBinding if namespace is empty, and returns the holders that this affects.
 func (h *Holders) DeleteBinding(namespace, name string) []Holder {
 	if namespace != "" {
 		return h.putLocal(objectName{namespace, name}, "")
@@ -109,7 +108,7 @@ func (h *Holders) DeleteBinding(namespace, name string) []Holder {
 	return h.put(name, held{})
 }
 
-// putLocal takes the ClusterRole of a RoleBinding, or none.
+// putLocal sets the ClusterRole of a RoleBinding, or deletes it if that is empty.
 func (h *Holders) putLocal(name objectName, clusterRole string) []Holder {
 	if old, ok := h.local[name]; ok {
 		delete(h.local, name)

@@ -10,11 +10,11 @@ import (
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// Index follows ClusterRoles and ClusterRoleBindings, which may come in any order. A role that is bound before it exists
-// grants nothing until it does. Its methods must not be called concurrently.
+// Index indexes ClusterRoles and ClusterRoleBindings, which may be set in any order. A role that is bound before it exists grants nothing until it
+// does. Its methods must not be called concurrently.
 //
-// Each change reports whether it changed what any subject may reach. It costs the names that it adds or takes, times the
-// subjects that this concerns; what grants nothing for the attributes is remembered, and costs no more than that.
+// Each change reports whether it changed what any subject may reach. Its cost is the number of names that it adds or removes, times the number of
+// affected subjects; objects that grant nothing for the attributes are stored, and cost no more than that.
 type Index struct {
 	attributes Attributes
 	bindings   map[string]binding
@@ -27,19 +27,19 @@ type Index struct {
 
 	held     *btree.BTree[holding]
 	grants   *btree.BTree[grant]
-	snapshot *Snapshot // nil when held or grants have changed since the last one
+	snapshot *Snapshot // nil if held or grants have changed since the last one
 }
 
-// roleState is kept while the role grants something or is bound.
+// roleState exists while the role grants something or is bound.
 type roleState struct {
 	names Names
-	// subjects counts the bindings that give the role to each.
+	// subjects has the number of bindings of the role to each subject.
 	subjects map[subject]int
 }
 
-// subjectState is kept while the subject holds a role that grants something.
+// subjectState exists while the subject has a role that grants something.
 type subjectState struct {
-	// roles are those that grant something.
+	// roles are the roles that grant something.
 	roles map[string]struct{}
 	// all is the number of roles that grant all names.
 	all int
@@ -47,7 +47,7 @@ type subjectState struct {
 	listed digest
 }
 
-// reach is the digest of what the subject may reach. All names make those listed meaningless.
+// reach returns the digest of what the subject may reach. If that is all names, the listed ones do not matter.
 func (s *subjectState) reach(who subject) digest {
 	if s.all > 0 {
 		return allTerm(who)
@@ -55,7 +55,7 @@ func (s *subjectState) reach(who subject) digest {
 	return s.listed
 }
 
-// NewIndex makes an empty index: only system:masters may reach anything.
+// NewIndex returns an empty index: only system:masters may reach anything.
 func NewIndex(attributes Attributes) *Index {
 	held, grants := newTrees()
 	return &Index{
@@ -69,7 +69,7 @@ func NewIndex(attributes Attributes) *Index {
 	}
 }
 
-// Snapshot is what the index knows now. It costs nothing that grows with the index, and is the same as long as
+// Snapshot returns the current content of the index. Its cost does not depend on the size of the index, and it returns the same Snapshot as long as
 // nothing changes.
 func (i *Index) Snapshot() *Snapshot {
 	if i.snapshot == nil {
@@ -78,23 +78,22 @@ func (i *Index) Snapshot() *Snapshot {
 	return i.snapshot
 }
 
-// SetClusterRole takes a role that is new or has changed.
+// SetClusterRole adds or replaces a role.
 func (i *Index) SetClusterRole(object *rbacv1.ClusterRole) (changed bool) {
 	return i.setRole(object.Name, i.attributes.namesOf(object))
 }
 
-// DeleteClusterRole takes the news that a role is gone. The bindings to it stay, and work again once it is back.
+// DeleteClusterRole deletes a role. The bindings to it stay, and take effect again once it exists again.
 func (i *Index) DeleteClusterRole(name string) (changed bool) {
 	return i.setRole(name, Names{})
 }
 
-// SetClusterRoleBinding takes a binding that is new or has changed, also in its role: between two looks at the API
-// server it may have been deleted and made again.
+// SetClusterRoleBinding adds or replaces a binding. Its role may differ, too: it may have been deleted and created again between two events.
 func (i *Index) SetClusterRoleBinding(object *rbacv1.ClusterRoleBinding) (changed bool) {
 	return i.setBinding(object.Name, bindingOf(object, i.attributes.counts))
 }
 
-// DeleteClusterRoleBinding takes the news that a binding is gone.
+// DeleteClusterRoleBinding deletes a binding.
 func (i *Index) DeleteClusterRoleBinding(name string) (changed bool) {
 	return i.setBinding(name, binding{})
 }
@@ -169,7 +168,7 @@ func (i *Index) keepRole(name string, role *roleState) {
 	}
 }
 
-// change is the step of a role from granting some names to granting others.
+// change is a change of the names that a role grants.
 type change struct {
 	role         string
 	from, to     Names
@@ -182,7 +181,7 @@ func newChange(role string, from, to Names) change {
 	return c
 }
 
-// list writes down what the role grants now.
+// list updates the indexes with what the role grants now.
 func (i *Index) list(c change) {
 	i.snapshot = nil
 	if c.to.Empty() {
@@ -204,8 +203,8 @@ func (i *Index) list(c change) {
 	}
 }
 
-// apply makes a subject follow the change of one role: a role that it holds changes, or it comes to hold one (then that
-// changes from nothing for it), or ceases to (then it changes to nothing).
+// apply updates a subject after the change of one role: a role that it has changes, or it gets one (then that changes from nothing for it), or loses
+// one (then it changes to nothing).
 func (i *Index) apply(who subject, c change) {
 	if c.from.Equal(c.to) {
 		return
@@ -247,8 +246,8 @@ func (i *Index) apply(who subject, c change) {
 	}
 }
 
-// listedElsewhere says whether the subject holds another role that lists the name. A subject may hold many roles and
-// a name may be in many, but seldom both: the smaller side is gone through.
+// listedElsewhere reports whether the subject has another role that lists the name. A subject may have many roles and a name may be in many, but
+// seldom both: the loop is over the smaller side.
 func (i *Index) listedElsewhere(state *subjectState, name, role string) bool {
 	few, many := state.roles, i.listing[name]
 	if len(many) < len(few) {

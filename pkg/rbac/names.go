@@ -8,27 +8,26 @@ import (
 	"slices"
 )
 
-// Names is a set of names: all there are and ever will be, or those listed. The zero value is the empty set.
-// It never changes and may be shared.
+// Names is a set of names: all existing and future names, or those listed. The zero value is the empty set. It never changes and may be shared.
 type Names struct {
-	// All says that every name is in the set, also those that are in no rule.
+	// All means that every name is in the set, even those that are in no rule.
 	All bool
 
-	sorted []string // ascending and distinct; nil when All
+	sorted []string // ascending and distinct; nil if All
 }
 
-// NamesOf is the set of the given names.
+// NamesOf returns the set of the given names.
 func NamesOf(names ...string) Names {
 	return newNames(slices.Clone(names))
 }
 
-// newNames takes the slice over.
+// newNames returns the set of names. It takes ownership of the slice.
 func newNames(names []string) Names {
 	slices.Sort(names)
 	return Names{sorted: slices.Compact(names)}
 }
 
-// Has says whether the name is in the set.
+// Has reports whether the name is in the set.
 func (n Names) Has(name string) bool {
 	if n.All {
 		return true
@@ -37,7 +36,7 @@ func (n Names) Has(name string) bool {
 	return found
 }
 
-// Includes says whether every name of the other set is in this one.
+// Includes reports whether every name of the other set is in this one.
 func (n Names) Includes(other Names) bool {
 	if n.All || other.All {
 		return n.All
@@ -46,22 +45,22 @@ func (n Names) Includes(other Names) bool {
 	return len(missing) == 0
 }
 
-// Empty says whether no name is in the set.
+// Empty reports whether no name is in the set.
 func (n Names) Empty() bool { return !n.All && len(n.sorted) == 0 }
 
-// Len is the number of listed names: 0 when All.
+// Len returns the number of listed names: 0 if All.
 func (n Names) Len() int { return len(n.sorted) }
 
-// Sorted lists the names in ascending order. It is empty when All, because all names cannot be listed.
+// Sorted returns the names in ascending order. It is empty if All, because all names cannot be listed.
 func (n Names) Sorted() []string { return slices.Clone(n.sorted) }
 
-// Equal says whether both sets hold the same names.
+// Equal reports whether both sets have the same names.
 func (n Names) Equal(other Names) bool {
 	return n.All == other.All && slices.Equal(n.sorted, other.sorted)
 }
 
-// Diff lists, in ascending order, the names that the set has gained and lost since old. listed is false when only one
-// of the two is All: the difference is then without end, and the caller must go through the objects that exist.
+// Diff returns, in ascending order, the names that the set has gained and lost since old. listed is false if only one of the two is All: the
+// difference is then infinite, and the caller must check all existing objects.
 func (n Names) Diff(old Names) (gained, lost []string, listed bool) {
 	if n.All != old.All {
 		return nil, nil, false
@@ -70,7 +69,7 @@ func (n Names) Diff(old Names) (gained, lost []string, listed bool) {
 	return gained, lost, true
 }
 
-// union is the set of the names that are in any of the sets.
+// union returns the set of the names that are in any of the sets.
 func union(sets []Names) Names {
 	if len(sets) == 1 {
 		return sets[0]

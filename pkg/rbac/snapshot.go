@@ -11,23 +11,20 @@ import (
 	"k8s.io/utils/third_party/forked/golang/btree"
 )
 
-// Snapshot is what an Index knew at one moment. It never changes: any number of goroutines may read it while the
-// index goes on.
+// Snapshot is the content of an Index at one moment. It never changes: any number of goroutines may read it while the index is updated.
 type Snapshot struct {
 	held   *btree.BTree[holding]
 	grants *btree.BTree[grant]
 	hash   string
 }
 
-// holding says that a subject is bound to a role, by one binding or by several. Ordered by subject, the roles of a
-// subject are neighbours.
+// holding means that a subject is bound to a role, by one binding or by several. Ordered by subject, the roles of a subject are neighbors.
 type holding struct {
 	who  subject
 	role string
 }
 
-// grant is what a role allows. It is kept apart from the holdings, so that a role that changes is written once,
-// however many hold it.
+// grant is what a role allows. It is stored separately from the holdings, so that a role that changes is written once, however many subjects have it.
 type grant struct {
 	role  string
 	names Names
@@ -36,8 +33,7 @@ type grant struct {
 // btreeDegree is the usual choice for in-memory trees in Kubernetes: nodes of 32 to 63 items.
 const btreeDegree = 32
 
-// newTrees makes the two trees of a snapshot. Their Clone copies nothing: nodes are copied when one of the two sides
-// writes to them.
+// newTrees returns the two trees of a snapshot. Their Clone copies nothing: nodes are copied when one of the two sides writes to them.
 func newTrees() (*btree.BTree[holding], *btree.BTree[grant]) {
 	held := btree.New(btreeDegree, func(a, b holding) bool {
 		return cmp.Or(compareSubjects(a.who, b.who), cmp.Compare(a.role, b.role)) < 0
@@ -46,14 +42,14 @@ func newTrees() (*btree.BTree[holding], *btree.BTree[grant]) {
 	return held, grants
 }
 
-// NamesFor is the set of the names that the user may reach, by the user's own name or as a member of a group.
-// It costs the granting roles that the user holds plus the names that these list.
+// NamesFor returns the names that the user may reach, by the user's own name or as a member of a group. Its cost is the number of granting roles that
+// the user has plus the number of names that these list.
 func (s *Snapshot) NamesFor(who user.Info) Names {
 	if who == nil {
 		return Names{}
 	}
-	// kube-apiserver and the delegated authorizer let this group pass before RBAC is asked
-	// (k8s.io/kubernetes pkg/kubeapiserver/authorizer/reload.go, k8s.io/apiserver pkg/server/options/authorization.go).
+	// kube-apiserver and the delegated authorizer allow this group everything before RBAC is checked (k8s.io/kubernetes
+	// pkg/kubeapiserver/authorizer/reload.go, k8s.io/apiserver pkg/server/options/authorization.go).
 	if slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
 		return Names{All: true}
 	}
@@ -76,6 +72,6 @@ func (s *Snapshot) appendGrants(sets []Names, who subject) []Names {
 	return sets
 }
 
-// Hash names the content: two snapshots of the same Attributes have the same hash exactly when every user gets the
-// same names from both, whatever the objects that say so and the order in which they came.
+// Hash identifies the content: two snapshots of the same Attributes have the same hash exactly when every user gets the same names from both,
+// whatever the objects that grant them and the order of their events.
 func (s *Snapshot) Hash() string { return s.hash }

@@ -105,7 +105,7 @@ func notYAML(err error) error {
 	return errors.New("is not YAML: quote texts that begin with a mark such as * & ! or @")
 }
 
-// budget is what is left for the remaining documents of an archive.
+// budget is the number of values and marks that the remaining documents of an archive may have.
 type budget struct{ values, marks int }
 
 // newBudget also allows the same number of marks that begin no value, in texts and comments.

@@ -20,7 +20,7 @@ type Question struct {
 	// Name is the name of the policy or pattern. If that is in the check itself, it is metadata.name of the check, or empty: then it differs from all
 	// existing ones.
 	Name string
-	// Policy or Pattern is what would be deployed: exactly one is set.
+	// Policy or Pattern is the deployment to check: exactly one is set.
 	Policy  *api.DeploymentPolicySpec
 	Pattern *api.DeploymentPatternSpec
 	// Services are all services that could be meant, with the contents of their archives. They do not include those that the user may not use.

@@ -78,8 +78,8 @@ var progress = map[schema.GroupKind]struct {
 	{Kind: "Pod"}:                                                     {"pods", true},
 }
 
-// Work returns the spec of the work of a placement on a node with this status, the index of the first manifest of each part, and whether the agent is
-// asked for the progress of any object. An object that several services share belongs to the first of them.
+// Work returns the spec of the work of a placement on a node with this status, the index of the first manifest of each part, and whether the spec
+// requests the progress of any object. An object that several services share belongs to the first of them.
 func Work(node *edgev1alpha1.EdgeNodeStatus, parts []Part) (spec *workv1.ManifestWorkSpec, begins []int, asks bool, err error) {
 	scoped := node.NamespaceScoped == nil || *node.NamespaceScoped
 	var objects []*unstructured.Unstructured

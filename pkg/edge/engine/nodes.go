@@ -14,7 +14,7 @@ type node struct {
 	name  string
 	now   *edge.Node
 	class *class
-	// namespaces are those that reach it.
+	// namespaces are the namespaces that reach the node.
 	namespaces map[*namespace]bool
 }
 
@@ -30,7 +30,7 @@ type class struct {
 type namespace struct {
 	name string
 	sets map[string]bool
-	// nodes are those that are reached, with the number of sets that they are in. classes has the number of nodes of each class.
+	// nodes are the nodes that the namespace reaches, with the number of its sets that they are in. classes has the number of nodes of each class.
 	nodes       map[*node]int
 	classes     map[*class]int
 	deployments map[*deployment]bool

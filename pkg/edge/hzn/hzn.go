@@ -42,8 +42,8 @@ var Kinds = []Kind{Node, Service, Policy, Pattern}
 
 // Options supply what files do not contain.
 type Options struct {
-	// Name is the name of the object, for node policies, deployment policies and patterns that are alone in their file. The name of a node is that of
-	// its ManagedCluster. The name of a service is derived from its content.
+	// Name is the name of the object, for node policies, deployment policies and patterns that are alone in their file. A node has the name of its
+	// ManagedCluster. The name of a service is derived from its content.
 	Name string
 	// Namespace is the namespace of the objects of files that name no organization. Nodes have none.
 	Namespace string
