@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package command has what our programs have in common: how they start, find their API server, and end.
+// Package command has what our programs have in common: how they start, connect to their API server, and exit.
 package command
 
 import (
@@ -21,9 +21,8 @@ import (
 	"k8s.io/component-base/term"
 )
 
-// Main runs the command of a program and returns the program's exit code. SIGINT or SIGTERM ends the context of the
-// command, and a second one the program. An error is one plain line, whatever the format of the log: it is for the person, or
-// the client, who has started the program.
+// Main runs the command of a program and returns the program's exit code. SIGINT or SIGTERM ends the context of the command, and a second one the
+// program. An error is one plain line, whatever the format of the log: it is for the user, or the client, that has started the program.
 func Main(cmd *cobra.Command) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -46,7 +45,7 @@ func Main(cmd *cobra.Command) int {
 	return 1
 }
 
-// Exit ends a program with a code that is an answer, and no error: the command has said all that there is to say.
+// Exit ends a program with a code that is a result, and not an error: the command has already printed everything.
 type Exit struct {
 	// Code is 2 or more: 1 is for errors.
 	Code int
@@ -55,10 +54,10 @@ type Exit struct {
 // Error implements error.
 func (e *Exit) Error() string { return fmt.Sprintf("ends with %d", e.Code) }
 
-// version is set by make to that of the images, which it builds from the same commit.
+// version is set by make to the version of the images, which it builds from the same commit.
 var version string
 
-// Version is that of the program, as make or else go build knows it, or "".
+// Version returns the version of the program, as set by make or go build, or "".
 func Version() string {
 	if version != "" {
 		return version
@@ -69,7 +68,7 @@ func Version() string {
 	return ""
 }
 
-// AddFlags gives flags to a command, whose help shows them in their groups.
+// AddFlags adds flags to a command, whose help shows them in their groups.
 func AddFlags(cmd *cobra.Command, flags cliflag.NamedFlagSets) {
 	for _, set := range flags.FlagSets {
 		cmd.Flags().AddFlagSet(set)
@@ -78,8 +77,8 @@ func AddFlags(cmd *cobra.Command, flags cliflag.NamedFlagSets) {
 	cliflag.SetUsageAndHelpFunc(cmd, flags, columns)
 }
 
-// RESTConfig reaches the API server of a kubeconfig or, without one, that of the cluster which the program runs in. A token in a file is
-// followed.
+// RESTConfig returns the configuration for the API server of a kubeconfig or, if that is empty, of the cluster in which the program runs. A token in
+// a file is reloaded when it changes.
 func RESTConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := restConfig(kubeconfig)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// programEnv makes the test binary a program: what it does is the value.
+// programEnv makes the test binary a program whose behavior is the value.
 const programEnv = "TEST_COMMAND_PROGRAM"
 
-// TestMain becomes a program, or runs the tests. Signals, and what is printed, are a process's own.
+// TestMain runs a program, or the tests. Signals and output need a process of their own.
 func TestMain(m *testing.M) {
 	does := os.Getenv(programEnv)
 	if does == "" {
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 			<-cmd.Context().Done()
 		case "hang":
-			// Go's handler of a signal that ends the process lets more of it in, on a small stack: they must not come in a row.
+			// Go's handler of a signal that ends the process accepts more of it, on a small stack: they must not come in a row.
 			for range time.Tick(10 * time.Millisecond) {
 				_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
 			}
@@ -64,7 +64,7 @@ func TestMain_EndsAsItShould(t *testing.T) {
 	}
 }
 
-// Servers write parts of errors. A terminal shows them, and does nothing that is in them.
+// Servers write parts of errors. A terminal shows them, and does not execute control characters in them.
 func TestErrorLine_IsOneLineThatMovesNoCursor(t *testing.T) {
 	got := ErrorLine(fmt.Errorf("a\n\tb: %w", errors.New("\x1b[2Jc\u202ed")))
 	if want := `a b: \x1b[2Jc\u202ed`; got != want {

@@ -11,21 +11,21 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// LeaderElection says how one of several processes is chosen to act.
+// LeaderElection configures how one of several processes is elected to act.
 type LeaderElection struct {
 	Enabled bool
-	// Name is that of the Lease. Processes with other controllers have another.
+	// Name is the name of the Lease. Processes with other controllers have a different one.
 	Name string
-	// Namespace is that of the Lease; the pod's own when it is empty.
+	// Namespace is the namespace of the Lease; the pod's own if it is empty.
 	Namespace string
-	// LeaseDuration is how long the others wait for a leader that is silent, RenewDeadline how long a leader goes on
-	// without having renewed, RetryPeriod how often all of them try: each has to be longer than the next.
+	// LeaseDuration is how long the others wait for a leader that does not renew, RenewDeadline how long a leader continues without a renewal, and
+	// RetryPeriod the interval of all attempts: each must be longer than the next.
 	LeaseDuration time.Duration
 	RenewDeadline time.Duration
 	RetryPeriod   time.Duration
 }
 
-// NewLeaderElection has the defaults: Kubernetes' own.
+// NewLeaderElection returns the defaults: Kubernetes' own.
 func NewLeaderElection(name, namespace string) LeaderElection {
 	return LeaderElection{Enabled: true, Name: name, Namespace: namespace,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
@@ -46,7 +46,7 @@ func (o *LeaderElection) AddFlags(fs *pflag.FlagSet) {
 		"Time between two tries to acquire or renew the Lease. Must be less than the renew deadline.")
 }
 
-// Validate returns every error of the flags.
+// Validate returns all errors of the flags.
 func (o *LeaderElection) Validate() (errs []error) {
 	if o.Name == "" || o.Namespace == "" {
 		errs = append(errs, errors.New("--leader-elect-resource-name and --leader-elect-namespace must not be empty"))
@@ -54,7 +54,7 @@ func (o *LeaderElection) Validate() (errs []error) {
 	if o.RetryPeriod <= 0 {
 		errs = append(errs, fmt.Errorf("--leader-elect-retry-period must be above 0, not %s", o.RetryPeriod))
 	}
-	// Retries are spread by a jitter of up to 1.2 periods.
+	// Retries have a jitter of up to 1.2 periods.
 	if jittered := o.RetryPeriod * 12 / 10; o.RenewDeadline <= jittered {
 		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline must be above %s, 1.2 times the retry period, "+
 			"not %s", jittered, o.RenewDeadline))

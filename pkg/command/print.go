@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// ErrorLine is an error as a program ends with it: on one line, for a person or for the log of a script. Servers have written
+// ErrorLine returns an error as a program prints it when it exits: on one line, for a person or for the log of a script. Servers may have written
 // parts of it.
 func ErrorLine(err error) string { return Printable(strings.Join(strings.Fields(err.Error()), " ")) }
 
-// Printable is what others wrote, for a terminal: on one line, and without what moves the cursor or turns the direction of the text.
+// Printable formats untrusted text for a terminal: on one line, and without characters that move the cursor or change the direction of the text.
 func Printable(text string) string {
 	var b strings.Builder
 	for _, r := range text {

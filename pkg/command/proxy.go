@@ -10,11 +10,10 @@ import (
 	"strings"
 )
 
-// proxySchemes are those of proxies that client-go knows.
+// proxySchemes are the schemes of proxies that client-go supports.
 var proxySchemes = []string{"http", "https", "socks5"}
 
-// CheckProxyURL says what is wrong with a proxy-url, which may be empty. Unlike client-go it does not show the URL, which may
-// have a password.
+// CheckProxyURL checks a proxy-url, which may be empty. Unlike client-go's, its error does not contain the URL, which may have a password.
 func CheckProxyURL(text string) error {
 	if u, err := url.Parse(text); text == "" || err == nil && slices.Contains(proxySchemes, u.Scheme) && u.Host != "" {
 		return nil

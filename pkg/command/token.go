@@ -5,10 +5,10 @@ package command
 
 import "strings"
 
-// MaxToken is how many bytes a bearer token may have.
+// MaxToken is the maximum length of a bearer token, in bytes.
 const MaxToken = 32 << 10
 
-// IsToken is whether a text can be sent as a bearer token.
+// IsToken reports whether a text can be sent as a bearer token.
 func IsToken(text string) bool {
 	return text != "" && len(text) <= MaxToken && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

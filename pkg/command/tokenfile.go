@@ -11,20 +11,20 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// FollowToken has all clients of a configuration, and of its copies, read the file of its token again as soon as the server refuses the
-// token, and once a minute besides. By itself client-go reads it once a minute, whatever the server says: so long would a program that has a
-// good token in its file be refused. A configuration without such a file stays as it is. A client with a token of its own sends that one.
+// FollowToken makes all clients of a configuration, and of its copies, read the file of its token again as soon as the server rejects the token, and
+// once a minute in any case. By itself client-go reads it once a minute, whatever the response: for that long, a program with a valid token in its
+// file would be rejected. A configuration without such a file is not changed. A client with a token of its own sends that one.
 func FollowToken(config *rest.Config) {
 	if config.BearerTokenFile == "" {
 		return
 	}
 	config.Wrap(followed(config.BearerTokenFile))
-	// Else client-go would send what it has read itself.
+	// Otherwise client-go would send the token that it has read itself.
 	config.BearerToken, config.BearerTokenFile = "", ""
 }
 
-// FollowedToken is FollowToken for a client that reads a kubeconfig by itself, and lets its transport be wrapped: it is given the token of
-// the same kubeconfig in place of the one that it would send. It is nil for a kubeconfig without a token in a file.
+// FollowedToken is like FollowToken for a client that reads a kubeconfig by itself, and whose transport can be wrapped: the wrapper replaces the
+// client's token by that of the same kubeconfig. It is nil for a kubeconfig without a token in a file.
 func FollowedToken(kubeconfig string) (transport.WrapperFunc, error) {
 	config, err := restConfig(kubeconfig)
 	if err != nil || config.BearerTokenFile == "" {
@@ -38,7 +38,7 @@ func followed(tokenFile string) transport.WrapperFunc {
 	return transport.ResettableTokenSourceWrapTransport(transport.NewCachedFileTokenSource(tokenFile))
 }
 
-// withoutToken drops the token of a request, so that another one is sent in its place.
+// withoutToken removes the token of a request, so that another one is sent in its place.
 type withoutToken struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -48,5 +48,5 @@ func (w withoutToken) RoundTrip(request *http.Request) (*http.Response, error) {
 	return w.RoundTripper.RoundTrip(request)
 }
 
-// WrappedRoundTripper is what client-go looks through to find a transport.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (w withoutToken) WrappedRoundTripper() http.RoundTripper { return w.RoundTripper }

@@ -29,7 +29,7 @@ func TestRESTConfig_SendsTheTokenOfTheFileAsSoonAsTheFormerOneIsRefused(t *testi
 	if err := tokentest.Asks(another); err != nil || g.Take("three") != 0 {
 		t.Errorf("another client: %v", err)
 	}
-	// The file has no other token yet, or there is no file.
+	// The file has no new token yet, or does not exist.
 	for n := range 10 {
 		if tokentest.Asks(client) == nil {
 			t.Error("the server has taken a token that it does not know")
@@ -43,7 +43,7 @@ func TestRESTConfig_SendsTheTokenOfTheFileAsSoonAsTheFormerOneIsRefused(t *testi
 	g.Follows("a client that has waited for the file", func() error { return tokentest.Asks(client) })
 }
 
-// TestFollowToken_AClientWithATokenOfItsOwnSendsThat: a token must not be sent in the place of another user's.
+// TestFollowToken_AClientWithATokenOfItsOwnSendsThat: a token must not be sent in place of another user's.
 func TestFollowToken_AClientWithATokenOfItsOwnSendsThat(t *testing.T) {
 	g := tokentest.New(t)
 	config, err := command.RESTConfig(g.Path("kubeconfig"))
@@ -64,7 +64,7 @@ func TestFollowToken_AClientWithATokenOfItsOwnSendsThat(t *testing.T) {
 	}
 }
 
-// TestFollowedToken_TakesThePlaceOfTheOneThatAClientHasRead: of what reads a kubeconfig by itself, only the transport can be wrapped.
+// TestFollowedToken_TakesThePlaceOfTheOneThatAClientHasRead: if a client reads a kubeconfig by itself, only its transport can be wrapped.
 func TestFollowedToken_TakesThePlaceOfTheOneThatAClientHasRead(t *testing.T) {
 	g := tokentest.New(t)
 	config, err := clientcmd.BuildConfigFromFlags("", g.Path("kubeconfig"))

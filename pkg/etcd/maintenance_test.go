@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// readyz asks the check the way a kubelet does.
+// readyz returns the status of the check as a kubelet gets it.
 func readyz(server *Server) int {
 	mux := http.NewServeMux()
 	healthz.InstallReadyzHandler(mux, server.HealthCheck())
@@ -31,7 +31,7 @@ func readyz(server *Server) int {
 	return recorder.Code
 }
 
-// fill overwrites one key until etcd refuses, so that compaction can free nearly everything.
+// fill overwrites one key until etcd rejects the write, so that compaction can free nearly everything.
 func fill(ctx context.Context, t *testing.T, server *Server) {
 	t.Helper()
 	value := strings.Repeat("x", 256<<10)
@@ -46,7 +46,7 @@ func fill(ctx context.Context, t *testing.T, server *Server) {
 	t.Fatal("the quota was never reached")
 }
 
-// eventually waits for what the server does by itself.
+// eventually waits until the server has done something by itself.
 func eventually(t *testing.T, what string, ok func() error) {
 	t.Helper()
 	var last error
@@ -59,7 +59,7 @@ func eventually(t *testing.T, what string, ok func() error) {
 	}
 }
 
-// TestFull_OfOldRevisionsIsReclaimedWithoutARestart: what compaction frees is free again soon.
+// TestFull_OfOldRevisionsIsReclaimedWithoutARestart: space that compaction can free becomes available soon.
 func TestFull_OfOldRevisionsIsReclaimedWithoutARestart(t *testing.T) {
 	opts := testOptions(t.TempDir())
 	opts.QuotaBackendBytes = 4 << 20
@@ -82,7 +82,7 @@ func TestFull_OfOldRevisionsIsReclaimedWithoutARestart(t *testing.T) {
 	}
 }
 
-// TestFull_OfLiveObjectsCanBeEmptied: deleting is the way out, and the only one without a restart.
+// TestFull_OfLiveObjectsCanBeEmptied: deleting objects is the only way to make room without a restart.
 func TestFull_OfLiveObjectsCanBeEmptied(t *testing.T) {
 	opts := testOptions(t.TempDir())
 	opts.QuotaBackendBytes = 4 << 20
@@ -134,7 +134,7 @@ func TestFull_OfLiveObjectsCanBeEmptied(t *testing.T) {
 	})
 }
 
-// TestRoom_KeepsAReserve: what is refused for the lack of room leaves some to deletions, before etcd itself refuses anything.
+// TestRoom_KeepsAReserve: writes are rejected for lack of room while some is left for deletions, before etcd itself rejects anything.
 func TestRoom_KeepsAReserve(t *testing.T) {
 	opts := testOptions(t.TempDir())
 	opts.QuotaBackendBytes = 8 << 20
@@ -144,7 +144,7 @@ func TestRoom_KeepsAReserve(t *testing.T) {
 		if _, err := server.client.Put(t.Context(), fmt.Sprintf("kept-%d", i), value); err != nil {
 			t.Fatal(err)
 		}
-		server.etcd.Server.Backend().ForceCommit() // its size is told as of the last commit; there are ten in a second
+		server.etcd.Server.Backend().ForceCommit() // the size is that of the last commit; there are ten commits per second
 	}
 	for range 4 {
 		if _, err := server.client.Put(t.Context(), "kept-0", value); err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// childDataDir, when set, makes the test binary a process that runs an etcd on that directory until it is killed.
+// childDataDir, if set, makes the test binary a process that runs an etcd on that directory until it is killed.
 const childDataDir = "CLUSTERHUB_TEST_ETCD_CHILD"
 
 func TestMain(m *testing.M) {
@@ -73,7 +73,7 @@ func startServer(t *testing.T, opts Options) *Server {
 	return server
 }
 
-// clientFor connects the way the API server does: by Transport's endpoint and files.
+// clientFor connects as the API server does: with Transport's endpoint and files.
 func clientFor(t *testing.T, server *Server) *clientv3.Client {
 	t.Helper()
 	tp := server.Transport()
@@ -163,8 +163,8 @@ func TestStart_AnyConnectionNeedsTheClientCertificate(t *testing.T) {
 	}
 }
 
-// handshake returns nil when the server at address accepts the connection. In TLS 1.3 the server judges the client's
-// certificate after the client's side of the handshake, so the first byte of its answer tells.
+// handshake returns nil if the server at address accepts the connection. In TLS 1.3 the server verifies the client's certificate after the client's
+// side of the handshake, so the first byte of its response is needed.
 func handshake(address string, config *tls.Config) error {
 	conn, err := tls.Dial("tcp", address, config)
 	if err != nil {
@@ -174,7 +174,7 @@ func handshake(address string, config *tls.Config) error {
 	if err := conn.SetDeadline(time.Now().Add(await.Limit)); err != nil {
 		return err
 	}
-	// The preface of HTTP/2 with empty settings, which both kinds of server answer with their own.
+	// This is the preface of HTTP/2 with empty settings, to which both kinds of server respond with their own.
 	if _, err := conn.Write([]byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")); err != nil {
 		return err
 	}
@@ -382,7 +382,7 @@ func TestStop_IsIdempotentAndDoesNotWaitForWatches(t *testing.T) {
 
 func TestTransport_RefusesPlainText(t *testing.T) {
 	server := startServer(t, testOptions(t.TempDir()))
-	// TLS without verifying anything and without a certificate: the weakest client that speaks TLS at all.
+	// TLS without any verification and without a certificate: the weakest client that speaks TLS at all.
 	conn, err := grpc.NewClient(strings.TrimPrefix(server.Transport().ServerList[0], "https://"),
 		grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{InsecureSkipVerify: true})))
 	if err != nil {

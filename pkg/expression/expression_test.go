@@ -13,7 +13,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// An environment has what it is given, and its costs count.
+// An environment has the given names, and their costs are counted.
 func TestEnvironment(t *testing.T) {
 	env, err := NewEnvironment(map[string]Cost{"dear_int": func(args []ref.Val, _ ref.Val) uint64 { return uint64(args[0].(types.Int)) }},
 		cel.Variable("x", cel.IntType),

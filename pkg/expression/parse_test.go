@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// doubling makes a type that doubles with each of k macros: sixteen of them would take hours to check.
+// doubling returns an expression with a type that doubles with each of k macros: sixteen of them would take hours to check.
 func doubling(k int) string {
 	text, last := "", "1"
 	for i := range k {
@@ -52,7 +52,7 @@ func TestCompile_TakesNoTimeThatDoubles(t *testing.T) {
 		"conditions of a usual object": {`x.?status.?conditions.orValue([]).exists(c, c.type in ["A", "B"] && c.status == "True") && x.spec.all(k, [k].map(v, {v: [v]}).size() > 0)`, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Who only checks must not forget it.
+			// Programs that only check must apply the limit, too.
 			type checker interface {
 				Check(text string, kind types.Kind) (fault, unknown error)
 			}

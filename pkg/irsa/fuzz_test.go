@@ -36,7 +36,7 @@ func FuzzEquivalent(f *testing.F) {
 	})
 }
 
-// FuzzParsePatterns: what is approved matches as a whole, so nothing else can be put around it.
+// FuzzParsePatterns: an approved ARN matches as a whole, so nothing can be added around it.
 func FuzzParsePatterns(f *testing.F) {
 	const arn = "arn:aws:eks:us-west-2:123456789012:cluster/prod"
 	for _, pattern := range []string{arn, ".*", "arn:.*/prod-[0-9]+", "a)|(b", "(?i)ARN:.*", "(?m)^arn.*$", "", "x|arn:.*", `\Q`} {

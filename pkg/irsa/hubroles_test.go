@@ -85,7 +85,7 @@ func TestHubPath_IsInTheARNAndNotInAWSAuth(t *testing.T) {
 	}
 }
 
-// What makes roles, and what gives them rights, is held to the path and to the boundary.
+// The rights to create roles, and to grant them rights, are limited to the path and to the boundary.
 func TestCreatorPolicy_HoldsTheHubToPathAndBoundary(t *testing.T) {
 	hub, boundary := newIdentity(t).Hub, "arn:aws:iam::123456789012:policy/limits"
 	for _, s := range CreatorPolicy(hub, HubRoles{Path: "/a/", Boundary: boundary, AccessEntries: true}).Statement {

@@ -156,7 +156,7 @@ func TestCreatorRole_FitsIntoIAM(t *testing.T) {
 	}
 }
 
-// MD5 is in the names by specification. With GODEBUG=fips140=only, Go refuses to compute it for anything else. The setting is read when a
+// The specification requires MD5 in the names. With GODEBUG=fips140=only, Go refuses to compute it for anything else. The setting is read when a
 // process starts, so the test starts itself.
 func TestSuffix_IsKnownWhereMD5IsRefused(t *testing.T) {
 	if fips140.Enforced() {

@@ -47,8 +47,8 @@ func TestPatterns_MatchTheWholeARN(t *testing.T) {
 	}
 }
 
-// The author of a ManagedCluster writes its ARN. A pattern that looked at the ARN alone would let a cluster of any name be
-// accepted with the ARN of another's.
+// The author of a ManagedCluster writes its ARN. If a pattern matched the ARN alone, a cluster of any name could be accepted with the ARN of another
+// one.
 func TestPatterns_TheNameFollowsFromTheARN(t *testing.T) {
 	const arn = "arn:aws:eks:us-west-2:123456789012:cluster/"
 	for name, test := range map[string]struct {

@@ -106,7 +106,7 @@ func TestPolicies_AreThoseOfTheSpecification(t *testing.T) {
 			t.Errorf("%s: got %s", name, test.policy.Indented())
 		}
 	}
-	// The order of the keys too is the specification's, for those who compare by eye.
+	// The order of the keys is the specification's, too, to simplify a comparison by eye.
 	if want := strings.Join(strings.Fields(strings.ReplaceAll(seedTrust, "SUFFIX", i.Suffix())), ""); i.HubTrustPolicy().JSON() != want {
 		t.Errorf("got %s\nwant %s", i.HubTrustPolicy().JSON(), want)
 	}
@@ -128,7 +128,7 @@ func TestPolicies_NameTheirPartition(t *testing.T) {
 
 func TestCreatorPolicy_AllowsNoMoreThanIsCalled(t *testing.T) {
 	hub := newIdentity(t).Hub
-	// The specification's list, and what access entries and tags need besides.
+	// This is the specification's list, and what access entries and tags need in addition.
 	seed := []string{"iam:CreateRole", "iam:DeleteRole", "iam:UpdateAssumeRolePolicy", "iam:PutRolePolicy",
 		"iam:DeleteRolePolicy", "iam:GetRole", "iam:GetRolePolicy"}
 	more := []string{"iam:TagRole", "iam:ListRolePolicies", "iam:ListAttachedRolePolicies", "iam:DetachRolePolicy",

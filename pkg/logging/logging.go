@@ -1,11 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logging keeps what clients read and write out of the logs of our programs.
+// Package logging keeps the content of requests and responses of clients out of the logs of our programs.
 //
-// From verbosity 8 on, client-go logs the content of each request and answer: private keys, tokens and kubeconfigs among
-// them. Every client and every library asks the logger first whether it logs at that level, so the logger of the process is
-// the one place that none of them goes around.
+// From verbosity 8 on, client-go logs the content of each request and response, including private keys, tokens and kubeconfigs. Every client and
+// every library first checks whether the logger is enabled at that level, so the logger of the process is the one place that none of them bypasses.
 package logging
 
 import (
@@ -19,11 +18,10 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// MaxVerbosity is the most that is ever logged: requests with their headers and results, without their content.
+// MaxVerbosity is the maximum verbosity: it includes requests with their headers and results, without their content.
 const MaxVerbosity = 7
 
-// Apply puts the configuration of the log into effect for the whole process, with the limit. It is done once, before
-// anything is logged.
+// Apply applies the configuration of the log to the whole process, with the limit. It must be called once, before anything is logged.
 func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
 	switch {
 	case !gates.Enabled(logsapi.ContextualLogging):
@@ -36,7 +34,7 @@ func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) 
 	}
 	logger := klog.Background()
 	if _, done := logger.GetSink().(limited); done {
-		return nil // the same again, which tests allow
+		return nil // the same configuration again, which tests allow
 	}
 	options := []klog.LoggerOption{klog.ContextualLogger(true)}
 	if plain, ok := logger.GetSink().(textlogger.KlogBufferWriter); ok {
@@ -52,17 +50,17 @@ func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) 
 	return nil
 }
 
-// Limit returns a logger that logs at MaxVerbosity at most, also when the verbosity is raised later.
+// Limit returns a logger with a verbosity of at most MaxVerbosity, even if the verbosity is raised later.
 func Limit(logger logr.Logger) logr.Logger {
 	return logger.WithSink(withDepth(logger.GetSink(), 1))
 }
 
-// limited is a sink in front of another one.
+// limited is a sink that wraps another one.
 type limited struct{ to logr.LogSink }
 
 var _ logr.CallDepthLogSink = limited{}
 
-// withDepth returns a limited sink that names a caller further up as the source of a line.
+// withDepth returns a limited sink that reports a caller further up as the source of a line.
 func withDepth(to logr.LogSink, depth int) logr.LogSink {
 	if callers, ok := to.(logr.CallDepthLogSink); ok {
 		to = callers.WithCallDepth(depth)

@@ -26,7 +26,7 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// TestApply_LogsNoContent asks for the highest verbosity in every way that there is.
+// TestApply_LogsNoContent sets the highest verbosity in every possible way.
 func TestApply_LogsNoContent(t *testing.T) {
 	out := captured(t)
 	config := logsapi.NewLoggingConfiguration()
@@ -71,7 +71,7 @@ func TestApply_LogsNoContent(t *testing.T) {
 	}
 }
 
-// TestLimit_IsNeeded: without it the same request is logged with all that it has.
+// TestLimit_IsNeeded: without it the same request is logged with all of its content.
 func TestLimit_IsNeeded(t *testing.T) {
 	var out bytes.Buffer
 	open := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(10), textlogger.Output(&out)))
@@ -133,7 +133,7 @@ func gates(t *testing.T, set string) featuregate.FeatureGate {
 	return gate
 }
 
-// secretsClient reads a secret from a server that has one.
+// secretsClient returns a client that reads a secret from a server.
 func secretsClient(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -148,7 +148,7 @@ func secretsClient(t *testing.T) kubernetes.Interface {
 	return client
 }
 
-// captured returns what the process has written to stderr since.
+// captured returns a function that returns what the process has written to stderr since then.
 func captured(t *testing.T) (read func() string) {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "stderr"))

@@ -12,8 +12,8 @@ import (
 
 const benchBindings = 10_000
 
-// teams is a hub of 10,000 bindings: 1,000 roles on 5 sets each, every role bound 10 times, each time to a user and a
-// group. On top come as many bindings again that grant nothing, as the agents of a fleet have.
+// teams returns the index of a hub with 10,000 bindings: 1,000 roles on 5 sets each, every role bound 10 times, each time to a user and a group. In
+// addition it has the same number of bindings that grant nothing, as the agents of a fleet have.
 func teams() *Index {
 	index := NewIndex(getSets)
 	for n := range benchBindings / 10 {
@@ -75,7 +75,7 @@ func BenchmarkOneRoleAndSnapshot(b *testing.B) {
 	}
 }
 
-// One role that everybody has gains or loses one name.
+// One role that every user has gains or loses one name.
 func BenchmarkOneRoleOf10000SubjectsAndSnapshot(b *testing.B) {
 	index := NewIndex(getSets)
 	for n := range benchBindings {
@@ -91,8 +91,8 @@ func BenchmarkOneRoleOf10000SubjectsAndSnapshot(b *testing.B) {
 	}
 }
 
-// One group is bound 10,000 times, each time to a role of its own that grants one set of its own and one in common:
-// the worst case of the union.
+// oneGroup returns an index in which one group is bound 10,000 times, each time to a role of its own that grants one set of its own and one in
+// common: the worst case of the union.
 func oneGroup() *Index {
 	index := NewIndex(getSets)
 	for n := range benchBindings {

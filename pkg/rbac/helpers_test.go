@@ -13,7 +13,7 @@ const testGroup = "cluster.open-cluster-management.io"
 
 var getSets = Attributes{Verb: "get", Group: testGroup, Resource: "managedclustersets"}
 
-// rule is `get managedclustersets` on the names, or on all of them without any.
+// rule returns a rule for `get managedclustersets` on the names, or on all if there are no names.
 func rule(names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
 		Verbs: []string{"get"}, APIGroups: []string{testGroup}, Resources: []string{"managedclustersets"}, ResourceNames: names,

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// concerns says whether a user is among those whom a change concerns, whatever is asked about.
+// concerns reports whether a change affects a user, whatever the request.
 func concerns(h *Holders, concerned []Holder, who user.Info) bool {
 	return slices.ContainsFunc(h.Of(who), func(holder Holder) bool { return slices.Contains(concerned, holder) })
 }
@@ -78,7 +78,7 @@ func TestHolders_AChangeConcernsWhomItIsAboutAndNoOneElse(t *testing.T) {
 	}
 }
 
-// A tenant may bind whom it likes, as many as it likes, in its namespace. The server waits while a change is noted.
+// A tenant may bind any number of subjects in its namespace. The server waits while a change is processed.
 func TestHolders_WhatANamespaceBindsCostsTheSameHoweverMuchItIs(t *testing.T) {
 	h := NewHolders()
 	subjects := make([]rbacv1.Subject, 20000)
@@ -98,7 +98,7 @@ func TestHolders_WhatANamespaceBindsCostsTheSameHoweverMuchItIs(t *testing.T) {
 	}
 }
 
-// A user is no group, whatever the names.
+// A user is never a group, even if they have the same name.
 func TestHolders_AUserIsNoGroup(t *testing.T) {
 	h := NewHolders()
 	if concerns(h, h.SetClusterRoleBinding(bind("b", "viewer", groupSubject("ann"))), someone("ann")) {

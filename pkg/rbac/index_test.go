@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Each step states what it does, what alice may reach after it, and whether anybody's reach has changed.
+// Each step states what it does, what alice may reach after it, and whether the reach of any user has changed.
 func TestIndex_FollowsEveryEventInAnyOrder(t *testing.T) {
 	type step struct {
 		name    string
@@ -148,7 +148,7 @@ func TestIndex_RolesThatGrantNothingLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// Allocations stand for work here, because they do not depend on the machine: doing all subjects again takes thousands.
+// Allocations stand for work here, because they do not depend on the machine: processing all subjects again takes thousands.
 func TestIndex_ABindingOfManyCostsTheSubjectsThatChange(t *testing.T) {
 	index := NewIndex(getSets)
 	index.SetClusterRole(role("r", rule("red")))
@@ -193,7 +193,7 @@ func TestSnapshot_IsTheSameAsLongAsNothingChanges(t *testing.T) {
 	}
 }
 
-// The term of a pair must not be that of another pair that reads the same when written one after the other.
+// The term of a pair must differ from that of another pair whose concatenation is the same.
 func TestHash_KeepsNeighboursApart(t *testing.T) {
 	one := func(who rbacv1.Subject, names ...string) string {
 		index := NewIndex(getSets)
@@ -224,7 +224,7 @@ func TestHash_KeepsNeighboursApart(t *testing.T) {
 	}
 }
 
-// Whose rights do not count changes nothing, by whatever name.
+// Subjects whose rights are ignored change nothing, whatever their names.
 func TestIndex_IgnoresWhoseRightsDoNotCount(t *testing.T) {
 	ignoring := getSets
 	ignoring.Ignored = []string{"agents:", "aws:"}

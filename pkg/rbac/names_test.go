@@ -86,7 +86,7 @@ func TestNames_AreNotChangedThroughWhatGoesInOrComesOut(t *testing.T) {
 		t.Errorf("got %v, and %v went in", show(names), in)
 	}
 
-	// A role that is the only one of its subject is handed out as it is compiled.
+	// A role that is the only one of its subject is returned as it was compiled.
 	object := role("r", rule("red", "blue"))
 	index := NewIndex(getSets)
 	index.SetClusterRole(object)

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// objects is what an API server would hold.
+// objects are the objects in an API server.
 type objects struct {
 	roles    map[string]*rbacv1.ClusterRole
 	bindings map[string]*rbacv1.ClusterRoleBinding
 }
 
-// allows answers for one user and one name, by going through everything, as upstream does: VisitRulesFor,
-// appliesToUser and RuleAllows, written down once more from their text and sharing nothing with the package.
+// allows decides for one user and one name, by a loop over everything, as upstream does: VisitRulesFor, appliesToUser and RuleAllows, implemented
+// again from their text and sharing no code with the package.
 func (o *objects) allows(who user.Info, a Attributes, name string) bool {
 	for _, group := range who.GetGroups() {
 		if group == "system:masters" {

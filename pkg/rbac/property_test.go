@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// The words are few, so that the same thing is often said twice and taken back once. unmentioned is in no rule.
+// There are few words, so that the same right is often granted twice and revoked once. unmentioned is in no rule.
 var (
 	roleNames    = []string{"r0", "r1", "r2", "r3", "r4"}
 	bindingNames = []string{"b0", "b1", "b2", "b3", "b4", "b5"}
@@ -35,7 +35,7 @@ func some[T any](r *rand.Rand, atMost int, from []T) []T {
 	return picked
 }
 
-// usually is one of the first two three times out of four, which are the ones that match.
+// usually returns one of the first two, which match, in three of four cases.
 func usually(r *rand.Rand, from []string) []string {
 	if r.IntN(4) > 0 {
 		return []string{pick(r, from[:2])}
@@ -52,7 +52,7 @@ func randomRole(r *rand.Rand, name string) *rbacv1.ClusterRole {
 			Resources:     usually(r, []string{"managedclustersets", "*", "managedclustersets/bind", "*/bind", "managedclusters"}),
 			ResourceNames: some(r, 3, setNames),
 		}
-		// Without this half of the roles would grant all.
+		// Without this, half of the roles would grant all names.
 		if len(p.ResourceNames) == 0 && r.IntN(3) > 0 {
 			p.ResourceNames = []string{pick(r, setNames)}
 		}
@@ -85,7 +85,7 @@ func randomUser(r *rand.Rand) user.Info {
 	return someone(pick(r, append(userNames, "nobody")), groups...)
 }
 
-// randomEvent does the same to the index and to the objects.
+// randomEvent makes the same change to the index and to the objects.
 func randomEvent(r *rand.Rand, index *Index, o *objects) (changed bool) {
 	roleName, bindingName := pick(r, roleNames), pick(r, bindingNames)
 	switch r.IntN(8) {
@@ -104,8 +104,8 @@ func randomEvent(r *rand.Rand, index *Index, o *objects) (changed bool) {
 	}
 }
 
-// reach writes down who may reach what, one subject at a time, by asking the oracle for every name. Two worlds are the
-// same to everybody if and only if it says the same of both: what a user may is the union of the subjects that the user is.
+// reach describes who may reach what, one subject at a time, with the oracle's result for every name. Two worlds are the same for every user if and
+// only if their descriptions are equal: the rights of a user are the union of those of the user's subjects.
 func (o *objects) reach(a Attributes) string {
 	var text strings.Builder
 	say := func(kind, name string, who user.Info) {
@@ -128,7 +128,7 @@ func (o *objects) reach(a Attributes) string {
 	return text.String()
 }
 
-// rebuilt is the hash of a new index that learns the objects in a random order.
+// rebuilt returns the hash of a new index that gets the objects in a random order.
 func (o *objects) rebuilt(r *rand.Rand, a Attributes) string {
 	index := NewIndex(a)
 	var events []func()
@@ -154,7 +154,7 @@ func TestProperty_TheIndexAgreesWithTheRules(t *testing.T) {
 }
 
 func agrees(t *testing.T, attributes Attributes) {
-	// Across all runs: one hash for each reach, one reach for each hash.
+	// Across all runs, there is one hash for each reach, and one reach for each hash.
 	hashOf, reachOf := map[string]string{}, map[string]string{}
 	asked, mixed := 0, 0
 	for seed := range uint64(300) {
@@ -209,7 +209,7 @@ func agrees(t *testing.T, attributes Attributes) {
 	}
 }
 
-// forget takes everything away and looks for what stays behind.
+// forget deletes everything and checks that nothing stays behind.
 func forget(t *testing.T, index *Index, o *objects) {
 	t.Helper()
 	for name := range maps.Keys(o.roles) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// One writer moves a whole crowd from one generation of names to the next; readers use whatever snapshot is current.
-// Each snapshot must be of one generation only, and say the same twice. Run with -race.
+// One writer moves many users from one generation of names to the next; readers use the current snapshot. Each snapshot must be of one generation
+// only, and return the same twice. Run with -race.
 func TestSnapshot_IsReadWhileTheIndexGoesOn(t *testing.T) {
 	const users, generations, readers = 200, 200, 4
 
@@ -24,7 +24,7 @@ func TestSnapshot_IsReadWhileTheIndexGoesOn(t *testing.T) {
 	publish := func(generation int) {
 		first, second := fmt.Sprintf("%04d-a", generation), fmt.Sprintf("%04d-b", generation)
 		index.SetClusterRole(role("shared", rule(first, second)))
-		// Move one binding away and back, so that the tree of holdings is written to as well.
+		// One binding is deleted and created again, so that the tree of holdings is written as well.
 		name := fmt.Sprint("user-", generation%users)
 		index.DeleteClusterRoleBinding(name)
 		index.SetClusterRoleBinding(bind(name, "shared", userSubject(name), groupSubject("crowd")))

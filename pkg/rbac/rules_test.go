@@ -11,12 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// world is one role and one binding, and who asks. By default alice is bound to a role on the set "red", and asks.
+// world is one role and one binding, and the user of the request. By default alice is bound to a role on the set "red", and is the user.
 type world struct {
 	role    *rbacv1.ClusterRole
 	binding *rbacv1.ClusterRoleBinding
 	who     user.Info
-	// extra are further roles and bindings.
+	// extra are additional roles and bindings.
 	extra []any
 }
 
@@ -41,13 +41,13 @@ var (
 	all  = Names{All: true}
 )
 
-// Each case has a near twin, which differs from it in one detail and must have another answer. This is what shows that
-// the case can fail: it hangs on that detail and not on something that is so anyway.
+// Each case has a twin, which differs from it in one detail and must have a different result. This shows that the case can fail: it depends on that
+// detail and not on something that is always true.
 var rules = []struct {
 	name string
 	is   func(*world)
 	want Names
-	// but comes after is.
+	// but is applied after is.
 	but  func(*world)
 	then Names
 }{
@@ -213,7 +213,7 @@ var rules = []struct {
 		func(w *world) { w.binding.Subjects[0] = groupSubject("dev"); w.who = someone("bob", "dev", "dev") }, red,
 		func(w *world) { w.who = someone("bob") }, none},
 
-	// The group that every authorizer lets pass: k8s.io/kubernetes pkg/kubeapiserver/authorizer/reload.go.
+	// The group that every authorizer allows: k8s.io/kubernetes pkg/kubeapiserver/authorizer/reload.go.
 	{"system:masters may everything without a binding",
 		func(w *world) { w.who = someone("root", "dev", "system:masters") }, all,
 		func(w *world) { w.who = someone("system:masters") }, none},

@@ -21,7 +21,7 @@ import (
 const (
 	caLifetime   = 10 * 365 * 24 * time.Hour
 	leafLifetime = 90 * 24 * time.Hour
-	// clockSkew is how far before now a certificate starts, for clients whose clock is behind.
+	// clockSkew is how far before now a certificate starts to be valid, for clients whose clock is behind.
 	clockSkew = 5 * time.Minute
 
 	pemCertificate = "CERTIFICATE"
@@ -65,7 +65,7 @@ func newAuthority(now time.Time) (*authority, error) {
 	return &authority{cert: cert, key: key}, nil
 }
 
-// parseAuthority reads a CA. Its errors never repeat what they were given, which may be a private key.
+// parseAuthority parses a CA. Its errors never contain the input, which may be a private key.
 func parseAuthority(certPEM, keyPEM []byte) (*authority, error) {
 	certs, err := parseCertificates(certPEM)
 	if err != nil {
@@ -96,7 +96,7 @@ func parseAuthority(certPEM, keyPEM []byte) (*authority, error) {
 	return &authority{cert: certs[0], key: key}, nil
 }
 
-// rotateAt is when less than 20 % of the CA's life remains.
+// rotateAt returns when less than 20 % of the CA's lifetime remains.
 func (a *authority) rotateAt() time.Time {
 	return a.cert.NotAfter.Add(-a.cert.NotAfter.Sub(a.cert.NotBefore) / 5)
 }
@@ -105,8 +105,8 @@ func (a *authority) keyPEM() ([]byte, error) {
 	return encodeKey(a.key)
 }
 
-// issue makes a serving certificate for dnsNames and 127.0.0.1. It is valid for 90 days, but not longer than the CA, and
-// due for renewal after two thirds of that.
+// issue returns a new serving certificate for dnsNames and 127.0.0.1. It is valid for 90 days, but not longer than the CA, and due for renewal after
+// two thirds of that.
 func (a *authority) issue(dnsNames []string, now time.Time) (*leaf, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -148,7 +148,7 @@ func newTemplate(commonName string, now, notAfter time.Time) (*x509.Certificate,
 		return nil, err
 	}
 	subject := pkix.Name{CommonName: commonName}
-	if len(commonName) > 64 { // the limit of X.509; clients look at the DNS names
+	if len(commonName) > 64 { // the limit of X.509; clients check the DNS names
 		subject = pkix.Name{CommonName: "hub-apiserver"}
 	}
 	return &x509.Certificate{

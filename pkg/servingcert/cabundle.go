@@ -24,10 +24,10 @@ import (
 	aggregatorlisters "k8s.io/kube-aggregator/pkg/client/listers/apiregistration/v1"
 )
 
-// resyncInterval is how often every APIService of ours is looked at without a reason.
+// resyncInterval is the interval after which every APIService of ours is checked without an event.
 const resyncInterval = 10 * time.Minute
 
-// caBundles keeps spec.caBundle right in the APIServices that name our service, and touches nothing else.
+// caBundles reconciles spec.caBundle in the APIServices that name our service, and changes nothing else.
 type caBundles struct {
 	manager *Manager
 	lister  aggregatorlisters.APIServiceLister
@@ -57,7 +57,7 @@ func (m *Manager) runCABundle(ctx context.Context) {
 			UpdateFunc: func(_, obj any) { c.queue.Add(obj.(*apiregistrationv1.APIService).Name) },
 		},
 	})
-	if err != nil { // only for an informer that was stopped, and this one was not even started
+	if err != nil { // only for an informer that was stopped, and this one has not been started
 		klog.FromContext(ctx).Error(err, "The caBundles of our APIServices are not kept up to date")
 		return
 	}
@@ -72,7 +72,7 @@ func (m *Manager) runCABundle(ctx context.Context) {
 	wg.Wait()
 }
 
-// enqueueOnChange queues our APIServices whenever the bundle has changed.
+// enqueueOnChange enqueues our APIServices whenever the bundle has changed.
 func (c *caBundles) enqueueOnChange(ctx context.Context) {
 	for {
 		select {
@@ -99,7 +99,7 @@ func (c *caBundles) work(ctx context.Context) {
 			return
 		}
 		if err := c.reconcile(ctx, name); apierrors.IsConflict(err) {
-			// It was written at the same time, as the front does when an APIService is new: that is no error.
+			// A concurrent write, such as the front's for a new APIService, is not an error.
 			c.queue.AddRateLimited(name)
 		} else if err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Error(err, "The caBundle of an APIService could not be set, trying again", "apiService", name)
@@ -123,8 +123,8 @@ func (c *caBundles) reconcile(ctx context.Context, name string) error {
 	if !c.manager.isOurs(apiService) || bytes.Equal(apiService.Spec.CABundle, c.manager.CABundle()) {
 		return nil
 	}
-	// Perhaps another replica has just rotated the CA and written this bundle: what we know may be the old one. Only a
-	// Secret that is there and broken leaves us with nothing better.
+	// Another replica may have just rotated the CA and written this bundle, so that ours may be stale. Only if the Secret exists and is invalid, the
+	// current bundle is used.
 	if fresh, err := c.manager.sync(ctx); !fresh && !errors.Is(err, ErrInvalidSecret) {
 		return err
 	}
@@ -133,13 +133,13 @@ func (c *caBundles) reconcile(ctx context.Context, name string) error {
 		return nil
 	}
 	if apiService.Spec.InsecureSkipTLSVerify {
-		// The kube-apiserver refuses a caBundle beside it. It was set on purpose, so it is not removed here.
+		// The kube-apiserver rejects a caBundle beside it. It was set on purpose, so it is not removed here.
 		klog.FromContext(ctx).Info("An APIService of ours has insecureSkipTLSVerify, so it gets no caBundle: "+
 			"remove spec.insecureSkipTLSVerify from it", "apiService", name)
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
-		// With the version that was read, an APIService that was pointed to another service meanwhile is left alone.
+		// With the version that was read, an APIService that now names another service is not changed.
 		"metadata": map[string]any{"resourceVersion": apiService.ResourceVersion},
 		"spec":     map[string]any{"caBundle": bundle},
 	})
@@ -154,7 +154,7 @@ func (c *caBundles) reconcile(ctx context.Context, name string) error {
 	return err
 }
 
-// isShadowed says that the hub serves a version of a group of ours itself.
+// isShadowed reports whether the hub serves a version of a group of ours itself.
 func (m *Manager) isShadowed(apiService *apiregistrationv1.APIService) bool {
 	return apiService.Spec.Service == nil && slices.Contains(m.config.Groups, apiService.Spec.Group)
 }

@@ -41,7 +41,7 @@ func getAPIService(t *testing.T, client *aggregatorfake.Clientset, name string) 
 	return got
 }
 
-// run runs m until the test ends, and waits for it.
+// run runs managers until the test ends, and waits for them.
 func run(t *testing.T, managers ...*Manager) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +80,7 @@ func TestRun_SetsTheCABundleOfOurAPIServicesOnly(t *testing.T) {
 			t.Errorf("%s was changed beyond its caBundle: %+v", name, got)
 		}
 	}
-	// A late one, and one that an administrator changed: by the time they are right, any wrong write has happened.
+	// One is created late, and one was changed by an admin: once they are right, any wrong write has happened.
 	late := apiService("v1.late", testNamespace, testService)
 	if _, err := aggregator.ApiregistrationV1().APIServices().Create(t.Context(), late, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestRun_ARotationReachesTheAPIServicesAndAStaleReplicaDoesNotUndoIt(t *test
 		return bytes.Equal(getAPIService(t, aggregator, "v1.a").Spec.CABundle, before)
 	})
 
-	// Only a looks at the clock: stale learns of the rotation from the APIService.
+	// Only a uses the clock: stale learns of the rotation from the APIService.
 	due := contentOf(a)
 	clock.SetTime(due.current.rotateAt().Add(-syncInterval / 2)) // both wake, and nothing is due
 	eventually(t, "both wait", clock.HasWaiters)

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// FuzzDecode: what is taken is written as it was read, and no error has anything of a key in it.
+// FuzzDecode: a valid Secret is written as it was read, and no error contains any part of a key.
 func FuzzDecode(f *testing.F) {
 	first, err := newAuthority(time.Unix(1700000000, 0))
 	if err != nil {

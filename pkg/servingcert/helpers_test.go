@@ -41,7 +41,7 @@ const (
 
 var begin = time.Date(2030, 1, 1, 0, 0, 0, 123456789, time.UTC)
 
-// newKubernetes is a fake that refuses an update of a Secret that has changed since it was read, as a kube-apiserver does.
+// newKubernetes returns a fake that rejects an update of a Secret that has changed since it was read, as a kube-apiserver does.
 func newKubernetes(objects ...runtime.Object) *fake.Clientset {
 	client := fake.NewClientset(objects...)
 	version := 0
@@ -102,7 +102,7 @@ func getSecret(t *testing.T, kube kubernetes.Interface) *corev1.Secret {
 	return secret
 }
 
-// signedBy returns the CA that the certificate which m serves was signed with.
+// signedBy returns the CA that signed the certificate which m serves.
 func signedBy(t *testing.T, m *Manager) *x509.Certificate {
 	t.Helper()
 	return m.leaf.Load().issuer
@@ -117,7 +117,7 @@ func bundleOf(t *testing.T, m *Manager) []*x509.Certificate {
 	return certs
 }
 
-// handshake connects to a TLS server that serves what m serves, as a kube-apiserver with that bundle does at now.
+// handshake connects to a TLS server that serves m's certificate, as a kube-apiserver with that bundle does at now.
 func handshake(t *testing.T, m *Manager, bundle []byte, serverName string, now time.Time) error {
 	t.Helper()
 	certPEM, keyPEM := m.CurrentCertKeyContent()
@@ -140,7 +140,7 @@ func handshake(t *testing.T, m *Manager, bundle []byte, serverName string, now t
 	return err
 }
 
-// dial returns the certificate that the server at address shows, once it is verified.
+// dial returns the certificate of the server at address, after verification.
 func dial(address net.Addr, bundle []byte, serverName string, now time.Time) (*x509.Certificate, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(bundle)
@@ -193,7 +193,7 @@ func withLog(ctx context.Context) (context.Context, *lockedBuffer) {
 	return klog.NewContext(ctx, textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log), textlogger.Verbosity(10)))), log
 }
 
-// leaks tells whether text holds any line of the private key.
+// leaks reports whether text contains any line of the private key.
 func leaks(text string, keyPEM []byte) bool {
 	for line := range strings.Lines(string(keyPEM)) {
 		line = strings.TrimSpace(line)
@@ -204,7 +204,7 @@ func leaks(text string, keyPEM []byte) bool {
 	return false
 }
 
-// gatedKubernetes lets no answer to a Get of a Secret through before the given number of them was asked for.
+// gatedKubernetes delays the responses to Gets of a Secret until the given number of them was requested.
 type gatedKubernetes struct {
 	kubernetes.Interface
 	gate *sync.WaitGroup
@@ -242,7 +242,7 @@ func newClock() *clocktesting.FakeClock {
 	return clocktesting.NewFakeClock(begin)
 }
 
-// contentOf returns what m read last, also while m runs.
+// contentOf returns the content that m read last, even while m runs.
 func contentOf(m *Manager) *content {
 	m.syncLock.Lock()
 	defer m.syncLock.Unlock()

@@ -1,12 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servingcert gives hub-apiserver its serving certificate without any other tool: a CA in a Secret that all
-// replicas share, a certificate of its own for each replica, and a caBundle in our APIServices that follows the CA.
+// Package servingcert issues the serving certificate of hub-apiserver without any other tool: a CA in a Secret that all replicas share, a certificate
+// of its own for each replica, and a caBundle in our APIServices that follows the CA.
 //
-// Nothing here needs a restart. Certificates are renewed in memory; a CA is replaced before its end, published in the
-// caBundle first and used an hour later. Deleting the Secret makes a new CA at once that alone is trusted: the way out
-// when its key was exposed.
+// Nothing here needs a restart. Certificates are renewed in memory; a CA is replaced before it expires, published in the caBundle first and used an
+// hour later. If the Secret is deleted, a new CA is created at once, and it alone is trusted: this is the remedy when its key was exposed.
 package servingcert
 
 import (
@@ -26,31 +25,31 @@ import (
 )
 
 const (
-	// startTimeout is how long New waits for a kube-apiserver that does not answer, or not yet allow, what it needs.
+	// startTimeout is how long New waits for a kube-apiserver that does not respond, or does not grant the needed rights yet.
 	startTimeout = 60 * time.Second
-	// syncInterval is how often the Secret is read. It must be well below rotationGrace.
+	// syncInterval is the interval of reads of the Secret. It must be well below rotationGrace.
 	syncInterval = 5 * time.Minute
 	minRetry     = 500 * time.Millisecond
 	maxRetry     = time.Minute
 )
 
-// Config says which service the certificate is for and where its Secret is.
+// Config configures the service of the certificate and the location of its Secret.
 type Config struct {
-	// Namespace is that of the service, and of the Secret.
+	// Namespace is the namespace of the service, and of the Secret.
 	Namespace string
-	// Service is the name that APIServices give in spec.service.name.
+	// Service is the name that APIServices have in spec.service.name.
 	Service string
-	// Groups are the API groups that the server serves: where the hub takes one from elsewhere, the log says so.
+	// Groups are the API groups that the server serves: if the hub serves one from elsewhere, the log reports that.
 	Groups []string
 	// Kubernetes reads and writes the Secret.
 	Kubernetes kubernetes.Interface
 	// Aggregator watches and patches the APIServices.
 	Aggregator aggregatorclient.Interface
-	// Clock tells when certificates are due; the real one when nil.
+	// Clock determines when certificates are due; nil means the real one.
 	Clock clock.Clock
 }
 
-// Manager has the certificate of this replica and keeps the shared CA and the caBundles right while Run runs.
+// Manager has the certificate of this replica and reconciles the shared CA and the caBundles while Run runs.
 type Manager struct {
 	config   Config
 	clock    clock.Clock
@@ -62,7 +61,7 @@ type Manager struct {
 
 	leaf          atomic.Pointer[leaf]
 	bundle        atomic.Pointer[[]byte]
-	bundleChanged chan struct{} // holds one token when the APIServices must be looked at again
+	bundleChanged chan struct{} // holds one token when the APIServices must be checked again
 
 	listenerLock sync.Mutex
 	listeners    []dynamiccertificates.Listener
@@ -70,8 +69,8 @@ type Manager struct {
 
 var _ dynamiccertificates.CertKeyContentProvider = &Manager{}
 
-// New returns a Manager that has a certificate to serve. It makes the CA when there is none. A kube-apiserver that does
-// not answer is asked again for up to 60 seconds; a Secret that is not usable ends it at once (ErrInvalidSecret).
+// New returns a Manager that has a certificate to serve. It creates the CA if it does not exist. Requests to a kube-apiserver that does not respond
+// are retried for up to 60 seconds; with a Secret that is not usable New fails at once (ErrInvalidSecret).
 func New(ctx context.Context, config Config) (*Manager, error) {
 	m, err := newManager(config)
 	if err != nil {
@@ -120,26 +119,26 @@ func (m *Manager) Name() string {
 	return "serving-cert::" + m.config.Namespace + "/" + SecretName
 }
 
-// CurrentCertKeyContent returns the certificate to serve now and its private key, both in PEM form.
+// CurrentCertKeyContent returns the current certificate and its private key, both in PEM form.
 func (m *Manager) CurrentCertKeyContent() (certPEM, keyPEM []byte) {
 	l := m.leaf.Load()
 	return l.certPEM, l.keyPEM
 }
 
-// AddListener makes listener hear of each new certificate.
+// AddListener registers listener to be notified of each new certificate.
 func (m *Manager) AddListener(listener dynamiccertificates.Listener) {
 	m.listenerLock.Lock()
 	defer m.listenerLock.Unlock()
 	m.listeners = append(m.listeners, listener)
 }
 
-// CABundle returns the CAs to trust in PEM form: what our APIServices have as spec.caBundle.
+// CABundle returns the CAs to trust in PEM form, as in spec.caBundle of our APIServices.
 func (m *Manager) CABundle() []byte {
 	return bytes.Clone(*m.bundle.Load())
 }
 
-// Run renews the certificate, rotates the CA and keeps the caBundles of our APIServices right until ctx ends. What
-// fails is logged and tried again; nothing ends it but ctx. Every replica runs it. Call it once.
+// Run renews the certificate, rotates the CA and reconciles the caBundles of our APIServices until ctx ends. Errors are logged and retried. Every
+// replica runs it. It must be called once.
 func (m *Manager) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { m.runRotation(ctx) })
@@ -162,7 +161,7 @@ func (m *Manager) runRotation(ctx context.Context) {
 	}
 }
 
-// wait returns true after d, or false when ctx ends before.
+// wait returns true after d, or false if ctx ends before.
 func (m *Manager) wait(ctx context.Context, d time.Duration) bool {
 	timer := m.clock.NewTimer(d)
 	defer timer.Stop()
@@ -174,8 +173,8 @@ func (m *Manager) wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// sync reads the Secret and renews the certificate if it is due or its CA is no longer the one to sign with. Without
-// the Secret it goes on with the CA that it knows; fresh tells whether it could be read.
+// sync reads the Secret and renews the certificate if it is due or its CA is no longer the one to sign with. If it cannot read the Secret, it
+// continues with the CA that it knows; fresh reports whether it could.
 func (m *Manager) sync(ctx context.Context) (fresh bool, err error) {
 	m.syncLock.Lock()
 	defer m.syncLock.Unlock()

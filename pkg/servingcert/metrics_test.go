@@ -10,7 +10,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// The metric is when the certificate ends that is served now, also after it was renewed.
+// The metric is the expiry time of the current certificate, also after it was renewed.
 func TestMetric_IsWhenTheCertificateEnds(t *testing.T) {
 	clock := newClock()
 	m := mustNew(t.Context(), t, testConfig(newKubernetes(), nil, clock))

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// rotationGrace is how long a new CA is published before the first certificate is signed with it: the time for every
-// replica to read the Secret and for the caBundles to follow.
+// rotationGrace is how long a new CA is published before the first certificate is signed with it: the time for every replica to read the Secret and
+// for the caBundles to follow.
 const rotationGrace = time.Hour
 
-// content is what the Secret holds: the CA in use, at most one that will follow it, and every CA that clients trust.
+// content is the content of the Secret: the CA in use, at most one that will follow it, and every CA that clients trust.
 type content struct {
 	current *authority
-	// next signs from nextFrom on. All replicas read the same time, so they change over together.
+	// next signs from nextFrom on. All replicas read the same time, so they switch together.
 	next     *authority
 	nextFrom time.Time
 	bundle   []*x509.Certificate
@@ -30,7 +30,7 @@ func newContent(now time.Time) (*content, error) {
 	return &content{current: ca, bundle: []*x509.Certificate{ca.cert}}, nil
 }
 
-// signer is the CA to sign with at now, also when no replica could record the change in the Secret.
+// signer returns the CA to sign with at now, even if no replica could record the change in the Secret.
 func (c *content) signer(now time.Time) *authority {
 	if c.next != nil && !now.Before(c.nextFrom) {
 		return c.next
@@ -49,11 +49,11 @@ func (c *content) advance(now time.Time) (*content, bool, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		// Whole seconds, as the Secret keeps it.
+		// Whole seconds, as they are stored in the Secret.
 		if from := now.Add(rotationGrace).Truncate(time.Second); from.Before(due.current.cert.NotAfter) {
 			due.next, due.nextFrom = next, from
 		} else {
-			// The old CA is at its end: what it signed fails anyway, so waiting would not help.
+			// The old CA is about to expire: certificates that it signed fail anyway, so waiting would not help.
 			due.current = next
 		}
 	}

@@ -23,7 +23,7 @@ func TestNew_ReplicasThatStartTogetherShareOneCA(t *testing.T) {
 	kube := newKubernetes()
 	const replicas = 8
 	gate := &sync.WaitGroup{}
-	gate.Add(replicas) // all have seen that there is no Secret before one creates it
+	gate.Add(replicas) // all have found that the Secret does not exist before one creates it
 	managers := make([]*Manager, replicas)
 	var wg sync.WaitGroup
 	for i := range replicas {
@@ -90,7 +90,7 @@ func TestCertificate_NamesTheServiceAndNothingElse(t *testing.T) {
 	}
 }
 
-// The listener is k8s.io/apiserver's own, so this is what a running server does.
+// The listener is k8s.io/apiserver's own, as in a running server.
 func TestRun_RenewsTheCertificateOfARunningServerAtTwoThirds(t *testing.T) {
 	clock := newClock()
 	m := mustNew(t.Context(), t, testConfig(newKubernetes(), nil, clock))
@@ -139,7 +139,7 @@ func TestRun_RenewsTheCertificateOfARunningServerAtTwoThirds(t *testing.T) {
 	}
 	step(60*24*time.Hour + time.Minute)
 	eventually(t, "a new certificate is served", func() bool { return !served().Equal(first) })
-	step(120 * 24 * time.Hour) // beyond the end of the first
+	step(120 * 24 * time.Hour) // beyond the expiry of the first
 	eventually(t, "the certificate is renewed again", func() bool {
 		_, err := dial(listener.Addr(), m.CABundle(), testHost, clock.Now())
 		return err == nil
@@ -160,7 +160,7 @@ func TestRotation_ACAIsPublishedAnHourBeforeItSigns(t *testing.T) {
 		t.Fatal("the CA is rotated with more than 20 % of its life left")
 	}
 
-	// Both find it due at once.
+	// Both find it due at the same time.
 	clock.SetTime(rotateAt.Add(time.Minute))
 	gate.Add(2)
 	var wg sync.WaitGroup
@@ -195,7 +195,7 @@ func TestRotation_ACAIsPublishedAnHourBeforeItSigns(t *testing.T) {
 
 	clock.SetTime(clock.Now().Add(2 * time.Minute))
 	mustSync(t.Context(), t, a)
-	// b has not looked yet: clients with the published bundle accept both.
+	// b has not read it yet: clients with the published bundle accept both.
 	for _, m := range []*Manager{a, b} {
 		if err := handshake(t, m, published, testHost, clock.Now()); err != nil {
 			t.Error(err)

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// SecretName is the Secret in the server's namespace that holds the CA.
+	// SecretName is the name of the Secret in the server's namespace that has the CA.
 	SecretName = "hub-apiserver-serving-ca"
 
 	keyCert     = corev1.TLSCertKey       // tls.crt: the CA in use
 	keyKey      = corev1.TLSPrivateKeyKey // tls.key
 	keyBundle   = "ca-bundle.crt"         // every CA that clients trust
-	keyNextCert = "next-ca.crt"           // the CA that follows, while it is published but not in use
+	keyNextCert = "next-ca.crt"           // the next CA, while it is published but not in use
 	keyNextKey  = "next-ca.key"
 
-	// annotationNextFrom is when the next CA begins to sign, in RFC 3339.
+	// annotationNextFrom is when the next CA starts to sign, in RFC 3339.
 	annotationNextFrom = "clusterhub.dev/next-ca-from"
 	labelManagedBy     = "app.kubernetes.io/managed-by"
 	managedBy          = "hub-apiserver"
 )
 
-// ErrInvalidSecret marks the errors about a Secret that is there but not usable. Waiting does not help; the message says
-// what does. The Secret is never overwritten.
+// ErrInvalidSecret marks the errors about a Secret that exists but is not usable. Waiting does not help; the message describes what does. The Secret
+// is never overwritten.
 var ErrInvalidSecret = errors.New("the Secret of the serving CA is not usable")
 
 func invalidSecret(namespace, reason string) error {
@@ -38,7 +38,7 @@ func invalidSecret(namespace, reason string) error {
 		ErrInvalidSecret, namespace, SecretName, reason)
 }
 
-// decode reads the Secret. Its errors are one line and never hold what the Secret holds.
+// decode parses the Secret. Its errors have one line and never contain data of the Secret.
 func decode(secret *corev1.Secret) (*content, error) {
 	invalid := func(reason string) (*content, error) { return nil, invalidSecret(secret.Namespace, reason) }
 	if secret.Labels[labelManagedBy] != managedBy {
@@ -66,7 +66,7 @@ func decode(secret *corev1.Secret) (*content, error) {
 	return c, nil
 }
 
-// newSecret is the Secret to create for c.
+// newSecret returns the Secret to create for c.
 func newSecret(namespace string, c *content) (*corev1.Secret, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -79,7 +79,7 @@ func newSecret(namespace string, c *content) (*corev1.Secret, error) {
 	return secret, encode(c, secret)
 }
 
-// encode writes c into secret and leaves alone what is not part of it.
+// encode writes c into secret and does not change other keys.
 func encode(c *content, secret *corev1.Secret) error {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}

@@ -17,7 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// badSecrets are the ways in which a good Secret can be spoilt.
+// badSecrets are the ways in which a valid Secret can be corrupted.
 func badSecrets(t *testing.T) map[string]func(*corev1.Secret) {
 	t.Helper()
 	other, err := newAuthority(begin)
@@ -113,7 +113,7 @@ func TestRun_GoesOnServingWhenTheSecretTurnsBadAndLogsNoKey(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); m.Run(ctx) }()
 	eventually(t, "the rotation waits", clock.HasWaiters)
-	clock.SetTime(begin.Add(61 * 24 * time.Hour)) // the certificate is due too
+	clock.SetTime(begin.Add(61 * 24 * time.Hour)) // the certificate is due, too
 	eventually(t, "the problem is logged", func() bool { return strings.Contains(log.String(), "hub/hub-apiserver-serving-ca") })
 	if err := handshake(t, m, good.Data[keyBundle], testHost, begin.Add(95*24*time.Hour)); err != nil {
 		t.Errorf("the certificate was not renewed with the CA that is known: %v", err)
@@ -122,7 +122,7 @@ func TestRun_GoesOnServingWhenTheSecretTurnsBadAndLogsNoKey(t *testing.T) {
 	if err := kube.Tracker().Update(gvr, good, testNamespace); err != nil {
 		t.Fatal(err)
 	}
-	// One retry later, all is well: the next wait is the long one.
+	// One retry later, there is no error: the next wait is the long one.
 	eventually(t, "the rotation waits", clock.HasWaiters)
 	clock.Step(maxRetry)
 	eventually(t, "the rotation waits", clock.HasWaiters)

@@ -13,18 +13,18 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// conflictAttempts is how often one load starts over because another replica was faster.
+// conflictAttempts is the number of attempts of one load when other replicas write concurrently.
 const conflictAttempts = 10
 
-// store reads and writes the Secret. Replicas agree through it alone: creating fails when it exists, updating fails when
-// it has changed since it was read.
+// store reads and writes the Secret. Replicas coordinate through it alone: creating fails if it exists, updating fails if it has changed since it was
+// read.
 type store struct {
 	secrets   corev1client.SecretInterface
 	namespace string
 }
 
-// load returns what the Secret holds at now: it makes the Secret if there is none, and writes a rotation step that is
-// due. An error that comes with content is about the writing only; the content was read and can be served.
+// load returns the content of the Secret at now: it creates the Secret if it does not exist, and writes a rotation step that is due. If it returns
+// both content and an error, only the write has failed; the content was read and can be served.
 func (s *store) load(ctx context.Context, now time.Time) (*content, error) {
 	for range conflictAttempts {
 		secret, err := s.secrets.Get(ctx, SecretName, metav1.GetOptions{})

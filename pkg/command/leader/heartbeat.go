@@ -62,19 +62,19 @@ func (h *heartbeat) Start(ctx context.Context) error {
 	defer acts.Set(0)
 	for {
 		if err := h.beat(ctx, h.lock.Identity(), h.election.LeaseDuration); err != nil && ctx.Err() == nil {
-			h.lock.holder = "" // to read the Lease before the next write
+			h.lock.holder = "" // so that the Lease is read before the next write
 			klog.FromContext(ctx).V(2).Info("The Lease does not say that this process acts", "lease", h.lock.Describe(), "err", err)
 		}
 		select {
 		case <-ctx.Done():
-			// As an elector releases it.
+			// Release it as an elector does.
 			return h.beat(context.WithoutCancel(ctx), "", time.Second)
 		case <-ticker.C:
 		}
 	}
 }
 
-// beat writes the holder into the Lease.
+// beat sets the holder of the Lease.
 func (h *heartbeat) beat(ctx context.Context, holder string, duration time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, h.election.RenewDeadline)
 	defer cancel()

@@ -22,8 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// TestHeartbeat_SaysThatTheProcessActs: it creates, renews and releases the Lease, takes it from a process that was killed, and goes on
-// when the API has not answered for long.
+// TestHeartbeat_SaysThatTheProcessActs: the heartbeat creates, renews and releases the Lease, takes it over from a process that was killed, and
+// continues after the API has not responded for a long time.
 func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -67,7 +67,7 @@ func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
 			synctest.Wait()
 		}
 
-		// What alerts look at.
+		// The metric that alerts use.
 		gauge := func() (value float64) {
 			families, err := metrics.Registry.Gather()
 			if err != nil {
@@ -92,7 +92,7 @@ func TestHeartbeat_SaysThatTheProcessActs(t *testing.T) {
 		if got := gauge(); got != 0 {
 			t.Errorf("the metric of who leads is %v after the end, want 0", got)
 		}
-		// The next one is killed, and says no more.
+		// The next process is killed, and does not renew any more.
 		killed := lease()
 		killed.HolderIdentity = new("killed")
 		if _, err := client.CoordinationV1().Leases("n").Update(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: killed},

@@ -80,7 +80,7 @@ func (l *heldLock) Create(ctx context.Context, record resourcelock.LeaderElectio
 	return err
 }
 
-// Update implements resourcelock.Interface. The Lease of another process has nothing that this one could release.
+// Update implements resourcelock.Interface. It does not release the Lease of another process.
 func (l *heldLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if record.HolderIdentity == "" && l.holder != l.Identity() {
 		return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// cutOff is a lock that does not reach the API from a moment on until the first read has timed out.
+// cutOff is a lock that cannot reach the API from some moment on, until the first read has timed out.
 type cutOff struct {
 	resourcelock.Interface
 	from atomic.Bool
@@ -78,7 +78,7 @@ func TestHeldLock_ReleasesTheLeaseOfNoOther(t *testing.T) {
 		<-leads
 		synctest.Wait() // the first renewal follows at once, and must not overwrite the other's Lease
 		first.from.Store(true)
-		// The other one leads, as if the first had been suspended for long.
+		// The other process leads, as if the first had been suspended for a long time.
 		ctx, cancel := context.WithCancel(t.Context())
 		other := newLock("second")
 		record, _, err := other.Get(ctx)
@@ -109,7 +109,7 @@ func TestLock_IsNilWithoutAnElection(t *testing.T) {
 	}
 }
 
-// TestLock_DoesNotChangeTheConfig guards the user agent, which audit logs record: rest.AddUserAgent sets it in the config that it is given.
+// TestLock_DoesNotChangeTheConfig guards the user agent, which audit logs record: rest.AddUserAgent sets it in the given config.
 func TestLock_DoesNotChangeTheConfig(t *testing.T) {
 	config := &rest.Config{Host: "https://hub.example.com", UserAgent: "hub-controller-manager"}
 	before := rest.CopyConfig(config)

@@ -20,13 +20,13 @@ import (
 // The files of --metrics-cert-dir, as in secrets of the type kubernetes.io/tls.
 const certFile, keyFile = "tls.crt", "tls.key"
 
-// lookEvery is the least time between two looks at the files.
+// lookEvery is the minimum interval between two reads of the files.
 const lookEvery = 10 * time.Second
 
-// ownRenewal is when a certificate of our own is made anew. It is valid for a year.
+// ownRenewal is the interval after which a certificate of our own is replaced. It is valid for a year.
 const ownRenewal = 180 * 24 * time.Hour
 
-// certificate is the one that metrics are served with: that of a folder, which is followed, or one of our own.
+// certificate is the certificate of the metrics server: that of a folder, which is reloaded when it changes, or one of our own.
 type certificate struct {
 	dir string
 	now func() time.Time
@@ -42,7 +42,7 @@ func newCertificate(dir string) (*certificate, error) {
 	return c, c.look()
 }
 
-// get is for tls.Config. A pair that cannot be read, such as half of a new one, leaves the one before.
+// get is for tls.Config. If a pair cannot be loaded, such as half of a new one, the previous one stays.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *certificate) files() (cert, key []byte, err error) {
 	return cert, key, err
 }
 
-// own makes a certificate that hides what is sent, and that nothing trusts.
+// own returns a certificate that encrypts, and that no client trusts.
 func own() (cert, key []byte, err error) {
 	return certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil, "")
 }

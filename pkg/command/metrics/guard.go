@@ -21,32 +21,32 @@ import (
 const (
 	// maxToken bounds the length of a token: those of service accounts have about 1,000 bytes.
 	maxToken = 16 << 10
-	// allowedFor and refusedFor are how long an answer of the API server counts, failedFor how long none is asked for again.
+	// allowedFor and refusedFor are how long results of the API server are cached, and failedFor how long a failure is.
 	allowedFor, refusedFor, failedFor = time.Minute, 10 * time.Second, time.Second
-	// knownFor is how long a token that was let in once is asked about before those that never were.
+	// knownFor is how long a token that was allowed once has priority over those that never were.
 	knownFor = 2 * time.Hour
 	// most bounds each cache.
 	most = 256
-	// askTimeout bounds the questions about one token.
+	// askTimeout bounds the requests for one token.
 	askTimeout = 10 * time.Second
-	// newTokens and newBurst bound how many tokens the API server is asked about that were never let in: per second, and at once. Each costs two
-	// requests at most.
+	// newTokens and newBurst limit the number of tokens, never allowed before, for which the API server gets requests: per second, and at once. Each
+	// takes two requests at most.
 	newTokens, newBurst = 2, 20
-	// asking and reading bound how many questions, and how many answers with metrics, are under way.
+	// asking and reading limit the number of concurrent reviews, and of concurrent responses with metrics.
 	asking, reading = 4, 8
 )
 
-// verdict is what is answered to a token.
+// verdict is the result for a token.
 type verdict int
 
 const (
-	failed verdict = iota // the API server was not asked, or did not answer
+	failed verdict = iota // the API server was not asked, or did not respond
 	unknown
 	forbidden
 	allowed
 )
 
-// answers are constant: whoever asks learns nothing of the API server, of users or of limits by them.
+// answers are constant: clients learn nothing about the API server, users or limits from them.
 var answers = map[verdict]struct {
 	code int
 	text string
@@ -54,19 +54,19 @@ var answers = map[verdict]struct {
 	failed: {http.StatusInternalServerError, "Internal Server Error"}, unknown: {http.StatusUnauthorized, "Unauthorized"}, forbidden: {http.StatusForbidden, "Forbidden"},
 }
 
-// guard lets in who may read metrics.
+// guard allows clients that may read metrics.
 type guard struct {
 	// ask asks the API server.
 	ask func(ctx context.Context, token string) (verdict, error)
-	// key makes keys of the caches useless to whoever sees them.
+	// key makes the keys of the caches useless to readers of the memory.
 	key [sha256.Size]byte
-	// kept are answers from before. Strangers do not fill it, as few are asked about.
+	// kept are cached results. Unknown clients cannot fill it, as few of their tokens are reviewed.
 	kept *cache.LRUExpireCache
-	// known are the tokens that were let in lately: however many other ones come, these are asked about.
+	// known are the tokens that were allowed lately: they are reviewed however many other tokens are presented.
 	known   *cache.LRUExpireCache
 	fresh   *rate.Limiter
 	flights singleflight.Group
-	// knownSlots and freshSlots bound how many questions are under way.
+	// knownSlots and freshSlots limit the number of concurrent reviews.
 	knownSlots, freshSlots chan struct{}
 }
 
@@ -75,11 +75,11 @@ func newGuard(ask func(ctx context.Context, token string) (verdict, error), cloc
 		ask: ask, kept: cache.NewLRUExpireCacheWithClock(most, clock), known: cache.NewLRUExpireCacheWithClock(most, clock),
 		fresh: rate.NewLimiter(newTokens, newBurst), knownSlots: make(chan struct{}, asking), freshSlots: make(chan struct{}, asking),
 	}
-	_, _ = rand.Read(g.key[:]) // which never fails
+	_, _ = rand.Read(g.key[:]) // never fails
 	return g
 }
 
-// around answers with what next does to who may read it.
+// around calls next for clients that may read metrics, and rejects others.
 func (g *guard) around(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		given, ok := bearer(r)
@@ -98,7 +98,7 @@ func (g *guard) around(next http.Handler) http.Handler {
 	})
 }
 
-// bearer is the token of a request.
+// bearer returns the token of a request.
 func bearer(r *http.Request) (token string, ok bool) {
 	given := r.Header.Values("Authorization")
 	if len(given) != 1 {
@@ -109,7 +109,7 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= maxToken && !strings.ContainsAny(token, " \t")
 }
 
-// of is the verdict on a token: one from before, or that of the API server. Requests with one token share a question.
+// of returns the verdict on a token: a cached one, or that of the API server. Concurrent requests with the same token share a review.
 func (g *guard) of(ctx context.Context, token string) verdict {
 	sum := hmac.New(sha256.New, g.key[:])
 	sum.Write([]byte(token))
@@ -118,10 +118,10 @@ func (g *guard) of(ctx context.Context, token string) verdict {
 		return v
 	}
 	v, _, _ := g.flights.Do(key, func() (any, error) {
-		if v, ok := g.cached(key); ok { // by a question that has just ended
+		if v, ok := g.cached(key); ok { // by a review that has just ended
 			return v, nil
 		}
-		// It is for all who wait, so it does not end with the one who came first.
+		// The review is for all that wait, so it does not end with the first request.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		return g.asked(ctx, key, token), nil
@@ -136,14 +136,14 @@ func (g *guard) cached(key string) (verdict, bool) {
 	return failed, false
 }
 
-// asked asks the API server, within the limits, and keeps the answer.
+// asked asks the API server, within the limits, and caches the result.
 func (g *guard) asked(ctx context.Context, key, token string) verdict {
 	slots := g.knownSlots
 	if _, ok := g.known.Get(key); !ok {
 		slots = g.freshSlots
 		if !g.fresh.Allow() {
 			klog.FromContext(ctx).V(2).Info("Not asking who reads metrics", "reason", "too many new tokens")
-			return failed // not kept: a cache for it would be one more that a stranger fills
+			return failed // not cached: an unknown client could fill one more cache
 		}
 	}
 	select {
@@ -168,7 +168,7 @@ func (g *guard) asked(ctx context.Context, key, token string) verdict {
 	return v
 }
 
-// exact answers to GET of the path of metrics, as it is written: nothing is cleaned up, and nothing is led elsewhere.
+// exact serves GET requests for exactly the path of metrics: paths are not cleaned, and nothing is redirected.
 func exact(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -183,7 +183,7 @@ func exact(next http.Handler) http.Handler {
 	})
 }
 
-// few lets a few in at once: metrics take memory while they are written.
+// few limits the number of concurrent responses: metrics take memory while they are written.
 func few(next http.Handler) http.Handler {
 	slots := make(chan struct{}, reading)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

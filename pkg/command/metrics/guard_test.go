@@ -17,7 +17,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// asked is a guard of an API server that knows the token "reader", and the number of questions to it.
+// asked is a guard for an API server that knows the token "reader", with the number of requests to it.
 type asked struct {
 	*guard
 	clock *testingclock.FakeClock
@@ -56,14 +56,14 @@ func (a *asked) get(token string) int {
 	return w.Code
 }
 
-// step is one reading: after some time, with what the API server would say then.
+// step is one request for metrics: after some time, with the API server's verdict at that time.
 type step struct {
 	after   time.Duration
 	verdict verdict
 	err     error
 	want    int
 	asked   int32
-	// known is whether the token was let in before, and not refused since.
+	// known is whether the token was allowed before, and not rejected since.
 	known bool
 }
 
@@ -100,7 +100,7 @@ func TestGuard_KeepsAnswersForAWhile(t *testing.T) {
 	}
 }
 
-// Tokens that nobody knows cost the API server little, and the reader nothing.
+// Unknown tokens cost the API server little, and do not affect the reader.
 func TestGuard_ManyTokensDoNotFloodTheAPIServer(t *testing.T) {
 	a := newAsked()
 	if got := a.get("reader"); got != http.StatusOK {
@@ -124,7 +124,7 @@ func TestGuard_ManyTokensDoNotFloodTheAPIServer(t *testing.T) {
 	if got := a.get("reader"); got != http.StatusOK || a.count.Load() != before {
 		t.Errorf("the answer about the reader is gone: status %d, %d questions more", got, a.count.Load()-before)
 	}
-	// The reader is asked about in spite of them, when the answer is old.
+	// The reader's token is reviewed in spite of them, when the cached result has expired.
 	a.clock.Step(2 * allowedFor)
 	if got := a.get("reader"); got != http.StatusOK || a.count.Load() != before+1 {
 		t.Errorf("the reader gets %d after %d questions more, want 1", got, a.count.Load()-before)
@@ -170,7 +170,7 @@ func TestGuard_AsksOnceForAllWhoWait(t *testing.T) {
 	}
 }
 
-// A question is about all who wait: it goes on when the first of them has gone.
+// A review is for all that wait: it continues when the first request has ended.
 func TestGuard_AQuestionOutlivesItsRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	g := newGuard(func(ctx context.Context, _ string) (verdict, error) {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics serves the metrics of our programs: on loopback by plain HTTP, or by HTTPS to those whom the API server of the program lets read
-// them. It has no part of k8s.io/apiserver in it, whose authentication would add 30 MB to a program.
+// Package metrics serves the metrics of our programs: on loopback by plain HTTP, or by HTTPS to clients that the API server of the program
+// authorizes. It does not import k8s.io/apiserver, whose authentication would add 30 MB to a program.
 package metrics
 
 import (
@@ -15,23 +15,24 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Path is where metrics are, and what a reader needs the right to get.
+// Path is the path of metrics, and the one that a client needs the right to get.
 const Path = "/metrics"
 
 // Off is the address of a program that serves no metrics.
 const Off = "0"
 
-// Options say how metrics are served.
+// Options configure how metrics are served.
 type Options struct {
-	// Address is host:port; "0" is none, and so is "".
+	// Address is host:port; "0" and "" turn metrics off.
 	Address string
-	// Secure asks for credentials, by HTTPS. Without it the address has to be on loopback.
+	// Secure requires credentials and HTTPS. Without it the address must be on loopback.
 	Secure bool
-	// CertDir has the files tls.crt and tls.key, which are followed when they change. Without it the program makes a certificate that nothing trusts.
+	// CertDir has the files tls.crt and tls.key, which are reloaded when they change. If it is empty, the program creates a certificate that no
+	// client trusts.
 	CertDir string
 }
 
-// AddFlags adds the flags. cluster is whose tokens readers have, such as "the hub's kube-apiserver".
+// AddFlags adds the flags. cluster describes the issuer of the tokens of clients, such as "the hub's kube-apiserver".
 func (o *Options) AddFlags(fs *pflag.FlagSet, cluster string) {
 	fs.StringVar(&o.Address, "metrics-bind-address", o.Address,
 		"Address of /metrics. Port 0 is any free port, the address 0 is none. Without --metrics-secure it is plain HTTP without authentication, "+
@@ -43,7 +44,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet, cluster string) {
 			"certificate is made that clients cannot verify.")
 }
 
-// Validate returns every error of the flags.
+// Validate returns all errors of the flags.
 func (o *Options) Validate() (errs []error) {
 	if o.CertDir != "" && !o.Secure {
 		errs = append(errs, errors.New("--metrics-cert-dir needs --metrics-secure: plain HTTP has no certificate"))
@@ -69,7 +70,7 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// Asks says whether the API server is asked who a reader is: it takes the rights to create tokenreviews and subjectaccessreviews.
+// Asks reports whether clients are authenticated by the API server, which takes the rights to create tokenreviews and subjectaccessreviews.
 func (o *Options) Asks() bool { return o.Secure && o.serves() }
 
 func (o *Options) serves() bool { return o.Address != "" && o.Address != Off }

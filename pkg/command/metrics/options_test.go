@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What asks for no credentials is for this machine alone.
+// Without credentials, metrics are only available on this machine.
 func TestMetrics_AreNotForAllWhoReachThem(t *testing.T) {
 	for name, test := range map[string]struct {
 		metrics Options

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// reviews asks an API server who a reader is, and whether they may read metrics.
+// reviews authenticates a client at an API server, and checks whether it may read metrics.
 type reviews struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
@@ -23,7 +23,7 @@ type reviews struct {
 
 func newReviews(config *rest.Config) (*reviews, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil // the guard has its own limits, and shares none with what the program does
+	config.QPS, config.Burst, config.RateLimiter = -1, 0, nil // the guard has its own limits, which are independent of those of the program
 	config.Timeout = askTimeout
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *reviews) ask(ctx context.Context, token string) (verdict, error) {
 	if err != nil {
 		return failed, fmt.Errorf("creating a tokenreview: %w", err)
 	}
-	// A token that is none has an error in its status.
+	// For an invalid token, the status has an error.
 	if who := of.Status.User; !of.Status.Authenticated || who.Username == "" {
 		return unknown, nil
 	}

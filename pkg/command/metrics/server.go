@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// errNotYet says that it is not known yet how the API server is reached.
+// errNotYet reports that the configuration for the API server is not known yet.
 var errNotYet = errors.New("it is not known yet how the API server is reached")
 
 // Server serves metrics.
@@ -28,7 +28,7 @@ type Server struct {
 	reviews atomic.Pointer[reviews]
 }
 
-// New returns a server of what handler answers with.
+// New returns a server for handler.
 func New(options Options, handler http.Handler) *Server {
 	s := &Server{options: options}
 	handler = few(handler)
@@ -39,7 +39,7 @@ func New(options Options, handler http.Handler) *Server {
 	return s
 }
 
-// Use says how the API server is reached whose tokens readers have. It may say so again.
+// Use sets the configuration for the API server that issues the tokens of clients. It may be called again.
 func (s *Server) Use(config *rest.Config) error {
 	r, err := newReviews(config)
 	if err == nil {
@@ -56,7 +56,8 @@ func (s *Server) ask(ctx context.Context, token string) (verdict, error) {
 	return r.ask(ctx, token)
 }
 
-// Listen takes the address, if there is one, so that a program whose address is taken says so when it starts. It is HTTP/1.1 alone: readers are few.
+// Listen opens the address, if one is set, so that a program whose address is in use fails when it starts. It is for HTTP/1.1 only: there are few
+// clients.
 func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
 	if !s.options.serves() {
 		return nil, nil
@@ -80,19 +81,19 @@ func (s *Server) Listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-// HTTP is the server for what Listen returns.
+// HTTP returns the server for the listener of Listen.
 func (s *Server) HTTP() *http.Server {
 	return &http.Server{
 		Handler: s.handler, DisableGeneralOptionsHandler: true,
-		// Whoever reaches the port can open connections: none stays for long, or with much.
+		// Any client that reaches the port can open connections: their time and size are limited.
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: maxToken + 8<<10,
-		// Handshakes of strangers fail, and are no news.
+		// Failed handshakes of unknown clients are not worth an error.
 		ErrorLog: log.New(quiet{}, "", 0),
 	}
 }
 
-// Serve serves in the background, until stop is called; the address "0" is none.
+// Serve serves in the background, until stop is called. With the address "0" it does nothing.
 func (s *Server) Serve(ctx context.Context) (stop func(), err error) {
 	listener, err := s.Listen(ctx)
 	if err != nil || listener == nil {
@@ -111,7 +112,7 @@ func (s *Server) Serve(ctx context.Context) (stop func(), err error) {
 	}, nil
 }
 
-// quiet logs what http.Server has to say, for those who look for it.
+// quiet logs the messages of http.Server at a high verbosity.
 type quiet struct{}
 
 func (quiet) Write(line []byte) (int, error) {

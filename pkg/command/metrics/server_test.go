@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// apiServer knows the tokens "reader" and "stranger", and lets the first read. requests counts what it was asked.
+// apiServer knows the tokens "reader" and "stranger", and authorizes the first. requests counts the requests to it.
 func apiServer(t *testing.T) (config *rest.Config, requests *atomic.Int32) {
 	t.Helper()
 	requests = &atomic.Int32{}
@@ -77,7 +77,7 @@ func write(t *testing.T, w http.ResponseWriter, object any) {
 	}
 }
 
-// served is the address of a server of "the metrics".
+// served returns the address of a server of "the metrics".
 func served(t *testing.T, o Options, config *rest.Config) string {
 	t.Helper()
 	s := New(o, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "the metrics") }))
@@ -126,14 +126,14 @@ func send(t *testing.T, address string, secure bool, lines ...string) (int, http
 }
 
 func TestServer_LetsReadersIn(t *testing.T) {
-	dir := t.TempDir() // so that no certificate is made for each
+	dir := t.TempDir() // so that no certificate is created for each
 	put(t, dir, made(t, "localhost"))
 	const get, reader = "GET /metrics HTTP/1.1", "Authorization: Bearer reader"
 	for name, test := range map[string]struct {
 		lines []string
 		want  int
 		body  string
-		// asked is how often the API server is.
+		// asked is the number of requests to the API server.
 		asked int32
 	}{
 		"the right":            {[]string{get, reader}, 200, "the metrics", 2},
@@ -174,7 +174,7 @@ func TestServer_LetsReadersIn(t *testing.T) {
 	}
 }
 
-// Before it is known whom to ask, and while nobody answers, nobody is let in. The answer does not say why.
+// Before the API server is known, and while it does not respond, no client is allowed. The response does not reveal why.
 func TestServer_LetsNobodyInWithoutAnAnswer(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
@@ -210,7 +210,7 @@ func TestServer_PlainOnLoopback(t *testing.T) {
 	}
 }
 
-// pair is a certificate and its key, by their files.
+// pair is a certificate and its key, by their file names.
 type pair map[string][]byte
 
 func made(t *testing.T, name string) pair {
@@ -231,7 +231,7 @@ func put(t *testing.T, dir string, files pair) {
 	}
 }
 
-// A certificate is followed; half of a new pair leaves the one before.
+// A certificate is reloaded when it changes; with half of a new pair the previous one stays.
 func TestCertificate_IsFollowed(t *testing.T) {
 	dir := t.TempDir()
 	put(t, dir, made(t, "first"))

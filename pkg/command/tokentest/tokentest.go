@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokentest has a server that refuses tokens, for the tests of what reads kubeconfigs.
+// Package tokentest provides a server that rejects tokens, for tests of code that reads kubeconfigs.
 package tokentest
 
 import (
@@ -18,12 +18,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Guard is a server that takes one token at a time, at first "one", and a folder with the way to it.
+// Guard is a server that accepts one token at a time, at first "one", and a folder with its kubeconfig.
 type Guard struct {
 	*httptest.Server
-	// Dir has the files kubeconfig, token, host and ca.crt. The first names the token by its file.
+	// Dir has the files kubeconfig, token, host and ca.crt. The kubeconfig names the file of the token.
 	Dir string
-	// Answer answers the requests that are let in. The default is a version.
+	// Answer handles authenticated requests. The default returns a version.
 	Answer http.HandlerFunc
 
 	t       testing.TB
@@ -65,7 +65,7 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request) {
 	g.Answer(w, r)
 }
 
-// Put writes a file of the folder.
+// Put writes a file to the folder.
 func (g *Guard) Put(name, content string) {
 	g.t.Helper()
 	if err := os.WriteFile(filepath.Join(g.Dir, name), []byte(content), 0o600); err != nil {
@@ -73,10 +73,10 @@ func (g *Guard) Put(name, content string) {
 	}
 }
 
-// Path is that of a file of the folder.
+// Path returns the path of a file in the folder.
 func (g *Guard) Path(name string) string { return filepath.Join(g.Dir, name) }
 
-// Take has the server take another token alone, and says how many requests it has refused before.
+// Take makes the server accept only the given token, and returns the number of requests that it has rejected before.
 func (g *Guard) Take(token string) (refused int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,7 +84,7 @@ func (g *Guard) Take(token string) (refused int) {
 	return refused
 }
 
-// Sent says whether a token was sent; "" is a request without one.
+// Sent reports whether a token was sent; "" stands for a request without one.
 func (g *Guard) Sent(token string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,20 +101,20 @@ func Ask(t testing.TB, config *rest.Config) error {
 	return Asks(client)
 }
 
-// Asks sends a request by a client.
+// Asks sends a request with a client.
 func Asks(client kubernetes.Interface) error {
 	_, err := client.Discovery().ServerVersion()
 	return err
 }
 
-// Follows fails the test unless what asks sends the token of the file as soon as the former one is refused: after one refusal or two,
-// where client-go alone would send the former one for most of a minute.
+// Follows fails the test unless ask sends the token of the file as soon as the previous one is rejected: after one or two rejections, while client-go
+// alone would send the previous one for most of a minute.
 func (g *Guard) Follows(what string, ask func() error) {
 	g.t.Helper()
 	g.Put("token", "one\n")
 	g.Take("one")
 	var err error
-	for range 3 { // it may know a token from before
+	for range 3 { // it may have cached an earlier token
 		if err = ask(); err == nil {
 			break
 		}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manager serves the metrics of programs that are made with controller-runtime.
+// Package manager serves the metrics of programs that use controller-runtime.
 package manager
 
 import (
@@ -21,11 +21,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command/metrics"
 )
 
-// None has controller-runtime serve no metrics itself: its own authentication is what is avoided.
+// None makes controller-runtime serve no metrics itself, to avoid its own authentication.
 var None = metricsserver.Options{BindAddress: metrics.Off}
 
-// Add serves the metrics of the process as long as the manager runs, whether it leads or not, and before it knows anything. Readers have tokens of
-// the manager's API server.
+// Add serves the metrics of the process as long as the manager runs, whether it leads or not, and before its caches have synced. Clients authenticate
+// with tokens of the manager's API server.
 func Add(ctx context.Context, mgr ctrl.Manager, o metrics.Options) error {
 	server := metrics.New(o, promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	if o.Asks() {
@@ -44,7 +44,7 @@ func Add(ctx context.Context, mgr ctrl.Manager, o metrics.Options) error {
 	return mgr.Add(&ctrlmanager.Server{Name: "metrics", Server: server.HTTP(), Listener: listener, ShutdownTimeout: &soon})
 }
 
-// Asked are the resources that it takes the right to create.
+// Asked returns the resources that the program needs the right to create.
 func Asked(o metrics.Options) []schema.GroupVersionResource {
 	if !o.Asks() {
 		return nil
