@@ -102,7 +102,7 @@ func (p *process) next(ctx context.Context, now *clusters) *clusters {
 	}
 }
 
-// look reads the kubeconfigs. It returns nil if they are unchanged. A bootstrap kubeconfig that cannot be read or used counts as unchanged.
+// look reads the kubeconfigs. It returns nil if they are unchanged. A kubeconfig that cannot be read or used counts as unchanged.
 func (p *process) look(before *clusters) (*clusters, error) {
 	var now sums
 	managed, err := p.Spoke.Managed()

@@ -24,7 +24,8 @@ type holding struct {
 	role string
 }
 
-// grant is what a role allows. It is stored separately from the holdings, so that a role that changes is written once, however many subjects have it.
+// grant is the names that a role allows. It is stored separately from the holdings, so that a role that changes is written once, however many
+// subjects have it.
 type grant struct {
 	role  string
 	names Names

@@ -31,7 +31,7 @@ type applyResult struct {
 	hash, rules string
 	owner       apply.Owner
 	err         error
-	// seen is what the status reports of the object as it was afterwards.
+	// seen is the part of the status about the object after the attempt.
 	seen *status.Seen
 	// version and uid are those of the object in the cluster.
 	version string
@@ -62,8 +62,8 @@ var adoptions = map[apply.Acquisition]status.Adoption{
 // isOutdated reports whether an object changed after it was read, so that it must be read again.
 func isOutdated(err error) bool { return apierrors.IsConflict(err) }
 
-// sync applies the manifests of a work, prunes objects that are no longer listed, and writes the status. again is the time after which the
-// work is to be synced again.
+// sync applies the manifests of a work, prunes objects that are no longer listed, and writes the status. It returns the delay before the next sync of
+// the work.
 func (a *Agent) sync(ctx context.Context, work *workv1.ManifestWork) (again time.Duration, err error) {
 	if !slices.Contains(work.Finalizers, workv1.ManifestWorkFinalizer) {
 		a.state(work).anew = true
@@ -341,7 +341,7 @@ func (a *Agent) apply(
 	return applier.Apply(ctx, manifest, fingerprint)
 }
 
-// making records that an object is about to be created again: the known UID is that of a previous object.
+// making records that an object is about to be created again: the known UID belongs to a previous object.
 func (a *Agent) making(ctx context.Context, s *state, t apply.Target) error {
 	if uid, known := s.record.UID(t); known && uid == "" {
 		return nil
