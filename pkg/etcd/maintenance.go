@@ -22,7 +22,8 @@ const (
 	lookInterval = time.Second
 	// reclaimInterval is the minimum time between two attempts to reclaim space.
 	reclaimInterval = 10 * time.Second
-	// reclaimShare limits defragmentation, which blocks reads and writes, to this fraction of the time: one part in ten.
+	// reclaimShare limits attempts to reclaim space, since a defragmentation blocks reads and writes: the pause after an attempt is at least this
+	// many times its duration.
 	reclaimShare = 10
 	// maxReserveBytes bounds the space that is reserved for deletions, which must be written, too.
 	maxReserveBytes = 256 << 20
