@@ -24,19 +24,19 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// ownerOf is whose everything is that is made for a ClusterManager. One that was made anew under its name takes over: what a former
-// one had to leave on a hub, such as the namespaces with the hub's records, is not lost then.
+// ownerOf returns the owner of all objects made for a ClusterManager. The UID of the ClusterManager is not part of it: a ClusterManager that is
+// recreated with the same name takes over what the previous one left on a hub, such as the namespaces with the hub's records.
 func ownerOf(cm *operatorv1.ClusterManager, management types.UID) remote.Owner {
 	return remote.Owner{Labels: map[string]string{
 		deploy.LabelManagedBy: deploy.ManagedByOperator, operatorv1.LabelClusterManager: cm.Name, labelManagement: string(management),
 	}}
 }
 
-// kind is one of those that a hub is made of.
+// kind is a kind of object that a hub consists of.
 type kind struct {
 	schema.GroupVersionKind
 	resource string
-	// onHub and onManagement say where there are objects of it if these are two clusters.
+	// onHub and onManagement report which of the two clusters has objects of this kind, if hub and management cluster differ.
 	onHub, onManagement bool
 }
 
@@ -55,7 +55,7 @@ func (k kind) onBoth() kind {
 	return k
 }
 
-// apiServices lead to hub-apiserver, and deployments have the pods.
+// apiServices route requests to hub-apiserver, and deployments own the pods.
 var (
 	apiServices = hubKind("apiregistration.k8s.io", "v1", "APIService", "apiservices")
 	deployments = podKind("apps", "v1", "Deployment", "deployments")
@@ -64,9 +64,9 @@ var (
 	namespaces  = hubKind("", "v1", "Namespace", "namespaces").onBoth()
 )
 
-// kinds are all of which there can be objects, in the order in which they are taken away: what leads to servers before the servers,
-// pods before what they need, and who has rights before the rights. A namespace goes last, and takes along what is in it. It does
-// not go while there is an APIService that no server answers for.
+// kinds lists all kinds of which objects can exist, in the order of deletion: what routes to servers before the servers, pods before what they need,
+// and accounts before their rights. Namespaces are last, because deleting one deletes its contents. A namespace is not deleted while an APIService
+// exists that no server answers.
 var kinds = []kind{
 	apiServices,
 	deployments,
@@ -89,19 +89,19 @@ var kinds = []kind{
 	namespaces,
 }
 
-// mintedSecrets are the names of the Secrets that are made: one for each Deployment that a hub can have.
+// mintedSecrets lists the names of the Secrets with minted kubeconfigs: one for each Deployment that a hub can have.
 var mintedSecrets = []string{
 	deploy.KubeconfigSecret(deploy.APIServer), deploy.KubeconfigSecret(deploy.Manager), deploy.KubeconfigSecret(deploy.Approver),
 	deploy.KubeconfigSecret(providerAccount),
 }
 
-// isKlusterlets is whether something is in use by Klusterlets. It is not a ClusterManager's to delete then.
+// isKlusterlets reports whether an object is in use by Klusterlets. A ClusterManager must not delete it then.
 func isKlusterlets(o client.Object) bool {
 	_, shared := o.GetLabels()[klusterlet.LabelShared]
 	return shared
 }
 
-// kindsWhere are some of them.
+// kindsWhere returns the kinds for which the function returns true.
 func kindsWhere(which func(kind) bool) []kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return !which(k) })
 }
@@ -116,11 +116,11 @@ type side struct {
 	client  client.Client
 	kinds   []kind
 	applier remote.Applier
-	// explain is an error for people: what a cluster says that is not trusted is bounded.
+	// explain formats an error for users. The text of a cluster that is not trusted is truncated.
 	explain func(error) string
-	// minted is the namespace with the Secrets that were minted; empty if there are none.
+	// minted is the namespace of the minted Secrets, or empty if the cluster has none.
 	minted string
-	// discovery is of what the cluster serves; nil where there are no APIServices.
+	// discovery discovers the APIs of the cluster. It is nil where no APIServices exist.
 	discovery discovery.ServerResourcesInterfaceWithContext
 }
 
@@ -130,13 +130,13 @@ func newSide(name string, c client.Client, kinds []kind, owner remote.Owner, exp
 	}}
 }
 
-// failed is an error about an object, or about a kind of them.
+// failed returns an error about an object, or about a kind of objects.
 func (s *side) failed(what, object string, err error) error {
 	return kit.Retold(err, s.explain(fmt.Errorf("%s %s of the %s: %w", what, object, s.name, err)))
 }
 
-// serves is an error if the cluster does not answer for an APIService. That it calls it available is not enough: its kube-apiserver writes
-// that first, and for a moment more it refuses requests with 503.
+// serves returns an error if the cluster does not serve the API of an APIService. The condition Available is not enough: kube-apiserver writes it
+// first, and rejects requests with 503 for a moment longer.
 func (s *side) serves(ctx context.Context, service *unstructured.Unstructured) error {
 	group, _, _ := unstructured.NestedString(service.Object, "spec", "group")
 	version, _, _ := unstructured.NestedString(service.Object, "spec", "version")
@@ -147,7 +147,7 @@ func (s *side) serves(ctx context.Context, service *unstructured.Unstructured) e
 	return nil
 }
 
-// list are the ClusterManager's objects of a kind.
+// list returns the ClusterManager's objects of a kind.
 func (s *side) list(ctx context.Context, k kind) (all []*unstructured.Unstructured, err error) {
 	if k == secrets {
 		return s.listMinted(ctx)
@@ -158,7 +158,7 @@ func (s *side) list(ctx context.Context, k kind) (all []*unstructured.Unstructur
 	return all, nil
 }
 
-// read are those of a kind that is not kept by names. The error is the cluster's own.
+// read lists the objects of a kind that is not read by names. It returns the cluster's error unwrapped.
 func (s *side) read(ctx context.Context, k kind) (all []*unstructured.Unstructured, err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(k.GroupVersion().WithKind(k.Kind + "List"))
@@ -167,7 +167,7 @@ func (s *side) read(ctx context.Context, k kind) (all []*unstructured.Unstructur
 	}
 	for i := range list.Items {
 		o := &list.Items[i]
-		// What was asked for is known. A server may answer something else, which is not ours.
+		// Set the requested kind: a server may return a different one, which is not ours.
 		o.SetGroupVersionKind(k.GroupVersionKind)
 		if s.applier.Owner.Owns(o) {
 			all = append(all, o)
@@ -176,7 +176,7 @@ func (s *side) read(ctx context.Context, k kind) (all []*unstructured.Unstructur
 	return all, nil
 }
 
-// listMinted asks for each Secret by its name: a right to list Secrets by label would be one to all that the cluster has.
+// listMinted gets each Secret by its name: a permission to list Secrets by label would include all Secrets of the cluster.
 func (s *side) listMinted(ctx context.Context) (all []*unstructured.Unstructured, err error) {
 	if s.minted == "" {
 		return nil, nil
@@ -196,7 +196,7 @@ func (s *side) listMinted(ctx context.Context) (all []*unstructured.Unstructured
 	return all, nil
 }
 
-// there are all objects of the ClusterManager on a cluster, in the order of kinds.
+// there returns all objects of the ClusterManager on a cluster, in the order of kinds.
 func (s *side) there(ctx context.Context) (all []*unstructured.Unstructured, err error) {
 	for _, k := range s.kinds {
 		objects, err := s.list(ctx, k)
@@ -208,7 +208,7 @@ func (s *side) there(ctx context.Context) (all []*unstructured.Unstructured, err
 	return all, nil
 }
 
-// apply brings the objects to what they should be, in their order. have are those that there has found.
+// apply applies the objects in order. have are the objects that there returned.
 func (s *side) apply(ctx context.Context, objects, have []*unstructured.Unstructured) error {
 	known := map[remote.ID]client.Object{}
 	for _, o := range have {
@@ -223,17 +223,17 @@ func (s *side) apply(ctx context.Context, objects, have []*unstructured.Unstruct
 	return nil
 }
 
-// prune takes away what is there and is not wanted. Namespaces stay: what is in them may be others'.
+// prune deletes the objects that are no longer desired. Namespaces are not deleted: they may have objects of other owners.
 func (s *side) prune(ctx context.Context, have []*unstructured.Unstructured, keep map[remote.ID]bool) error {
 	return s.remove(ctx, slices.DeleteFunc(slices.Clone(have), func(o *unstructured.Unstructured) bool {
 		return keep[remote.IDOf(o)] || namespaces.of(o)
 	}))
 }
 
-// mostErrors is how many of the objects are named that could not be taken away: a hub may say that it has any number of them.
+// mostErrors is the maximum number of failed deletions in an error: a hub may report any number of objects.
 const mostErrors = 8
 
-// remove takes objects away, each of them whatever becomes of the others.
+// remove deletes objects. An error for one does not stop the deletion of the others.
 func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var errs []error
 	for _, o := range objects {
@@ -241,7 +241,7 @@ func (s *side) remove(ctx context.Context, objects []*unstructured.Unstructured)
 			continue
 		}
 		applier := s.applier
-		if deployments.of(o) { // it is there until its pods are gone
+		if deployments.of(o) { // exists until its pods are gone
 			applier.Propagation = metav1.DeletePropagationForeground
 		}
 		if _, err := applier.Delete(ctx, o); err != nil && len(errs) < mostErrors {

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// TestPrune_OnBothClusters compares the objects that are deleted on each cluster when the spec has no components any more.
+// TestPrune_OnBothClusters compares the objects that are deleted on each cluster after all components are removed from the spec.
 func TestPrune_OnBothClusters(t *testing.T) {
 	cm := detached("first")
 	cm.Spec.Clusterhub.Components = []string{componentProvider, "leftovers"}

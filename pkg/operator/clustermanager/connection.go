@@ -26,37 +26,37 @@ import (
 )
 
 const (
-	// maxAnswer and maxEntries are those of an answer of a hub: the answers about all kinds are in memory together. A list of all that a hub
-	// has of one kind is a fifth of that.
+	// maxAnswer and maxEntries limit a response of a hub: the responses for all kinds are in memory at the same time. A list of all objects of one
+	// kind of a hub has a fifth of that size.
 	maxAnswer, maxEntries = 512 << 10, 10_000
-	// After so many looks because of changes on a hub there is one in changeEach.
+	// After changesAtOnce reconciles because of changes on a hub, one reconcile per changeEach is allowed.
 	changesAtOnce = 30
 	changeEach    = 10 * time.Second
 )
 
-// connections are those to hubs, by the name of their ClusterManager.
+// connections holds the connections to hubs, by the name of the ClusterManager.
 type connections struct {
 	lock sync.Mutex
 	all  map[string]*connection
-	// wrap is for tests: it makes a client one that ends as a process does.
+	// wrap is for tests: it returns a client that fails as if the process had ended.
 	wrap func(client.WithWatch) client.Client
 }
 
-// connection is the one to a hub, with watches of what was made there.
+// connection is a connection to a hub, with watches of the objects that were created there.
 type connection struct {
 	hash    string
 	cluster *outer.Cluster
 	client  client.Client
-	// discovery is of what the hub serves.
+	// discovery discovers the APIs of the hub.
 	discovery discovery.ServerResourcesInterfaceWithContext
-	// The watches begin with the first call of watch, and end with the connection.
+	// The watches start with the first call of watch, and stop with the connection.
 	metadata metadata.Interface
 	watches  sync.Once
 	ctx      context.Context
 	end      context.CancelFunc
 }
 
-// of is the connection of a ClusterManager by this source; one by another source is closed.
+// of returns the connection of a ClusterManager for this source. It closes a connection for a different source.
 func (c *connections) of(name string, source *kubeconfig.Source) (*connection, error) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -93,7 +93,7 @@ func (c *connections) of(name string, source *kubeconfig.Source) (*connection, e
 	return made, nil
 }
 
-// close ends the connection of a ClusterManager.
+// close closes the connection of a ClusterManager.
 func (c *connections) close(name string) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -116,7 +116,7 @@ func (c *connections) closeLocked(name string) {
 	}
 }
 
-// watch tells of changes of what the owner has on the hub, from the first call on.
+// watch calls changed after changes of the owner's objects on the hub. It starts with the first call.
 func (c *connection) watch(owner remote.Owner, changed func()) {
 	c.watches.Do(func() {
 		options := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(owner.Labels).String()}
@@ -127,9 +127,9 @@ func (c *connection) watch(owner remote.Owner, changed func()) {
 	})
 }
 
-// paced returns a function that has do called after a change: settle later, so that one call stands for changes that come together, and no
-// more often than limit permits. A hub that changes all the time must not take the time, and the requests to the management cluster, of other
-// hubs. A call of do begins after each change, which do may therefore look at.
+// paced returns a function that calls do after a change: settle later, so that one call covers changes that occur together, and no more often than
+// limit permits. A hub that changes all the time must not use up the time and the requests to the management cluster that other hubs need. A call of
+// do starts after each change, so do observes it.
 func paced(limit *rate.Limiter, do func()) func() {
 	var pending atomic.Bool
 	return func() {
@@ -137,13 +137,13 @@ func paced(limit *rate.Limiter, do func()) func() {
 			return
 		}
 		time.AfterFunc(max(limit.Reserve().Delay(), settle), func() {
-			pending.Store(false) // first: do may miss a change from here on
+			pending.Store(false) // first: do may miss a change that comes after this
 			do()
 		})
 	}
 }
 
-// knownKinds maps the kinds of a hub, so that a cluster is not asked what it serves.
+// knownKinds returns a RESTMapper of the kinds of a hub, so that no discovery request is sent to a cluster.
 func knownKinds() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{})
 	for _, k := range kinds {

@@ -38,32 +38,32 @@ import (
 
 const (
 	name = "clustermanagers"
-	// workers are more than there are hubs that answer slowly at one time. One that does not answer keeps a worker for outer.PassTimeout
-	// at most, again and again, and a worker is a goroutine that waits: with few of them, as many such hubs would keep all others waiting.
+	// workers exceeds the number of hubs that respond slowly at the same time. A hub that does not respond occupies a worker for up to
+	// outer.PassTimeout, repeatedly, and a worker is a goroutine that waits: with few workers, as many unresponsive hubs would block all others.
 	workers = 256
-	// settle is how long it is waited after a change of what was made: several come together.
+	// settle is the delay of a reconcile after a change of an applied object, so that one reconcile handles several changes.
 	settle = time.Second
-	// giveUpAfter is how long a hub that cannot be reached keeps its ClusterManager from being deleted.
+	// giveUpAfter is the time after which an unreachable hub no longer blocks the deletion of its ClusterManager.
 	giveUpAfter = 5 * time.Minute
-	// leaveAgain is how often it is looked what is left of a hub that is being deleted.
+	// leaveAgain is the interval between two checks of what is left of a hub that is being deleted.
 	leaveAgain = 2 * time.Second
 
-	// labelManagement is on all that was made, beside operatorv1.LabelClusterManager, and has the UID of the management cluster's
-	// namespace kube-system: two management clusters may have ClusterManagers of one name, and both be pointed at one hub.
+	// labelManagement is set on all created objects, beside operatorv1.LabelClusterManager. Its value is the UID of the management cluster's
+	// namespace kube-system: two management clusters may have ClusterManagers with the same name that point at the same hub.
 	labelManagement = "operator.clusterhub.dev/management-cluster"
-	// annotationApplied has the hash of what was applied.
+	// annotationApplied has the hash of the applied object.
 	annotationApplied = "operator.clusterhub.dev/applied-sha256"
-	// annotationHub is on a ClusterManager and has the UID of the hub's namespace kube-system, from before anything is written there.
+	// annotationHub is set on a ClusterManager to the UID of the hub's namespace kube-system before anything is written to the hub.
 	annotationHub = "operator.clusterhub.dev/hub-cluster"
 )
 
 // Options are the flags of the controller.
 type Options struct {
-	// APIServerImage, ManagerImage and ProviderImage are those of the servers. What has none is as in the manifests.
+	// APIServerImage, ManagerImage and ProviderImage are the images of the servers. The default of each is the image in the manifests.
 	APIServerImage, ManagerImage, ProviderImage string
-	// Clock is the real one if it is nil.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
-	// Lifetime is asked for tokens; kubeconfig.DefaultLifetime if it is 0.
+	// Lifetime is the requested lifetime of tokens. The default is kubeconfig.DefaultLifetime.
 	Lifetime time.Duration
 }
 
@@ -81,7 +81,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"Tokens are renewed long before their end.")
 }
 
-// Validate returns every error of the flags.
+// Validate returns all errors of the flags.
 func (o *Options) Validate() (errs []error) {
 	if o.Lifetime < kubeconfig.MinLifetime {
 		errs = append(errs, fmt.Errorf("--server-token-lifetime must be at least %s, not %s", kubeconfig.MinLifetime, o.Lifetime))
@@ -89,19 +89,19 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// images are by their names in the manifests.
+// images returns the images by their names in the manifests.
 func (o *Options) images() map[string]string {
 	return map[string]string{imageAPIServer: o.APIServerImage, imageManager: o.ManagerImage, imageProvider: o.ProviderImage}
 }
 
-// Controller is what the manager knows of it. Its rights are those for hubs that are other clusters. In mode Default it makes all of a
-// hub on its own cluster, with all roles and policies: that takes an admin.
+// Controller returns the controller for the manager. Its rights are those for hubs on other clusters. In mode Default it creates the whole hub on its
+// own cluster, with all roles and policies, for which it must be an admin.
 func (o Options) Controller() kit.Controller {
 	core := corev1.SchemeGroupVersion
 	rights := []kit.Right{
 		kit.On(operatorv1.SchemeGroupVersion, "clustermanagers", "get", "list", "watch", "patch"),
 		kit.On(operatorv1.SchemeGroupVersion, "clustermanagers/status", "patch"),
-		// By name: no other Secret can be read. To make one, RBAC knows no names.
+		// By name: no other Secret can be read. RBAC cannot restrict create to names.
 		kit.On(core, "secrets", "get", "list", "watch").Named(append([]string{operatorv1.ExternalHubKubeconfig}, mintedSecrets...)...),
 		kit.On(core, "secrets", "update", "delete").Named(mintedSecrets...),
 		kit.On(core, "secrets", "create"),
@@ -114,20 +114,20 @@ func (o Options) Controller() kit.Controller {
 
 type reconciler struct {
 	Options
-	// client reads ClusterManagers from the cache; live reads all else.
+	// client reads ClusterManagers from the cache; live reads everything else from the API server.
 	client client.Client
 	live   client.Reader
 	keeper *kubeconfig.Keeper
 	hubs   connections
-	// discovery is of what the own cluster serves.
+	// discovery discovers the APIs of the own cluster.
 	discovery discovery.ServerResourcesInterfaceWithContext
 	// recorder may be nil.
 	recorder events.EventRecorder
-	// hubTime is for tests; the constant of that name if it is 0.
+	// hubTime is for tests. The default is the constant of the same name.
 	hubTime time.Duration
-	// enqueue has a ClusterManager reconciled, and later has it reconciled after settle.
+	// enqueue enqueues a ClusterManager, and later enqueues it after settle.
 	enqueue, later func(cm string)
-	// here follows what is a hub's on the own cluster, from the first ClusterManager on whose hub that is.
+	// here watches the hub's objects on the own cluster. It starts with the first ClusterManager in mode Default.
 	here func()
 }
 
@@ -148,7 +148,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 	if err != nil {
 		return err
 	}
-	// Hubs are followed from when they are connected. The process ends with the manager, and the watches with it.
+	// Hubs are watched from the time they are connected. The watches stop with the manager.
 	if err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		r.hubs.closeAll()
@@ -171,7 +171,7 @@ func (o Options) setup(_ context.Context, mgr ctrl.Manager) error {
 		Complete(kit.ConflictsAreSoonOver(r))
 }
 
-// uncached reads Secrets from the server: none are kept in memory.
+// uncached reads Secrets from the API server, so that no Secret is cached in memory.
 type uncached struct {
 	client.Client
 	live client.Reader
@@ -185,7 +185,7 @@ func (u uncached) List(ctx context.Context, list client.ObjectList, options ...c
 	return u.live.List(ctx, list, options...)
 }
 
-// follow tells of changes on the management cluster: of what was made, and of the Secrets of users.
+// follow enqueues ClusterManagers after changes on the management cluster: of applied objects, and of the Secrets of users.
 func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
 	owner := func(o metav1.Object) {
 		if cm := o.GetLabels()[operatorv1.LabelClusterManager]; cm != "" {
@@ -195,7 +195,7 @@ func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
 	look := func(isMeant func(*operatorv1.ClusterManager) bool) {
 		var all operatorv1.ClusterManagerList
 		if err := r.client.List(ctx, &all); err != nil {
-			return // the cache begins; each ClusterManager is reconciled then
+			return // the cache starts, and each ClusterManager is reconciled then
 		}
 		for i := range all.Items {
 			if cm := &all.Items[i]; isMeant(cm) {
@@ -225,7 +225,7 @@ func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
 	})
 }
 
-// Reconcile makes a hub what its ClusterManager says, or takes it away.
+// Reconcile applies the hub of a ClusterManager, or finalizes it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
 	defer cancel()
@@ -247,7 +247,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	p := &pass{reconciler: r, cm: cm}
 	err := p.run(ctx)
-	// What has happened is said also if the time for it is over.
+	// Write the status even if the time for the reconcile is over.
 	said, end := context.WithTimeout(context.WithoutCancel(ctx), outer.RequestTimeout)
 	defer end()
 	if statusErr := r.report(said, cm, p.tell); statusErr != nil {
@@ -263,7 +263,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, nil
 }
 
-// report writes what was found into the status, and makes events of the conditions that it changes.
+// report writes the observed state to the status, and records events of the conditions that change.
 func (r *reconciler) report(ctx context.Context, cm *operatorv1.ClusterManager, found func(*operatorv1.ClusterManager)) error {
 	before := cm.Status.DeepCopy()
 	changed, err := kit.PatchStatus(ctx, r.client, cm, found)
@@ -273,7 +273,7 @@ func (r *reconciler) report(ctx context.Context, cm *operatorv1.ClusterManager, 
 	return err
 }
 
-// management is the management cluster for a ClusterManager, and the owner of all that is made for it.
+// management returns the management cluster for a ClusterManager, with the owner of all objects made for it.
 func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManager) (*side, error) {
 	system := &corev1.Namespace{}
 	if err := r.live.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
@@ -295,10 +295,10 @@ func (r *reconciler) management(ctx context.Context, cm *operatorv1.ClusterManag
 	return s, nil
 }
 
-// adminCommand gives hub-operator, as the manifests deploy it, the rights to make a hub of its own cluster.
+// adminCommand grants hub-operator, as the manifests deploy it, the rights to create a hub on its own cluster.
 const adminCommand = "kubectl create clusterrolebinding hub-operator-admin --clusterrole=cluster-admin --serviceaccount=clusterhub-operator:hub-operator"
 
-// explainOwn says what to do where hub-operator is not given the rights to make a hub of its own cluster.
+// explainOwn adds what to do to an error that hub-operator lacks the rights to create a hub on its own cluster.
 func explainOwn(err error) string {
 	text := kit.Message(err.Error())
 	if apierrors.IsForbidden(err) {

@@ -26,11 +26,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 )
 
-// life is how many more writes a process makes before it is killed. Then it does nothing more, on any cluster.
+// life is the number of writes after which a process is killed. A killed process does nothing on any cluster.
 type life struct {
 	left atomic.Int32
 	lock sync.Mutex
-	// written are all that were made.
+	// written lists all writes.
 	written []string
 }
 
@@ -59,7 +59,7 @@ func (l *life) write(verb string, o any, do func() error) error {
 	return do()
 }
 
-// since are the writes after the first n.
+// since returns the writes after the first n.
 func (l *life) since(n int) []string {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -104,7 +104,7 @@ func (l *life) wrap(c client.WithWatch) client.Client {
 	})
 }
 
-// process is one that looks at a ClusterManager when it is asked to, and at no other time. It is told of no change.
+// process reconciles a ClusterManager only when the test calls it. It has no watches.
 type process struct {
 	*reconciler
 	*life
@@ -127,12 +127,12 @@ func (w *world) process(writes int32) *process {
 	return p
 }
 
-// look has it look once.
+// look reconciles once.
 func (p *process) look(cm string) (reconcile.Result, error) {
 	return p.Reconcile(p.w.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: cm}})
 }
 
-// until has it look until there is nothing more to complain of. What it complains of may be nil, if the ClusterManager is gone.
+// until reconciles until complaint returns an empty string. The argument of complaint is nil if the ClusterManager is gone.
 func (p *process) until(name, what string, complaint func(*operatorv1.ClusterManager) string) {
 	p.w.t.Helper()
 	eventually(p.w.t, what, func() string {
@@ -144,8 +144,8 @@ func (p *process) until(name, what string, complaint func(*operatorv1.ClusterMan
 	})
 }
 
-// untilDone starts one process after the other, each of which is killed after so many writes, until one has nothing to do that
-// it does not survive. It returns how many there were.
+// untilDone starts processes one after the other, each of which is killed after the given number of writes, until one survives because nothing is
+// left to do. It returns the number of processes.
 func (w *world) untilDone(cm string, writes int32) (starts int) {
 	w.t.Helper()
 	for starts = 1; starts < 1000; starts++ {
@@ -163,8 +163,8 @@ func (w *world) untilDone(cm string, writes int32) (starts int) {
 	return starts
 }
 
-// The next start goes on where one was killed: a hub is made, and taken away, with no process living longer than five writes, so that each
-// fifth write is the end of one. With one write to a life it takes more than a minute.
+// checkKilled verifies that the next process continues where a killed one stopped: a hub is created and deleted while no process lives longer than
+// five writes, so that each fifth write is the last of a process. With one write per process the test takes more than a minute.
 func checkKilled(t *testing.T, w *world) {
 	t.Helper()
 	const writes = 5

@@ -1,7 +1,6 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustermanager makes hubs of clusters, as ClusterManagers say. In mode Default all of a hub is on the cluster that has the
-// ClusterManager. In modes Detached and Hosted the servers run there, and the hub, which the user names by a Secret, has what
-// belongs to its API.
+// Package clustermanager installs hubs on clusters for ClusterManagers. In mode Default the whole hub is on the cluster of the ClusterManager. In
+// modes Detached and Hosted the servers run on that cluster, and the hub, which the user specifies with a Secret, has the objects of its API.
 package clustermanager

@@ -16,7 +16,7 @@ import (
 // egress is the network through which a hub's kube-apiserver reaches the Services of the management cluster.
 type egress struct {
 	lock   sync.Mutex
-	routes map[string]string // the address of this machine, by host:port
+	routes map[string]string // addresses on this machine, by host:port
 }
 
 func (e *egress) route(address string, port int) {
@@ -28,7 +28,7 @@ func (e *egress) route(address string, port int) {
 	e.routes[address] = localserver.Address(port)
 }
 
-// start returns the flags of a kube-apiserver that reaches all Services so.
+// start returns the flags of a kube-apiserver that reaches all Services through egress.
 func (e *egress) start(t *testing.T) []string {
 	t.Helper()
 	flags, stop, err := localserver.Egress(e.dial).Start()

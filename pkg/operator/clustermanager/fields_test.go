@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// brought are the fields that have an effect in the mode Detached with what they need, each with a value with which it has one, or nil if
-// each value has. All others have to be said to be ignored.
+// brought has the fields that have an effect in the mode Detached if what they require is set. The value is one that has an effect, or nil if every
+// value has. All other fields must be reported as ignored.
 var brought = map[string]any{
 	"nodePlacement.nodeSelector": nil, "nodePlacement.tolerations.key": nil, "nodePlacement.tolerations.operator": nil,
 	"nodePlacement.tolerations.value": nil, "nodePlacement.tolerations.effect": nil, "nodePlacement.tolerations.tolerationSeconds": nil,
@@ -39,7 +39,7 @@ var brought = map[string]any{
 	"clusterhub.etcd.external.servers": "https://etcd:2379", "clusterhub.etcd.external.secretName": nil, "clusterhub.components": nil,
 }
 
-// enumerated are the fields that take some values only, each with one that is not its default.
+// enumerated has the fields with enumerated values, each with a value that is not its default.
 var enumerated = map[string]any{
 	"deployOption.mode":                                      operatorv1.InstallModeHosted,
 	"workConfiguration.workDriver":                           operatorv1.WorkDriverTypeMqtt,
@@ -52,7 +52,7 @@ var enumerated = map[string]any{
 	"clusterhub.components":                                  "leftovers",
 }
 
-// needed is what some fields need to have an effect.
+// needed sets what some fields require to have an effect.
 func needed(path string, cm *operatorv1.ClusterManager) {
 	gates := []operatorv1.FeatureGate{{Feature: gateDefaultSet}}
 	auto := []operatorv1.FeatureGate{{Feature: gateAutoApproval, Mode: operatorv1.FeatureGateModeTypeEnable}}
@@ -94,7 +94,7 @@ func objectsIn(cm *operatorv1.ClusterManager) ([][]*unstructured.Unstructured, e
 	return [][]*unstructured.Unstructured{p.hub, p.services, p.management}, nil
 }
 
-// whatBecomesOf says whether a hub is deployed in another way with a field than without it, and whether it is said that it is not.
+// whatBecomesOf reports whether a field changes what is deployed for a hub, and whether the field is reported as ignored.
 func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.ClusterManager, value any) (effect, said bool) {
 	t.Helper()
 	without, err := objectsIn(before)
@@ -105,18 +105,18 @@ func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Cluste
 	f.Set(&cm.Spec, value)
 	with, err := objectsIn(cm)
 	if err != nil {
-		return false, true // which Applied says
+		return false, true // reported by the condition Applied
 	}
 	for _, text := range ignored(cm) {
 		said = said || f.Names(text)
 	}
-	// ValidFeatureGates says it.
+	// ValidFeatureGates reports it.
 	said = said || len(unknownGates(cm)) > len(unknownGates(before))
 	return !reflect.DeepEqual(with, without), said
 }
 
-// No field is ignored in silence: in each mode it changes what is deployed, or a condition names it. A new field fails here until it does
-// one of both.
+// TestFields_AreBroughtOrSaidToBeIgnored verifies that no field is ignored silently: in each mode it changes what is deployed, or a condition names
+// it. A new field fails this test until it does one of the two.
 func TestFields_AreBroughtOrSaidToBeIgnored(t *testing.T) {
 	fields := operatortest.Fields(reflect.TypeFor[operatorv1.ClusterManagerSpec]())
 	if len(fields) < 70 {

@@ -46,22 +46,22 @@ func testScheme() *runtime.Scheme {
 	return s
 }
 
-// cluster is a real one without nodes.
+// cluster is a real cluster without nodes.
 type cluster struct {
 	*localhub.Hub
 	client client.Client
 }
 
-// world is a management cluster, on which the controller runs, and a cluster that becomes a hub.
+// world has a management cluster, on which the controller runs, and a cluster that becomes a hub.
 type world struct {
 	t               *testing.T
 	management, hub *cluster
 	clock           *testClock
-	// network leads from the hub to the management cluster.
+	// network routes from the hub to the management cluster.
 	network egress
-	// stop ends the controller.
+	// stop stops the controller.
 	stop context.CancelFunc
-	// ending says that a hub is taken away. Its controllers lose their rights then, and some time later they end.
+	// ending is true while a hub is being deleted. Its controllers lose their rights then, and exit some time later.
 	ending atomic.Bool
 }
 
@@ -127,10 +127,10 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// operatorUser is as whom the controller runs: with the role that is shipped for it, and no other.
+// operatorUser is the user of the controller. It has only the roles that are shipped for the controller.
 const operatorUser = "operator-of-hubs"
 
-// binding gives the controller a role.
+// binding binds a role to the controller.
 func binding(role string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "test-" + strings.ReplaceAll(role, ":", "-")},
@@ -170,7 +170,7 @@ func (w *world) startController() {
 	w.t.Cleanup(w.stop)
 }
 
-// eventually waits until there is nothing more to complain of.
+// eventually waits until complaint returns an empty string.
 func eventually(t *testing.T, what string, complaint func() string) {
 	t.Helper()
 	last := ""
@@ -182,7 +182,7 @@ func eventually(t *testing.T, what string, complaint func() string) {
 	}
 }
 
-// detached is a ClusterManager whose servers run elsewhere.
+// detached returns a ClusterManager whose servers run on another cluster.
 func detached(name string) *operatorv1.ClusterManager {
 	return &operatorv1.ClusterManager{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -193,7 +193,7 @@ func detached(name string) *operatorv1.ClusterManager {
 	}
 }
 
-// freePort is one for hub-apiserver.
+// freePort returns a port for hub-apiserver.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, port, err := localserver.Listen()
@@ -215,7 +215,7 @@ func (w *world) create(objects ...client.Object) {
 	}
 }
 
-// condition waits for a condition of a ClusterManager that is as wanted, with a text in its message.
+// condition waits until a condition of a ClusterManager has the status and a message that contains the text.
 func (w *world) condition(name, condition string, status metav1.ConditionStatus, message string) {
 	w.t.Helper()
 	eventually(w.t, fmt.Sprintf("%s of %s is %s, with %q", condition, name, status, message), func() string {
@@ -242,7 +242,7 @@ func (w *world) read(name string) *operatorv1.ClusterManager {
 	return cm
 }
 
-// give puts the kubeconfig of the hub's admin where a user does.
+// give creates the Secret with the kubeconfig of the hub's admin, as a user does.
 func (w *world) give(cm *operatorv1.ClusterManager, of *cluster) {
 	w.t.Helper()
 	data, err := os.ReadFile(of.AdminKubeconfig())
@@ -260,7 +260,7 @@ func (w *world) giveData(cm *operatorv1.ClusterManager, kubeconfig []byte) {
 	})
 }
 
-// runAPIServer runs hub-apiserver, and has the hub's network lead to it.
+// runAPIServer runs hub-apiserver, and routes the hub's network to it.
 func (w *world) runAPIServer(cm *operatorv1.ClusterManager) {
 	w.t.Helper()
 	port, address := freePort(w.t), deploy.ServiceAddress(cm.ServerNamespace())
@@ -269,8 +269,8 @@ func (w *world) runAPIServer(cm *operatorv1.ClusterManager) {
 		"--shutdown-delay-duration=0s", "--bind-address=127.0.0.1", "--embedded-etcd-unsafe-no-fsync")
 }
 
-// run runs a server as its Deployment says: with its flags, and the Secret that it mounts as files. It has nothing else of the
-// management cluster. Its addresses are others: there is one machine for all.
+// run runs a server as its Deployment specifies: with its flags, and with the Secret that it mounts as files. It has nothing else of the management
+// cluster. Its addresses differ because all servers share one machine.
 func (w *world) run(cm *operatorv1.ClusterManager, name string, others ...string) {
 	w.t.Helper()
 	d := &appsv1.Deployment{}
@@ -303,7 +303,7 @@ func (w *world) run(cm *operatorv1.ClusterManager, name string, others ...string
 	w.serve(name, append(args, others...))
 }
 
-// playKubelet says of all pods of a namespace that they are ready, as often as it is called.
+// playKubelet marks all pods of a namespace as ready, each time that it is called.
 func (w *world) playKubelet(namespace string) {
 	w.t.Helper()
 	var pods corev1.PodList
@@ -324,7 +324,7 @@ func (w *world) playKubelet(namespace string) {
 	}
 }
 
-// template is the pod template of a Deployment, as text.
+// template returns the pod template of a Deployment as text.
 func (w *world) template(cm *operatorv1.ClusterManager, name string) string {
 	w.t.Helper()
 	d := &appsv1.Deployment{}

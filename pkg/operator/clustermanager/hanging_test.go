@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// hubsThatHang makes ClusterManagers whose hubs do not answer, and waits until all of them are asked at one time. The function that it
-// returns takes them away. Between the two no other may be held up.
+// hubsThatHang creates ClusterManagers whose hubs do not respond, and waits until requests to all of them hang at the same time. The function that it
+// returns deletes them. Until then no other ClusterManager may be delayed.
 func hubsThatHang(t *testing.T, w *world) (end func()) {
 	t.Helper()
 	const many = 12

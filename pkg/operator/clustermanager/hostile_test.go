@@ -22,11 +22,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// mostHeap is how much memory, in MiB, the controller and the tests may take for all hubs that lie. The pod of hub-operator has 512.
+// mostHeap is the maximum of memory, in MiB, that the controller and the tests may use for all hubs that lie. The pod of hub-operator has 512 MiB.
 const mostHeap = 256
 
-// lyingHub is one that says that it has so many objects of each kind, all of the ClusterManager, which each have a text of some bytes, and
-// that they change without end. It lets none of them be made, changed or deleted.
+// lyingHub claims to have the given number of objects of each kind, all owned by the ClusterManager, each with a text of the given size in bytes, and
+// reports changes of them without end. It rejects all creates, updates and deletes.
 func lyingHub(objects, bytes int) operatortest.Lie {
 	text := strings.Repeat("x", bytes)
 	return func(w http.ResponseWriter, r *http.Request, truth http.Handler) {
@@ -64,8 +64,8 @@ func lyingHub(objects, bytes int) operatortest.Lie {
 	}
 }
 
-// hubsThatLie makes ClusterManagers with hubs of which each lies in its own way, and waits until all of them are asked. The function that it
-// returns wants them to have said what is wrong, and takes them away. Between the two, another one is made.
+// hubsThatLie creates ClusterManagers with hubs that each lie in a different way, and waits until all of them got requests. The function that it
+// returns verifies that the status reports what is wrong, and deletes them. In between, another ClusterManager is created.
 func hubsThatLie(t *testing.T, w *world) (end func()) {
 	t.Helper()
 	began, heap := time.Now(), operatortest.Heap(t)
@@ -122,7 +122,7 @@ func hubsThatLie(t *testing.T, w *world) (end func()) {
 			})
 			w.isClean(t, h.cm)
 		}
-		close(enough) // each look would take half a minute
+		close(enough) // each reconcile would take half a minute
 		for _, h := range hubs {
 			w.deletes(h.cm)
 		}
@@ -150,7 +150,7 @@ func hubsThatLie(t *testing.T, w *world) (end func()) {
 			}
 			took := time.Since(began)
 			t.Logf("%s: within %s there were %d looks, %d requests and %d watches", name, took.Round(time.Second), looks, len(h.front.Requests()), h.front.Watches())
-			// Those after failures come with longer and longer pauses.
+			// Reconciles after failures have growing pauses.
 			if most := changesAtOnce + int(took/changeEach) + 20; looks > most {
 				t.Errorf("%s: there were %d looks, want %d at most", name, looks, most)
 			}
@@ -163,7 +163,7 @@ func hubsThatLie(t *testing.T, w *world) (end func()) {
 	}
 }
 
-// isClean wants nothing of what a hub says to be on the management cluster, but in short lines of conditions.
+// isClean verifies that nothing from the responses of a hub is on the management cluster except short lines of conditions.
 func (w *world) isClean(t *testing.T, cm *operatorv1.ClusterManager) {
 	t.Helper()
 	now := w.read(cm.Name)

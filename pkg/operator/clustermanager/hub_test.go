@@ -25,7 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// made are all objects of a ClusterManager on a cluster, with their resource versions.
+// made returns all objects of a ClusterManager on a cluster, with their resource versions.
 func made(t *testing.T, c *cluster, name string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -43,14 +43,14 @@ func made(t *testing.T, c *cluster, name string) map[string]string {
 	return all
 }
 
-// A cluster without nodes becomes a hub whose server runs elsewhere, stays as it is while nothing changes, is repaired when something is
-// changed, and is a plain cluster again at the end.
+// TestDetached_MakesAHubOfAClusterWithoutNodes: a cluster without nodes becomes a hub whose server runs elsewhere, is not written to while nothing
+// changes, is repaired after changes, and is a plain cluster again at the end.
 func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 	w := newWorld(t)
 	cm := detached("blue")
 	cm.Spec.Clusterhub.Components = []string{componentProvider}
 	w.create(cm)
-	// The user is told what to put where, and the place is there.
+	// The status tells the user which Secret to create, and its namespace exists.
 	w.condition("blue", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "Secret blue-open-cluster-management-hub/external-hub-kubeconfig is not there")
 	w.condition("blue", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "external-hub-kubeconfig is not there")
 	if on := made(t, w.hub, "blue"); len(on) > 0 {
@@ -82,7 +82,7 @@ func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 		sets := &unstructured.UnstructuredList{}
 		sets.SetGroupVersionKind(schema.GroupVersionKind{Group: "cluster.open-cluster-management.io", Version: "v1beta2", Kind: "ManagedClusterSetList"})
 		eventually(t, "sets are listed by the hub", func() string {
-			c, err := client.New(w.hub.AdminConfig(), client.Options{Scheme: testScheme()}) // with the discovery of now
+			c, err := client.New(w.hub.AdminConfig(), client.Options{Scheme: testScheme()}) // with current discovery
 			if err == nil {
 				err = c.List(t.Context(), sets)
 			}
@@ -135,7 +135,7 @@ func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 	})
 }
 
-// available waits until the hub is, while the pods are said to be ready.
+// available waits until the hub is available. It marks the pods as ready.
 func (w *world) available(name string) {
 	w.t.Helper()
 	eventually(w.t, name+" is available", func() string {
@@ -160,8 +160,8 @@ func (w *world) gone(name string) {
 	})
 }
 
-// checkSides wants on each side what belongs there. The management cluster gives the servers no rights, and has no credential of the
-// hub's admin but the user's; the hub has no credential at all.
+// checkSides verifies which objects are on each side. The servers have no rights on the management cluster, which has no credential of the hub's
+// admin except the user's Secret. The hub has no credential at all.
 func checkSides(t *testing.T, w *world) {
 	t.Helper()
 	const namespace = "blue-open-cluster-management-hub"
@@ -198,7 +198,7 @@ func checkSides(t *testing.T, w *world) {
 	checkInventory(t, w, on, here)
 }
 
-// checkInventory wants the status to name all that was made, and nothing else but the APIServices, which come with the server.
+// checkInventory verifies that the status lists exactly the created objects, except the APIServices, which are created once the server runs.
 func checkInventory(t *testing.T, w *world, on, here map[string]string) {
 	t.Helper()
 	var got, want []string
@@ -216,7 +216,7 @@ func checkInventory(t *testing.T, w *world, on, here map[string]string) {
 		want = append(want, name)
 	}
 	for name := range here {
-		if !strings.HasPrefix(name, "EndpointSlice ") { // they have the labels of their Service, from the cluster
+		if !strings.HasPrefix(name, "EndpointSlice ") { // they have the labels of their Service, set by the cluster
 			want = append(want, name)
 		}
 	}
@@ -269,7 +269,7 @@ func checkRepair(t *testing.T, w *world) {
 	})
 }
 
-// checkRenewal lets the lifetime of tokens pass.
+// checkRenewal advances the clock past the lifetime of tokens.
 func checkRenewal(t *testing.T, w *world, cm *operatorv1.ClusterManager) {
 	t.Helper()
 	key := types.NamespacedName{Namespace: cm.ServerNamespace(), Name: deploy.KubeconfigSecret(deploy.Manager)}

@@ -26,18 +26,18 @@ import (
 )
 
 const (
-	// hubTime is how much of the time for one look is the hub's: what it does not answer until then keeps nothing else from being done
-	// and said.
+	// hubTime is the share of a reconcile's time that the hub gets. A hub that does not respond until then must not block the other steps and the
+	// status.
 	hubTime = outer.PassTimeout * 3 / 4
 
-	reasonUnreachable = "HubUnreachable" // the hub does not answer, so what was made there is still there
-	reasonGivenUp     = "HubGivenUp"     // what was made on the hub is left there, as the ClusterManager asks for
+	reasonUnreachable = "HubUnreachable" // the hub does not respond, so what was created there still exists
+	reasonGivenUp     = "HubGivenUp"     // what was created on the hub stays there, as the ClusterManager asks for
 )
 
-// leave takes away all of a hub, in the order in which nothing hangs: the APIServices, as no namespace goes while one of them is not
-// answered for; the pods, which would write again what is taken away; the rest of the hub, with the accounts, whose tokens are worth
-// nothing then; and the rest of the management cluster with the namespace, in which the user's Secret is. Each step is looked for
-// again, so that the next start goes on wherever this one has ended.
+// leave finalizes a hub in an order in which no step hangs: the APIServices, since no namespace is deleted while one of them is not served; the pods,
+// which would recreate what is deleted; the rest of the hub, with the accounts, which invalidates their tokens; and the rest of the management
+// cluster with the namespace of the user's Secret. Each step lists the remaining objects, so that the next process continues wherever this one
+// stopped.
 func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cm, operatorv1.ClusterManagerFinalizer) {
 		return reconcile.Result{}, nil
@@ -70,7 +70,7 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 		}
 		left, err = r.removeAll(ctx, there, cm, nil, management)
 	}
-	if theirs == nil && (err != nil || left != "") { // the hub lets itself be cleaned: from now on it is waited for anew
+	if theirs == nil && (err != nil || left != "") { // the hub can be cleaned: the timeout starts over when it fails again
 		if err := eviction.Over(ctx, r.client, cm); err != nil {
 			return reconcile.Result{RequeueAfter: leaveAgain}, kit.IgnoreOutdated(err)
 		}
@@ -89,8 +89,8 @@ func (r *reconciler) leave(ctx context.Context, cm *operatorv1.ClusterManager) (
 	return reconcile.Result{}, kit.IgnoreOutdated(err)
 }
 
-// nothingApplied says that a hub on the own cluster was never begun, although hub-operator may not see all that it could have: it could not
-// either when it would have made the first of it. What hub-operator may see without the rights of an admin has to be gone.
+// nothingApplied reports whether a hub on the own cluster was never started, although hub-operator may not list all kinds: it could not have created
+// the first objects either. What hub-operator may list without the rights of an admin must be gone.
 func nothingApplied(ctx context.Context, cm *operatorv1.ClusterManager, own *side) bool {
 	if cm.IsDetached() || cm.Annotations[annotationHub] != "" || meta.IsStatusConditionTrue(cm.Status.Conditions, operatorv1.ConditionClusterManagerApplied) {
 		return false
@@ -98,7 +98,7 @@ func nothingApplied(ctx context.Context, cm *operatorv1.ClusterManager, own *sid
 	forbidden := false
 	for _, k := range own.kinds {
 		if k == secrets {
-			continue // there are none of a hub on the own cluster
+			continue // a hub on the own cluster has none of these
 		}
 		objects, err := own.read(ctx, k)
 		switch {
@@ -111,13 +111,13 @@ func nothingApplied(ctx context.Context, cm *operatorv1.ClusterManager, own *sid
 	return forbidden
 }
 
-// ofHub is an error of the hub's side: what the hub refuses or does not answer, and that there is no way to it. It is given up because of
-// such an error, whatever it is, and because of no other.
+// ofHub is an error on the hub's side: the hub rejects a request, does not respond, or cannot be reached. Any such error, and no other, lets the
+// controller give up on the hub after a while.
 type ofHub struct{ err error }
 
 func (h *ofHub) Error() string { return h.err.Error() }
 
-// hubOf is the hub that the ClusterManager has written to; nil if it has not.
+// hubOf returns the hub that the ClusterManager has written to, or nil if it has not.
 func (r *reconciler) hubOf(ctx, there context.Context, cm *operatorv1.ClusterManager, management *side) (*side, error) {
 	if cm.Annotations[annotationHub] == "" {
 		return nil, nil
@@ -127,7 +127,7 @@ func (r *reconciler) hubOf(ctx, there context.Context, cm *operatorv1.ClusterMan
 	if errors.As(err, &problem) {
 		return nil, &ofHub{err}
 	} else if err != nil {
-		return nil, err // which says nothing of the hub
+		return nil, err // not an error of the hub
 	}
 	connection, err := r.hubs.of(cm.Name, source)
 	if err != nil {
@@ -144,7 +144,7 @@ func (r *reconciler) hubOf(ctx, there context.Context, cm *operatorv1.ClusterMan
 	return hub, nil
 }
 
-// unreachable says how long it is waited for a hub that cannot be cleaned; 0 is that it is given up.
+// unreachable returns how long to wait for a hub that cannot be cleaned. 0 means that the controller gives up on it.
 func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterManager, why error) (time.Duration, error) {
 	now := r.Clock.Now()
 	until, err := eviction.Until(ctx, r.client, cm, now, giveUpAfter)
@@ -160,7 +160,7 @@ func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterMana
 		"the hub cannot be cleaned, and is given up at %s; what is left there stays there: %v", until.UTC().Format(time.RFC3339), why))
 }
 
-// removeKind takes away the objects of one kind, and says what is still there.
+// removeKind deletes the objects of one kind, and returns a text about what still exists.
 func (r *reconciler) removeKind(ctx context.Context, s *side, k kind) (left string, err error) {
 	objects, err := s.list(ctx, k)
 	if err != nil || len(objects) == 0 {
@@ -179,7 +179,7 @@ func described(o *unstructured.Unstructured, s *side) string {
 	return s.explain(fmt.Errorf("%s %s of the %s", o.GetKind(), o.GetName(), s.name))
 }
 
-// removeAll takes away all, and says what is still there. A hub that is nil has nothing, or is left as it is.
+// removeAll deletes everything, and returns a text about what still exists. A nil hub has no objects, or they are orphaned.
 func (r *reconciler) removeAll(ctx, there context.Context, cm *operatorv1.ClusterManager, hub, management *side) (left string, err error) {
 	asHubs := func(err error) error {
 		if err == nil || hub == management {
@@ -214,7 +214,7 @@ func (r *reconciler) removeAll(ctx, there context.Context, cm *operatorv1.Cluste
 	return "", nil
 }
 
-// removeSide takes away all that is on a cluster, and says what is still there.
+// removeSide deletes everything on a cluster, and returns a text about what still exists.
 func removeSide(ctx context.Context, s *side) (left string, err error) {
 	objects, err := s.there(ctx)
 	if err != nil {
@@ -227,7 +227,7 @@ func removeSide(ctx context.Context, s *side) (left string, err error) {
 		return "", err
 	}
 	for _, o := range objects {
-		// A namespace that is being deleted takes what is in it along, in its own time.
+		// Deleting a namespace deletes its contents, in its own time.
 		if !namespaces.of(o) {
 			return described(o, s), nil
 		}
@@ -235,7 +235,7 @@ func removeSide(ctx context.Context, s *side) (left string, err error) {
 	return "", nil
 }
 
-// removeServingCA takes away what hub-apiserver has made on the hub, for namespaces that were there before it.
+// removeServingCA deletes the Secret that hub-apiserver created on the hub, in case the namespace existed before the hub.
 func removeServingCA(ctx context.Context, hub *side) error {
 	o := &unstructured.Unstructured{}
 	o.SetGroupVersionKind(secrets.GroupVersionKind)
@@ -256,7 +256,7 @@ func removeServingCA(ctx context.Context, hub *side) error {
 	return nil
 }
 
-// tellLeaving says what the deletion waits for.
+// tellLeaving writes to the status what the deletion waits for.
 func (r *reconciler) tellLeaving(ctx context.Context, cm *operatorv1.ClusterManager, reason, why string) error {
 	return kit.IgnoreOutdated(r.report(ctx, cm, func(cm *operatorv1.ClusterManager) {
 		cm.Status.ObservedGeneration = cm.Generation

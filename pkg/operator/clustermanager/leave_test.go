@@ -20,7 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// Several ClusterManagers come and go on one management cluster: what cannot be done is said, and each can be deleted.
+// TestDetached_LeavesWhateverHasBecomeOfTheHub: several ClusterManagers are created and deleted on one management cluster. The status reports what
+// cannot be done, and each can be deleted.
 func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	w := newWorld(t)
 	remove := func(name string) {
@@ -83,7 +84,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	hanging, lying := hubsThatHang(t, w), hubsThatLie(t, w)
 	first := detached("first")
 	first.Spec.Clusterhub.Components = []string{"cluster-provider", "leftovers"}
-	// As in a copy of one that was being deleted: the hub is not given up because of it.
+	// As in a copy of one that was being deleted: the annotation must not make the controller give up on the hub.
 	first.Annotations = map[string]string{operatorv1.AnnotationEvictionTimestamp: "2001-01-01T00:00:00Z"}
 	w.create(first)
 	w.condition("first", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
@@ -126,7 +127,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 			return ""
 		})
 		w.condition("first", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "what is left there stays there")
-		// It comes back, and something there holds on. Should it go again, it is waited for anew.
+		// The hub responds again, but an object has a finalizer. If the hub becomes unreachable again, the timeout starts over.
 		release := w.hold(t, "first")
 		w.give(first, w.hub)
 		eventually(t, "it is not said any more that the hub cannot be reached", func() string {
@@ -135,7 +136,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 		release()
 		w.gone("first")
 		eventually(t, "the hub has nothing of it", func() string {
-			if on := made(t, w.hub, "first"); len(on) > 0 { // namespaces take their time
+			if on := made(t, w.hub, "first"); len(on) > 0 { // the deletion of namespaces takes time
 				return fmt.Sprint(on)
 			}
 			return ""
@@ -168,7 +169,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	})
 }
 
-// checkSharedNamespace has namespaces in use by Klusterlets: in mode Hosted they could have one name. None is taken, and none is deleted.
+// checkSharedNamespace has namespaces in use by Klusterlets: in mode Hosted they could have the same name. None is taken over, and none is deleted.
 func checkSharedNamespace(t *testing.T, w *world) {
 	t.Helper()
 	hosted := func(name string) *operatorv1.ClusterManager {
@@ -209,7 +210,7 @@ func checkSharedNamespace(t *testing.T, w *world) {
 	leave("ours")
 }
 
-// checkHeldPod has something belong to a Deployment that does not go, as a pod that ends slowly. What the pod has rights by goes after it.
+// checkHeldPod lets the deletion of a Deployment hang, as for a pod that terminates slowly. The rights of the pod are deleted after it.
 func checkHeldPod(t *testing.T, w *world) {
 	t.Helper()
 	cm := detached("held")
@@ -247,7 +248,7 @@ func checkHeldPod(t *testing.T, w *world) {
 	w.gone(cm.Name)
 }
 
-// hold has a ClusterRole of a ClusterManager stay on the hub until it is released.
+// hold blocks the deletion of a ClusterRole of a ClusterManager on the hub until release is called.
 func (w *world) hold(t *testing.T, name string) (release func()) {
 	t.Helper()
 	list := &rbacv1.ClusterRoleList{}

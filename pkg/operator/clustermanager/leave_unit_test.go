@@ -20,13 +20,14 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// A ClusterManager goes without the rights of an admin if nothing was made for it. That is not so wherever something says otherwise.
+// TestNothingApplied_WhereNothingSaysOtherwise: a ClusterManager is deleted without the rights of an admin if nothing was created for it, but not if
+// anything indicates otherwise.
 func TestNothingApplied_WhereNothingSaysOtherwise(t *testing.T) {
 	for name, test := range map[string]struct {
 		cm       func(*operatorv1.ClusterManager)
 		has      bool
 		others   bool
-		refused  string // the kind whose objects may not be listed; all that take an admin if it is empty
+		refused  string // the kind whose objects may not be listed; all that require an admin if empty
 		with     error
 		expected bool
 	}{

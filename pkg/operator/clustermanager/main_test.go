@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/clustermanager"
 )
 
-// TestMain is a server in a process of a test that is to be one. It is outside of the package: hub-controller-manager can have the controller
-// that is tested.
+// TestMain runs a server if the process was started by a test as one. It is outside of the package, because hub-controller-manager may import the
+// controller under test.
 func TestMain(m *testing.M) {
 	servers := map[string]func() *cobra.Command{deploy.APIServer: options.NewCommand, deploy.Manager: manager.NewCommand}
 	if server, ok := servers[os.Getenv(clustermanager.ServerEnv)]; ok {

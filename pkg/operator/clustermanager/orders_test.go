@@ -16,8 +16,8 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// checkNamespaceFirst has the namespace of the servers deleted before the ClusterManager, with the Secret in it. With the Secret back,
-// the hub is cleaned.
+// checkNamespaceFirst deletes the namespace of the servers, with the Secret in it, before the ClusterManager. After the Secret is restored, the hub
+// is cleaned.
 func checkNamespaceFirst(t *testing.T, w *world) {
 	t.Helper()
 	cm, p := w.half("orphan", long)
@@ -44,10 +44,10 @@ func checkNamespaceFirst(t *testing.T, w *world) {
 	w.create(namespace())
 	w.give(cm, w.hub)
 	w.leaves(p, cm.Name)
-	w.deletes(namespace()) // it is the user's, and has stayed
+	w.deletes(namespace()) // the user created it, so it was not deleted
 }
 
-// checkHalf has the operator end after some writes, and the ClusterManager deleted then.
+// checkHalf stops the operator after some writes, and deletes the ClusterManager then.
 func checkHalf(t *testing.T, w *world) {
 	t.Helper()
 	for _, writes := range []int32{2, 40} {

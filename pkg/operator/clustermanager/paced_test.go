@@ -12,7 +12,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen: each look asks the management cluster, too, whose requests all hubs share.
+// TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen verifies that reconciles are rate-limited: each one also sends requests to the management
+// cluster, which all hubs share.
 func TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lock sync.Mutex
@@ -36,7 +37,7 @@ func TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen(t *testing.T) {
 				t.Errorf("a look follows another one after %s", looks[i]-looks[i-1])
 			}
 		}
-		// When it rests, and changes once more, that is looked at.
+		// A change after a time without changes causes a reconcile.
 		time.Sleep(time.Hour)
 		before := len(looks)
 		changed()
@@ -48,7 +49,7 @@ func TestAttack_AHubThatChangesAllTheTimeIsLookedAtNowAndThen(t *testing.T) {
 	})
 }
 
-// TestPaced_NoChangeIsMissed changes a hub at all distances from a look: a change that the look may have missed has another one begin.
+// TestPaced_NoChangeIsMissed changes a hub at all distances from a reconcile: a change that the reconcile may have missed starts another one.
 func TestPaced_NoChangeIsMissed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var began time.Time

@@ -28,7 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// pass is one look at a ClusterManager, and what it has found.
+// pass is one reconcile of a ClusterManager, with what it observed.
 type pass struct {
 	*reconciler
 	cm *operatorv1.ClusterManager
@@ -44,32 +44,32 @@ type pass struct {
 	unready error
 	failed  error
 	reason  string
-	// pods are the Deployments as they are, and served what the hub says of the APIServices.
+	// pods are the observed Deployments, and served is the observed state of the APIServices on the hub.
 	pods   []*appsv1.Deployment
 	served []serviceState
-	// looked says that pods and served are known.
+	// looked reports that pods and served are known.
 	looked bool
 	next   time.Time
 }
 
-// fail is why not all was applied.
+// fail records why not all objects were applied.
 func (p *pass) fail(reason string, err error) error {
 	p.reason, p.failed = reason, err
 	return err
 }
 
-// again has the next look begin at that time, or before.
+// again schedules the next reconcile at that time or earlier.
 func (p *pass) again(at time.Time) {
 	if p.next.IsZero() || at.Before(p.next) {
 		p.next = at
 	}
 }
 
-// run does what there is to do, and ends with what goes wrong. What waits for others to act is no error.
+// run reconciles, and returns the first error. Waiting for others to act is not an error.
 func (p *pass) run(ctx context.Context) error {
 	cm := p.cm
 	var err error
-	// The way to the hub is not known yet. The rest can be wrong already, and the namespace has to be there for the user's Secret.
+	// The address of the hub is not known yet. The rest of the spec can be checked already, and the namespace must exist for the user's Secret.
 	if p.plan, err = planOf(cm, p.images(), "unknown"); err != nil {
 		return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, &kit.Problem{Message: err.Error()}))
 	}
@@ -106,7 +106,7 @@ func (p *pass) run(ctx context.Context) error {
 	return p.look(ctx)
 }
 
-// waits leaves the errors that are not for a user to solve.
+// waits returns the error if it is not for a user to solve.
 func waits(err error) error {
 	var problem *kit.Problem
 	if errors.As(err, &problem) {
@@ -115,7 +115,7 @@ func waits(err error) error {
 	return err
 }
 
-// makeNamespace makes the one of the servers, so that there is a place for the Secret of the user.
+// makeNamespace creates the namespace of the servers, so that the user can create the Secret in it.
 func (p *pass) makeNamespace(ctx context.Context) error {
 	for _, o := range p.plan.management {
 		if !namespaces.of(o) {
@@ -128,7 +128,7 @@ func (p *pass) makeNamespace(ctx context.Context) error {
 		if err != nil {
 			return p.management.failed("reading the", "namespace "+o.GetName(), err)
 		}
-		// With the Klusterlet the namespace goes, and the servers would go with it.
+		// Deleting the Klusterlet deletes the namespace, and the servers with it.
 		if there != nil && isKlusterlets(there) {
 			return &kit.Problem{Message: fmt.Sprintf("the namespace %s is that of the agent of a Klusterlet: make the ClusterManager anew with another "+
 				"name, or in mode Detached, whose namespaces are its own", o.GetName())}
@@ -137,7 +137,7 @@ func (p *pass) makeNamespace(ctx context.Context) error {
 	return nil
 }
 
-// connect finds the hub. A *kit.Problem is for the user to solve.
+// connect connects to the hub. It returns a *kit.Problem if the user must act.
 func (p *pass) connect(ctx context.Context) error {
 	source, err := p.readSource(ctx)
 	if err != nil {
@@ -182,8 +182,8 @@ func (p *pass) readSource(ctx context.Context) (*kubeconfig.Source, error) {
 	return p.readSourceOf(ctx, p.cm)
 }
 
-// recognize refuses a cluster that cannot be the hub: the management cluster, and another one than before. It is written down which
-// one it is before anything is written there.
+// recognize rejects clusters that cannot be the hub: the management cluster, and a different cluster than before. The identity of the hub is recorded
+// before anything is written to it.
 func (p *pass) recognize(ctx context.Context, hub *side) error {
 	uid, err := identityOf(ctx, hub)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p *pass) recognize(ctx context.Context, hub *side) error {
 	return p.begin(ctx, uid)
 }
 
-// begin writes down where the hub is, before anything is written there.
+// begin records the identity of the hub before anything is written to it.
 func (p *pass) begin(ctx context.Context, uid string) error {
 	_, err := kit.Patch(ctx, p.client, p.cm, func(cm *operatorv1.ClusterManager) {
 		metav1.SetMetaDataAnnotation(&cm.ObjectMeta, annotationHub, uid)
@@ -203,7 +203,7 @@ func (p *pass) begin(ctx context.Context, uid string) error {
 	return err
 }
 
-// identityOf is by what a cluster is told from others.
+// identityOf returns the identity of a cluster: the UID of its namespace kube-system.
 func identityOf(ctx context.Context, s *side) (string, error) {
 	system := &corev1.Namespace{}
 	if err := s.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
@@ -228,7 +228,7 @@ func checkHub(cm *operatorv1.ClusterManager, uid string, owner remote.Owner) err
 	return nil
 }
 
-// wayOf stands for how the hub is reached and trusted. A password for a proxy is left out: the text is shown.
+// wayOf returns a text for how the hub is reached and trusted. It has no password of a proxy, since the text is shown to users.
 func wayOf(source *kubeconfig.Source) (string, error) {
 	data, err := source.Minted()
 	if err != nil {
@@ -245,8 +245,8 @@ func wayOf(source *kubeconfig.Source) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// apply makes all that is wanted. On the hub the accounts come first, then their kubeconfigs, then the pods, and the APIServices when
-// there is a server behind them: a hub with an APIService that nothing answers for deletes no namespace.
+// apply applies all desired objects. On the hub the accounts come first, then their kubeconfigs, then the pods, and the APIServices once a server
+// runs: a hub with an APIService that is not served deletes no namespace.
 func (p *pass) apply(ctx context.Context) error {
 	if p.cm.IsDetached() {
 		if err := p.hub.apply(ctx, p.plan.hub, p.hubHas); err != nil {
@@ -273,7 +273,7 @@ func (p *pass) apply(ctx context.Context) error {
 	return nil
 }
 
-// serves says whether APIServices are to be there: with the first server, and from then on.
+// serves reports whether APIServices must exist: from the first running server on.
 func (p *pass) serves() bool {
 	for _, o := range p.hubHas {
 		if apiServices.of(o) {
@@ -288,7 +288,7 @@ func (p *pass) serves() bool {
 	return false
 }
 
-// mint keeps the kubeconfigs by which the pods reach the hub.
+// mint reconciles the kubeconfigs with which the pods reach the hub.
 func (p *pass) mint(ctx context.Context) error {
 	for _, account := range p.plan.accounts {
 		o := &unstructured.Unstructured{}
@@ -312,7 +312,7 @@ func (p *pass) minted(a account) types.NamespacedName {
 	return types.NamespacedName{Namespace: p.cm.ServerNamespace(), Name: deploy.KubeconfigSecret(a.name)}
 }
 
-// prune takes away what the ClusterManager wanted before.
+// prune deletes what the ClusterManager no longer asks for.
 func (p *pass) prune(ctx context.Context) error {
 	keep := map[remote.ID]bool{}
 	for _, o := range p.wanted() {
@@ -325,7 +325,7 @@ func (p *pass) prune(ctx context.Context) error {
 	return err
 }
 
-// wanted are all objects that there are to be, on either cluster.
+// wanted returns all desired objects of both clusters.
 func (p *pass) wanted() (all []*unstructured.Unstructured) {
 	all = append(all, p.plan.hub...)
 	all = append(all, p.plan.management...)
@@ -339,7 +339,7 @@ func (p *pass) wanted() (all []*unstructured.Unstructured) {
 	return append(all, p.plan.services...)
 }
 
-// readPods reads what has become of the Deployments.
+// readPods reads the Deployments.
 func (p *pass) readPods(ctx context.Context) error {
 	objects, err := p.management.list(ctx, deployments)
 	if err != nil {
@@ -356,7 +356,7 @@ func (p *pass) readPods(ctx context.Context) error {
 	return nil
 }
 
-// withoutPassword is a URL as it can be shown.
+// withoutPassword returns a URL without its password, for messages.
 func withoutPassword(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

@@ -20,13 +20,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// componentProvider is the one that is a Deployment of its own.
+// componentProvider is the component that has a Deployment of its own.
 const componentProvider = "cluster-provider"
 
 // providerAccount is its ServiceAccount on the hub.
 const providerAccount = "cluster-provider-kubeconfig"
 
-// leftoverTTL is after which a ManagedCluster without an agent is deleted, if the component leftovers is asked for.
+// leftoverTTL is the time after which a ManagedCluster without an agent is deleted, if the component leftovers is enabled.
 const leftoverTTL = "24h"
 
 // Images in the manifests.
@@ -36,20 +36,20 @@ const (
 	imageProvider  = "clusterhub/cluster-provider"
 )
 
-// plan is what a hub is made of, apart by where it is: if all is on one cluster, hub is empty but for the APIServices.
+// plan has the desired objects of a hub, grouped by cluster. If all is on one cluster, hub has only the APIServices.
 type plan struct {
-	// hub is what has to be there before the servers, and services are the APIServices, which come when there is a server.
+	// hub has the objects that must exist before the servers, and services the APIServices, which are created once a server runs.
 	hub, services []*unstructured.Unstructured
-	// management is what is needed to run the servers.
+	// management has the objects that the servers need to run.
 	management []*unstructured.Unstructured
-	// accounts are the ServiceAccounts of the hub by which pods reach it from elsewhere.
+	// accounts are the ServiceAccounts of the hub for pods that reach it from elsewhere.
 	accounts []account
 }
 
 // account is a ServiceAccount of the hub.
 type account struct{ namespace, name string }
 
-// planOf is the plan of a ClusterManager. way is as in deploy.Pods; it is empty if the servers run on the hub.
+// planOf returns the plan of a ClusterManager. way is as in deploy.Pods; it is empty if the servers run on the hub.
 func planOf(cm *operatorv1.ClusterManager, images map[string]string, way string) (*plan, error) {
 	spec := cm.Spec.Clusterhub
 	if spec == nil {
@@ -98,7 +98,7 @@ func planOf(cm *operatorv1.ClusterManager, images map[string]string, way string)
 	return p, nil
 }
 
-// checkNamespace refuses names that make no namespace, or one that is not for a hub's servers.
+// checkNamespace rejects names that do not result in a valid namespace, or in one that must not be used for a hub's servers.
 func checkNamespace(cm *operatorv1.ClusterManager) error {
 	namespace := cm.ServerNamespace()
 	if problems := append(validation.IsDNS1123Label(namespace), validation.IsValidLabelValue(cm.Name)...); len(problems) > 0 {
@@ -110,7 +110,7 @@ func checkNamespace(cm *operatorv1.ClusterManager) error {
 	return nil
 }
 
-// arrange puts APIServices apart, takes out what is there twice, and finds the accounts.
+// arrange separates the APIServices, removes duplicates, and collects the accounts.
 func (p *plan) arrange(cm *operatorv1.ClusterManager) {
 	isService := func(o *unstructured.Unstructured) bool { return apiServices.of(o) }
 	for _, side := range []*[]*unstructured.Unstructured{&p.hub, &p.management} {
@@ -131,7 +131,7 @@ func (p *plan) arrange(cm *operatorv1.ClusterManager) {
 			}
 			return true
 		})
-		*side = append(*side, pods...) // of both deployments, behind what they need
+		*side = append(*side, pods...) // of both deployments, after what they need
 	}
 	if !cm.IsDetached() {
 		return
@@ -151,7 +151,7 @@ func (p *plan) arrange(cm *operatorv1.ClusterManager) {
 
 const kindDeployment = "Deployment"
 
-// addressOf is where the hub reaches hub-apiserver.
+// addressOf returns the address at which the hub reaches hub-apiserver.
 func addressOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerClusterhub) deploy.Address {
 	if a := spec.APIServer.Address; a != nil {
 		return deploy.Address{Host: a.Host, Port: cmp.Or(int64(a.Port), 443)}
@@ -236,7 +236,7 @@ func resourcesOf(asked *operatorv1.ResourceRequirement) (map[string]any, error) 
 	return nil, nil
 }
 
-// argsOf are the flags of the servers by what the ClusterManager says of how clusters join.
+// argsOf returns the flags of the servers for the ClusterManager's settings of registration.
 func argsOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerClusterhub) map[string][]string {
 	args := map[string][]string{}
 	add := func(flag string, deployments ...string) {
@@ -264,10 +264,10 @@ func argsOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerCluste
 	for _, driver := range config.RegistrationDrivers {
 		switch driver.AuthType {
 		case operatorv1.AwsIrsaAuthType:
-			drivers = append([]string{driver.AuthType}, drivers...) // it has to be asked before csr, which takes every cluster
+			drivers = append([]string{driver.AuthType}, drivers...) // must come before csr, which accepts every cluster
 			if aws := driver.AwsIrsa; aws != nil {
 				add("--hub-cluster-arn="+aws.HubClusterArn, deploy.Manager)
-				// Without the gate hub-controller-manager does not start with it.
+				// Without the gate hub-controller-manager does not start with the flag.
 				if gates(cm)[gateAutoApproval] {
 					add("--auto-approved-arn-patterns="+joined(aws.AutoApprovedIdentities), deploy.Manager)
 				}
@@ -301,7 +301,7 @@ func argsOf(cm *operatorv1.ClusterManager, spec *operatorv1.ClusterManagerCluste
 	return args
 }
 
-// joined is a list as a flag takes it: each item is quoted, so that a comma in it does not make two.
+// joined formats a list for a flag: each item is quoted, so that a comma in it does not split it.
 func joined(items []string) string {
 	quoted := make([]string, len(items))
 	for i, item := range items {

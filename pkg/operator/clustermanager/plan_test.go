@@ -55,7 +55,8 @@ func argsIn(t *testing.T, objects []*unstructured.Unstructured, deployment strin
 	return ""
 }
 
-// Two hubs on one management cluster share no object, and give nobody rights there. Nothing of one is named by the other.
+// TestPlan_OfSeveralHubsOnOneManagementCluster: two hubs on one management cluster share no object, and grant no rights there. No object of one
+// refers to the other.
 func TestPlan_OfSeveralHubsOnOneManagementCluster(t *testing.T) {
 	all := map[remote.ID]string{}
 	for name, mode := range map[string]operatorv1.InstallMode{
@@ -125,14 +126,14 @@ func TestPlan_OfTheModes(t *testing.T) {
 		if !slices.Equal(p.accounts, accounts) {
 			t.Errorf("%s: kubeconfigs for %v", mode, p.accounts)
 		}
-		// Whatever the mode, clusters can join.
+		// Clusters can join in all modes.
 		if !slices.Contains(ofKind(slices.Concat(p.hub, p.management), "ServiceAccount"), "agent-registration-bootstrap") {
 			t.Errorf("%s: there is no account that clusters join by", mode)
 		}
 	}
 }
 
-// TestPlan_HasAllThatIsDeployed holds that no object of the manifests gets lost on its way to one of the clusters.
+// TestPlan_HasAllThatIsDeployed verifies that every object of the manifests is planned for one of the clusters.
 func TestPlan_HasAllThatIsDeployed(t *testing.T) {
 	cm := detached("blue")
 	cm.Spec.Clusterhub.Components = []string{componentProvider}
@@ -262,7 +263,8 @@ func TestDeploy_KnowsTheSecretOfHubAPIServer(t *testing.T) {
 	}
 }
 
-// Secrets are looked for by their names, and hub-operator has rights to those: none is missing, and none is too much.
+// TestMintedSecrets_AreThoseOfAllPlans: Secrets are read by name, and hub-operator has rights for those names. None is missing, and none is
+// superfluous.
 func TestMintedSecrets_AreThoseOfAllPlans(t *testing.T) {
 	var made []string
 	for _, components := range [][]string{nil, {componentProvider}} {
@@ -280,7 +282,7 @@ func TestMintedSecrets_AreThoseOfAllPlans(t *testing.T) {
 	}
 }
 
-// All that is planned can be found again: else it would stay behind.
+// TestKinds_AreThoseOfAllPlans: every planned object has a kind that is listed. Objects of other kinds would be left behind.
 func TestKinds_AreThoseOfAllPlans(t *testing.T) {
 	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeDefault, operatorv1.InstallModeDetached} {
 		for _, host := range []string{"a.example.com", "192.0.2.1"} {

@@ -14,7 +14,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// checkPrune takes components out of the spec, with all that was made for them, on either cluster. Their namespaces stay.
+// checkPrune removes components from the spec. All their objects are deleted on both clusters, except their namespaces.
 func checkPrune(t *testing.T, w *world) {
 	t.Helper()
 	both := func() map[string]string {

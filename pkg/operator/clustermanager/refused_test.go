@@ -21,8 +21,8 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// half makes a ClusterManager by a process of so many writes, after it has waited for its Secret. It begins when no namespace is going that a
-// former one of that name has left: a process looks once, and nothing can be made there.
+// half creates a ClusterManager with a process that ends after the given number of writes, counted after the process waited for the Secret. It starts
+// when no namespace of a previous ClusterManager with that name is terminating: a process reconciles once, and could create nothing there.
 func (w *world) half(name string, writes int32) (*operatorv1.ClusterManager, *process) {
 	w.t.Helper()
 	for where, c := range map[string]*cluster{"the hub": w.hub, "the management cluster": w.management} {
@@ -59,7 +59,7 @@ func (w *world) deletes(o client.Object) {
 	}
 }
 
-// leaves has a process look until a ClusterManager is gone, and wants nothing of it to be left.
+// leaves reconciles until a ClusterManager is gone, and verifies that nothing of it is left.
 func (w *world) leaves(p *process, name string) {
 	w.t.Helper()
 	p.until(name, name+" is gone", func(cm *operatorv1.ClusterManager) string {
@@ -70,7 +70,7 @@ func (w *world) leaves(p *process, name string) {
 	})
 	for where, c := range map[string]*cluster{"the hub": w.hub, "the management cluster": w.management} {
 		eventually(w.t, where+" has nothing of "+name, func() string {
-			if left := made(w.t, c, name); len(left) > 0 { // namespaces take their time
+			if left := made(w.t, c, name); len(left) > 0 { // the deletion of namespaces takes time
 				return fmt.Sprint(slices.Sorted(maps.Keys(left)))
 			}
 			return ""
@@ -78,8 +78,8 @@ func (w *world) leaves(p *process, name string) {
 	}
 }
 
-// checkRefusals has one thing on a cluster not be done, while all else is. A hub is given up because of it: that it answers otherwise must
-// not keep the ClusterManager for good. The management cluster is never given up.
+// checkRefusals lets one kind of request fail on a cluster, while all others succeed. The controller gives up on a hub because of it: a hub that
+// responds otherwise must not block the ClusterManager for good. It never gives up on the management cluster.
 func checkRefusals(t *testing.T, w *world) {
 	t.Helper()
 	const name = "refused"
@@ -102,7 +102,7 @@ func checkRefusals(t *testing.T, w *world) {
 			return interceptor.NewClient(c, interceptor.Funcs{
 				List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
 					if list.GetObjectKind().GroupVersionKind().Kind == "FlowSchemaList" {
-						<-ctx.Done() // each answer comes late, but comes
+						<-ctx.Done() // each response is late, but comes
 						return ctx.Err()
 					}
 					return c.List(ctx, list, opts...)
@@ -111,7 +111,7 @@ func checkRefusals(t *testing.T, w *world) {
 		}, "deadline exceeded"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			// The second one takes over what the first one has left there.
+			// The second ClusterManager takes over what the first one left there.
 			cm, _ := w.half(name, long)
 			w.deletes(cm)
 			p := w.process(long)

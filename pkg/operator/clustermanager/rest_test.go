@@ -15,8 +15,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// checkRest has the ClusterManager looked at again and again, and wants nothing written, on either cluster, and no look without a reason
-// before a token is due. What the spec says and has no effect is written into the status once.
+// checkRest reconciles the ClusterManager repeatedly, and verifies that nothing is written on either cluster, and that no reconcile is scheduled
+// before a token must be renewed. The fields of the spec without effect are written to the status once.
 func checkRest(t *testing.T, w *world) {
 	t.Helper()
 	w.stop()
@@ -37,7 +37,7 @@ func checkRest(t *testing.T, w *world) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if result.RequeueAfter < time.Hour-time.Minute { // the clock goes on meanwhile
+		if result.RequeueAfter < time.Hour-time.Minute { // the clock continues during the test
 			t.Errorf("it is looked at again after %s", result.RequeueAfter)
 		}
 	}
@@ -47,7 +47,7 @@ func checkRest(t *testing.T, w *world) {
 	w.condition("blue", operatorv1.ConditionFieldsIgnored, metav1.ConditionTrue, "workImagePullSpec")
 }
 
-// checkQuiet wants a hub not to be asked for as long as several looks could take.
+// checkQuiet verifies that a hub gets no request for a time in which several reconciles could run.
 func checkQuiet(t *testing.T, hub *operatortest.Front) {
 	t.Helper()
 	last, since := -1, time.Now()

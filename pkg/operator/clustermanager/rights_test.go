@@ -22,11 +22,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// right is one thing that one may do on a hub.
+// right is one permission on a hub.
 type right struct{ resource, verb, name string }
 
-// checkRights asks the hub what each minted kubeconfig may do, and compares it with docs/permissions.md: no more, and no less. Nothing is
-// asked of what every ServiceAccount may. On the management cluster the tokens are worth nothing.
+// checkRights reviews the permissions of each minted kubeconfig on the hub, and compares them with docs/permissions.md: no more, and no less. The
+// permissions that every ServiceAccount has are left out. The tokens are invalid on the management cluster.
 func checkRights(t *testing.T, w *world, cm *operatorv1.ClusterManager) {
 	t.Helper()
 	var want []string
@@ -75,7 +75,7 @@ func checkRights(t *testing.T, w *world, cm *operatorv1.ClusterManager) {
 	}
 }
 
-// rightsIn are those in a namespace, without those that are known.
+// rightsIn returns the rights in a namespace, without the known ones.
 func rightsIn(t *testing.T, config *rest.Config, namespace string, known map[right]bool) map[right]bool {
 	t.Helper()
 	review, err := kubernetes.NewForConfigOrDie(config).AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
@@ -123,7 +123,7 @@ func rightsIn(t *testing.T, config *rest.Config, namespace string, known map[rig
 
 var verbOrder = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
 
-// rows are the lines of the table in the documentation: resources with the same verbs and names share one.
+// rows returns the lines of the table in the documentation: resources with the same verbs and names share one.
 func rows(account, where string, rights map[right]bool) (lines []string) {
 	// The verbs by resource and name, the names by resource and verbs, and the resources by verbs and names.
 	verbs := map[right][]string{}

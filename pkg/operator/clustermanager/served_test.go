@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// answering is a cluster that answers for its APIs with these errors, and with none for others.
+// answering is a cluster whose discovery returns these errors, and none for other APIs.
 type answering struct {
 	discovery.ServerResourcesInterfaceWithContext
 	errors map[string]error
@@ -49,8 +49,8 @@ func apiServiceOf(group, version, available string) *unstructured.Unstructured {
 	return o
 }
 
-// TestAvailable_WhenTheHubAnswers: a kube-apiserver writes that an APIService is available before it passes requests on. Until it does, the
-// hub is not available, and it is asked again.
+// TestAvailable_WhenTheHubAnswers: a kube-apiserver marks an APIService as available before it passes requests on. Until it does, the hub is not
+// available, and the check is repeated.
 func TestAvailable_WhenTheHubAnswers(t *testing.T) {
 	now := time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
 	unavailable := apierrors.NewServiceUnavailable("not yet")
@@ -59,7 +59,7 @@ func TestAvailable_WhenTheHubAnswers(t *testing.T) {
 		second string // Available of the second APIService
 		before metav1.ConditionStatus
 		asked  []string
-		says   string // by which Available is False; empty if it is True
+		says   string // why Available is False; empty if it is True
 		again  bool
 	}{
 		"it answers":        {second: "True", before: "False", asked: []string{"a.io/v1", "b.io/v2"}},

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// ServerEnv names the server that a process of this test is. A server sets up logs and feature gates of its whole process, so each is
-// one of its own.
+// ServerEnv names the server that this test process runs as. A server configures logs and feature gates of its whole process, so each one has its own
+// process.
 const ServerEnv = "CLUSTERHUB_TEST_SERVER"
 
 // serve runs a server until the test ends.
@@ -27,7 +27,7 @@ func (w *world) serve(name string, args []string) {
 	}
 	w.t.Cleanup(func() {
 		running, err := server.Running()
-		// The controllers of a hub that is taken away lose their rights, and some time later they end.
+		// The controllers of a hub that is being deleted lose their rights, and exit some time later.
 		if err != nil || !running && (name != deploy.Manager || !w.ending.Load()) {
 			w.t.Errorf("%s has ended: %v, %v", name, server.Ended(), err)
 		}

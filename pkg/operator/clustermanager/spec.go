@@ -35,7 +35,7 @@ func allGates(cm *operatorv1.ClusterManager) (all []operatorv1.FeatureGate) {
 	return all
 }
 
-// gates are those that are named, and whether they are on.
+// gates returns the feature gates that are set, and whether each is enabled.
 func gates(cm *operatorv1.ClusterManager) map[string]bool {
 	named := map[string]bool{}
 	for _, gate := range allGates(cm) {
@@ -44,7 +44,7 @@ func gates(cm *operatorv1.ClusterManager) map[string]bool {
 	return named
 }
 
-// unknownGates are those that no server of ours has.
+// unknownGates returns the gates that none of our servers has.
 func unknownGates(cm *operatorv1.ClusterManager) (unknown []string) {
 	for name := range gates(cm) {
 		if !slices.Contains(knownGates, name) {
@@ -55,8 +55,8 @@ func unknownGates(cm *operatorv1.ClusterManager) (unknown []string) {
 	return unknown
 }
 
-// ignored are the fields that are set and have no effect. What the plan does not bring to the servers is named here: no field is without
-// either, which a test tries for each of them.
+// ignored returns the fields that are set and have no effect. A field that the plan does not pass to the servers is listed here. A test verifies for
+// each field that it is in the plan or here.
 func ignored(cm *operatorv1.ClusterManager) (fields []string) {
 	spec := &cm.Spec
 	hub := cmp.Or(spec.Clusterhub, &operatorv1.ClusterManagerClusterhub{})
@@ -112,7 +112,7 @@ func ignoredOfRegistration(cm *operatorv1.ClusterManager) (fields []string) {
 	return fields
 }
 
-// few is a list for a message, with so many of the items as one reads.
+// few formats a list for a message, with the first items only if it is long.
 func few(items []string) string {
 	const most = 5
 	if len(items) > most {

@@ -21,17 +21,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// askEach is how long it takes until a hub is asked again that does not serve yet what it calls available.
+// askEach is the interval between two requests to a hub that does not serve yet what it reports as available.
 const askEach = time.Second
 
-// serviceState is what the hub says of an APIService.
+// serviceState is the state of an APIService as the hub reports it.
 type serviceState struct {
 	name string
-	// waits is why it is not available; empty if it is.
+	// waits is the reason why it is not available, or empty if it is.
 	waits string
 }
 
-// look finds what has become of what was applied.
+// look observes the applied APIServices and Deployments.
 func (p *pass) look(ctx context.Context) error {
 	services, err := p.hub.list(ctx, apiServices)
 	if err != nil {
@@ -56,8 +56,8 @@ func (p *pass) look(ctx context.Context) error {
 	return nil
 }
 
-// ask has the hub answer for its APIServices, before it is called available for the first time. No watch tells when it does: if it does not,
-// it is asked again soon.
+// ask verifies that the hub serves its APIServices, before the hub is reported as available for the first time. No watch reports when that happens:
+// if it is not served, the check is repeated soon.
 func (p *pass) ask(ctx context.Context) {
 	for i, service := range p.plan.services {
 		if err := p.hub.serves(ctx, service); err != nil {
@@ -68,7 +68,7 @@ func (p *pass) ask(ctx context.Context) {
 	}
 }
 
-// unavailable is why an APIService is not available, as the hub says it.
+// unavailable returns why an APIService is not available, as the hub reports it.
 func (p *pass) unavailable(o *unstructured.Unstructured) string {
 	if bundle, _, _ := unstructured.NestedString(o.Object, "spec", "caBundle"); bundle == "" {
 		return "it waits for hub-apiserver to fill in its CA"
@@ -87,7 +87,7 @@ func (p *pass) unavailable(o *unstructured.Unstructured) string {
 	return "the hub has not looked for it yet"
 }
 
-// tell writes what was found into the status.
+// tell writes the observed state to the status.
 func (p *pass) tell(cm *operatorv1.ClusterManager) {
 	status := &cm.Status
 	status.ObservedGeneration = cm.Generation
@@ -135,7 +135,7 @@ func (p *pass) tellReady(cm *operatorv1.ClusterManager) {
 	}
 }
 
-// tellSpec is what there is to say of the spec alone.
+// tellSpec writes the conditions that depend on the spec alone.
 func (p *pass) tellSpec(cm *operatorv1.ClusterManager) {
 	if unknown := unknownGates(cm); len(unknown) > 0 {
 		setCondition(cm, operatorv1.ConditionValidFeatureGates, false, operatorv1.ReasonInvalidFeatureGatesExisting,
@@ -150,7 +150,7 @@ func (p *pass) tellSpec(cm *operatorv1.ClusterManager) {
 	}
 }
 
-// waitsFor is why the hub is not available, as one thing to do or to wait for.
+// waitsFor returns why the hub is not available, as one thing to do or to wait for.
 func (p *pass) waitsFor() string {
 	switch {
 	case p.failed != nil:
@@ -199,7 +199,7 @@ func (p *pass) pod(name string) *appsv1.Deployment {
 	return nil
 }
 
-// wantedPods is how many there are to be.
+// wantedPods returns the desired number of pods.
 func wantedPods(d *appsv1.Deployment) int32 {
 	if d.Spec.Replicas == nil {
 		return 1
@@ -227,7 +227,7 @@ func (p *pass) tellPods(cm *operatorv1.ClusterManager) {
 	p.tellDegraded(cm, operatorv1.ConditionHubPlacementDegraded, operatorv1.ReasonUnavailablePlacementPod, operatorv1.ReasonPlacementFunctional, deploy.Manager)
 }
 
-// ready says of Deployments how many of their pods are ready.
+// ready returns texts about how many pods of the Deployments are ready.
 func (p *pass) ready(names ...string) (texts []string) {
 	for _, name := range names {
 		if d := p.pod(name); d != nil {
@@ -259,7 +259,7 @@ func setCondition(cm *operatorv1.ClusterManager, condition string, is bool, reas
 	})
 }
 
-// related is the inventory: what was made, in an order that does not change.
+// related returns the inventory: the created objects, in a stable order.
 func related(objects []*unstructured.Unstructured) (all []operatorv1.RelatedResourceMeta) {
 	seen := map[remote.ID]bool{}
 	for _, o := range objects {

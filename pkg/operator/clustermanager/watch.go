@@ -17,23 +17,23 @@ import (
 )
 
 const (
-	// firstPause and lastPause are between watches that fail.
+	// firstPause and lastPause are the first and the longest pause between watches that fail.
 	firstPause, lastPause = time.Second, time.Minute
 )
 
-// follow tells of changes of objects until the context ends: changed of each that is there at its beginning, is made, changed or deleted,
-// and lost that there may have been changes of which it does not know. That is so whenever it begins without a version: what was deleted
-// before is not told then. It keeps nothing of what it is told, so that a cluster which is not trusted cannot fill the memory: what has
-// become of objects is looked at when the ClusterManager is reconciled. At rest there is a watch and no other request.
+// follow watches objects until the context ends. It calls changed for each object that exists at its start, is created, changed or deleted, and lost
+// when it may have missed changes. That is so whenever it starts without a resource version: deletions before that are not reported. It stores
+// nothing of the objects, so that a cluster that is not trusted cannot fill the memory: objects are read when the ClusterManager is reconciled. At
+// rest there is one watch and no other request.
 func follow(ctx context.Context, resource metadata.ResourceInterface, options metav1.ListOptions, changed func(metav1.Object), lost func()) {
 	options.AllowWatchBookmarks = true
-	options.ResourceVersion = "" // then all objects are told at first
+	options.ResourceVersion = "" // then all objects are sent at first
 	pause := firstPause
 	for ctx.Err() == nil {
 		began := time.Now()
 		if w, err := resource.Watch(ctx, options); err == nil {
 			if options.ResourceVersion == "" {
-				lost() // not before: from here on nothing is missed
+				lost() // not earlier: from here on no change is missed
 			}
 			options.ResourceVersion = read(w, options.ResourceVersion, changed)
 			w.Stop()
@@ -51,11 +51,11 @@ func follow(ctx context.Context, resource metadata.ResourceInterface, options me
 	}
 }
 
-// read reads a watch to its end, and returns from where the next one goes on.
+// read reads a watch to its end, and returns the resource version to continue from.
 func read(w watch.Interface, version string, changed func(metav1.Object)) string {
 	for event := range w.ResultChan() {
 		if event.Type == watch.Error {
-			return "" // such as 410: what happened meanwhile is not known
+			return "" // such as 410: changes since then are unknown
 		}
 		object, err := meta.Accessor(event.Object)
 		if err != nil {

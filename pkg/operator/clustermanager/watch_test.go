@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// watches is a resource whose watches are given, and that notes what is done with it, in order.
+// watches is a resource that returns the given watches, and records the calls in order.
 type watches struct {
 	metadata.ResourceInterface
 	given []func(*watch.FakeWatcher)
@@ -33,7 +33,8 @@ func (w *watches) Watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return f, nil
 }
 
-// A watch that begins without a version does not tell what was deleted before. That there may be such is told, and only then.
+// TestFollow_TellsWhenItMayHaveMissedSomething: a watch that starts without a version does not report previous deletions. follow calls lost then, and
+// only then.
 func TestFollow_TellsWhenItMayHaveMissedSomething(t *testing.T) {
 	object := func(version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "o", ResourceVersion: version}}
@@ -59,7 +60,7 @@ func TestFollow_TellsWhenItMayHaveMissedSomething(t *testing.T) {
 	}
 }
 
-// TestAttack_AVersionWithoutEndIsNotKept: it would be in memory for as long as the watch goes on.
+// TestAttack_AVersionWithoutEndIsNotKept: an unbounded resource version would stay in memory for as long as the watch lasts.
 func TestAttack_AVersionWithoutEndIsNotKept(t *testing.T) {
 	for version, want := range map[string]string{"5": "5", strings.Repeat("5", 1<<20): ""} {
 		w := watch.NewFake()

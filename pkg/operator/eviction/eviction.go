@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package eviction remembers on an object that is being deleted since when a cluster elsewhere cannot be cleaned of what it has there.
-// After a while the cluster is given up, so that the object can go.
+// Package eviction records on an object that is being deleted since when another cluster cannot be cleaned of the object's resources. After a while
+// the controller gives up on the cluster, so that the object can be deleted.
 package eviction
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// object is one that is being deleted.
+// object is an object that is being deleted.
 type object[O any] interface {
 	*O
 	client.Object
 }
 
-// Until is when the cluster is given up, a while after the first failure. What the annotation says counts no longer than the deletion: it
-// may be a copy's of an object that was being deleted, and a cluster is not given up because of that.
+// Until returns the time to give up on the cluster, a while after the first failure. An annotation from before the deletion does not count: it may
+// come from a copy of an object that was being deleted, which is no reason to give up.
 func Until[O any, T object[O]](ctx context.Context, c client.Writer, o T, now time.Time, while time.Duration) (time.Time, error) {
 	since, err := time.Parse(time.RFC3339, o.GetAnnotations()[operatorv1.AnnotationEvictionTimestamp])
 	if err != nil || since.After(now) {
@@ -41,13 +41,13 @@ func Until[O any, T object[O]](ctx context.Context, c client.Writer, o T, now ti
 	return since.Add(while), nil
 }
 
-// Over is that the cluster can be cleaned: should that end, it is waited for anew.
+// Over records that the cluster can be cleaned. After the next failure the time starts over.
 func Over[O any, T object[O]](ctx context.Context, c client.Writer, o T) error {
 	return write(ctx, c, o, "")
 }
 
-// GivenUp tells by an event that the cluster, in words such as "hub", is given up, and by which label of the object what may be left there is
-// found. It comes before the error, which may be long.
+// GivenUp records an event that the controller gives up on the cluster, which is named by a word such as "hub", and by which label of the object
+// leftovers there are found. The text comes before the error, which may be long.
 func GivenUp(recorder events.EventRecorder, o client.Object, reason, cluster string, while time.Duration, why error, label string) {
 	conditionevents.Note(recorder, o, corev1.EventTypeWarning, reason, "Delete", fmt.Sprintf(
 		"the %s is given up after %s. What may be left there has the label %s=%s. The last error: %v", cluster, while, label, o.GetName(), why))

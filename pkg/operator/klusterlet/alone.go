@@ -18,8 +18,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// alone refuses a Klusterlet in the namespace of an older one, or of an agent of kubectl hub: its secrets are those of one agent. Younger
-// ones are looked at again: they may not have known of this one.
+// alone rejects a Klusterlet in the namespace of an older one, or of an agent of kubectl hub: its secrets belong to one agent. It enqueues younger
+// Klusterlets: they may not have observed this one.
 func (r *Reconciler) alone(ctx context.Context, k *operatorv1.Klusterlet) error {
 	others, err := r.inNamespace(ctx, k.AgentNamespace())
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Reconciler) alone(ctx context.Context, k *operatorv1.Klusterlet) error 
 	return client.IgnoreNotFound(err)
 }
 
-// isThere asks whether a Klusterlet that is known is still there: no agent ends because of one that is not.
+// isThere reports whether a cached Klusterlet still exists: no agent is stopped because of one that does not.
 func (r *Reconciler) isThere(ctx context.Context, k *operatorv1.Klusterlet) (bool, error) {
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(klusterlets.GroupVersionKind)
@@ -61,13 +61,13 @@ func (r *Reconciler) isThere(ctx context.Context, k *operatorv1.Klusterlet) (boo
 	return err == nil && now.UID == k.UID, client.IgnoreNotFound(err)
 }
 
-// isCommandLines is whether kubectl hub join has made a namespace for its agent.
+// isCommandLines reports whether kubectl hub join created a namespace for its agent.
 func isCommandLines(namespace client.Object) bool {
 	labels := namespace.GetLabels()
 	return labels[deploy.LabelManagedBy] == deploy.ManagedBy && labels[deploy.AgentLabel] == deploy.AgentName
 }
 
-// taken is that a namespace has another agent, so that nothing in it is the Klusterlet's.
+// taken reports that a namespace belongs to another agent, so that nothing in it is the Klusterlet's.
 type taken struct{ why string }
 
 func (t *taken) Error() string { return t.why }
@@ -77,8 +77,8 @@ func takenByCommandLine(namespace string) error {
 		"or make this Klusterlet anew with another spec.namespace", namespace)}
 }
 
-// refuse says why there can be no agent of a Klusterlet. Where the namespace has another one, there may have been one for a while, since
-// both came at once: its pods end, which would have the secrets of the other one.
+// refuse reports why there can be no agent of a Klusterlet. If the namespace has another agent, both may have run for a while because they were
+// created at the same time: the pods of this one are deleted, because they would have the secrets of the other one.
 func (r *Reconciler) refuse(ctx context.Context, k *operatorv1.Klusterlet, s *report, why error) (reconcile.Result, error) {
 	r.want(k, nil)
 	r.outsides.drop(k.Name)
@@ -90,6 +90,6 @@ func (r *Reconciler) refuse(ctx context.Context, k *operatorv1.Klusterlet, s *re
 	}
 	s.applied(operatorv1.ReasonKlusterletApplyFailed, why)
 	s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the Klusterlet has to be changed: "+why.Error())
-	// Nothing tells when another agent has left.
+	// No watch reports when another agent is gone.
 	return reconcile.Result{RequeueAfter: time.Minute}, r.write(ctx, k, s)
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// oneSecond has all Klusterlets made in one second.
+// oneSecond sets the same creation time for all Klusterlets.
 func oneSecond(c client.Client) client.Client {
 	when := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
@@ -45,8 +45,8 @@ func oneSecond(c client.Client) client.Client {
 	})
 }
 
-// TestAttack_OfTwoAtOnceOneHasTheNamespace: two Klusterlets of one second, of which each comes while the other is not known. The pods of
-// one would have the identity of the other, and go on when that is refused.
+// TestAttack_OfTwoAtOnceOneHasTheNamespace: two Klusterlets are created in the same second, each before the other is observed. The pods of one would
+// have the identity of the other, and continue to run after it is rejected.
 func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -76,7 +76,7 @@ func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
 	if pods(second) || !pods(first) {
 		t.Errorf("there are pods of the one that is refused: %t, and of the other: %t", pods(second), pods(first))
 	}
-	// One that is known and is not there any more takes nothing.
+	// A cached Klusterlet that does not exist any more takes no namespace.
 	stale := first.DeepCopy()
 	stale.UID = "former"
 	if is, err := r.isThere(t.Context(), stale); is || err != nil {
@@ -89,8 +89,8 @@ func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
 	}
 }
 
-// TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked: kubectl hub join comes between the look at a namespace and the mark on it. With the
-// mark, the namespace would count as one of the Klusterlet. Where no pods of it run, it has no secrets.
+// TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked: kubectl hub join runs between the read of a namespace and the write of the label. With the
+// label, the namespace would count as one of the Klusterlet. Where its pods do not run, it has no secrets.
 func TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked(t *testing.T) {
 	for name, ofPods := range map[string]bool{"of pods": true, "on a managed cluster": false} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,8 @@ func TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked(t *testing.T) {
 	}
 }
 
-// An agent of the command line that comes later has the namespace, and the Klusterlet no pods.
+// TestKeep_MakesWayForAnAgentOfTheCommandLine: an agent of the command line that is created later gets the namespace, and the pods of the Klusterlet
+// are deleted.
 func TestKeep_MakesWayForAnAgentOfTheCommandLine(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// TestAttack_ACopyTakesNothingFromTheOneInItsNamespace: who copies a Klusterlet copies its finalizers, too. What is refused has made
-// nothing, and so it takes nothing along when it goes: not the identity of the agent, and not what was minted for it.
+// TestAttack_ACopyTakesNothingFromTheOneInItsNamespace: a copy of a Klusterlet has its finalizers, too. A rejected Klusterlet created nothing, so its
+// deletion deletes nothing: neither the identity of the agent, nor the minted credentials.
 func TestAttack_ACopyTakesNothingFromTheOneInItsNamespace(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -48,8 +48,8 @@ func TestAttack_ACopyTakesNothingFromTheOneInItsNamespace(t *testing.T) {
 	}
 }
 
-// TestAttack_NoAnnotationFromBeforeTheDeletionGivesUpACluster: the annotation of a Klusterlet that was being deleted, in a copy of it,
-// or one that others have written. Accounts with rights would stay on the managed cluster because it did not answer once.
+// TestAttack_NoAnnotationFromBeforeTheDeletionGivesUpACluster: the annotation may come from a copy of a Klusterlet that was being deleted, or from
+// another user. Accounts with rights would stay on the managed cluster because it did not respond once.
 func TestAttack_NoAnnotationFromBeforeTheDeletionGivesUpACluster(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -74,7 +74,7 @@ func TestAttack_NoAnnotationFromBeforeTheDeletionGivesUpACluster(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// TestAttack_AKlusterletTakesNothingFromAnAgentOfTheCommandLine: both would have one identity, and it would go with the Klusterlet.
+// TestAttack_AKlusterletTakesNothingFromAnAgentOfTheCommandLine: both would share one identity, which would be deleted with the Klusterlet.
 func TestAttack_AKlusterletTakesNothingFromAnAgentOfTheCommandLine(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// Manager is the field manager of what is made, and its label.
+	// Manager is the field manager of the created objects, and the value of their label.
 	Manager = "hub-operator"
-	// LabelManagement has the UID of the management cluster's namespace kube-system: two management clusters may have Klusterlets of
-	// one name for one managed cluster.
+	// LabelManagement has the UID of the management cluster's namespace kube-system: two management clusters may have Klusterlets with the same name
+	// for one managed cluster.
 	LabelManagement = "operator.clusterhub.dev/management-cluster"
-	// annotationUID tells Klusterlets apart that have had one name, one after the other.
+	// annotationUID distinguishes Klusterlets that had the same name at different times.
 	annotationUID = "operator.clusterhub.dev/klusterlet-uid"
-	// annotationApplied has the hash of what was applied.
+	// annotationApplied has the hash of the applied object.
 	annotationApplied = "operator.clusterhub.dev/applied-sha256"
 )
 
-// ownerOf is whose everything is that is made for a Klusterlet.
+// ownerOf returns the owner of all objects made for a Klusterlet.
 func ownerOf(k *operatorv1.Klusterlet, management string) remote.Owner {
 	return remote.Owner{
 		Labels: map[string]string{deploy.LabelManagedBy: Manager, operatorv1.LabelKlusterlet: k.Name, LabelManagement: management},
@@ -38,16 +38,16 @@ func ownerOf(k *operatorv1.Klusterlet, management string) remote.Owner {
 	}
 }
 
-// cluster is one of those that have something of a Klusterlet.
+// cluster is a cluster with objects of a Klusterlet.
 type cluster struct {
 	client client.Client
 	owner  remote.Owner
 	mark   mark
-	// pods is their namespace, which has to be that of one agent alone. It is empty if they are on another cluster.
+	// pods is the namespace of the pods, which must belong to one agent alone. It is empty if the pods are on another cluster.
 	pods string
-	// explain is an error of the cluster for people. What a cluster says that is not trusted is not shown as it is.
+	// explain formats an error of the cluster for users. The text of a cluster that is not trusted is not shown as is.
 	explain func(error) error
-	// hidden is that a definition was not applied, since the cluster has its kind of its own. Nothing tells when that ends.
+	// hidden reports that a definition was not applied, since the cluster has a kind of its own with that name. No watch reports when that ends.
 	hidden bool
 }
 
@@ -55,8 +55,8 @@ func (c *cluster) applier() *remote.Applier {
 	return &remote.Applier{Client: c.client, Owner: c.owner, Strategy: remote.Settled(annotationApplied, remote.ServerSideApply(Manager))}
 }
 
-// apply brings objects to what they should be, in their order: it ends with the first that fails, since rights come after what they are
-// for. It writes nothing that is so already.
+// apply applies objects in order, and stops at the first that fails, since rights come after what they are for. It writes nothing if the object is as
+// desired.
 func (c *cluster) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	applier := c.applier()
 	for _, want := range objects {
@@ -90,7 +90,7 @@ func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want 
 	return applier.Apply(ctx, want, have)
 }
 
-// errGoing is that something is to be made that is still being deleted.
+// errGoing reports that a desired object is still being deleted.
 var errGoing = errors.New("it is being deleted, and is made again when it is gone")
 
 func (c *cluster) explained(err error) error {
@@ -102,7 +102,7 @@ func (c *cluster) explained(err error) error {
 	return c.explain(err)
 }
 
-// failure is why an object could not be applied or taken away.
+// failure describes why an object could not be applied or deleted.
 type failure struct {
 	object remote.ID
 	err    error
@@ -112,7 +112,7 @@ func (f *failure) Error() string { return fmt.Sprintf("%s: %v", f.object, f.err)
 
 func (f *failure) Unwrap() error { return f.err }
 
-// remove deletes those of the objects that are the Klusterlet's, and returns those that still exist because of finalizers.
+// remove deletes those of the objects that are owned by the Klusterlet, and returns those that still exist because of finalizers.
 func (c *cluster) remove(ctx context.Context, objects []*unstructured.Unstructured, policy metav1.DeletionPropagation) (left []remote.ID, err error) {
 	applier := c.applier()
 	applier.Propagation = policy

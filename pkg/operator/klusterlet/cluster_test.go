@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// TestRemove_DeletesNothingOfAnotherOwner has another owner delete and create an object again between the read and the delete of it.
+// TestRemove_DeletesNothingOfAnotherOwner lets another owner delete and recreate an object between the read and the delete of it.
 func TestRemove_DeletesNothingOfAnotherOwner(t *testing.T) {
 	live, err := client.NewWithWatch(operatortest.Shared.Config(t, "management"), client.Options{})
 	if err != nil {

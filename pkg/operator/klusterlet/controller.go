@@ -40,24 +40,24 @@ import (
 
 const (
 	controllerName = "klusterlets"
-	// workers are more than there are clusters that answer slowly at one time: each look at one is bounded, and seldom if it fails, so
-	// that those that do not answer keep no other waiting.
+	// workers exceeds the number of clusters that respond slowly at the same time: each reconcile is limited in time, and rare if it fails, so that
+	// unresponsive clusters do not block others.
 	workers = 256
-	// firstBackoff is after how long it is tried again, and longestBackoff after many failures.
+	// firstBackoff is the time until the first retry, and longestBackoff the time after many failures.
 	firstBackoff, longestBackoff = time.Second, 5 * time.Minute
 )
 
 // Options are the flags of the controller.
 type Options struct {
-	// Image is that of the agents where a Klusterlet names none. If it is empty, it is that of the manifests.
+	// Image is the image of agents whose Klusterlet names none. The default is the image in the manifests.
 	Image string
-	// TokenLifetime is what is asked for; kubeconfig.DefaultLifetime if it is 0.
+	// TokenLifetime is the requested lifetime. The default is kubeconfig.DefaultLifetime.
 	TokenLifetime time.Duration
-	// Clock is the real one if it is nil.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 }
 
-// DefaultImage is that of the agents, without its tag.
+// DefaultImage is the image of the agents, without its tag.
 const DefaultImage = "clusterhub/hub-agent"
 
 // AddFlags adds the flags.
@@ -69,7 +69,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"Tokens are renewed long before their end.")
 }
 
-// Validate returns every error of the flags.
+// Validate returns all errors of the flags.
 func (o *Options) Validate() (errs []error) {
 	if o.TokenLifetime < kubeconfig.MinLifetime {
 		errs = append(errs, fmt.Errorf("--agent-token-lifetime must be at least %s, not %s", kubeconfig.MinLifetime, o.TokenLifetime))
@@ -77,7 +77,7 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
-// Controller is the controller of Klusterlets.
+// Controller returns the controller of Klusterlets.
 func (o Options) Controller() kit.Controller {
 	return kit.Controller{Name: controllerName, Rights: rights(), Setup: o.setup}
 }
@@ -86,7 +86,7 @@ func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(operatorv1.AddToScheme, corev1.AddToScheme, appsv1.AddToScheme, authenticationv1.AddToScheme)
 	if err := types.AddToScheme(s); err != nil {
-		panic(err) // two types of one name: a mistake in the program
+		panic(err) // two types with the same name: a programming error
 	}
 	return s
 }
@@ -144,13 +144,13 @@ func requestOf(name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: name}}
 }
 
-// selectorOf selects what is of one Klusterlet alone.
+// selectorOf returns a selector for objects of one Klusterlet.
 func selectorOf(name, management string) string {
 	return labels.Set{operatorv1.LabelKlusterlet: name, LabelManagement: management}.String()
 }
 
-// follow tells of changes on the own cluster: a few watches, however many Klusterlets there are. Of Secrets, only those of known names are
-// watched, which is all that this program may read.
+// follow watches the own cluster with a few watches, regardless of the number of Klusterlets. Of Secrets, it watches only those with known names,
+// which is all that this program may read.
 func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) listening {
 	var all []watched
 	for _, kind := range owned {
@@ -165,8 +165,8 @@ func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) lis
 	return listen(ctx, objects, r.sights, all)
 }
 
-// isUpdate says whether a Klusterlet is looked at because it is told again. That it has changed is news, or not, as with all else: what is
-// written when it is looked at is told, too.
+// isUpdate reports whether an update event must reconcile a Klusterlet: a resync, or a change that was not observed yet, as for other objects. The
+// reconciler's own writes cause events, too.
 func (r *Reconciler) isUpdate(e event.UpdateEvent) bool {
 	again := e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 	return again || !r.sights.tell(klusterletID(e.ObjectNew.GetName()), e.ObjectNew)
@@ -183,7 +183,7 @@ func namespaceOf(o client.Object) []string {
 	return []string{o.(*operatorv1.Klusterlet).AgentNamespace()}
 }
 
-// inNamespace are all Klusterlets that are known to have their agents in a namespace.
+// inNamespace returns all cached Klusterlets that have their agents in a namespace.
 func (r *Reconciler) inNamespace(ctx context.Context, namespace string) ([]operatorv1.Klusterlet, error) {
 	list := &operatorv1.KlusterletList{}
 	var options []client.ListOption

@@ -12,8 +12,8 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// lives runs processes of which each ends before its second write, to either cluster, until something holds: so one starts after each write
-// that there is, and has to go on from there. It wants so many of them at least.
+// lives runs processes that each end before their second write, to either cluster, until the condition holds: a process starts after every write, and
+// must continue from there. It expects at least the given number of processes.
 func (w *world) lives(k *operatorv1.Klusterlet, atLeast int, what string, holds func(*operatorv1.Klusterlet) bool) {
 	w.Helper()
 	for n := 0; n < 200; n++ {
@@ -57,7 +57,7 @@ func TestLeave_ResumesAfterACrashAtEachWrite(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// Half of it is there when the Klusterlet is deleted.
+// TestLeave_WhenOnlyAPartIsThere: the Klusterlet is deleted when only some of its objects exist.
 func TestLeave_WhenOnlyAPartIsThere(t *testing.T) {
 	for _, n := range []int{2, 8, 14, 20} {
 		c := &writes{crashAt: n}

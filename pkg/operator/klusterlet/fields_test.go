@@ -26,8 +26,8 @@ const (
 	ofAgents      = "agent.open-cluster-management.io/"
 )
 
-// brought are the fields that have an effect in the mode Default, each with a value with which it has one, or nil if each value has. All others have to be said to be
-// ignored, whatever their value is.
+// brought has the fields that have an effect in the mode Default, each with a value that has an effect, or nil if every value has. All other fields
+// must be reported as ignored, whatever their value is.
 var brought = map[string]any{
 	"namespace": "open-cluster-management-x", "registrationImagePullSpec": nil, "workImagePullSpec": nil, "clusterName": nil,
 	"externalServerURLs.url": "https://c.example.com", "externalServerURLs.caBundle": certificate, "nodePlacement.nodeSelector": nil, "nodePlacement.tolerations.key": nil,
@@ -55,7 +55,7 @@ var brought = map[string]any{
 	"clusterhub.imagePullSecrets": nil,
 }
 
-// enumerated are the fields that take some values only, each with one that is not its default.
+// enumerated has the fields with enumerated values, each with a value that is not its default.
 var enumerated = map[string]any{
 	"deployOption.mode": operatorv1.InstallModeHosted,
 	"registrationConfiguration.registrationDriver.authType":                operatorv1.AwsIrsaAuthType,
@@ -66,7 +66,7 @@ var enumerated = map[string]any{
 	"resourceRequirement.type":                                             operatorv1.ResourceQosClassBestEffort,
 }
 
-// needed is what some fields need to have an effect.
+// needed sets what some fields require to have an effect.
 func needed(path string, k *operatorv1.Klusterlet) {
 	switch {
 	case strings.HasPrefix(path, "registrationConfiguration.registrationDriver."):
@@ -89,7 +89,7 @@ func needed(path string, k *operatorv1.Klusterlet) {
 	}
 }
 
-// objectsIn is all that a Klusterlet's plan has.
+// objectsIn returns all objects of a Klusterlet's plan.
 func objectsIn(k *operatorv1.Klusterlet) ([][]*unstructured.Unstructured, error) {
 	p, err := planOf(k, "")
 	if err != nil {
@@ -98,7 +98,7 @@ func objectsIn(k *operatorv1.Klusterlet) ([][]*unstructured.Unstructured, error)
 	return [][]*unstructured.Unstructured{p.managed, p.management, p.pods}, nil
 }
 
-// whatBecomesOf says whether a Klusterlet is deployed in another way with a field than without it, and whether it is said that it is not.
+// whatBecomesOf reports whether a field changes what is deployed for a Klusterlet, and whether the field is reported as ignored.
 func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Klusterlet, value any) (effect, said bool) {
 	t.Helper()
 	without, err := objectsIn(before)
@@ -109,7 +109,7 @@ func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Kluste
 	f.Set(&k.Spec, value)
 	with, err := objectsIn(k)
 	if err != nil {
-		return false, true // which Applied says
+		return false, true // reported by the condition Applied
 	}
 	for _, text := range ignoredFields(k) {
 		said = said || f.Names(text)
@@ -117,8 +117,8 @@ func whatBecomesOf(t *testing.T, f operatortest.Field, before *operatorv1.Kluste
 	return !reflect.DeepEqual(with, without), said
 }
 
-// No field is ignored in silence: in each mode it changes what is deployed, or the condition FieldsIgnored names it. A new field fails here
-// until it does one of both.
+// TestFields_AreBroughtOrSaidToBeIgnored verifies that no field is ignored silently: in each mode it changes what is deployed, or the condition
+// FieldsIgnored names it. A new field fails this test until it does one of the two.
 func TestFields_AreBroughtOrSaidToBeIgnored(t *testing.T) {
 	fields := operatortest.Fields(reflect.TypeFor[operatorv1.KlusterletSpec]())
 	if len(fields) < 45 {
@@ -162,7 +162,7 @@ func TestFields_AreBroughtOrSaidToBeIgnored(t *testing.T) {
 	}
 }
 
-// What is brought arrives: the agent takes the flags, and understands them so.
+// TestFields_AreFlagsThatTheAgentTakes verifies that the agent parses the flags to the values of the fields.
 func TestFields_AreFlagsThatTheAgentTakes(t *testing.T) {
 	k := &operatorv1.Klusterlet{}
 	k.Name, k.Spec.DeployOption.Mode = "k", operatorv1.InstallModeSingletonHosted
@@ -189,7 +189,7 @@ func TestFields_AreFlagsThatTheAgentTakes(t *testing.T) {
 		t.Errorf("it is said %q", ignored)
 	}
 
-	// What the agent would not start with is not brought, and what it has by default needs no flag.
+	// Values with which the agent would not start are left out, and defaults need no flag.
 	r, w := k.Spec.RegistrationConfiguration, k.Spec.WorkConfiguration
 	r.ClientCertExpirationSeconds, r.KubeAPIQPS, r.KubeAPIBurst, r.ClusterClaimConfiguration.MaxCustomClusterClaims = 599, -1, 100, -1
 	w.KubeAPIQPS, w.KubeAPIBurst, w.HubKubeAPIQPS, w.HubKubeAPIBurst = 50, 0, -2147483648, 100

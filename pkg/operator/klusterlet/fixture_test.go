@@ -37,16 +37,16 @@ func TestMain(m *testing.M) {
 	os.Exit(operatortest.Shared.Main(m))
 }
 
-// world is a cluster that has Klusterlets, and one that they serve.
+// world has a cluster with Klusterlets, and a managed cluster.
 type world struct {
 	*testing.T
 	here, there client.Client
 	source      []byte
 	events      *events.FakeRecorder
 	clock       *testclock.FakePassiveClock
-	// wrap is around the clients of each Reconciler.
+	// wrap wraps the clients of each Reconciler.
 	wrap func(client.Client) client.Client
-	// end ends the Reconciler that was made last.
+	// end stops the most recent Reconciler.
 	end  context.CancelFunc
 	last error
 }
@@ -69,7 +69,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// reconciler is a new process.
+// reconciler returns a Reconciler as of a new process.
 func (w *world) reconciler() *Reconciler {
 	w.Helper()
 	live, err := client.NewWithWatch(operatortest.Shared.Config(w.T, "management"), client.Options{Scheme: scheme(), Mapper: mapper()})
@@ -93,7 +93,7 @@ func (w *world) reconciler() *Reconciler {
 	return r
 }
 
-// klusterlet makes one, with a name of its own.
+// klusterlet creates a Klusterlet with a unique name.
 func (w *world) klusterlet(mode operatorv1.InstallMode, change func(*operatorv1.Klusterlet)) *operatorv1.Klusterlet {
 	w.Helper()
 	k := &operatorv1.Klusterlet{}
@@ -110,7 +110,7 @@ func (w *world) klusterlet(mode operatorv1.InstallMode, change func(*operatorv1.
 	return k
 }
 
-// secret gives a Klusterlet one of its secrets.
+// secret creates one of the secrets of a Klusterlet.
 func (w *world) secret(k *operatorv1.Klusterlet, name string, data map[string][]byte) {
 	w.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: name}, Data: data}
@@ -123,7 +123,7 @@ func (w *world) secret(k *operatorv1.Klusterlet, name string, data map[string][]
 	}
 }
 
-// given gives a Klusterlet all that it needs.
+// given creates all that a Klusterlet needs.
 func (w *world) given(r *Reconciler, k *operatorv1.Klusterlet) {
 	w.Helper()
 	w.until(r, k, "the namespace is there", func(*operatorv1.Klusterlet) bool {
@@ -140,7 +140,7 @@ func (w *world) once(r *Reconciler, k *operatorv1.Klusterlet) {
 	_, w.last = r.Reconcile(w.Context(), requestOf(k.Name))
 }
 
-// until reconciles a Klusterlet until something holds; nil is one that is gone.
+// until reconciles a Klusterlet until the condition holds. Its argument is nil if the Klusterlet is gone.
 func (w *world) until(r *Reconciler, k *operatorv1.Klusterlet, what string, holds func(*operatorv1.Klusterlet) bool) {
 	w.Helper()
 	var now *operatorv1.Klusterlet
@@ -155,7 +155,7 @@ func (w *world) until(r *Reconciler, k *operatorv1.Klusterlet, what string, hold
 	}
 }
 
-// now is a Klusterlet as it is, or nil.
+// now returns the current Klusterlet, or nil.
 func (w *world) now(k *operatorv1.Klusterlet) *operatorv1.Klusterlet {
 	w.Helper()
 	now := &operatorv1.Klusterlet{}
