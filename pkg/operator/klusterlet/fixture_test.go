@@ -184,7 +184,7 @@ func isApplied(k *operatorv1.Klusterlet) bool {
 
 func isGone(k *operatorv1.Klusterlet) bool { return k == nil }
 
-// applied makes a Klusterlet and waits until all is there.
+// applied creates a Klusterlet and waits until all its objects exist.
 func (w *world) applied(r *Reconciler, mode operatorv1.InstallMode, change func(*operatorv1.Klusterlet)) *operatorv1.Klusterlet {
 	w.Helper()
 	k := w.klusterlet(mode, change)
@@ -193,7 +193,7 @@ func (w *world) applied(r *Reconciler, mode operatorv1.InstallMode, change func(
 	return w.now(k)
 }
 
-// of are the objects of a Klusterlet on a cluster, "Kind namespace/name", and the shared ones that it uses.
+// of returns the objects of a Klusterlet on a cluster, as "Kind namespace/name", and the shared objects that it uses.
 func (w *world) of(c client.Client, k *operatorv1.Klusterlet) (all []string) {
 	w.Helper()
 	for _, kinds := range [][]kind{owned, shared, {secrets}} {
@@ -226,7 +226,7 @@ func (w *world) delete(o client.Object) {
 	}
 }
 
-// writes counts what a Reconciler writes, to either cluster. Before one of them its process ends.
+// writes counts the writes of a Reconciler to either cluster. The process fails before one of them.
 type writes struct {
 	n       int
 	crashAt int

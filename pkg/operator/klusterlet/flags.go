@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// leastCertificate is the shortest life of a certificate, in seconds, that Kubernetes signs.
+	// leastCertificate is the shortest lifetime of a certificate, in seconds, that Kubernetes signs.
 	leastCertificate = 600
-	// rawFeedback is the feature gate of the part that brings works. It has none but that.
+	// rawFeedback is the only feature gate of the part that applies works.
 	rawFeedback = "RawFeedbackJsonString"
 )
 
-// number is one of the spec that becomes a flag of the agent. 0 is what the agent has by default.
+// number is a number in the spec that becomes a flag of the agent. 0 stands for the agent's default.
 type number struct {
 	field, flag string
 	value       int32
-	// least is what the flag takes, and usual is the agent's default. A flag that says the default is left out: an agent of another version,
-	// whose image the Klusterlet names, may not have it.
+	// least is the smallest value of the flag, and usual is the agent's default. A flag with the default is left out: an agent of a different
+	// version, whose image the Klusterlet names, may not have the flag.
 	least, usual int32
 }
 
@@ -37,7 +37,7 @@ func (n number) args() []string {
 	return []string{fmt.Sprintf("--%s=%d", n.flag, n.value)}
 }
 
-// ignored says so of a number that the agent would not start with.
+// ignored reports a number with which the agent would not start.
 func (n number) ignored() []string {
 	if n.value == 0 || n.value >= n.least {
 		return nil
@@ -45,7 +45,7 @@ func (n number) ignored() []string {
 	return []string{fmt.Sprintf("%s is ignored: it must be 0 or at least %d, not %d", n.field, n.least, n.value)}
 }
 
-// registrationNumbers are those of the registration, and workNumbers those of works.
+// registrationNumbers returns the numbers of the registration, and workNumbers those of works.
 func registrationNumbers(k *operatorv1.Klusterlet) []number {
 	const at = "spec.registrationConfiguration."
 	r := k.Spec.RegistrationConfiguration
@@ -76,7 +76,7 @@ func workNumbers(k *operatorv1.Klusterlet) []number {
 	}
 }
 
-// byCertificate says whether the agent's identity is a client certificate.
+// byCertificate reports whether the agent's identity is a client certificate.
 func byCertificate(k *operatorv1.Klusterlet) bool {
 	r := k.Spec.RegistrationConfiguration
 	return r == nil || r.RegistrationDriver.AuthType == "" || r.RegistrationDriver.AuthType == operatorv1.CSRAuthType
@@ -90,7 +90,7 @@ func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
 	}
 	flag("cluster-name", k.Spec.ClusterName)
 	if all, _ := addresses(k); len(all) == 1 && len(all[0].CABundle) == 0 {
-		flag("cluster-server-url", all[0].URL) // which agents of other versions have, too
+		flag("cluster-server-url", all[0].URL) // agents of other versions have this flag, too
 	} else if text, err := registration.FormatAddresses(all); len(all) > 0 && err == nil {
 		flag("cluster-addresses", text)
 	}
@@ -119,7 +119,7 @@ func registrationArgs(k *operatorv1.Klusterlet) (args []string) {
 	return args
 }
 
-// addresses are those of the managed cluster that the agent takes, and why it does not take the others.
+// addresses returns the addresses of the managed cluster that the agent accepts, and why it rejects the others.
 func addresses(k *operatorv1.Klusterlet) (given []clusterv1.ClientConfig, refused []string) {
 	for _, u := range k.Spec.ExternalServerURLs {
 		address := clusterv1.ClientConfig{URL: u.URL, CABundle: u.CABundle}
@@ -139,7 +139,7 @@ func addresses(k *operatorv1.Klusterlet) (given []clusterv1.ClientConfig, refuse
 	return given, refused
 }
 
-// clusterAnnotations are those that the agent takes, and why it does not take the others: it would not start.
+// clusterAnnotations returns the annotations that the agent accepts, and why it rejects the others: it would not start with them.
 func clusterAnnotations(r *operatorv1.RegistrationConfiguration) (given map[string]string, refused []string) {
 	given = map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(r.ClusterAnnotations)) {
@@ -152,7 +152,7 @@ func clusterAnnotations(r *operatorv1.RegistrationConfiguration) (given map[stri
 	return given, refused
 }
 
-// clusterLabels are those that the agent takes, and why it does not take the others.
+// clusterLabels returns the labels that the agent accepts, and why it rejects the others.
 func clusterLabels(r *operatorv1.RegistrationConfiguration) (given map[string]string, refused []string) {
 	given = map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(r.ClusterLabels)) {
@@ -187,7 +187,7 @@ func workArgs(k *operatorv1.Klusterlet) (args []string) {
 	return args
 }
 
-// pairs is a map as flags take it, in one order.
+// pairs formats a map for a flag, in a stable order.
 func pairs(m map[string]string) string {
 	all := make([]string, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
@@ -196,7 +196,7 @@ func pairs(m map[string]string) string {
 	return listed(all)
 }
 
-// listed is a list as flags take it. They are read as CSV, so what has a sign of that is quoted.
+// listed formats a list for a flag. Flags are parsed as CSV, so items with characters that are special in CSV are quoted.
 func listed(items []string) string {
 	quoted := make([]string, len(items))
 	for i, item := range items {

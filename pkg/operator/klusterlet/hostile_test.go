@@ -30,10 +30,10 @@ import (
 )
 
 const (
-	// mostHeap is how much memory, in MiB, hub-operator and the tests may take for all hostile clusters at one time. Its pod has 512.
+	// mostHeap is the maximum of memory, in MiB, that hub-operator and the tests may use for all hostile clusters at one time. Its pod has 512 MiB.
 	mostHeap = 256
-	// mostLooks is how often a cluster may be looked at within the test, and mostWrites how often the management cluster may be written to
-	// because of it: about fifteen objects are made, changed and deleted, and each other condition is a write.
+	// mostLooks is the maximum number of reconciles of a cluster within the test, and mostWrites the maximum number of writes to the management
+	// cluster because of it: about fifteen objects are created, updated and deleted, and each change of a condition is a write.
 	mostLooks, mostWrites = 30, 100
 )
 
@@ -53,26 +53,26 @@ type hostile struct {
 
 type lie struct {
 	tells operatortest.Lie
-	// says is in the message of the condition Applied; if it is empty, all can be applied.
+	// says is part of the message of the condition Applied. If it is empty, everything can be applied.
 	says string
-	// source is in place of the credentials of the kubeconfig. It is refused, so that nothing is asked, and says is in the message of the
-	// condition ReadyToApply.
+	// source replaces the credentials of the kubeconfig. It is rejected, so that no request is sent, and says is part of the message of the condition
+	// ReadyToApply.
 	source string
-	// stays says that, when the Klusterlet is deleted, the cluster tells of something that never goes.
+	// stays means that, when the Klusterlet is deleted, the cluster reports something that is never gone.
 	stays bool
 }
 
-// fields is JSON of many fields.
+// fields is JSON with many fields.
 var fields = `{"kind":"Namespace","apiVersion":"v1","metadata":{"labels":{`
 
-// of is the Klusterlet whose objects are watched.
+// of returns the Klusterlet whose objects are watched.
 func of(r *http.Request) string {
 	_, rest, _ := strings.Cut(r.URL.Query().Get("labelSelector"), operatorv1.LabelKlusterlet+"=")
 	name, _, _ := strings.Cut(rest, ",")
 	return name
 }
 
-// news are events without end of an object that the Klusterlet wants.
+// news returns endless events of an object that the Klusterlet owns.
 func news(r *http.Request, i int) string {
 	return operatortest.Event("MODIFIED", "open-cluster-management-"+of(r), of(r)+"-work-sa", i)
 }
@@ -81,7 +81,7 @@ func same(text string) func(*http.Request, int) string {
 	return func(*http.Request, int) string { return text }
 }
 
-// metadataOf is that of an answer.
+// metadataOf returns the metadata in a response.
 func metadataOf(o map[string]any) map[string]any {
 	m, _ := o["metadata"].(map[string]any)
 	if m == nil {
@@ -90,7 +90,7 @@ func metadataOf(o map[string]any) map[string]any {
 	return m
 }
 
-// ofAccounts changes ServiceAccounts alone.
+// ofAccounts changes only ServiceAccounts.
 func ofAccounts(change func(m map[string]any)) operatortest.Lie {
 	return operatortest.Changes(func(o map[string]any) {
 		if o["kind"] == "ServiceAccount" {
@@ -99,10 +99,10 @@ func ofAccounts(change func(m map[string]any)) operatortest.Lie {
 	})
 }
 
-// isOf is whether something is of the part that registers the cluster, and not of the one that brings works.
+// isOf reports whether an account belongs to the part that registers the cluster, and not to the one that applies works.
 func isOf(account string) bool { return strings.Contains(account, "-registration-sa") }
 
-// tokens are answers to a request for a token, for the one part and the other.
+// tokens answers token requests of the two parts.
 func tokens(registration, work string, lasts time.Duration) operatortest.Lie {
 	return operatortest.ToTokens(func(w http.ResponseWriter, r *http.Request, truth http.Handler) {
 		token := work
@@ -115,8 +115,8 @@ func tokens(registration, work string, lasts time.Duration) operatortest.Lie {
 	})
 }
 
-// lies are those of hostile clusters. inside is a server in the network of the management cluster. One that answers nothing ends its
-// connections when it is enough.
+// lies returns the lies of hostile clusters. inside is a server in the network of the management cluster. A cluster that sends no response closes its
+// connections when enough is closed.
 func lies(inside string, enough chan struct{}) map[string]lie {
 	long := strings.Repeat(operatortest.Marker, 1<<16)
 	foreign := `{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"kube-system","name":"` + operatortest.Marker + `","uid":"","resourceVersion":"` + operatortest.Marker + `"}}`
@@ -164,8 +164,8 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 	}
 }
 
-// TestAttack_AHostileClusterImpressesNoOther: many managed clusters, of which each lies in its own way, beside a good one. Their Klusterlets
-// say what is wrong and can be deleted, and nothing that they say comes anywhere else on the management cluster.
+// TestAttack_AHostileClusterImpressesNoOther: many managed clusters lie, each in a different way, beside a good one. Their Klusterlets report what is
+// wrong and can be deleted, and nothing that the clusters send appears elsewhere on the management cluster.
 func TestAttack_AHostileClusterImpressesNoOther(t *testing.T) {
 	managed := operatortest.Shared.Config(t, "managed")
 	var visits atomic.Int64
@@ -196,7 +196,7 @@ func TestAttack_AHostileClusterImpressesNoOther(t *testing.T) {
 		operatortest.Eventually(t, h.name+" is asked", func() bool { return len(h.front.Requests()) > 0 || h.source != "" })
 	}
 
-	// The good one comes when all others are there, and changes.
+	// The good one is created when all others exist, and changes.
 	source, err := operatortest.Kubeconfig(managed)
 	if err != nil {
 		t.Fatal(err)
@@ -222,13 +222,13 @@ func TestAttack_AHostileClusterImpressesNoOther(t *testing.T) {
 		h.saysWhatIsWrong(t, c, until)
 	}
 	gone(t, c, good)
-	close(enough) // each look would take half a minute
+	close(enough) // each reconcile would take half a minute
 	for _, h := range all {
 		if err := c.Delete(t.Context(), h.Klusterlet); err != nil {
 			t.Fatal(err)
 		}
 		if h.stays {
-			// What is still there, or said to be, is waited for without end. It is over when the user takes the way to the cluster away.
+			// The deletion waits without end for what still exists, or is claimed to. It ends when the user deletes the kubeconfig of the cluster.
 			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: h.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfig}}
 			if err := c.Delete(t.Context(), secret); err != nil {
 				t.Fatal(err)
@@ -260,7 +260,7 @@ func TestAttack_AHostileClusterImpressesNoOther(t *testing.T) {
 	}
 }
 
-// saysWhatIsWrong waits until the Klusterlet does, and wants nothing of the cluster to be anywhere else.
+// saysWhatIsWrong waits until the condition of the Klusterlet does, and verifies that nothing from the cluster appears elsewhere.
 func (h *hostile) saysWhatIsWrong(t *testing.T, c client.Client, until time.Time) {
 	t.Helper()
 	conditionType := operatorv1.ConditionKlusterletApplied
@@ -304,7 +304,7 @@ func (h *hostile) saysWhatIsWrong(t *testing.T, c client.Client, until time.Time
 	}
 }
 
-// isClean wants what the Klusterlet says to be short lines, and nothing of the cluster but in its conditions.
+// isClean verifies that the texts of the Klusterlet are short lines, and that texts of the cluster are only in its conditions.
 func (h *hostile) isClean(t *testing.T) {
 	t.Helper()
 	k := h.DeepCopy()
@@ -319,7 +319,7 @@ func (h *hostile) isClean(t *testing.T) {
 	}
 }
 
-// costs wants the requests to be few, to either cluster.
+// costs verifies that only a few requests are sent to either cluster.
 func (h *hostile) costs(t *testing.T, management *counter, within time.Duration) {
 	t.Helper()
 	looks, tokens := 0, 0
@@ -341,7 +341,7 @@ func (h *hostile) costs(t *testing.T, management *counter, within time.Duration)
 	}
 	t.Logf("%s: within %s there were %d requests, %d looks, %d watches and %d tokens; %d writes on the management cluster", h.name,
 		within.Round(time.Second), len(h.front.Requests()), looks, h.front.Watches(), tokens, writes)
-	// A namespace is read once in a look.
+	// A namespace is read once in a reconcile.
 	if looks > mostLooks || tokens > 10 || writes > mostWrites || h.front.Watches() > 100 {
 		t.Errorf("%s: these are too many", h.name)
 	}

@@ -18,8 +18,8 @@ import (
 // multipleHubs is the feature gate of agents with several hubs. It is off by default, as in Open Cluster Management.
 const multipleHubs = "MultipleHubs"
 
-// hubSecrets returns the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec; none for an agent with one hub.
-// ignored says what of the field has no effect, and why.
+// hubSecrets returns the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order of the spec, and no names for an agent
+// with one hub. ignored lists which parts of the field have no effect, and why.
 func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
 	const at = "spec.registrationConfiguration.bootstrapKubeConfigs"
 	r := k.Spec.RegistrationConfiguration
@@ -68,8 +68,8 @@ func hubSecrets(k *operatorv1.Klusterlet) (names, ignored []string) {
 	return names, ignored
 }
 
-// checkHubSecret returns why a Secret cannot be one more of several with bootstrap kubeconfigs, or "". The names become those of folders. Those of
-// the agent's other Secrets are refused: who writes Klusterlets need not be who may have them mounted.
+// checkHubSecret returns why a Secret cannot be one of several with bootstrap kubeconfigs, or "". The names become names of folders. Those of the
+// agent's other Secrets are rejected: a user who may write Klusterlets need not be allowed to have those Secrets mounted.
 func checkHubSecret(name string, before []string) string {
 	switch {
 	case len(validation.IsDNS1123Subdomain(name)) > 0:
@@ -101,7 +101,7 @@ func hubNumbers(k *operatorv1.Klusterlet) []number {
 		registration.DefaultHubTimeoutSeconds}}
 }
 
-// givenUpTexts are what the reasons of agents mean.
+// givenUpTexts maps the reasons that agents write to texts.
 var givenUpTexts = map[string]string{
 	registration.RefusalNotAccepted:         "it does not accept the cluster any more",
 	registration.RefusalNoCluster:           "it does not let the agent see its ManagedCluster",
@@ -112,7 +112,8 @@ var givenUpTexts = map[string]string{
 	registration.GivenUpBootstrapRefused:    "it refuses the bootstrap token",
 }
 
-// rebootstrap sets RebootstrapProgressing by what the agent has written about its hubs. That selects texts and names of the spec, and is never quoted.
+// rebootstrap sets RebootstrapProgressing from what the agent has written about its hubs. That selects texts and names of the spec, and is never
+// quoted.
 func (s *report) rebootstrap(g given) {
 	if len(g.hubs) == 0 {
 		return
@@ -129,7 +130,7 @@ func (s *report) rebootstrap(g given) {
 	s.set(operatorv1.ConditionRebootstrapProgressing, status, reason, message)
 }
 
-// hub returns the Secret of the hub that the agent uses or tries, "" if that is not known, and texts about the hubs that it has given up.
+// hub returns the Secret of the hub that the agent uses or tries, "" if that is not known, and texts about the hubs that the agent gave up on.
 func (g given) hub() (using string, givenUp []string) {
 	if g.identity == nil {
 		return "", nil

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// severalHubs has a Klusterlet name the Secrets of several hubs.
+// severalHubs sets the Secrets of several hubs in a Klusterlet.
 func severalHubs(k *operatorv1.Klusterlet, names ...string) {
 	r := &operatorv1.RegistrationConfiguration{FeatureGates: []operatorv1.FeatureGate{{Feature: multipleHubs, Mode: operatorv1.FeatureGateModeTypeEnable}}}
 	r.BootstrapKubeConfigs = operatorv1.BootstrapKubeConfigs{Type: operatorv1.LocalSecrets, LocalSecrets: &operatorv1.LocalSecretsConfig{HubConnectionTimeoutSeconds: 600}}
@@ -35,8 +35,8 @@ func klusterletOf(mode operatorv1.InstallMode, names ...string) *operatorv1.Klus
 	return k
 }
 
-// In each mode, the part that registers has the kubeconfig of each Secret and nothing else of it, in the order of the spec, and no right to read
-// Secrets by the API but its own. The part that brings works has none of them.
+// TestHubs_TheSecretsAreMountedAndNotRead: in each mode, the part that registers has the kubeconfig of each Secret and nothing else of it, in the
+// order of the spec, and may read no Secrets by the API except its own. The part that applies works has none of them.
 func TestHubs_TheSecretsAreMountedAndNotRead(t *testing.T) {
 	for _, mode := range allModes {
 		k := klusterletOf(mode, "hub-b", "hub-a")
@@ -134,7 +134,8 @@ func TestHubs_WhatHasNoEffectIsSaid(t *testing.T) {
 	}
 }
 
-// What the agent writes chooses among texts and names, and is in none: it may be written by whoever may write the Secret.
+// TestHubs_TheStatusSaysWhichHubIsTriedAndWhy: what the agent writes selects texts and names, and is never quoted: every user who may write the
+// Secret could have written it.
 func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
 	k := klusterletOf(operatorv1.InstallModeDetached, "hub-a", "hub-b")
 	identity := func(hub string, givenUp []registration.GivenUpHub, joined bool) given {
@@ -174,7 +175,7 @@ func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
 			t.Error("there is an empty reason")
 		}
 	}
-	// A Klusterlet that has one hub again says nothing of it.
+	// A Klusterlet that has one hub again reports nothing about several hubs.
 	s := newReport(k)
 	s.hub(given{namespace: "k"})
 	s.into(k)
@@ -183,7 +184,8 @@ func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
 	}
 }
 
-// On real servers: pods do not wait for bootstrap-hub-kubeconfig, nor for the Secrets, and all goes again.
+// TestHubs_FromTheBeginningToTheEnd runs on real servers: pods wait neither for bootstrap-hub-kubeconfig nor for the Secrets, and everything is
+// deleted at the end.
 func TestHubs_FromTheBeginningToTheEnd(t *testing.T) {
 	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeDefault, operatorv1.InstallModeDetached} {
 		t.Run(string(mode), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// ignoredFields say what has no effect, and why. What is not brought to the agent by the plan is named here: no field is without either,
-// which a test tries for each of them.
+// ignoredFields returns texts about the fields that have no effect, and why. A field that the plan does not pass to the agent is listed here. A test
+// verifies for each field that it is in the plan or here.
 func ignoredFields(k *operatorv1.Klusterlet) (ignored []string) {
 	say := func(is bool, text string, args ...any) {
 		if is {
@@ -89,14 +89,14 @@ func ignoredOfWorks(k *operatorv1.Klusterlet) (ignored []string) {
 	return ignored
 }
 
-// Feature gates of Open Cluster Management's agents that name what a part of this agent does always (true), or never. To say so has no
-// effect, and needs no word; to say the opposite does.
+// Feature gates of Open Cluster Management's agents for what a part of this agent does always (true), or never (false). Setting a gate to the same
+// value has no effect, and is not reported; setting it to the opposite is.
 var (
 	registrationAlways = map[string]bool{"ClusterClaim": true, "AddonManagement": false, "ClusterProperty": false, "V1beta1CSRAPICompatibility": false}
 	worksAlways        = map[string]bool{"ExecutorValidatingCaches": false}
 )
 
-// gatesWithoutEffect are those of all parts that do not do what they say.
+// gatesWithoutEffect returns the gates of all parts that do not have the effect that their setting asks for.
 func gatesWithoutEffect(k *operatorv1.Klusterlet) (without []string) {
 	if r := k.Spec.RegistrationConfiguration; r != nil {
 		without = withoutEffect(r.FeatureGates, registrationAlways, multipleHubs)

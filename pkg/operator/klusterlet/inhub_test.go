@@ -30,7 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// applied makes objects, but for pods and what only a hub serves.
+// applied creates objects, except pods and kinds that only a hub serves.
 func applied(t *testing.T, c client.Client, objects []*unstructured.Unstructured, err error) {
 	t.Helper()
 	if err != nil {
@@ -46,7 +46,7 @@ func applied(t *testing.T, c client.Client, objects []*unstructured.Unstructured
 	}
 }
 
-// mayActAsOperator asks whether hub-controller-manager may do that.
+// mayActAsOperator reports whether hub-controller-manager may impersonate hub-operator.
 func mayActAsOperator(t *testing.T, c client.Client) bool {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -60,7 +60,8 @@ func mayActAsOperator(t *testing.T, c client.Client) bool {
 	return review.Status.Allowed
 }
 
-// hub-controller-manager has the rights and the policies of every hub, and acts as hub-operator if it is told to and may.
+// TestProcess_OfAHubThatIsAManagementCluster: hub-controller-manager has the rights and the policies of every hub, and impersonates hub-operator if
+// it is configured to and may.
 func TestProcess_OfAHubThatIsAManagementCluster(t *testing.T) {
 	admin := operatortest.Shared.Config(t, "management")
 	operatortest.Install(t, admin)
@@ -89,7 +90,7 @@ func TestProcess_OfAHubThatIsAManagementCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := manager.NewOptions()
-	o.Flags() // which have the defaults of the controllers
+	o.Flags() // sets the defaults of the controllers
 	o.Kubeconfig, o.HealthAddress, o.Metrics.Address = filepath.Join(t.TempDir(), "kubeconfig"), "0", "0"
 	o.Controllers = []string{"klusterlets", "clustermanagers"}
 	if err := errors.Join(os.WriteFile(o.Kubeconfig, kubeconfig, 0o600), o.Validate()); err != nil {
@@ -114,7 +115,7 @@ func TestProcess_OfAHubThatIsAManagementCluster(t *testing.T) {
 	if slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" }) {
 		t.Error("there are pods of hub-operator")
 	}
-	// kube-apiserver decides by what it has watched of roles, which comes a moment later.
+	// kube-apiserver authorizes with the roles in its cache, which is updated a moment later.
 	operatortest.Eventually(t, "hub-controller-manager may act as hub-operator", func() bool { return mayActAsOperator(t, c) })
 	k := made(t, c, operatorv1.InstallModeSingleton, nil)
 	waits(t, c, k, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)

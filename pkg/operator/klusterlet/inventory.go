@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 )
 
-// prune takes away what was made and is not wanted any more, on both clusters: the status does not say on which of them something is.
-// What is not the Klusterlet's stays, whatever the status says.
+// prune deletes what was created and is no longer desired, on both clusters, since the status does not tell on which of them an object is. Objects
+// with other owners are not deleted, whatever the status lists.
 func (r *Reconciler) prune(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside, s *report) error {
 	wanted := p.inventory()
 	s.inventory = wanted
@@ -46,7 +46,7 @@ func (r *Reconciler) prune(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 	return nil
 }
 
-// removeFrom takes objects from a cluster, in their order.
+// removeFrom deletes objects from a cluster, in order.
 func (r *Reconciler) removeFrom(ctx context.Context, from *cluster, objects []*unstructured.Unstructured) error {
 	for _, o := range objects {
 		if isShared(o) {
@@ -62,7 +62,7 @@ func (r *Reconciler) removeFrom(ctx context.Context, from *cluster, objects []*u
 	return nil
 }
 
-// objectsOf are those that a status names, in the order in which they are taken away.
+// objectsOf returns the objects that a status lists, in the order of deletion.
 func objectsOf(resources []operatorv1.RelatedResourceMeta) (objects []*unstructured.Unstructured) {
 	for _, all := range [][]kind{owned, shared} {
 		for _, k := range all {
@@ -76,11 +76,11 @@ func objectsOf(resources []operatorv1.RelatedResourceMeta) (objects []*unstructu
 	return objects
 }
 
-// hashOf is the same for the same objects.
+// hashOf returns a hash of objects.
 func hashOf(objects []*unstructured.Unstructured) string {
 	h := sha256.New()
 	for _, o := range objects {
-		_ = json.NewEncoder(h).Encode(o.Object) // what was read from JSON can be written as such, and a hash takes everything
+		_ = json.NewEncoder(h).Encode(o.Object) // objects decoded from JSON can be encoded, and writing to a hash never fails
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// places are where things of a Klusterlet of a mode are: %k is its name, %m its namespace on the managed cluster, %a that of the pods, %p is
-// each part, and %d its Deployment.
+// places has the objects of a Klusterlet in each mode: %k is its name, %m its namespace on the managed cluster, %a the namespace of the pods, %p each
+// part, and %d its Deployment.
 var places = map[operatorv1.InstallMode]struct{ here, there string }{
 	operatorv1.InstallModeHosted: {
 		here: "Deployment %a/%k-%d; Namespace %a; NetworkPolicy %a/%k-agents; Role %a/clusterhub:hub-agent:%k; " +
@@ -33,7 +33,7 @@ var places = map[operatorv1.InstallMode]struct{ here, there string }{
 	},
 }
 
-// ofManaged is what is of no namespace, on the cluster that is managed.
+// ofManaged has the cluster-scoped objects on the managed cluster.
 const ofManaged = "ClusterRole clusterhub:hub-agent-works-namespaces:%k; ClusterRole clusterhub:hub-agent-works:%k; ClusterRole clusterhub:hub-agent:%k; " +
 	"ClusterRoleBinding clusterhub:hub-agent-works-namespaces:%k; ClusterRoleBinding clusterhub:hub-agent-works-rights:%k; " +
 	"ClusterRoleBinding clusterhub:hub-agent-works:%k; ClusterRoleBinding clusterhub:hub-agent:%k; " +
@@ -89,7 +89,7 @@ func (w *world) expectNothing(k *operatorv1.Klusterlet) {
 	}
 }
 
-// At rest nothing is written, and nothing at all is asked of the managed cluster.
+// TestKeep_WritesNothingThatIsSo: at rest nothing is written, and no request is sent to the managed cluster.
 func TestKeep_WritesNothingThatIsSo(t *testing.T) {
 	w := newWorld(t)
 	count := &writes{}
@@ -109,7 +109,7 @@ func TestKeep_WritesNothingThatIsSo(t *testing.T) {
 	if count.n != before || w.now(k).ResourceVersion != version {
 		t.Errorf("it was written: %q", count.names[before:])
 	}
-	// A new process finds all as it is.
+	// A new process finds everything as desired.
 	again := w.reconciler()
 	for range 3 {
 		w.once(again, k)
@@ -162,7 +162,7 @@ func TestKeep_SaysWhatTheSecretsLack(t *testing.T) {
 	w.until(r, k, "it is gone", isGone)
 }
 
-// A Klusterlet whose managed cluster was never reached needs no kubeconfig to go.
+// TestLeave_BeforeThereWasAKubeconfig: a Klusterlet whose managed cluster was never reached can be deleted without a kubeconfig.
 func TestLeave_BeforeThereWasAKubeconfig(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -175,7 +175,7 @@ func TestLeave_BeforeThereWasAKubeconfig(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// What others change is brought back, and what is not wanted any more goes.
+// TestKeep_RepairsAndPrunes: changes by others are reverted, and objects that are no longer desired are deleted.
 func TestKeep_RepairsAndPrunes(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -197,7 +197,7 @@ func TestKeep_RepairsAndPrunes(t *testing.T) {
 		return w.here.Get(t.Context(), key, deployment) == nil && !*deployment.Spec.Template.Spec.AutomountServiceAccountToken &&
 			w.there.Get(t.Context(), client.ObjectKeyFromObject(account), account) == nil
 	})
-	// A former version had another role. One of others that the status names is not taken away.
+	// A previous version had another role. An object of another owner that the status lists is not deleted.
 	old := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: "old", Labels: ownerOf(k, r.management).Labels}}
 	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: k.ManagedNamespace(), Name: "foreign"}}
 	now := w.now(k)
@@ -221,7 +221,7 @@ func TestKeep_RepairsAndPrunes(t *testing.T) {
 	w.until(r, k, "it is gone", isGone)
 }
 
-// Secrets of a namespace are those of one agent.
+// TestKeep_RefusesTheNamespaceOfAnother: the Secrets in a namespace belong to one agent.
 func TestKeep_RefusesTheNamespaceOfAnother(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()

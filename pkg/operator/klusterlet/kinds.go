@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// kind is one of those that an agent is made of, and the name of its resource.
+// kind is a kind of object that an agent consists of, with the name of its resource.
 type kind struct {
 	schema.GroupVersionKind
 	resource string
@@ -40,8 +40,8 @@ var (
 	klusterlets = kind{operatorv1.SchemeGroupVersion.WithKind("Klusterlet"), "klusterlets", true}
 )
 
-// owned are those of one Klusterlet alone, in the order in which they are taken away: pods before what they need, and who has rights
-// before the rights.
+// owned lists the kinds whose objects belong to one Klusterlet alone, in the order of deletion: pods before what they need, and accounts before their
+// rights.
 var owned = []kind{
 	deployments,
 	{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), "networkpolicies", false},
@@ -52,10 +52,10 @@ var owned = []kind{
 	{corev1.SchemeGroupVersion.WithKind("ServiceAccount"), "serviceaccounts", false},
 }
 
-// shared are those that several Klusterlets may use, and others, too. They go last.
+// shared lists the kinds that several Klusterlets, and others, may use. They are deleted last.
 var shared = []kind{definitions, namespaces}
 
-// onManaged are those of which there are objects on a cluster whose agent runs elsewhere.
+// onManaged lists the kinds with objects on a managed cluster whose agent runs elsewhere.
 var onManaged = []string{"ClusterRoleBinding", "RoleBinding", "ClusterRole", "ServiceAccount"}
 
 func isShared(o *unstructured.Unstructured) bool {
@@ -70,7 +70,7 @@ func isSharedID(id remote.ID) bool {
 
 func isOnManaged(k kind) bool { return isSharedKind(k) || slices.Contains(onManaged, k.Kind) }
 
-// mapper knows the kinds above. So no cluster is asked what it serves, and none can say that it is something else.
+// mapper maps the kinds above. So no discovery request is sent to a cluster, and no cluster can claim another mapping.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for _, all := range [][]kind{owned, shared, {apiServices, secrets, klusterlets, records, claims}} {
@@ -85,7 +85,7 @@ func mapper() meta.RESTMapper {
 	return m
 }
 
-// resourceOf is what an object is called in a status.
+// resourceOf returns the entry of an object in a status.
 func resourceOf(o *unstructured.Unstructured) operatorv1.RelatedResourceMeta {
 	gvk := o.GroupVersionKind()
 	related := operatorv1.RelatedResourceMeta{Group: gvk.Group, Version: gvk.Version, Namespace: o.GetNamespace(), Name: o.GetName()}
@@ -99,7 +99,7 @@ func resourceOf(o *unstructured.Unstructured) operatorv1.RelatedResourceMeta {
 	return related
 }
 
-// objectOf is an empty object of that name; nil if it is of no kind that agents are made of: others may write the status.
+// objectOf returns an empty object for an entry, or nil if agents have no objects of its kind: others may write the status.
 func objectOf(r operatorv1.RelatedResourceMeta) *unstructured.Unstructured {
 	for _, all := range [][]kind{owned, shared} {
 		for _, k := range all {

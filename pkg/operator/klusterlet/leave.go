@@ -28,27 +28,26 @@ import (
 )
 
 const (
-	// givenUpAfter is how long a managed cluster that cannot be cleaned is waited for.
+	// givenUpAfter is the time after which the controller gives up on a managed cluster that cannot be cleaned.
 	givenUpAfter = 5 * time.Minute
-	// lookAgain is how often it is tried meanwhile, and how often something is looked at that is waited for and tells of no change. In the
-	// first time after the deletion, young, it is lookSoon: most of it takes no longer.
+	// lookAgain is the interval between retries until then, and between checks of a condition that no watch reports. For the time young after the
+	// deletion the interval is lookSoon: most deletions take no longer.
 	lookAgain = 10 * time.Second
 	lookSoon  = time.Second
 	young     = 30 * time.Second
 
-	reasonCleaning    = "KlusterletCleaningUp"      // what was made on the managed cluster is being taken away
-	reasonUnreachable = "ManagedClusterUnreachable" // the managed cluster does not answer, so what was made there is still there
-	reasonGivenUp     = "ManagedClusterGivenUp"     // what was made on the managed cluster is left there, as the Klusterlet asks for
+	reasonCleaning    = "KlusterletCleaningUp"      // what was created on the managed cluster is being deleted
+	reasonUnreachable = "ManagedClusterUnreachable" // the managed cluster does not respond, so what was created there still exists
+	reasonGivenUp     = "ManagedClusterGivenUp"     // what was created on the managed cluster stays there, as the Klusterlet asks for
 )
 
-// waiting is that something goes on by itself.
+// waiting reports that a deletion is in progress.
 type waiting struct{ what string }
 
 func (w *waiting) Error() string { return "waits for " + w.what }
 
-// leave takes away what was made for a Klusterlet that is being deleted: first the pods, since they would bring again what is taken away,
-// then what is on the managed cluster, then the rest, with the namespace at the end. Each step can be repeated, and begins with what is
-// there: the process may end anywhere.
+// leave finalizes a Klusterlet: first it deletes the pods, since they would recreate what is deleted, then what is on the managed cluster, then the
+// rest, with the namespace at the end. Each step is idempotent and starts from the current state, since the process may end at any point.
 func (r *Reconciler) leave(ctx context.Context, k *operatorv1.Klusterlet) (reconcile.Result, error) {
 	hosted := controllerutil.ContainsFinalizer(k, operatorv1.KlusterletHostedFinalizer)
 	if !hosted && !controllerutil.ContainsFinalizer(k, operatorv1.KlusterletFinalizer) {
@@ -56,7 +55,7 @@ func (r *Reconciler) leave(ctx context.Context, k *operatorv1.Klusterlet) (recon
 	}
 	objects := r.all(k)
 	r.want(k, objects)
-	// In the foreground: a Deployment is there until its pods are gone.
+	// In the foreground: a Deployment exists until its pods are gone.
 	left, err := r.here(k).remove(ctx, podsOf(objects), metav1.DeletePropagationForeground)
 	if err == nil && len(left) > 0 {
 		err = &waiting{fmt.Sprintf("the end of the pods of %s", left[0])}
@@ -80,10 +79,10 @@ func podsOf(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != deployments.Kind })
 }
 
-// all are the objects that there may be, in the order in which they are taken away.
+// all returns the objects that may exist, in the order of deletion.
 func (r *Reconciler) all(k *operatorv1.Klusterlet) []*unstructured.Unstructured {
 	resources := slices.Clone(k.Status.RelatedResources)
-	if p, err := planOf(k, r.image); err == nil { // else nothing more was ever made
+	if p, err := planOf(k, r.image); err == nil { // otherwise nothing more was ever created
 		for _, resource := range p.inventory() {
 			if !slices.Contains(resources, resource) {
 				resources = append(resources, resource)
@@ -93,14 +92,14 @@ func (r *Reconciler) all(k *operatorv1.Klusterlet) []*unstructured.Unstructured 
 	return objectsOf(resources)
 }
 
-// leaveManaged takes away what is on a managed cluster elsewhere. A cluster that cannot be cleaned is given up after a while.
+// leaveManaged deletes what is on a managed cluster elsewhere. After a while it gives up on a cluster that cannot be cleaned.
 func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet, objects []*unstructured.Unstructured) error {
 	secrets, err := r.secrets(ctx, k)
 	if err != nil {
-		return err // which says nothing of the managed cluster
+		return err // not an error of the managed cluster
 	}
 	err = r.cleanManaged(ctx, k, secrets, objects)
-	if apierrors.IsConflict(err) { // the cluster has answered
+	if apierrors.IsConflict(err) { // the cluster responded
 		err = &waiting{"others on the managed cluster that write what is to be taken away: " + err.Error()}
 	}
 	var waits *waiting
@@ -119,7 +118,7 @@ func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	return nil
 }
 
-// unreachable is that a managed cluster could not be cleaned, and is tried again until it is given up.
+// unreachable reports that a managed cluster could not be cleaned, and is retried until the controller gives up on it.
 type unreachable struct {
 	err   error
 	until time.Time
@@ -129,7 +128,7 @@ func (u *unreachable) Error() string {
 	return fmt.Sprintf("the managed cluster cannot be cleaned, and is given up at %s: %v", u.until.UTC().Format(time.RFC3339), u.err)
 }
 
-// cleanManaged takes away what is on a managed cluster elsewhere, as its admin.
+// cleanManaged deletes what is on a managed cluster elsewhere, as its admin.
 func (r *Reconciler) cleanManaged(ctx context.Context, k *operatorv1.Klusterlet, secrets given, objects []*unstructured.Unstructured) error {
 	source, err := secrets.source()
 	if err != nil {
@@ -148,12 +147,12 @@ func (r *Reconciler) cleanManaged(ctx context.Context, k *operatorv1.Klusterlet,
 		return err
 	}
 	if same {
-		// It has the source. It goes last, with what else is here: without it, a process that ends in between could not go on.
+		// The namespace has the source. It is deleted last, with the rest of this cluster: without the source, the next process could not continue.
 		objects = slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool {
 			return o.GetKind() == namespaces.Kind && o.GetName() == k.AgentNamespace()
 		})
 	}
-	// Rights go first, so that a pod that nobody could end has none.
+	// Rights are deleted first, so that a pod that could not be deleted has none.
 	there := r.there(k, via)
 	own, common := apart(objects, isOnManagedObject)
 	if err := r.removeAll(ctx, there, own); err != nil {
@@ -165,11 +164,11 @@ func (r *Reconciler) cleanManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	return r.removeAll(ctx, there, common)
 }
 
-// leaveHere takes away what is on the cluster that runs the pods: in the modes without another one, that is all.
+// leaveHere deletes what is on the cluster that runs the pods: everything, in the modes with one cluster.
 func (r *Reconciler) leaveHere(ctx context.Context, k *operatorv1.Klusterlet, objects []*unstructured.Unstructured) error {
 	here := r.here(k)
 	if !k.IsDetached() {
-		// With the rights of the agent, so they go after that.
+		// This uses the rights of the agent, which are deleted after it.
 		if waitsFor, err := r.works(ctx, k, here, nil); err != nil || waitsFor != "" {
 			return orWaiting(err, waitsFor)
 		}
@@ -179,7 +178,7 @@ func (r *Reconciler) leaveHere(ctx context.Context, k *operatorv1.Klusterlet, ob
 		return err
 	}
 	names := []string{operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork, operatorv1.ExternalManagedKubeconfigAgent}
-	// A copy of a Klusterlet has its finalizers, and may have its namespace. It was refused, and so the identity in there is not its own.
+	// A copy of a Klusterlet has its finalizers, and may have its namespace. It was rejected, so the identity in the namespace is not its own.
 	var others *taken
 	if err := r.alone(ctx, k); err == nil {
 		names = append(names, operatorv1.HubKubeconfigSecret)
@@ -194,7 +193,7 @@ func (r *Reconciler) leaveHere(ctx context.Context, k *operatorv1.Klusterlet, ob
 	return r.removeAll(ctx, here, common)
 }
 
-// removeSecret takes away what was minted, and the identity on the hub. What the user has put there stays, unless the namespace goes.
+// removeSecret deletes minted Secrets, and the identity on the hub. The user's Secrets are only deleted with the namespace.
 func (r *Reconciler) removeSecret(ctx context.Context, k *operatorv1.Klusterlet, name string) error {
 	key := types.NamespacedName{Namespace: k.AgentNamespace(), Name: name}
 	secret := &corev1.Secret{}
@@ -208,7 +207,7 @@ func (r *Reconciler) removeSecret(ctx context.Context, k *operatorv1.Klusterlet,
 	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
 }
 
-// removeAll takes objects away, and waits until those are gone that are the Klusterlet's alone.
+// removeAll deletes objects, and returns an error while those exist that belong to the Klusterlet alone.
 func (r *Reconciler) removeAll(ctx context.Context, from *cluster, objects []*unstructured.Unstructured) error {
 	own, common := apart(objects, func(*unstructured.Unstructured) bool { return true })
 	left, err := from.remove(ctx, own, metav1.DeletePropagationBackground)
@@ -243,7 +242,7 @@ func idsOf(objects []*unstructured.Unstructured) (ids []remote.ID) {
 	return ids
 }
 
-// apart are the objects that are of the Klusterlet alone and that there may be, and those that are shared.
+// apart splits objects into those that belong to the Klusterlet alone, and for which may returns true, and those that are shared.
 func apart(objects []*unstructured.Unstructured, may func(*unstructured.Unstructured) bool) (own, common []*unstructured.Unstructured) {
 	for _, o := range objects {
 		switch {
@@ -267,8 +266,8 @@ func orWaiting(err error, what string) error {
 	return err
 }
 
-// stays says why a Klusterlet that is to go is still there. It is looked at again as often after errors: what they are about may be the
-// last that is waited for, and nothing tells when it is over.
+// stays reports why a Klusterlet that is being deleted still exists. Errors are retried at the same interval: they may be about the last object to
+// wait for, and no watch reports when they end.
 func (r *Reconciler) stays(ctx context.Context, k *operatorv1.Klusterlet, why error) (reconcile.Result, error) {
 	if errors.Is(why, errOutdated) {
 		return reconcile.Result{}, why

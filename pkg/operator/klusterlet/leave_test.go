@@ -25,7 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// The clock is that of the test: to give up takes no time.
+// TestLeave_GivesUpAClusterThatCannotBeReached uses a fake clock, so that giving up takes no time.
 func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
 	dead := func(source []byte) []byte {
 		lines := strings.Split(string(source), "\n")
@@ -59,7 +59,7 @@ func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
 			k := w.applied(r, operatorv1.InstallModeHosted, nil)
 			test.breaks(w, k)
 			w.delete(k)
-			w.clock.SetTime(time.Now()) // it is away since the deletion at the earliest
+			w.clock.SetTime(time.Now()) // unreachable since the deletion at the earliest
 			w.until(r, k, "it says what is wrong", func(k *operatorv1.Klusterlet) bool {
 				applied := condition(k, operatorv1.ConditionKlusterletApplied)
 				return applied.Status == metav1.ConditionFalse && applied.Reason == reasonUnreachable && strings.Contains(applied.Message, test.says)
@@ -93,7 +93,8 @@ func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// Others may write what is shared all the time. A cluster that says so answers, and is not given up.
+// TestLeave_WaitsForThoseWhoWriteWhatIsShared: others may write shared objects all the time. A cluster that returns conflicts responds, so the
+// controller does not give up on it.
 func TestLeave_WaitsForThoseWhoWriteWhatIsShared(t *testing.T) {
 	w := newWorld(t)
 	busy := true
@@ -156,7 +157,7 @@ func TestLeave_CleansAClusterThatComesBack(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// Definitions and namespaces are of all who use them.
+// TestLeave_TheLastOneTakesSharedThingsAway: definitions and namespaces belong to all their users.
 func TestLeave_TheLastOneTakesSharedThingsAway(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -193,7 +194,7 @@ func TestLeave_TheLastOneTakesSharedThingsAway(t *testing.T) {
 	}
 }
 
-// A namespace that a user has made is not taken away, nor are definitions of others.
+// TestLeave_WhatWasThereBeforeStays: a namespace that a user created is not deleted, nor are definitions of others.
 func TestLeave_WhatWasThereBeforeStays(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -213,7 +214,7 @@ func TestLeave_WhatWasThereBeforeStays(t *testing.T) {
 	}
 }
 
-// An error is said and looked at again as soon as what is waited for, however often there was one.
+// TestLeave_LooksAgainSoonAfterErrors: an error is reported and retried at the interval of a wait, however often it occurred.
 func TestLeave_LooksAgainSoonAfterErrors(t *testing.T) {
 	w := newWorld(t)
 	broken := true
@@ -244,13 +245,13 @@ func TestLeave_LooksAgainSoonAfterErrors(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// works makes what a work agent leaves.
+// works creates what a work agent leaves behind.
 func (w *world) works(c client.Client, k *operatorv1.Klusterlet) *corev1.ConfigMap {
 	w.Helper()
 	return operatortest.Work(w.T, c, deploy.Klusterlet{Name: k.Name}.AgentID(), k.Name)
 }
 
-// In mode Hosted a ClusterManager and a Klusterlet of one name would have one namespace. It stays its hub's.
+// TestLeave_ANamespaceOfAHubStays: in mode Hosted a ClusterManager and a Klusterlet with the same name would share a namespace. It remains the hub's.
 func TestLeave_ANamespaceOfAHubStays(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -272,7 +273,7 @@ func TestLeave_ANamespaceOfAHubStays(t *testing.T) {
 		}
 	}
 	check("refused")
-	// Also one that it has used before that was refused.
+	// Also a namespace that the Klusterlet used before it was rejected.
 	namespace.Labels[LabelShared], namespace.Labels[markOf(k.Name, k.UID, r.management).key] = "", "used"
 	if err := w.here.Update(w.Context(), namespace); err != nil {
 		t.Fatal(err)
@@ -327,7 +328,7 @@ func TestLeave_WithWorks(t *testing.T) {
 	}
 }
 
-// A fate that is misspelled ends nothing.
+// TestLeave_AsksForAFateThatIsKnown: a misspelled fate deletes nothing.
 func TestLeave_AsksForAFateThatIsKnown(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -349,7 +350,8 @@ func TestLeave_AsksForAFateThatIsKnown(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// Of two Klusterlets of one name, of which the second came after the first had gone by force, only the second has rights.
+// TestKeep_TakesOverNothingOfAFormerKlusterlet: of two Klusterlets with the same name, the second of which was created after the first was deleted by
+// force, only the second has rights.
 func TestKeep_TakesOverNothingOfAFormerKlusterlet(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()

@@ -27,8 +27,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// Each mode, from its beginning to its end: what is made is where it belongs, the pods find what they name, the parts may do what is
-// documented and nothing else, and at the end both clusters are as they were.
+// TestModes_FromTheBeginningToTheEnd runs each mode: the objects are created where they belong, what the pods refer to exists, the parts may do what
+// is documented and nothing else, and at the end both clusters are as before.
 func TestModes_FromTheBeginningToTheEnd(t *testing.T) {
 	for _, mode := range allModes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestModes_FromTheBeginningToTheEnd(t *testing.T) {
 	}
 }
 
-// What is deleted need not be what an agent can be: its works end all the same.
+// TestLeave_WithASpecThatNoAgentCanHave: a Klusterlet with a spec that is invalid for agents can be deleted, and its works end.
 func TestLeave_WithASpecThatNoAgentCanHave(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -93,7 +93,7 @@ func (w *world) expectStatus(k *operatorv1.Klusterlet) {
 	}
 }
 
-// expectPodsHaveAll wants what the pods of a Klusterlet name to be there, and nothing of another part to be named.
+// expectPodsHaveAll verifies that what the pods of a Klusterlet refer to exists, and that they refer to nothing of another part.
 func (w *world) expectPodsHaveAll(k *operatorv1.Klusterlet) {
 	w.Helper()
 	want := map[string]string{k.RegistrationDeployment(): k.RegistrationServiceAccount(), k.WorkDeployment(): k.WorkServiceAccount()}
@@ -137,7 +137,7 @@ func (w *world) expectPodsHaveAll(k *operatorv1.Klusterlet) {
 	}
 }
 
-// expectRights compares what each part may do with what is documented, on both clusters: all verbs on all resources that discovery shows, and
+// expectRights compares the rights of each part with the documented ones, on both clusters: all verbs on all resources that discovery returns, and
 // the rules in each namespace, which may be for one namespace or one name only.
 func (w *world) expectRights(k *operatorv1.Klusterlet, management, managed *rest.Config) {
 	w.Helper()
@@ -158,8 +158,8 @@ func (w *world) expectRights(k *operatorv1.Klusterlet, management, managed *rest
 	}
 }
 
-// expectMay wants an account to have some rights everywhere, those of the ClusterRole admin if it is for works, more in one namespace, and else
-// only those that each account has.
+// expectMay verifies that an account has the given rights everywhere, those of the ClusterRole admin if it is for works, more in one namespace, and
+// otherwise only those that every account has.
 func (w *world) expectMay(who string, admin, config *rest.Config, everywhere operatortest.Rights, works bool, in string, more operatortest.Rights) {
 	w.Helper()
 	kube, err := kubernetes.NewForConfig(admin)
@@ -178,7 +178,7 @@ func (w *world) expectMay(who string, admin, config *rest.Config, everywhere ope
 		}
 		addRules(want, role.Rules)
 	}
-	if len(everywhere) > 0 { // else the rules below say all
+	if len(everywhere) > 0 { // otherwise the rules below are complete
 		w.expectAllowed(who, admin, config, none, want)
 	}
 	namespaces, err := kube.CoreV1().Namespaces().List(w.Context(), metav1.ListOptions{})
@@ -204,7 +204,7 @@ func (w *world) expectMay(who string, admin, config *rest.Config, everywhere ope
 	}
 }
 
-// expectAllowed asks for each verb on each resource.
+// expectAllowed checks each verb on each resource.
 func (w *world) expectAllowed(who string, admin, config, none *rest.Config, want operatortest.Rights) {
 	w.Helper()
 	each, got := w.eachMay(admin, none), operatortest.May(w.T, admin, config)
@@ -216,14 +216,14 @@ func (w *world) expectAllowed(who string, admin, config, none *rest.Config, want
 	for right := range want {
 		fields := strings.Fields(right)
 		name := strings.Join(fields[2:], "")
-		// Roles name resources that are not there, too.
+		// Roles also name resources that do not exist.
 		if (name != "" || !got[right]) && !operatortest.Allowed(w.T, config, fields[0], schema.ParseGroupResource(fields[1]), "", name) {
 			w.Errorf("%s may not %s, which is documented", who, right)
 		}
 	}
 }
 
-// each is what an account without rights may, on each cluster.
+// each has the rights of an account without rights of its own, on each cluster.
 var each = map[string]operatortest.Rights{}
 
 func (w *world) eachMay(admin, none *rest.Config) operatortest.Rights {
@@ -240,7 +240,7 @@ func addRules(to operatortest.Rights, rules []rbacv1.PolicyRule) {
 	}
 }
 
-// minted is the way of a part to the managed cluster, as its pod has it. It is that of its ServiceAccount there.
+// minted returns the configuration with which the pod of a part reaches the managed cluster. It has the identity of the part's ServiceAccount there.
 func (w *world) minted(k *operatorv1.Klusterlet, part deploy.Part, managed *rest.Config) *rest.Config {
 	w.Helper()
 	secret := &corev1.Secret{}
@@ -269,7 +269,7 @@ func (w *world) minted(k *operatorv1.Klusterlet, part deploy.Part, managed *rest
 	return config
 }
 
-// documented is what the documentation says of accounts on a cluster.
+// documented returns the rights of accounts on a cluster as documented.
 func documented(t *testing.T, cluster string, accounts ...string) operatortest.Rights {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/permissions.md")

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// noting is a client that tells what is found and what is written. It is for what is decided on by that: an object that was read to be
-// shown only must not count as one that was brought to what it should be.
+// noting is a client that reports which objects are read and written. Use it for objects on which decisions are based: an object that is read for
+// display only must not count as reconciled.
 type noting struct {
 	client.Client
 	saw func(id remote.ID, o metav1.Object)
@@ -36,7 +36,7 @@ func (n noting) Get(ctx context.Context, key client.ObjectKey, o client.Object, 
 // Apply implements client.Writer.
 func (n noting) Apply(ctx context.Context, applied runtime.ApplyConfiguration, options ...client.ApplyOption) error {
 	err := n.Client.Apply(ctx, applied, options...)
-	if o, ok := applied.(client.Object); ok && err == nil { // the answer is written into it
+	if o, ok := applied.(client.Object); ok && err == nil { // the response is decoded into it
 		n.saw(remote.IDOf(o), o)
 	}
 	return err

@@ -21,7 +21,7 @@ import (
 
 var detachedModes = []operatorv1.InstallMode{operatorv1.InstallModeDetached, operatorv1.InstallModeHosted, operatorv1.InstallModeSingletonHosted}
 
-// onOneCluster is a world whose cluster that has Klusterlets is the one that they serve.
+// onOneCluster returns a world in which the managed cluster is the management cluster.
 func onOneCluster(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -33,8 +33,8 @@ func onOneCluster(t *testing.T) *world {
 	return w
 }
 
-// keepsTheSource refuses to delete the namespace with the source of a Klusterlet while it is needed: in a namespace that is being deleted a
-// Secret may be gone at any time.
+// keepsTheSource rejects the deletion of the namespace with the source of a Klusterlet while the source is needed: a Secret in a terminating
+// namespace may be gone at any time.
 func (w *world) keepsTheSource(k **operatorv1.Klusterlet) func(client.Client) client.Client {
 	return func(c client.Client) client.Client {
 		return interceptor.NewClient(c.(client.WithWatch), interceptor.Funcs{
@@ -49,7 +49,7 @@ func (w *world) keepsTheSource(k **operatorv1.Klusterlet) func(client.Client) cl
 	}
 }
 
-// The source of a Klusterlet may lead to the cluster that has the Klusterlet.
+// TestOneCluster_AKlusterletComesAndGoes: the source of a Klusterlet may lead to the cluster that has the Klusterlet.
 func TestOneCluster_AKlusterletComesAndGoes(t *testing.T) {
 	for _, mode := range detachedModes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestOneCluster_AKlusterletComesAndGoes(t *testing.T) {
 			r := w.reconciler()
 			k = w.applied(r, mode, nil)
 			w.expectAll(k)
-			// All that works could take there is the agent's: the namespace with its secrets, too.
+			// Everything that works could take there belongs to the agent, including the namespace with its secrets.
 			list := &appsv1.DeploymentList{}
 			if err := w.here.List(t.Context(), list, client.InNamespace(k.AgentNamespace())); err != nil || len(list.Items) == 0 {
 				t.Fatalf("%d Deployments: %v", len(list.Items), err)
@@ -73,7 +73,7 @@ func TestOneCluster_AKlusterletComesAndGoes(t *testing.T) {
 					t.Errorf("the flags of %s are %q", d.Name, args)
 				}
 			}
-			// What is of both sides is not written in turns.
+			// Objects of both sides are not overwritten alternately.
 			w.until(r, k, "nothing is written any more", func(*operatorv1.Klusterlet) bool {
 				n := count.n
 				w.once(r, k)
@@ -113,7 +113,7 @@ func TestOneCluster_LeavingResumesAfterACrashAtEachWrite(t *testing.T) {
 	}
 }
 
-// What works have brought goes as the user says, with the rights of the source.
+// TestOneCluster_WorksEnd: the objects of works are handled as the user asks for, with the rights of the source.
 func TestOneCluster_WorksEnd(t *testing.T) {
 	w := onOneCluster(t)
 	r := w.reconciler()
@@ -127,7 +127,8 @@ func TestOneCluster_WorksEnd(t *testing.T) {
 	}
 }
 
-// An agent with rights in the namespace of its pods could take the source there, which is an admin's.
+// TestOneCluster_WorksAreNotInTheNamespaceOfThePods: an agent with rights in the namespace of its pods could read the source there, which is an
+// admin's.
 func TestOneCluster_WorksAreNotInTheNamespaceOfThePods(t *testing.T) {
 	w := onOneCluster(t)
 	r := w.reconciler()
@@ -145,7 +146,7 @@ func TestOneCluster_WorksAreNotInTheNamespaceOfThePods(t *testing.T) {
 	if got := w.of(w.here, k); len(got) != 1 {
 		t.Errorf("there is %q, and not the namespace alone", got)
 	}
-	// Elsewhere, a namespace of this name is one like others.
+	// On another cluster, a namespace of this name is not special.
 	if _, err := planOf(k, ""); err != nil {
 		t.Error(err)
 	}
@@ -154,8 +155,8 @@ func TestOneCluster_WorksAreNotInTheNamespaceOfThePods(t *testing.T) {
 	w.expectNothing(k)
 }
 
-// A cluster that does not say which one it is gets nothing. One that says that it is the management cluster gets what others get, and has
-// itself to blame for what is left there.
+// TestOneCluster_AnotherOneMaySayWhatItWants: a cluster that does not report its identity gets nothing. One that claims to be the management cluster
+// gets what others get, and is itself responsible for leftovers there.
 func TestOneCluster_AnotherOneMaySayWhatItWants(t *testing.T) {
 	w := newWorld(t)
 	says := func(r *Reconciler, uid string) *Reconciler {

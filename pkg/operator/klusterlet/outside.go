@@ -21,8 +21,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 )
 
-// After so many looks at once because of changes on a managed cluster there is one in changeEach. On the own cluster, which is trusted more,
-// there are more.
+// After changesAtOnce reconciles because of changes on a managed cluster, one reconcile per changeEach is allowed. The own cluster, which is trusted
+// more, has higher limits.
 const (
 	changesAtOnce    = 10
 	changeEach       = 10 * time.Second
@@ -30,23 +30,23 @@ const (
 	ownChangeEach    = 2 * time.Second
 )
 
-// outside is a managed cluster that is reached by a source, for one Klusterlet. It is the same while the source is.
+// outside is a managed cluster that is reached with a source, for one Klusterlet. It is replaced when the source changes.
 type outside struct {
 	*outer.Cluster
 	client client.Client
 	hash   string
 	stop   context.CancelFunc
 
-	// sights tell whether anything has changed since it was settled. While nothing has, nothing is asked for.
+	// sights reports whether anything has changed since it was settled. While nothing has, no request is sent.
 	sights  *sights
 	watches listening
 	settled atomic.Pointer[settled]
-	// id is that of the cluster, once it is known.
+	// id is the identity of the cluster, once it is known.
 	id atomic.Pointer[types.UID]
 }
 
-// isCluster says whether it is the cluster of this id, the UID of its namespace kube-system. It is asked once: while the source is the same,
-// so is the cluster. One that is not trusted may say that it is any cluster: what follows from that must do harm to none but itself.
+// isCluster reports whether this is the cluster with the id, the UID of its namespace kube-system. The id is read once: while the source is the same,
+// so is the cluster. A cluster that is not trusted may claim any id: that must harm no other cluster.
 func (o *outside) isCluster(ctx context.Context, id string) (bool, error) {
 	if have := o.id.Load(); have != nil {
 		return string(*have) == id, nil
@@ -67,29 +67,29 @@ type settled struct {
 	what string
 	// accounts are the UIDs of the ServiceAccounts.
 	accounts map[string]types.UID
-	// until is for how long that holds if something was found that is not watched. Else it is zero.
+	// until is the time until which this is valid if an object was found that is not watched. Otherwise it is zero.
 	until time.Time
 }
 
-// isSettled says whether the same was applied, and nothing has changed since.
+// isSettled reports whether the same objects were applied, and nothing has changed since.
 func (o *outside) isSettled(name, what string, now time.Time) bool {
 	s := o.settled.Load()
 	return s != nil && s.what == what && (s.until.IsZero() || now.Before(s.until)) && !o.sights.hasNews(name)
 }
 
-// outsides are the managed clusters that are reached now.
+// outsides has the managed clusters with open connections.
 type outsides struct {
-	// ctx ends them all. wake has a Klusterlet looked at.
+	// ctx stops all of them. wake enqueues a Klusterlet.
 	ctx  context.Context
 	wake func(name string)
-	// wrap is around the clients. It may be nil.
+	// wrap wraps the clients. It may be nil.
 	wrap func(client.Client) client.Client
 
 	lock sync.Mutex
 	all  map[string]*outside
 }
 
-// get is the managed cluster of a Klusterlet.
+// get returns the managed cluster of a Klusterlet.
 func (l *outsides) get(k *operatorv1.Klusterlet, management string, source *kubeconfig.Source) (*outside, error) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -145,7 +145,7 @@ func (o *outside) end() {
 	o.Close()
 }
 
-// drop ends what there is for a Klusterlet.
+// drop stops the connection of a Klusterlet.
 func (l *outsides) drop(name string) {
 	l.lock.Lock()
 	defer l.lock.Unlock()

@@ -20,20 +20,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// plan is what a Klusterlet wants to be there.
+// plan has the desired objects of a Klusterlet.
 type plan struct {
 	deploy.Klusterlet
-	// managed is for the cluster that is served, management for the one that runs the pods, but for the pods. If they are the same,
-	// all is in management.
+	// managed has the objects for the managed cluster, and management those for the cluster that runs the pods, except the pods. If both are the same
+	// cluster, all are in management.
 	managed, management, pods []*unstructured.Unstructured
-	// namespace is the one of the pods. It is among management, too.
+	// namespace is the namespace of the pods. It is also in management.
 	namespace *unstructured.Unstructured
 }
 
-// planOf is the plan of a Klusterlet, or why there can be none.
+// planOf returns the plan of a Klusterlet, or why it has none.
 func planOf(k *operatorv1.Klusterlet, image string) (*plan, error) { return planAs(k, image, false) }
 
-// planOnOneCluster is that of a Klusterlet whose source leads to the cluster that runs the pods. It wants the same objects.
+// planOnOneCluster returns the plan of a Klusterlet whose source leads to the cluster that runs the pods. It has the same objects.
 func planOnOneCluster(k *operatorv1.Klusterlet, image string) (*plan, error) {
 	return planAs(k, image, true)
 }
@@ -108,8 +108,8 @@ func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 	return p, nil
 }
 
-// roleOf is the IAM role of AWS that the agent acts as, if its identity is one. Where the pods run on another cluster, it is no business of
-// theirs: that would have to be a role that trusts the cluster of the pods.
+// roleOf returns the IAM role of AWS that the agent assumes, if its identity is one. Pods on another cluster do not assume it: the role would have to
+// trust the cluster of the pods.
 func roleOf(k *operatorv1.Klusterlet) (string, error) {
 	const at = "spec.registrationConfiguration.registrationDriver.awsIrsa"
 	r := k.Spec.RegistrationConfiguration
@@ -138,7 +138,7 @@ func roleOf(k *operatorv1.Klusterlet) (string, error) {
 	return identity.ManagedRoleARN(), nil
 }
 
-// inventory has everything that is wanted, on either cluster.
+// inventory returns all desired objects of both clusters.
 func (p *plan) inventory() (all []operatorv1.RelatedResourceMeta) {
 	for _, objects := range [][]*unstructured.Unstructured{p.managed, p.management, p.pods} {
 		for _, o := range objects {
@@ -150,7 +150,7 @@ func (p *plan) inventory() (all []operatorv1.RelatedResourceMeta) {
 	return all
 }
 
-// fillPod says what the user wants of the pods.
+// fillPod sets in a pod what the user specifies for the pods.
 func fillPod(k *operatorv1.Klusterlet, spec map[string]any) error {
 	if k.Spec.PriorityClassName != "" {
 		spec["priorityClassName"] = k.Spec.PriorityClassName

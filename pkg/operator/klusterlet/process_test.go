@@ -29,13 +29,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// asOperator starts hub-operator with the rights of its ServiceAccount as they are shipped, and no others.
+// asOperator starts hub-operator with only the rights of its ServiceAccount as shipped.
 func asOperator(t *testing.T) client.Client {
 	t.Helper()
 	return asOperatorThrough(t, nil)
 }
 
-// asOperatorThrough does so with something around the transport to its own cluster, and with other options.
+// asOperatorThrough does so with a wrapped transport to its own cluster, and with other options.
 func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc, change ...func(*operator.Options)) client.Client {
 	t.Helper()
 	admin := operatortest.Shared.Config(t, "management")
@@ -46,7 +46,7 @@ func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc, change ...func(
 	limited.Wrap(wrap)
 	o := operator.NewOptions()
 	o.HealthAddress, o.Metrics.Address = "0", "0"
-	// A busy machine must not keep it from renewing in time. It releases the Lease when it ends.
+	// A slow machine must not prevent renewals in time. The process releases the Lease when it ends.
 	o.LeaderElection.LeaseDuration, o.LeaderElection.RenewDeadline = 2*await.Limit, await.Limit
 	for _, change := range change {
 		change(o)
@@ -76,7 +76,7 @@ func asOperatorThrough(t *testing.T, wrap transport.WrapperFunc, change ...func(
 	return c
 }
 
-// made is a new Klusterlet, with its secrets.
+// made returns a new Klusterlet, with its secrets.
 func made(t *testing.T, c client.Client, mode operatorv1.InstallMode, source []byte) *operatorv1.Klusterlet {
 	t.Helper()
 	k := &operatorv1.Klusterlet{ObjectMeta: metav1.ObjectMeta{Name: "p" + rand.String(6)}}
@@ -121,7 +121,7 @@ func gone(t *testing.T, c client.Client, k *operatorv1.Klusterlet) {
 	})
 }
 
-// run says that the pods of a Deployment run: there are no nodes, and nothing that makes pods.
+// run marks the pods of a Deployment as running: the cluster has no nodes, and no controller that creates pods.
 func run(t *testing.T, c client.Client, namespace, deployment string) {
 	t.Helper()
 	operatortest.Eventually(t, deployment+" runs", func() bool {
@@ -145,7 +145,7 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 	}
 	waits(t, c, k, operatorv1.ConditionKlusterletAvailable, metav1.ConditionTrue)
 
-	// At rest only watches are open to the managed cluster: also when something changes here.
+	// At rest, even after changes here, only watches to the managed cluster are open.
 	before := f.Requests()
 	k.Spec.PriorityClassName = "system-cluster-critical"
 	if err := c.Update(t.Context(), k); err != nil {
@@ -160,7 +160,7 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 		t.Errorf("at rest the managed cluster was asked: %q", more)
 	}
 
-	// What is changed there comes as an event.
+	// A change there is reported by an event.
 	managed, err := client.New(operatortest.Shared.Config(t, "managed"), client.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +177,7 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 	})
 	gone(t, c, k)
 
-	// The same on one cluster, whose works hub-operator has no rights to.
+	// The same on one cluster, where hub-operator has no rights to the objects of works.
 	k = made(t, c, operatorv1.InstallModeSingleton, nil)
 	waits(t, c, k, operatorv1.ConditionKlusterletApplied, metav1.ConditionTrue)
 	object := operatortest.Work(t, c, deploy.Klusterlet{Name: k.Name}.AgentID(), k.Name)
@@ -187,7 +187,7 @@ func TestProcess_WithTheRightsThatAreShipped(t *testing.T) {
 	}
 }
 
-// One cluster that answers nothing keeps no other waiting.
+// TestProcess_OneClusterHoldsUpNoOther: a cluster that does not respond delays no other.
 func TestProcess_OneClusterHoldsUpNoOther(t *testing.T) {
 	c, f := asOperator(t), &operatortest.Front{Hangs: make(chan struct{})}
 	stuck := made(t, c, operatorv1.InstallModeHosted, f.Start(t, operatortest.Shared.Config(t, "managed")))

@@ -30,31 +30,31 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// Reconciler keeps what Klusterlets want.
+// Reconciler reconciles Klusterlets.
 type Reconciler struct {
 	// klusterlets reads Klusterlets from a cache. If it is indexed, it selects them by the namespaces of their agents.
 	klusterlets client.Reader
 	indexed     bool
-	// client is that of the management cluster, without a cache.
+	// client is an uncached client of the management cluster.
 	client client.Client
 	config *rest.Config
 	// management is the UID of its namespace kube-system, once it is known.
 	management string
 	keeper     *kubeconfig.Keeper
 	outsides   *outsides
-	// sights are of the management cluster.
+	// sights has the observed state of the management cluster.
 	sights   *sights
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
-	// image is that of the agents where a Klusterlet names none.
+	// image is the image of agents whose Klusterlet names none.
 	image string
-	// works ends those of an agent that leaves.
+	// works ends the works of an agent that is being deleted.
 	works func(ctx context.Context, k *operatorv1.Klusterlet, at *cluster, via *outside) (waitsFor string, err error)
 }
 
 // Reconcile implements reconcile.Reconciler.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	// Before it is read: what is told from now on may not be in what is read.
+	// Before the read: events from now on may not be part of what is read.
 	r.sights.begin(request.Name)
 	defer r.sights.end(request.Name)
 	k := &operatorv1.Klusterlet{}
@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, err
 }
 
-// errOutdated is that the Klusterlet is not as it was read.
+// errOutdated reports that the Klusterlet changed after it was read.
 var errOutdated = errors.New("the Klusterlet has changed meanwhile")
 
 func outdated(err error) error {
@@ -88,8 +88,8 @@ func outdated(err error) error {
 	return err
 }
 
-// want says of which objects of the cluster that runs the pods changes are news, besides the Klusterlet itself, which was just read. A
-// Klusterlet that has none there has no Secrets either: it is refused, and they may be another's.
+// want sets for which objects on the cluster that runs the pods changes are relevant, besides the Klusterlet itself, which was just read. A
+// Klusterlet without objects there has no Secrets either: it is rejected, and the Secrets may belong to another one.
 func (r *Reconciler) want(k *operatorv1.Klusterlet, objects []*unstructured.Unstructured) {
 	ids := []remote.ID{klusterletID(k.Name)}
 	for _, name := range secretNames {
@@ -102,17 +102,17 @@ func (r *Reconciler) want(k *operatorv1.Klusterlet, objects []*unstructured.Unst
 	r.sights.saw(k.Name, klusterletID(k.Name), k)
 }
 
-// noting is the client of the management cluster for what is decided on.
+// noting returns a client of the management cluster for objects on which decisions are based.
 func (r *Reconciler) noting(k *operatorv1.Klusterlet) client.Client {
 	return noting{r.client, func(id remote.ID, o metav1.Object) { r.sights.saw(k.Name, id, o) }}
 }
 
-// here is the cluster that runs the pods.
+// here returns the cluster that runs the pods.
 func (r *Reconciler) here(k *operatorv1.Klusterlet) *cluster {
 	return &cluster{client: r.noting(k), owner: ownerOf(k, r.management), mark: markOf(k.Name, k.UID, r.management), pods: k.AgentNamespace()}
 }
 
-// there is the cluster that they serve, if it is another one.
+// there returns the managed cluster, if it is a different one.
 func (r *Reconciler) there(k *operatorv1.Klusterlet, o *outside) *cluster {
 	c := r.here(k)
 	c.pods = ""
@@ -120,7 +120,7 @@ func (r *Reconciler) there(k *operatorv1.Klusterlet, o *outside) *cluster {
 	return c
 }
 
-// keep brings everything to what the Klusterlet wants.
+// keep reconciles the agent of a Klusterlet.
 func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconcile.Result, error) {
 	s := newReport(k)
 	var others *taken
@@ -138,7 +138,7 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 	if err := r.finalizer(ctx, k, operatorv1.KlusterletFinalizer, true); err != nil {
 		return reconcile.Result{}, err
 	}
-	// What is going to be there is known before it is: what is not wanted any more is taken away, whenever this process ends.
+	// The inventory is written before the objects: what is no longer desired can be pruned, whenever this process ends.
 	if err := r.remember(ctx, k, p.inventory()); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -152,10 +152,10 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 	return reconcile.Result{RequeueAfter: next}, failed
 }
 
-// bring makes what the plan has. It says when to look again, and returns an error if that is to be soon.
+// bring applies the plan. It returns the time until the next reconcile, and an error if it is to be retried soon.
 func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *plan, s *report) (next time.Duration, err error) {
 	here := r.here(k)
-	// At once: it is where the user has to put secrets.
+	// At once: the user has to create secrets in it.
 	if err := here.share(ctx, p.namespace); err != nil {
 		err = &failure{object: remote.IDOf(p.namespace), err: err}
 		s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
@@ -236,14 +236,14 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 	return next, r.look(ctx, p, s)
 }
 
-// isHere says whether a source leads to the cluster that runs the pods.
+// isHere reports whether a source leads to the cluster that runs the pods.
 func (r *Reconciler) isHere(ctx context.Context, via *outside) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, outer.PassTimeout)
 	defer cancel()
 	return via.isCluster(ctx, r.management)
 }
 
-// bringThere makes what is to be on a managed cluster elsewhere. If all is as it was, nothing is asked of that cluster.
+// bringThere applies the objects for a managed cluster elsewhere. If nothing changed, no request is sent to that cluster.
 func (r *Reconciler) bringThere(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside) error {
 	what := hashOf(p.managed)
 	if via.isSettled(k.Name, what, r.clock.Now()) {
@@ -273,7 +273,7 @@ func (r *Reconciler) bringThere(ctx context.Context, k *operatorv1.Klusterlet, p
 	return nil
 }
 
-// accounts are the UIDs of the ServiceAccounts of the parts.
+// accounts returns the UIDs of the ServiceAccounts of the parts.
 func (r *Reconciler) accounts(ctx context.Context, k *operatorv1.Klusterlet, p *plan, via *outside) (map[string]types.UID, error) {
 	uids := map[string]types.UID{}
 	for _, part := range p.Parts() {
@@ -281,7 +281,7 @@ func (r *Reconciler) accounts(ctx context.Context, k *operatorv1.Klusterlet, p *
 		if err := via.client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: part.ServiceAccount}, account); err != nil {
 			return nil, fmt.Errorf("ServiceAccount %s/%s: %s", p.Namespace, part.ServiceAccount, via.Explain(err))
 		}
-		// A token is asked for those alone that were made for it.
+		// A token is requested only for accounts that were created for the Klusterlet.
 		if !ownerOf(k, r.management).Owns(account) {
 			return nil, fmt.Errorf("ServiceAccount %s/%s is not that of the Klusterlet", p.Namespace, part.ServiceAccount)
 		}
@@ -290,7 +290,7 @@ func (r *Reconciler) accounts(ctx context.Context, k *operatorv1.Klusterlet, p *
 	return uids, nil
 }
 
-// mint keeps the kubeconfigs of the pods. Those that could not be renewed may be usable for a while.
+// mint reconciles the kubeconfigs of the pods. Those that could not be renewed may be usable for a while.
 func (r *Reconciler) mint(
 	ctx context.Context, k *operatorv1.Klusterlet, p *plan, source *kubeconfig.Source, via *outside,
 ) (next time.Duration, usable bool, err error) {
@@ -317,7 +317,7 @@ func (r *Reconciler) mint(
 	return next, usable, err
 }
 
-// sooner is the next look, if there is to be one after that time. 0 is none yet.
+// sooner returns the earlier of two times until the next reconcile. 0 means that none is scheduled.
 func sooner(next, after time.Duration) time.Duration {
 	if after = max(after, time.Second); next == 0 || after < next {
 		return after
@@ -325,7 +325,7 @@ func sooner(next, after time.Duration) time.Duration {
 	return next
 }
 
-// finalizer adds or removes one.
+// finalizer adds or removes a finalizer.
 func (r *Reconciler) finalizer(ctx context.Context, k *operatorv1.Klusterlet, name string, has bool) error {
 	_, err := kit.Patch(ctx, r.client, k, func(k *operatorv1.Klusterlet) {
 		if has {
@@ -337,7 +337,7 @@ func (r *Reconciler) finalizer(ctx context.Context, k *operatorv1.Klusterlet, na
 	return outdated(err)
 }
 
-// remember adds to what the status knows to have been made.
+// remember adds objects to the inventory in the status.
 func (r *Reconciler) remember(ctx context.Context, k *operatorv1.Klusterlet, wanted []operatorv1.RelatedResourceMeta) error {
 	_, err := kit.PatchStatus(ctx, r.client, k, func(k *operatorv1.Klusterlet) {
 		for _, resource := range wanted {
@@ -349,7 +349,7 @@ func (r *Reconciler) remember(ctx context.Context, k *operatorv1.Klusterlet, wan
 	return outdated(err)
 }
 
-// write brings the status to what was found.
+// write writes the report to the status.
 func (r *Reconciler) write(ctx context.Context, k *operatorv1.Klusterlet, s *report) error {
 	before := k.DeepCopy()
 	changed, err := kit.PatchStatus(ctx, r.client, k, s.into)

@@ -16,17 +16,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 )
 
-// rights are those on the cluster that has the Klusterlets. On a managed cluster elsewhere it has those of the source.
+// rights returns the rights on the management cluster. On a managed cluster elsewhere the controller has the rights of the source.
 func rights() []kit.Right {
 	operator, core := operatorv1.SchemeGroupVersion, corev1.SchemeGroupVersion
 	all := []kit.Right{
 		kit.On(operator, "klusterlets", "get", "list", "watch", "patch"),
 		kit.On(operator, "klusterlets/status", "patch"),
-		// By name: no other Secret can be read. To make one, RBAC knows no names.
+		// By name: no other Secret can be read. RBAC cannot restrict create to names.
 		kit.On(core, "secrets", "get", "list", "watch").Named(secretNames...),
 		kit.On(core, "secrets", "update", "delete").Named(secretNames[2:]...),
 		kit.On(core, "secrets", "create"),
-		// To end the works of an agent on this cluster, with its rights.
+		// To end the works of an agent on this cluster, with the agent's rights.
 		kit.On(core, "serviceaccounts/token", "create"),
 		// The role of works, whose rules this program does not have.
 		kit.On(rbacv1.SchemeGroupVersion, "clusterroles", "bind").Named("admin"),
@@ -42,11 +42,11 @@ func rights() []kit.Right {
 	return append(all, handedOn()...)
 }
 
-// handedOn are the rights of the agents: RBAC lets no user give a right that it does not have.
+// handedOn returns the rights of the agents: RBAC lets no user grant rights that the user does not have.
 func handedOn() (all []kit.Right) {
 	objects, err := deploy.Klusterlet{Name: "k", Namespace: "n"}.Objects()
 	if err != nil {
-		panic(err) // they are a part of this program
+		panic(err) // they are compiled into this program
 	}
 	for _, o := range objects {
 		var rules []rbacv1.PolicyRule

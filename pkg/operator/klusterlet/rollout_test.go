@@ -13,8 +13,8 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// TestRollout_AnImageAlone changes the pods of a Klusterlet on a real API server: a new image must not cost the agent if it does not start, and
-// pods of two hubs must not run at the same time.
+// TestRollout_AnImageAlone changes the pods of a Klusterlet on a real API server: an image that does not start must leave the agent running, and pods
+// of two hubs must not run at the same time.
 func TestRollout_AnImageAlone(t *testing.T) {
 	w := newWorld(t)
 	r := w.reconciler()
@@ -49,7 +49,7 @@ func TestRollout_AnImageAlone(t *testing.T) {
 			return w.here.Get(t.Context(), key, d) == nil && d.Spec.Template.Spec.Containers[0].Image == step.image &&
 				len(d.Spec.Template.Spec.Tolerations) == len(k.Spec.NodePlacement.Tolerations)
 		})
-		for range 3 { // it stays so
+		for range 3 { // it does not change again
 			w.once(r, k)
 		}
 		if err := w.here.Get(t.Context(), key, d); err != nil {
@@ -67,7 +67,7 @@ func TestRollout_AnImageAlone(t *testing.T) {
 	w.until(r, k, "it is gone", isGone)
 }
 
-// TestRollout_WithSeveralHubs: two agents could use different ones.
+// TestRollout_WithSeveralHubs: two agents could use different hubs.
 func TestRollout_WithSeveralHubs(t *testing.T) {
 	k := &operatorv1.Klusterlet{}
 	k.Name, k.Spec.DeployOption.Mode = "k", operatorv1.InstallModeDefault

@@ -18,16 +18,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
 )
 
-// secretNames are those that are read: of the user, of the registration agent, and what is minted.
+// secretNames lists the Secrets that are read: those of the user and of the registration agent, and the minted ones.
 var secretNames = []string{
 	operatorv1.ExternalManagedKubeconfig, operatorv1.BootstrapHubKubeconfig, operatorv1.HubKubeconfigSecret,
 	operatorv1.ExternalManagedKubeconfigRegistration, operatorv1.ExternalManagedKubeconfigWork, operatorv1.ExternalManagedKubeconfigAgent,
 }
 
-// given is what the secrets of a Klusterlet say.
+// given is the content of the secrets of a Klusterlet.
 type given struct {
 	namespace string
-	// external is the source, nil if there is none; detached says whether there has to be one.
+	// external is the source, or nil; detached reports whether it is required.
 	external  *corev1.Secret
 	bootstrap *corev1.Secret
 	identity  *corev1.Secret
@@ -59,7 +59,7 @@ func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g g
 	return g, err
 }
 
-// source is the way to the managed cluster, or why there is none, for the user.
+// source returns the source for the managed cluster, or an error for the user.
 func (g given) source() (*kubeconfig.Source, error) {
 	name := g.namespace + "/" + operatorv1.ExternalManagedKubeconfig
 	if g.external == nil {
@@ -77,7 +77,7 @@ func (g given) source() (*kubeconfig.Source, error) {
 	return source, err
 }
 
-// ready is the source, nil if there is none, and why the agent cannot run yet: it has to have a way to the hub, too.
+// ready returns the source, or nil if there is none, and why the agent cannot run yet: it also needs a kubeconfig of the hub.
 func (g given) ready() (*kubeconfig.Source, error) {
 	source, err := g.source()
 	if err != nil {
@@ -93,8 +93,8 @@ func (g given) hasIdentity() bool {
 	return g.identity != nil && len(g.identity.Data[operatorv1.KeyKubeconfig]) > 0
 }
 
-// bootstrapProblem is why the agent does not find its hub by the user's Secret, which it needs as long as it has no identity. Whether the
-// hub takes the token is what the agent says: from here, no hub is asked.
+// bootstrapProblem returns why the user's Secret does not lead the agent to its hub. The agent needs the Secret as long as it has no identity.
+// Whether the hub accepts the token is reported by the agent: no request is sent to a hub from here.
 func (g given) bootstrapProblem() error {
 	if g.hasIdentity() || len(g.hubs) > 0 {
 		return nil
@@ -113,7 +113,7 @@ func (g given) bootstrapProblem() error {
 	return nil
 }
 
-// refusals are what the agent says of a hub that refuses it, and what to do.
+// refusals maps what the agent reports of a hub that rejects it to a text with what to do.
 var refusals = map[string]string{
 	registration.RefusalNotAccepted: "the hub does not accept the cluster, or not any more, so the agent has no rights there: an admin of the hub can " +
 		"accept it (kubectl hub accept); to have the cluster leave, delete the Klusterlet",
@@ -124,7 +124,7 @@ var refusals = map[string]string{
 		" is still good",
 }
 
-// refused is how the hub refuses the agent, as the agent has written it down, or "". The agent's word chooses among texts, and is in none.
+// refused returns how the hub rejects the agent, as the agent wrote it, or "". The value selects a text, and is never quoted.
 func (g given) refused() string {
 	if g.identity == nil {
 		return ""
@@ -132,7 +132,7 @@ func (g given) refused() string {
 	return refusals[string(g.identity.Data[registration.KeyRefusal])]
 }
 
-// clusterName is the name that the cluster has on the hub, once it has one.
+// clusterName returns the name that the cluster has on the hub, once it has one.
 func (g given) clusterName() string {
 	if g.identity == nil {
 		return ""

@@ -17,7 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig: in every mode, as long as the agent needs it, and without a word of it.
+// TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig verifies the conditions in every mode, as long as the agent needs the kubeconfig, and that they do
+// not quote it.
 func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
 	const token = "hunter2-hunter2"
 	with := func(old, new string) *corev1.Secret {
@@ -59,7 +60,7 @@ func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
 	}
 }
 
-// TestSecrets_WhatTheAgentSaysOfItsHub: no hub is asked from the management cluster.
+// TestSecrets_WhatTheAgentSaysOfItsHub: no request is sent to a hub from the management cluster.
 func TestSecrets_WhatTheAgentSaysOfItsHub(t *testing.T) {
 	for refusal, want := range map[string]string{
 		registration.RefusalNotAccepted: "kubectl hub accept",
@@ -74,7 +75,7 @@ func TestSecrets_WhatTheAgentSaysOfItsHub(t *testing.T) {
 			!strings.Contains(condition.Message, want) || s.waitsFor != condition.Message || s.clusterName != "c1" {
 			t.Errorf("%s: %+v, and the cluster is %q", refusal, condition, s.clusterName)
 		}
-		// It cannot say so before it has an identity.
+		// Without an identity the agent cannot know.
 		delete(data, "kubeconfig")
 		s.hub(given{namespace: "n", identity: &corev1.Secret{Data: data}})
 		if condition := meta.FindStatusCondition(s.conditions, operatorv1.ConditionHubConnectionDegraded); condition.Reason != reasonBootstrapMissing {

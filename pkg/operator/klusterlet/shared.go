@@ -26,28 +26,28 @@ import (
 )
 
 const (
-	// LabelShared is on what Klusterlets share: a namespace that was there, and CustomResourceDefinitions.
+	// LabelShared is set on the objects that Klusterlets share: a namespace that existed before, and CustomResourceDefinitions.
 	LabelShared = "operator.clusterhub.dev/shared-by-klusterlets"
-	// markPrefix begins the labels that say which Klusterlets use it.
+	// markPrefix is the prefix of the labels that name the Klusterlets that use the object.
 	markPrefix = "klusterlet.operator.clusterhub.dev/"
-	// tries is how often something is looked at anew that others have changed meanwhile.
+	// tries is the maximum number of reads of an object that others change at the same time.
 	tries = 5
 )
 
-// mark says on a shared object that a Klusterlet uses it. It is a label of its own for each, so that the last one can take the object
-// away: in one request, which fails if another Klusterlet has come since.
+// mark is a label on a shared object for a Klusterlet that uses it. Each Klusterlet has its own label, so that the last one can delete the object: in
+// one request, which fails if another Klusterlet was added since.
 type mark struct {
 	key string
 	uid types.UID
 }
 
-// markOf is that of a Klusterlet of one management cluster. Another one may have a Klusterlet of that name.
+// markOf returns the mark of a Klusterlet of one management cluster. Another management cluster may have a Klusterlet of that name.
 func markOf(name string, uid types.UID, management string) mark {
 	sum := sha256.Sum256([]byte(management))
 	return mark{key: markPrefix + name + "." + hex.EncodeToString(sum[:4]), uid: uid}
 }
 
-// nameOf is the Klusterlet that a mark is of.
+// nameOf returns the Klusterlet of a mark.
 func nameOf(key string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(key, markPrefix)
 	if at := strings.LastIndex(rest, "."); ok && at > 0 {
@@ -56,8 +56,8 @@ func nameOf(key string) (name string, ok bool) {
 	return "", false
 }
 
-// value changes with what is wanted. So an object that has it was brought to that before, and what others have made of it since stays:
-// operators of two versions do not overwrite each other for ever.
+// value returns the value of the mark, a hash of the desired object. An object with this value was applied before, and later changes by others stay:
+// operators of two versions do not overwrite each other forever.
 func (m mark) value(want *unstructured.Unstructured) (string, error) {
 	data, err := json.Marshal(want.Object)
 	if err != nil {
@@ -67,7 +67,7 @@ func (m mark) value(want *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// marks are how many Klusterlets use an object.
+// marks returns the number of Klusterlets that use an object.
 func marks(o *unstructured.Unstructured) (n int) {
 	for key := range o.GetLabels() {
 		if strings.HasPrefix(key, markPrefix) {
@@ -77,26 +77,26 @@ func marks(o *unstructured.Unstructured) (n int) {
 	return n
 }
 
-// isMarked is whether something can be found as shared.
+// isMarked reports whether an object has the label LabelShared.
 func isMarked(o *unstructured.Unstructured) bool {
 	_, is := o.GetLabels()[LabelShared]
 	return is
 }
 
-// ours is whether hub-operator has made a shared object for Klusterlets, so that it may take it away again.
+// ours reports whether hub-operator created a shared object for Klusterlets, so that it may delete it.
 func ours(o *unstructured.Unstructured) bool {
 	return o.GetLabels()[deploy.LabelManagedBy] == Manager && !isHubs(o)
 }
 
-// isHubs is whether something was made for a hub, which goes with its ClusterManager.
+// isHubs reports whether an object was created for a hub, and is deleted with its ClusterManager.
 func isHubs(o *unstructured.Unstructured) bool {
 	return o.GetLabels()[operatorv1.LabelClusterManager] != ""
 }
 
-// errHubs is that a Klusterlet would be in a namespace of a hub.
+// errHubs reports that a Klusterlet would be in a namespace of a hub.
 var errHubs = errors.New("it is that of a hub, and goes with the ClusterManager that has made it: make the Klusterlet anew with another name or spec.namespace")
 
-// share makes a shared object, or uses the one that is there. One that others have made stays as it is, but for the mark.
+// share creates a shared object, or uses the existing one. One that others created is only marked.
 func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) error {
 	native, err := c.native(ctx, want)
 	if native || err != nil {
@@ -137,9 +137,9 @@ func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) er
 			labels[deploy.LabelManagedBy] = Manager
 		}
 		give.SetLabels(labels)
-		// A manager for each Klusterlet: with one for all, what one of them does not want would be taken from the others.
+		// Each Klusterlet has its own field manager: with a common one, an apply for one Klusterlet would remove the fields of the others.
 		err = applyShared(ctx, c.client, Manager+":"+strings.TrimPrefix(c.mark.key, markPrefix), give, found)
-		if err == nil && give.GetDeletionTimestamp() != nil { // it is what the server has now
+		if err == nil && give.GetDeletionTimestamp() != nil { // the object as the server has it now
 			return errGoing
 		}
 		if !apierrors.IsConflict(err) || try == tries {
@@ -152,15 +152,15 @@ func (c *cluster) isOfPods(o *unstructured.Unstructured) bool {
 	return c.pods != "" && o.GetKind() == namespaces.Kind && o.GetName() == c.pods
 }
 
-// applyShared applies to an object that is as it was found. Of a definition it need only be the same one: many Klusterlets may come to a
-// cluster at once, and each label that another one adds would make it begin again. Namespaces may have become those of a hub meanwhile.
+// applyShared applies to an object that is unchanged since it was found. A definition only has to be the same one: many Klusterlets may be added to a
+// cluster at once, and each label that another one adds would cause a retry. A namespace may have become a hub's in between.
 func applyShared(ctx context.Context, c client.Client, manager string, give *unstructured.Unstructured, found client.Object) error {
 	if found == nil || give.GetKind() != definitions.Kind {
 		return remote.ServerSideApply(manager)(ctx, c, give, found)
 	}
-	give.SetUID(found.GetUID()) // so it is not made if it has gone
+	give.SetUID(found.GetUID()) // so that it is not created if it was deleted
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(give), client.FieldOwner(manager), client.ForceOwnership)
-	// A server calls the UID of an object that has gone a conflict, and that of one which was made anew a field that cannot be changed.
+	// A server reports the UID of a deleted object as a conflict, and that of a recreated one as a field that cannot be changed.
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && apierrors.IsInvalid(err) && isAboutUID(status.Status().Details) {
 		return apierrors.NewConflict(definitions.gvr().GroupResource(), give.GetName(), errors.New("it was made anew meanwhile"))
@@ -172,8 +172,8 @@ func isAboutUID(details *metav1.StatusDetails) bool {
 	return details != nil && slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }
 
-// native says whether a server behind the cluster's API server has the kind of a definition, as a hub has: then the definition would be
-// hidden behind it.
+// native reports whether a server behind the cluster's API server serves the kind of a definition, as on a hub: then the definition would have no
+// effect.
 func (c *cluster) native(ctx context.Context, want *unstructured.Unstructured) (bool, error) {
 	if want.GetKind() != definitions.Kind {
 		return false, nil
@@ -202,8 +202,8 @@ func versionAndGroup(definition *unstructured.Unstructured) (version, group stri
 	return version, group, nil
 }
 
-// unshare takes the mark off a shared object, and takes the object away if hub-operator has made it and no Klusterlet uses it any more.
-// A definition of which there are objects stays: with it they would go, and what belongs to them.
+// unshare removes the mark from a shared object, and deletes the object if hub-operator created it and no Klusterlet uses it any more. A definition
+// that has objects is not deleted: the objects would be deleted with it, and what they own.
 func (c *cluster) unshare(ctx context.Context, what *unstructured.Unstructured) error {
 	applier := remote.Applier{Client: c.client}
 	for try := 1; ; try++ {
@@ -245,7 +245,7 @@ func (c *cluster) unshare(ctx context.Context, what *unstructured.Unstructured) 
 	}
 }
 
-// used says whether there are objects of a definition.
+// used reports whether a definition has objects.
 func (c *cluster) used(ctx context.Context, definition *unstructured.Unstructured) (bool, error) {
 	version, group, err := versionAndGroup(definition)
 	if err != nil {

@@ -30,7 +30,8 @@ func newDefinition() *unstructured.Unstructured {
 				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}}}}}}
 }
 
-// Many Klusterlets may come to a cluster at once. None has another one begin again, and none makes anew what has just gone.
+// TestShared_ManyAtOnceWriteOnceEach: many Klusterlets may be added to a cluster at once. None makes another one retry, and none recreates what was
+// just deleted.
 func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
 	w := newWorld(t)
 	definition := newDefinition()
@@ -63,7 +64,7 @@ func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
 	}
 	for n := range many + 1 {
 		last := one(n, &writes{})
-		last.client = w.here // which knows kinds that are new
+		last.client = w.here // it maps new kinds, too
 		if err := last.unshare(t.Context(), definition); err != nil {
 			t.Error(err)
 		}
@@ -77,7 +78,8 @@ func TestShared_ManyAtOnceWriteOnceEach(t *testing.T) {
 	}
 }
 
-// A definition may go, or be another one of its name, between the look at it and the label: to be used, it has to stay.
+// TestShared_ADefinitionThatGoesMeanwhileIsNotThere: a definition may be deleted, or recreated, between the read of it and the label: it must still
+// be the same to be used.
 func TestShared_ADefinitionThatGoesMeanwhileIsNotThere(t *testing.T) {
 	for name, test := range map[string]struct {
 		anew bool

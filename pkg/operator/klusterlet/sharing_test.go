@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// counter knows what hub-operator asks of its own cluster.
+// counter records the requests of hub-operator to its own cluster.
 type counter struct {
 	lock  sync.Mutex
 	asked []string
@@ -34,7 +34,7 @@ type counting struct {
 }
 
 func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
-	// Events for users come with some delay.
+	// Events for users are written with some delay.
 	if !strings.Contains(r.URL.Path, "/leases/") && !strings.Contains(r.URL.Path, "/events") && r.URL.Query().Get("watch") == "" {
 		c.lock.Lock()
 		c.asked = append(c.asked, r.Method+" "+r.URL.Path)
@@ -43,7 +43,7 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// requests are those for a Klusterlet: all names of what it has on that cluster have its own in them.
+// requests returns the requests for a Klusterlet: all names of its objects on that cluster contain its own.
 func (c *counter) requests(name string) (asked []string) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -55,7 +55,7 @@ func (c *counter) requests(name string) (asked []string) {
 	return asked
 }
 
-// served is a Klusterlet, with a way of its own to the managed cluster that it has with others.
+// served is a Klusterlet with its own address of the managed cluster, which it shares with others.
 type served struct {
 	*operatorv1.Klusterlet
 	there *operatortest.Front
@@ -75,7 +75,7 @@ func newSharing(t *testing.T) *sharing {
 	return s
 }
 
-// more makes Klusterlets that are applied.
+// more creates Klusterlets, and waits until they are applied.
 func (s *sharing) more(mode operatorv1.InstallMode, n int) (more []*served) {
 	s.Helper()
 	for range n {
@@ -90,12 +90,12 @@ func (s *sharing) more(mode operatorv1.InstallMode, n int) (more []*served) {
 	return more
 }
 
-// asked are all requests for a Klusterlet, to either side.
+// asked returns all requests for a Klusterlet, to both clusters.
 func (s *sharing) asked(one *served) [2][]string {
 	return [2][]string{s.counter.requests(one.Name), one.there.Requests()}
 }
 
-// rests waits until nothing has been asked for two seconds.
+// rests waits until no request was sent for two seconds.
 func (s *sharing) rests() {
 	s.Helper()
 	last, since := -1, time.Now()
@@ -112,7 +112,7 @@ func (s *sharing) rests() {
 	})
 }
 
-// costs are the requests of each of the Klusterlets that there are, until all rests again.
+// costs returns the requests of each Klusterlet until all are at rest again.
 func (s *sharing) costs(do func()) map[string][]string {
 	s.Helper()
 	s.rests()
@@ -146,8 +146,8 @@ func (s *sharing) leave() {
 	}
 }
 
-// What is asked for follows the change: another Klusterlet that comes to a managed cluster, or leaves it, costs the others that have
-// that cluster nothing, however many there are.
+// TestSharing_OneMoreCostsTheOthersNothing: requests are sent only where something changed: adding a Klusterlet to a managed cluster, or deleting
+// one, causes no requests for the others on that cluster, however many there are.
 func TestSharing_OneMoreCostsTheOthersNothing(t *testing.T) {
 	for mode, numbers := range map[operatorv1.InstallMode][]int{operatorv1.InstallModeHosted: {3, 6}, operatorv1.InstallModeSingleton: {3}} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -170,8 +170,8 @@ func TestSharing_OneMoreCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// Who may put labels on objects of a managed cluster may put on those of Klusterlets. Nothing is looked at but what is wanted, and of that
-// nothing that others have on it.
+// TestSharing_LabelsOfOthersAreNoNews: users who may label objects of a managed cluster may set the labels of Klusterlets. Only desired objects are
+// read, and of those the labels of others are ignored.
 func TestSharing_LabelsOfOthersAreNoNews(t *testing.T) {
 	s := newSharing(t)
 	one := s.more(operatorv1.InstallModeHosted, 1)[0]
@@ -198,7 +198,7 @@ func TestSharing_LabelsOfOthersAreNoNews(t *testing.T) {
 		if err := there.Create(t.Context(), foreign); err != nil {
 			t.Fatal(err)
 		}
-		for i := range 20 { // more than are looked at at once
+		for i := range 20 { // more than the burst of reconciles
 			mark(foreign, "x", fmt.Sprintf(`"%d"`, i))
 			mark(definition, "klusterlet.operator.clusterhub.dev/other.01234567", fmt.Sprintf(`"%d"`, i))
 		}
@@ -210,7 +210,7 @@ func TestSharing_LabelsOfOthersAreNoNews(t *testing.T) {
 	if len(costs) > 0 {
 		t.Errorf("what is others' costs %q", costs)
 	}
-	// What is its own is brought back.
+	// Its own labels are restored.
 	var label string
 	for name := range definition.Labels {
 		if strings.HasPrefix(name, "klusterlet.operator.clusterhub.dev/"+one.Name+".") {

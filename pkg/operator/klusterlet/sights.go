@@ -17,15 +17,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// moment is how long something that was told may be news: what this program writes is often told before the answer is read.
+// moment is the delay before a change counts as news: events of this program's own writes often arrive before the response is read.
 const moment = 100 * time.Millisecond
 
-// state is what of an object decides what is done about it. The zero value is none that an object has.
+// state is the part of an object on which decisions are based. No object has the zero value.
 type state [sha256.Size]byte
 
 var gone = state{1}
 
-// stateOf is that of an object, nil if it is not there. Shared objects have labels of all that share them: what is others' is no part of it.
+// stateOf returns the state of an object, or gone for nil. Shared objects have labels of all their users: those of others are not part of the state.
 func stateOf(id remote.ID, o metav1.Object, mark string) state {
 	if o == nil {
 		return gone
@@ -42,10 +42,10 @@ func stateOf(id remote.ID, o metav1.Object, mark string) state {
 	return sha256.Sum256(facts)
 }
 
-// sights know what the last look at a cluster has found of all that Klusterlets want there, so that events of nothing else have one of them
-// looked at again. What is kept depends on what is wanted, and not on what a cluster has or tells.
+// sights records what the last reconcile observed of all objects on a cluster that Klusterlets own or share, so that events of other objects
+// reconcile no Klusterlet. Its size depends on the desired objects, and not on the objects or events of a cluster.
 type sights struct {
-	// wake has a Klusterlet looked at: atOnce times, and then once in each time.
+	// wake enqueues a Klusterlet: a burst of atOnce times, and then once per each.
 	wake   func(name string)
 	atOnce int
 	each   time.Duration
@@ -55,17 +55,17 @@ type sights struct {
 	wanting map[remote.ID]map[string]*sight
 }
 
-// sight is that of one Klusterlet.
+// sight has the observations of one Klusterlet.
 type sight struct {
 	mark    string
 	objects map[remote.ID]*found
-	// pace is how often it is woken: what changes all the time for one Klusterlet costs no other.
+	// pace limits how often it is woken: constant changes for one Klusterlet must not delay others.
 	pace *rate.Limiter
-	// lost is that there may have been changes that were not told, looking that it is being looked at, and waits that news are about to be.
+	// lost means that events may have been missed, looking that a reconcile is running, and waits that an announcement is scheduled.
 	lost, looking, waits bool
 }
 
-// found are the states of an object that a look has found last, and that was told since the look began.
+// found has the states of an object that the last reconcile observed, and that an event reported since the reconcile began.
 type found struct{ seen, told state }
 
 func (s *sight) hasNews() bool {
@@ -80,7 +80,7 @@ func (s *sight) hasNews() bool {
 	return false
 }
 
-// begin begins a look: what was told before is covered by it.
+// begin starts a reconcile, which covers all previous events.
 func (s *sights) begin(name string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -98,7 +98,7 @@ func (s *sights) begin(name string) {
 	}
 }
 
-// want says what is looked at, and with which mark if it is shared. It is to be called before the look.
+// want sets the objects that are observed, and the mark of the shared ones. It must be called before they are read.
 func (s *sights) want(name, mark string, ids []remote.ID) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -132,7 +132,7 @@ func (s *sights) unwant(name string, objects map[remote.ID]*found) {
 	}
 }
 
-// end ends a look. If there were news meanwhile, there is another one.
+// end ends a reconcile. If there are news since its start, the Klusterlet is enqueued again.
 func (s *sights) end(name string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -153,7 +153,7 @@ func (s *sights) drop(name string) {
 	}
 }
 
-// saw says what was found for a Klusterlet, or written; o is nil if it is not there.
+// saw records an object that was read or written for a Klusterlet; o is nil if it does not exist.
 func (s *sights) saw(name string, id remote.ID, o metav1.Object) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -162,7 +162,7 @@ func (s *sights) saw(name string, id remote.ID, o metav1.Object) {
 	}
 }
 
-// sawForAll does so for all that want it.
+// sawForAll records an object for all Klusterlets that observe it.
 func (s *sights) sawForAll(id remote.ID, o metav1.Object) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -171,7 +171,7 @@ func (s *sights) sawForAll(id remote.ID, o metav1.Object) {
 	}
 }
 
-// tell is an event; o is nil if the object is gone. It says whether a Klusterlet wants that object.
+// tell records an event; o is nil if the object is gone. It reports whether a Klusterlet observes that object.
 func (s *sights) tell(id remote.ID, o metav1.Object) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -182,7 +182,7 @@ func (s *sights) tell(id remote.ID, o metav1.Object) bool {
 	return len(s.wanting[id]) > 0
 }
 
-// lose says that there may have been changes that were not told.
+// lose records that events may have been missed.
 func (s *sights) lose() {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -192,7 +192,7 @@ func (s *sights) lose() {
 	}
 }
 
-// hasNews says whether anything has changed since the last look began, besides what that look has found itself.
+// hasNews reports whether anything has changed since the last reconcile began, besides what that reconcile observed itself.
 func (s *sights) hasNews(name string) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -200,7 +200,7 @@ func (s *sights) hasNews(name string) bool {
 	return own == nil || own.hasNews()
 }
 
-// announce has a Klusterlet looked at that has news, if they are so a moment later.
+// announce wakes a Klusterlet that has news, if they still are news a moment later.
 func (s *sights) announce(name string, own *sight) {
 	if own.looking || own.waits || !own.hasNews() {
 		return

@@ -24,7 +24,7 @@ var (
 	accountID    = remote.ID{GroupKind: schema.GroupKind{Kind: "ServiceAccount"}, NamespacedName: types.NamespacedName{Namespace: "n", Name: "a"}}
 )
 
-// seeing are the sights of Klusterlets a and b, which share a definition and have an account each.
+// seeing has the sights of Klusterlets a and b, which share a definition and have one account each.
 type seeing struct {
 	*sights
 	told  sync.Mutex
@@ -44,7 +44,7 @@ func newSeeing() *seeing {
 	return s
 }
 
-// look is a look that finds, or brings, objects to the same state.
+// look is a reconcile that finds, or writes, objects in the same state.
 func (s *seeing) look(name string, o *metav1.ObjectMeta) {
 	s.begin(name)
 	s.want(name, "mark."+name, []remote.ID{definitionID, accountOf(name)})
@@ -64,7 +64,7 @@ func object() *metav1.ObjectMeta {
 		Labels: map[string]string{"mark.a": "1", "mark.b": "2", LabelShared: "", deploy.LabelManagedBy: Manager}}
 }
 
-// wakes are the Klusterlets that are to be looked at, after all that was told has come to rest.
+// wakes returns the Klusterlets that are enqueued after all events are processed.
 func (s *seeing) wakes() (woken []string) {
 	time.Sleep(time.Minute)
 	s.told.Lock()
@@ -140,8 +140,8 @@ func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
 	})
 }
 
-// What a look writes is told, often before its answer is read. What others write meanwhile is news when the look has ended, and what is
-// told before it has seen an object at all is not lost.
+// TestSights_DuringALook: events of a reconcile's own writes often arrive before the response is read. What others write during a reconcile causes
+// another one when it ends, and events from before the first read of an object are not lost.
 func TestSights_DuringALook(t *testing.T) {
 	version := func(v string) *metav1.ObjectMeta {
 		o := object()
@@ -162,7 +162,7 @@ func TestSights_DuringALook(t *testing.T) {
 				t.Errorf("7 is told and %s is seen: %s are woken", written, got)
 			}
 		}
-		// The answer is read a little later than the event.
+		// The response is read a little later than the event.
 		s.look("a", version("8"))
 		s.tell(accountOf("a"), version("9"))
 		s.saw("a", accountOf("a"), version("9"))
@@ -178,8 +178,8 @@ func TestSights_DuringALook(t *testing.T) {
 	})
 }
 
-// TestAttack_EventsCostNeitherMemoryNorLooks: a managed cluster tells what it likes, as fast as it likes. So may objects of one Klusterlet
-// on the own cluster change all the time. It costs no other Klusterlet: that is looked at as soon as before.
+// TestAttack_EventsCostNeitherMemoryNorLooks: a managed cluster may send any events at any rate, and objects of one Klusterlet on the own cluster may
+// change all the time. Other Klusterlets are reconciled as soon as before.
 func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 	own := (&Options{}).reconciler(t.Context(), nil, nil, nil, "").sights
 	for name, test := range map[string]struct {

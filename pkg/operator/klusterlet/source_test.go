@@ -12,8 +12,8 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// TestAttack_ASourceThatWasTakenAwayIsOutOfUse: the user takes back the credentials of an admin. Nothing has them in memory then, and no
-// watch goes on with them. What else a Klusterlet lacks is no reason to end the watches.
+// TestAttack_ASourceThatWasTakenAwayIsOutOfUse: the user deletes the credentials of an admin. Then they are removed from memory, and no watch uses
+// them any more. Other problems of a Klusterlet do not stop the watches.
 func TestAttack_ASourceThatWasTakenAwayIsOutOfUse(t *testing.T) {
 	secret := func(k *operatorv1.Klusterlet, name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: name}}

@@ -21,7 +21,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// certificate is one in PEM.
+// certificate is a certificate in PEM.
 var certificate = func() string {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -34,7 +34,7 @@ var certificate = func() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: own.Raw}))
 }()
 
-// started are the flags of the agent, as its first pod understands them. Every pod starts with its own.
+// started returns the flags of the agent, as parsed by its first pod. Every pod must start with its flags.
 func started(t *testing.T, k *operatorv1.Klusterlet) (first *agent.Options) {
 	t.Helper()
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
@@ -62,8 +62,8 @@ func started(t *testing.T, k *operatorv1.Klusterlet) (first *agent.Options) {
 	return first
 }
 
-// Whatever a user writes, pods start: what the agent would refuse is not brought to it, and that is said. A definition of another version may
-// let in what this one refuses.
+// TestFields_NoneKeepsTheAgentFromStarting: pods start whatever a user writes: values that the agent would reject are not passed to it, and are
+// reported. A definition of a different version may allow what this one rejects.
 func TestFields_NoneKeepsTheAgentFromStarting(t *testing.T) {
 	many := map[string]string{}
 	for i := range 20 {
@@ -103,7 +103,7 @@ func TestFields_NoneKeepsTheAgentFromStarting(t *testing.T) {
 					t.Errorf("%s: the agent is told to set the annotation %s=%s", mode, key, value)
 				}
 			}
-			// What is right beside it is brought.
+			// Valid values beside them are passed.
 			args := strings.Join(registrationArgs(k), " ")
 			if r := k.Spec.RegistrationConfiguration; len(r.ClusterAnnotations) > 0 != strings.Contains(args, "--cluster-annotations="+ofAgents+"a=1") ||
 				len(r.ClusterLabels) > 0 != strings.Contains(args, "--cluster-labels=l00=v") {
@@ -113,8 +113,8 @@ func TestFields_NoneKeepsTheAgentFromStarting(t *testing.T) {
 	}
 }
 
-// A feature gate of Open Cluster Management that says what the agent does anyway is no news. One that says the opposite has no effect, as those
-// that are unknown.
+// TestFields_FeatureGatesThatHaveNoEffect: a feature gate of Open Cluster Management that asks for what the agent does anyway is not reported. One
+// that asks for the opposite has no effect, like unknown ones.
 func TestFields_FeatureGatesThatHaveNoEffect(t *testing.T) {
 	gate := func(name string, mode operatorv1.FeatureGateModeType) []operatorv1.FeatureGate {
 		return []operatorv1.FeatureGate{{Feature: name, Mode: mode}}
@@ -151,14 +151,14 @@ func TestFields_FeatureGatesThatHaveNoEffect(t *testing.T) {
 	}
 }
 
-// withConditions is a Klusterlet with what is said of its spec alone.
+// withConditions returns a Klusterlet with the conditions that depend on its spec alone.
 func withConditions(k *operatorv1.Klusterlet) *operatorv1.Klusterlet {
 	k = k.DeepCopy()
 	newReport(k).into(k)
 	return k
 }
 
-// What leaves nothing to start with is refused.
+// TestPlan_RefusesWhatNoAgentCanBe: a spec is rejected if no agent could start with it.
 func TestPlan_RefusesWhatNoAgentCanBe(t *testing.T) {
 	ofAWS := func(aws *operatorv1.AwsIrsa) func(*operatorv1.KlusterletSpec) {
 		return func(s *operatorv1.KlusterletSpec) {
@@ -185,7 +185,7 @@ func TestPlan_RefusesWhatNoAgentCanBe(t *testing.T) {
 	}
 }
 
-// Each part acts as the role of the managed cluster, on that cluster. The pods of another cluster do not.
+// TestPlan_HasTheRoleOfAWS: on the managed cluster, each part assumes the role of that cluster. Pods on another cluster do not.
 func TestPlan_HasTheRoleOfAWS(t *testing.T) {
 	for _, mode := range allModes {
 		k := &operatorv1.Klusterlet{}

@@ -20,20 +20,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 )
 
-// Reasons of HubConnectionDegraded: there is neither an identity nor a way to get one.
+// Reasons of HubConnectionDegraded: the agent has no identity and no bootstrap kubeconfig to get one.
 const (
-	reasonBootstrapMissing = "BootstrapSecretMissing" // there is no Secret with the bootstrap kubeconfig
-	// reasonBootstrapRefused: the Secret is there, and its kubeconfig is none that the agent uses.
+	reasonBootstrapMissing = "BootstrapSecretMissing" // the Secret with the bootstrap kubeconfig does not exist
+	// reasonBootstrapRefused: the Secret exists, and the agent cannot use its kubeconfig.
 	reasonBootstrapRefused = "BootstrapSecretError"
 )
 
-// report is what is found out about a Klusterlet, for its status.
+// report is the observed state of a Klusterlet, for its status.
 type report struct {
 	detached    bool
 	generation  int64
 	conditions  []metav1.Condition
 	generations []operatorv1.GenerationStatus
-	// inventory is nil if it stays as it is.
+	// inventory is nil if it does not change.
 	inventory   []operatorv1.RelatedResourceMeta
 	clusterName string
 	waitsFor    string
@@ -60,7 +60,7 @@ func (s *report) set(conditionType string, status metav1.ConditionStatus, reason
 		Message: kit.Message(message), ObservedGeneration: s.generation})
 }
 
-// applied says whether all that the agent needs is there.
+// applied sets whether all that the agent needs is applied.
 func (s *report) applied(reason string, err error) {
 	status, message := metav1.ConditionTrue, "all that the agent needs is there"
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *report) applied(reason string, err error) {
 	s.set(operatorv1.ConditionKlusterletApplied, status, reason, message)
 }
 
-// ready says whether the secrets lead to the managed cluster.
+// ready sets whether the secrets lead to the managed cluster.
 func (s *report) ready(problem error) {
 	if problem == nil {
 		s.set(operatorv1.ConditionReadyToApply, metav1.ConditionTrue, operatorv1.ReasonKlusterletPrepared, "the secrets are there")
@@ -80,7 +80,7 @@ func (s *report) ready(problem error) {
 	s.set(operatorv1.ConditionReadyToApply, metav1.ConditionFalse, operatorv1.ReasonKlusterletPrepareFailed, problem.Error())
 }
 
-// hub says what the secrets tell of the hub. The hub itself is not asked: no program but the agent has its identity.
+// hub sets what the secrets tell about the hub. No request is sent to the hub: only the agent has its identity.
 func (s *report) hub(g given) {
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonHubConnectionFunctional, "the agent has an identity on the hub"
 	problem, refused := g.bootstrapProblem(), g.refused()
@@ -116,7 +116,7 @@ func (s *report) unavailable(reason, message string) {
 	s.set(operatorv1.ConditionKlusterletAvailable, metav1.ConditionFalse, reason, message)
 }
 
-// look looks at the pods.
+// look reads the pods.
 func (r *Reconciler) look(ctx context.Context, p *plan, s *report) error {
 	var lacking []string
 	for i, part := range p.Parts() {
@@ -164,7 +164,7 @@ func (r *Reconciler) look(ctx context.Context, p *plan, s *report) error {
 	return nil
 }
 
-// into brings a status to what was found.
+// into writes the report to a status.
 func (s *report) into(k *operatorv1.Klusterlet) {
 	k.Status.ObservedGeneration = s.generation
 	for _, condition := range s.conditions {

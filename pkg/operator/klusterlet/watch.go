@@ -21,38 +21,39 @@ import (
 )
 
 const (
-	// firstPause is how long it takes until a watch that has failed is tried again, and longestPause after many failures.
+	// firstPause is the time until the first retry of a failed watch, and longestPause the time after many failures.
 	firstPause, longestPause = time.Second, 2 * time.Minute
-	// steady is how long a watch has to last to be no failure.
+	// steady is the minimum duration of a watch that does not count as failed.
 	steady = 10 * time.Second
-	// headStart is for how long watches are waited for before something is looked at.
+	// headStart is the maximum time to wait for watches before the first reconcile.
 	headStart = 5 * time.Second
-	// anew is after how long watches begin anew, with a look, and at most after twice that: what a server did not tell, or tells no more,
-	// such as one that was restored from a backup, is found then.
+	// anew is the time after which watches restart, with a reconcile, and twice that the maximum: changes that a server did not report, or no longer
+	// reports, such as after a restore from a backup, are found then.
 	anew = 4 * time.Hour
-	// lookAnyway is how often something is looked at of which nothing tells that it has changed, such as while a watch does not begin.
+	// lookAnyway is the interval of reconciles where no watch reports changes, such as while a watch does not start.
 	lookAnyway = 10 * time.Minute
 )
 
-// watched are objects of one kind of a cluster.
+// watched is a set of objects of one kind on a cluster.
 type watched struct {
 	kind         kind
 	label, field string
 }
 
-// listening are watches.
+// listening is closed when watches have started.
 type listening <-chan struct{}
 
-// audience is for whom watches of one cluster go on.
+// audience is the receiver of the events of one cluster's watches.
 type audience struct {
 	*sights
-	// every is how often the watches begin anew: all at one time, so that one look follows, and those of each cluster at another.
+	// every is the interval between restarts of the watches: all at one time, so that one reconcile follows, and at a different time for each
+	// cluster.
 	every time.Duration
-	// missing is how often there is a look while a watch does not begin.
+	// missing limits the reconciles while a watch does not start.
 	missing *rate.Limiter
 }
 
-// listen follows all of them.
+// listen starts all watches.
 func listen(ctx context.Context, c metadata.Interface, s *sights, all []watched) listening {
 	a := &audience{s, anew + time.Duration(rand.Int64N(int64(anew))), rate.NewLimiter(rate.Every(lookAnyway), 1)}
 	var first sync.WaitGroup
@@ -65,7 +66,7 @@ func listen(ctx context.Context, c metadata.Interface, s *sights, all []watched)
 	return tried
 }
 
-// wait waits until they have begun. What is looked at before that has to be looked at again. They may not begin: then it is not for long.
+// wait waits until the watches have started. What is read before has to be read again. If they do not start, wait returns after headStart.
 func (l listening) wait(ctx context.Context) {
 	select {
 	case <-l:
@@ -74,10 +75,10 @@ func (l listening) wait(ctx context.Context) {
 	}
 }
 
-// follow tells of changes of objects until the context ends: of each that is made, changed or deleted, and that there may have
-// been changes of which it does not know. Nothing is kept: a cluster that has more objects than it says costs no memory. Nothing is asked
-// for again while a watch goes on, nor when it ends and the server still knows where, but that all begins anew after some hours. Where a
-// watch does not begin for minutes, such as one that is refused, there is a look now and then. It says when it was tried to begin.
+// follow watches objects until the context ends: it reports each object that is created, changed or deleted, and that it may have missed changes. It
+// stores no objects: a cluster with more objects than it claims costs no memory. No list is repeated while a watch lasts, nor when it ends and the
+// server still has its resource version, except that all watches restart after some hours. If a watch cannot be started for minutes, such as a
+// forbidden one, follow causes a reconcile now and then. It calls tried after the first attempt to start.
 func (w watched) follow(ctx context.Context, objects metadata.Getter, a *audience, tried func()) {
 	once := sync.OnceFunc(tried)
 	defer once()
@@ -94,7 +95,7 @@ func (w watched) follow(ctx context.Context, objects metadata.Getter, a *audienc
 			a.lose()
 		}
 		if !time.Now().Before(until) {
-			continue // at once: those of the other watches are one look with it
+			continue // at once: one reconcile covers the restart of all watches
 		}
 		select {
 		case <-ctx.Done():
@@ -104,8 +105,8 @@ func (w watched) follow(ctx context.Context, objects metadata.Getter, a *audienc
 	}
 }
 
-// once watches from a version, for as long as it may, and returns the one from which to go on; "" if that is not known. It says whether
-// the watch has lasted.
+// once watches from a resource version, for as long as it may, and returns the one to continue from, or "" if that is not known. It reports whether
+// the watch lasted.
 func (w watched) once(
 	ctx context.Context, objects metadata.Getter, version string, until time.Time, s *sights, tried func(),
 ) (next string, lasted bool) {
@@ -143,7 +144,7 @@ func (w watched) once(
 		id := remote.ID{GroupKind: w.kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}}
 		switch event.Type {
 		case watch.Bookmark:
-		case watch.Deleted: // or it does not have the label any more
+		case watch.Deleted: // or it no longer has the label
 			s.tell(id, nil)
 		default:
 			s.tell(id, o)

@@ -23,7 +23,7 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// answering is a cluster that answers to lists and watches, and to nothing else.
+// answering is a cluster that responds to lists and watches only.
 type answering struct {
 	metadata.Getter
 	list  func() error
@@ -48,7 +48,7 @@ func (a answering) Watch(ctx context.Context, _ metav1.ListOptions) (watch.Inter
 	return w, nil
 }
 
-// looks counts the looks at a Klusterlet, by an hour, while a cluster answers to the watches of all kinds so.
+// looks counts the reconciles of a Klusterlet per hour, while the cluster responds like this to the watches of all kinds.
 func looks(t *testing.T, a answering, hours int) (n []int) {
 	t.Helper()
 	n = make([]int, hours)
@@ -75,7 +75,8 @@ func looks(t *testing.T, a answering, hours int) (n []int) {
 	return n
 }
 
-// Where watches tell nothing, there is a look now and then, and it makes no difference how many of them do not begin.
+// TestFollow_LooksWhereWatchesDoNotBegin: where watches report nothing, reconciles happen now and then, independent of the number of watches that do
+// not start.
 func TestFollow_LooksWhereWatchesDoNotBegin(t *testing.T) {
 	refused := apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "", errors.New("no"))
 	ok := func() error { return nil }
@@ -92,7 +93,7 @@ func TestFollow_LooksWhereWatchesDoNotBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for hour, n := range looks(t, a, 3) {
-				if n < 4 || n > 9 { // also a few at the beginning
+				if n < 4 || n > 9 { // including a few at the beginning
 					t.Errorf("in hour %d there are %d looks, want one in ten minutes", hour, n)
 				}
 			}
@@ -100,8 +101,8 @@ func TestFollow_LooksWhereWatchesDoNotBegin(t *testing.T) {
 	}
 }
 
-// What a cluster tells no more is found within hours, such as after it was restored from a backup: no event has a version that is asked
-// for then.
+// TestFollow_BeginsAnewAfterHours: changes that a cluster does not report are found within hours, such as after a restore from a backup: no event has
+// a resource version that the watch asks for then.
 func TestFollow_BeginsAnewAfterHours(t *testing.T) {
 	silent := answering{list: func() error { return nil }, watch: func(context.Context) error { return nil }}
 	total := 0
@@ -118,7 +119,7 @@ func TestFollow_BeginsAnewAfterHours(t *testing.T) {
 	}
 }
 
-// versioned is a cluster whose lists, and one event, have a version.
+// versioned is a cluster whose lists, and one event, have a resource version.
 type versioned struct {
 	answering
 	ofList, ofEvent string
@@ -139,7 +140,7 @@ func (v *versioned) Watch(context.Context, metav1.ListOptions) (watch.Interface,
 	return w, nil
 }
 
-// TestAttack_AVersionWithoutEndIsNeitherKeptNorAskedFor: it would be in memory for as long as the watch goes on.
+// TestAttack_AVersionWithoutEndIsNeitherKeptNorAskedFor: an unbounded resource version would stay in memory for as long as the watch lasts.
 func TestAttack_AVersionWithoutEndIsNeitherKeptNorAskedFor(t *testing.T) {
 	long := strings.Repeat("5", 1<<20)
 	for _, test := range []struct {
@@ -156,7 +157,8 @@ func TestAttack_AVersionWithoutEndIsNeitherKeptNorAskedFor(t *testing.T) {
 	}
 }
 
-// A cluster that has the kind of a definition by a server of its own may lose it. Nothing tells that.
+// TestKeep_LooksAgainWhereADefinitionIsHidden: a cluster that serves the kind of a definition with an own server may remove that server. No watch
+// reports it.
 func TestKeep_LooksAgainWhereADefinitionIsHidden(t *testing.T) {
 	for _, mode := range []operatorv1.InstallMode{operatorv1.InstallModeHosted, operatorv1.InstallModeSingleton} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -185,7 +187,7 @@ func TestKeep_LooksAgainWhereADefinitionIsHidden(t *testing.T) {
 			if defines() {
 				t.Fatal("a definition was made that is hidden")
 			}
-			// It rests, until it is time.
+			// No reconcile is needed until it is time.
 			result, err := r.Reconcile(t.Context(), requestOf(k.Name))
 			if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > lookAnyway {
 				t.Errorf("it is looked at again after %s: %v, want at most %s", result.RequeueAfter, err, lookAnyway)

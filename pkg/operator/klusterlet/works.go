@@ -20,15 +20,15 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// AnnotationWorks says what becomes of what works have brought when their Klusterlet is deleted: FateKeep, which is the default, leaves the
-// objects where they are, without an owner; FateDelete deletes them. To keep is the default because to delete may be an outage.
+// AnnotationWorks specifies what happens to the objects of works when their Klusterlet is deleted: FateKeep, the default, orphans the objects;
+// FateDelete deletes them. FateKeep is the default because a deletion may cause an outage.
 const (
 	AnnotationWorks = "operator.clusterhub.dev/works-on-deletion"
 	FateKeep        = "Keep"
 	FateDelete      = "Delete"
 )
 
-// withdrawal is for how long the rights of an agent are lent.
+// withdrawal is the lifetime of the token with the rights of an agent.
 const withdrawal = 10 * time.Minute
 
 func fateOf(k *operatorv1.Klusterlet) (withdraw.Fate, error) {
@@ -42,9 +42,9 @@ func fateOf(k *operatorv1.Klusterlet) (withdraw.Fate, error) {
 	}
 }
 
-// withdrawWorks ends what the agent has brought, as far as that goes now, and says what it waits for. No agent runs meanwhile. On a managed
-// cluster elsewhere that is done as its admin. On the cluster that has the Klusterlet it is done as the agent, which has rights to what it
-// has brought, and this program has not.
+// withdrawWorks ends the works of the agent, as far as possible now, and returns what it waits for. No agent runs at that time. On a managed cluster
+// elsewhere it acts as the cluster's admin. On the cluster of the Klusterlet it acts as the agent, which has rights to the objects of its works,
+// unlike this program.
 func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet, at *cluster, via *outside) (waitsFor string, err error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(records.GroupVersion().WithKind(records.Kind + "List"))
@@ -58,7 +58,7 @@ func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet
 	if err != nil {
 		return "the annotation: " + err.Error(), nil
 	}
-	// How it was registered counts no more, and may have become what no agent can be.
+	// The settings of the registration are irrelevant here, and may be invalid by now.
 	k = k.DeepCopy()
 	k.Spec.RegistrationConfiguration, k.Spec.ClusterName = nil, ""
 	p, err := planOf(k, r.image)
@@ -90,7 +90,7 @@ func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet
 			}
 		}
 		if waitsFor != "" && via != nil {
-			waitsFor = via.Explain(errors.New(waitsFor)) // the cluster has written parts of it
+			waitsFor = via.Explain(errors.New(waitsFor)) // the cluster wrote parts of it
 		}
 		if waitsFor != "" {
 			return waitsFor, nil
@@ -105,10 +105,10 @@ func (c *cluster) explainedOrNil(err error) error {
 	return c.explained(err)
 }
 
-// asAgent is the way to the own cluster with the rights of the part that does the works. They are made again if only some of them are there.
+// asAgent returns a configuration for the own cluster with the rights of the part that applies works. It recreates those that do not exist any more.
 func (r *Reconciler) asAgent(ctx context.Context, k *operatorv1.Klusterlet, p *plan) (*rest.Config, error) {
 	here := r.here(k)
-	here.pods = "" // there are none any more, and another agent may have the namespace by now
+	here.pods = "" // no pods exist any more, and another agent may have the namespace
 	if err := here.apply(ctx, p.management); err != nil {
 		return nil, err
 	}
