@@ -29,7 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/klusterlet"
 )
 
-// Who hub-operator is on its cluster, by its manifests.
+// The identity of hub-operator on its cluster, as in its manifests.
 const (
 	ServiceAccount = "hub-operator"
 	Namespace      = "clusterhub-operator"
@@ -38,20 +38,20 @@ const (
 
 // Options are hub-operator's flags.
 type Options struct {
-	// Kubeconfig is the file with the way to the management cluster; the pod's own identity is used when it is empty.
+	// Kubeconfig is the path of the kubeconfig of the management cluster; if empty, the pod's own identity is used.
 	Kubeconfig string
-	// QPS is how many requests per second are sent to the management cluster in the long run, Burst how many at once.
+	// QPS is the sustained rate of requests per second to the management cluster, and Burst the maximum burst.
 	QPS   float32
 	Burst int
 
-	// Controllers are those that run, by their names.
+	// Controllers are the names of the enabled controllers.
 	Controllers     []string
 	ClusterManagers clustermanager.Options
 	Klusterlets     klusterlet.Options
 
 	LeaderElection command.LeaderElection
 
-	// HealthAddress is host:port of plain HTTP; "0" turns it off.
+	// HealthAddress is host:port of plain HTTP; "0" disables it.
 	HealthAddress string
 	Metrics       metrics.Options
 
@@ -59,7 +59,7 @@ type Options struct {
 	Logs        *logsapi.LoggingConfiguration
 }
 
-// all are the controllers that there are. A new one is a line here.
+// all returns all controllers. Add new ones here.
 func (o *Options) all() []kit.Controller {
 	return []kit.Controller{
 		o.ClusterManagers.Controller(),
@@ -74,12 +74,12 @@ func (o *Options) names() (names []string) {
 	return names
 }
 
-// enabled are the controllers of this process.
+// enabled returns the controllers of this process.
 func (o *Options) enabled() []kit.Controller {
 	return slices.DeleteFunc(o.all(), func(c kit.Controller) bool { return !slices.Contains(o.Controllers, c.Name) })
 }
 
-// Rights are those that a process with these flags needs on the management cluster.
+// Rights returns the rights that a process with these flags needs on the management cluster.
 func (o *Options) Rights() (rights []kit.Right) {
 	for _, controller := range o.enabled() {
 		rights = append(rights, controller.Rights...)
@@ -91,7 +91,7 @@ func (o *Options) Rights() (rights []kit.Right) {
 		for _, right := range []kit.Right{
 			kit.On(coordinationv1.SchemeGroupVersion, "leases", "create"),
 			kit.On(coordinationv1.SchemeGroupVersion, "leases", "get", "update").Named(elects.Name),
-			// Who leads is told by events of the older API.
+			// Changes of the leader are recorded as events of the older API.
 			kit.On(corev1.SchemeGroupVersion, "events", "create", "patch"),
 		} {
 			rights = append(rights, right.In(elects.Namespace))
@@ -105,7 +105,7 @@ func NewOptions() *Options {
 	gate := featuregate.NewFeatureGate()
 	utilruntime.Must(logsapi.AddFeatureGates(gate))
 	o := &Options{
-		// A Klusterlet takes about fifty requests at first.
+		// A new Klusterlet takes about fifty requests.
 		QPS:            100,
 		Burst:          200,
 		LeaderElection: command.NewLeaderElection("hub-operator", Namespace),
@@ -148,12 +148,12 @@ func (o *Options) AddControllerFlags(fs *pflag.FlagSet) {
 	o.Klusterlets.AddFlags(fs)
 }
 
-// ValidateControllers returns every error of these flags.
+// ValidateControllers returns all errors of these flags.
 func (o *Options) ValidateControllers() []error {
 	return append(o.ClusterManagers.Validate(), o.Klusterlets.Validate()...)
 }
 
-// Validate returns every error of the flags at once.
+// Validate returns all errors of the flags.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.Kubeconfig == "" && os.Getenv("KUBERNETES_SERVICE_HOST") == "" {

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// cacheSyncTimeout is for ever: CustomResourceDefinitions that are not there yet are no reason to start anew.
+	// cacheSyncTimeout is infinite in practice: missing CustomResourceDefinitions are no reason to restart.
 	cacheSyncTimeout = 100 * 365 * 24 * time.Hour
-	// gracefulShutdown is how long running reconciliations may take to end. The Lease is released after them.
+	// gracefulShutdown is the maximum duration of running reconciles at shutdown. The Lease is released after them.
 	gracefulShutdown = 10 * time.Second
 )
 
@@ -39,7 +39,7 @@ func (o *Options) Run(ctx context.Context) error {
 	return o.RunWith(ctx, restConfig)
 }
 
-// RunWith does so with a way to the management cluster.
+// RunWith does so with a configuration for the management cluster.
 func (o *Options) RunWith(ctx context.Context, restConfig *rest.Config) error {
 	mgr, err := o.Assemble(ctx, restConfig, ctrlmanager.New)
 	if err != nil {
@@ -48,7 +48,7 @@ func (o *Options) RunWith(ctx context.Context, restConfig *rest.Config) error {
 	return mgr.Start(ctx)
 }
 
-// Assemble returns the manager that RunWith starts. newManager makes it without anything in it, as manager.New of controller-runtime does.
+// Assemble returns the manager that RunWith starts. newManager creates it without controllers, as manager.New of controller-runtime does.
 func (o *Options) Assemble(
 	ctx context.Context, restConfig *rest.Config, newManager func(*rest.Config, ctrlmanager.Options) (ctrlmanager.Manager, error),
 ) (ctrlmanager.Manager, error) {
@@ -78,7 +78,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 	scheme := runtime.NewScheme()
 	types := runtime.NewSchemeBuilder(operatorv1.AddToScheme, corev1.AddToScheme)
 	if err := types.AddToScheme(scheme); err != nil {
-		panic(err) // two types of one name: a mistake in the program
+		panic(err) // two types with the same name: a programming error
 	}
 	graceful := gracefulShutdown
 	return ctrlmanager.Options{
@@ -100,7 +100,7 @@ func (o *Options) managerOptions() ctrlmanager.Options {
 		GracefulShutdownTimeout:       &graceful,
 		Controller: config.Controller{
 			CacheSyncTimeout: cacheSyncTimeout,
-			// Names need to be unique in a manager only; a process may have several, one after the other.
+			// Names must be unique in a manager only; a process may have several managers, one after the other.
 			SkipNameValidation: new(true),
 		},
 	}

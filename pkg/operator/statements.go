@@ -5,5 +5,5 @@ package operator
 
 import "github.com/clusterhub/clusterhub/pkg/controllers/kit"
 
-// Statements are what all controllers of hub-operator state of themselves, whether flags leave them out or not.
+// Statements returns the statements of all controllers of hub-operator, whether flags disable them or not.
 func (o *Options) Statements() []kit.Controller { return o.all() }

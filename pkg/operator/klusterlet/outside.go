@@ -62,7 +62,7 @@ func (o *outside) isCluster(ctx context.Context, id string) (bool, error) {
 	return string(system.UID) == id, nil
 }
 
-// settled is what was applied.
+// settled has the applied objects and how long they are known to be unchanged.
 type settled struct {
 	what string
 	// accounts are the UIDs of the ServiceAccounts.

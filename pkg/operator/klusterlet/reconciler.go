@@ -152,7 +152,7 @@ func (r *Reconciler) keep(ctx context.Context, k *operatorv1.Klusterlet) (reconc
 	return reconcile.Result{RequeueAfter: next}, failed
 }
 
-// bring applies the plan. It returns the time until the next reconcile, and an error if it is to be retried soon.
+// bring applies the plan. It returns the time until the next reconcile, and an error if it must be retried soon.
 func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *plan, s *report) (next time.Duration, err error) {
 	here := r.here(k)
 	// At once: the user has to create secrets in it.

@@ -77,7 +77,7 @@ func (g given) source() (*kubeconfig.Source, error) {
 	return source, err
 }
 
-// ready returns the source, or nil if there is none, and why the agent cannot run yet: it also needs a kubeconfig of the hub.
+// ready returns the source, or nil if the agent does not need one, and why the agent cannot run yet: it also needs a kubeconfig of the hub.
 func (g given) ready() (*kubeconfig.Source, error) {
 	source, err := g.source()
 	if err != nil {

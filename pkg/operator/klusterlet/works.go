@@ -58,7 +58,7 @@ func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet
 	if err != nil {
 		return "the annotation: " + err.Error(), nil
 	}
-	// The settings of the registration are irrelevant here, and may be invalid by now.
+	// The settings of the registration are irrelevant here, and may have become invalid.
 	k = k.DeepCopy()
 	k.Spec.RegistrationConfiguration, k.Spec.ClusterName = nil, ""
 	p, err := planOf(k, r.image)

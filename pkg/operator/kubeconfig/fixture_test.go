@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// adminToken is the secret of the sources of the tests, and proxyPassword of their proxies.
+// adminToken is the secret of the sources of the tests, and proxyPassword that of their proxies.
 const (
 	adminToken    = "hunter2-hunter2-hunter2-hunter2"
 	proxyPassword = "swordfish-swordfish"
@@ -44,8 +44,8 @@ var pair = sync.OnceValues(func() (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
 })
 
-// kubeconfig is one with the fields of a cluster and a user, in YAML; $CA, $CERT and $KEY stand for good ones, and
-// $TWICE for another CA.
+// kubeconfig returns a kubeconfig with the given fields of a cluster and a user, in YAML; $CA, $CERT and $KEY are replaced by valid ones, and $TWICE
+// by a different CA.
 func kubeconfig(cluster, user string) []byte {
 	certificate, key := pair()
 	encoded := base64.StdEncoding.EncodeToString
@@ -65,7 +65,7 @@ const (
 	goodUser    = `token: ` + adminToken
 )
 
-// source is a good one.
+// source returns a valid source.
 func source(t testing.TB, cluster, user string) *Source {
 	t.Helper()
 	s, err := Parse(kubeconfig(cluster, user))
@@ -75,10 +75,10 @@ func source(t testing.TB, cluster, user string) *Source {
 	return s
 }
 
-// looked are texts without secrets: to look for them takes long.
+// looked has texts without secrets, since the search takes long.
 var looked sync.Map
 
-// noSecrets fails if a text has a secret in it, in whatever form.
+// noSecrets fails if a text contains a secret in any form.
 func noSecrets(t testing.TB, text string) {
 	t.Helper()
 	if _, before := looked.Load(text); before {

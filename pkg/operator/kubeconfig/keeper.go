@@ -19,59 +19,59 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Keys of a Secret with a minted kubeconfig, as Open Cluster Management has them.
+// Keys of a Secret with a minted kubeconfig. Open Cluster Management uses the same.
 const (
-	// KubeconfigKey is that of the kubeconfig, in a source and in what is minted.
+	// KubeconfigKey is the key of the kubeconfig, in a source and in a minted Secret.
 	KubeconfigKey = "kubeconfig"
-	// TokenKey is that of the token. The kubeconfig refers to a file of that name beside it.
+	// TokenKey is the key of the token. The kubeconfig refers to a file of that name beside it.
 	TokenKey = "token"
-	// ExpirationKey says when the token ends, in RFC 3339, by the clock of the process that asked for it.
+	// ExpirationKey is the key of the time when the token expires, in RFC 3339, by the clock of the process that requested it.
 	ExpirationKey = "expiration"
-	// AccountNamespaceKey, AccountNameKey and AccountUIDKey say whose token it is.
+	// AccountNamespaceKey, AccountNameKey and AccountUIDKey are the keys of the ServiceAccount of the token.
 	AccountNamespaceKey = "serviceaccount_namespace"
 	AccountNameKey      = "serviceaccount_name"
 	AccountUIDKey       = "serviceaccount_uid"
 )
 
 const (
-	// MintedAtAnnotation says when the token was asked for, in RFC 3339. From then until its expiration is what was granted.
+	// MintedAtAnnotation has the time when the token was requested, in RFC 3339. The granted lifetime starts then.
 	MintedAtAnnotation = "operator.clusterhub.dev/minted-at"
-	// DigestAnnotation tells whether others have changed what was minted.
+	// DigestAnnotation has a digest, to detect whether others changed what was minted.
 	DigestAnnotation = "operator.clusterhub.dev/minted-digest"
 )
 
 const (
-	// DefaultLifetime is what is asked for; a cluster may grant less. It is what a token is worth to a thief at most, unless its
-	// ServiceAccount is deleted, and a fifth of it, six days, is how long the operator may be away without harm.
+	// DefaultLifetime is the default of the requested lifetime; a cluster may grant less. It limits the use of a stolen token, unless the
+	// ServiceAccount is deleted, and a fifth of it, six days, is the time that the operator may be down without harm.
 	DefaultLifetime = 30 * 24 * time.Hour
-	// MinLifetime is the shortest lifetime that is taken. Kubernetes grants no shorter one.
+	// MinLifetime is the shortest accepted lifetime. Kubernetes grants no shorter one.
 	MinLifetime = 10 * time.Minute
-	// RenewAt is the part of the lifetime that was granted after which a token is renewed at the latest.
+	// RenewAt is the part of the granted lifetime after which a token is renewed at the latest.
 	RenewAt = 0.8
-	// RenewFrom is the part after which it is renewed at the earliest. Each Secret has its own moment between the two, so that those
-	// that were minted at once are not renewed at once.
+	// RenewFrom is the part after which it is renewed at the earliest. Each Secret has its own moment between the two, so that tokens that were
+	// minted at the same time are not renewed at the same time.
 	RenewFrom = 0.7
 )
 
-// Reasons for which nothing is minted, as conditions have them.
+// Reasons why no token is minted, for conditions.
 const (
-	// ReasonTokenNotGranted: the cluster has not answered a TokenRequest with a token.
+	// ReasonTokenNotGranted: the cluster did not respond to a TokenRequest with a token.
 	ReasonTokenNotGranted = "TokenNotGranted"
-	// ReasonAccountInvalid: what it says of the ServiceAccount cannot be true.
+	// ReasonAccountInvalid: what the cluster returned for the ServiceAccount is invalid.
 	ReasonAccountInvalid = "ServiceAccountInvalid"
-	// ReasonTokenInvalid: what it has answered cannot be a token, or its expiration cannot be true.
+	// ReasonTokenInvalid: what it returned is not a token, or its expiration is implausible.
 	ReasonTokenInvalid = "TokenInvalid"
-	// ReasonTokenTooShort: it grants less than MinLifetime.
+	// ReasonTokenTooShort: the granted lifetime is less than MinLifetime.
 	ReasonTokenTooShort = "TokenLifetimeTooShort"
 	// ReasonTooManyTokens: the Secret, or the ServiceAccount, changes so often that each time another token would be needed.
 	ReasonTooManyTokens = "TooManyTokens"
 )
 
-// Failed says why a kubeconfig was not minted. Both fields can be shown: no token is in them, and of what a cluster said, one short line.
+// Failed reports why a kubeconfig was not minted. Both fields can be shown: they contain no token, and at most one short line from the cluster.
 type Failed struct {
-	// Reason is one of the above.
+	// Reason is one of the reasons above.
 	Reason string
-	// Message says what happened and what to do, in one line.
+	// Message describes what happened and what to do, in one line.
 	Message string
 }
 
@@ -80,47 +80,47 @@ func (f *Failed) Error() string { return f.Message }
 
 // Minter is a cluster that grants tokens, such as *outer.Cluster. Its errors can be shown.
 type Minter interface {
-	// Token asks for a token of a ServiceAccount for the audience of the API server. If uid is not "", it is one of the
-	// ServiceAccount with that UID.
+	// Token requests a token of a ServiceAccount for the audience of the API server. If uid is not "", the token is for the ServiceAccount with that
+	// UID.
 	Token(ctx context.Context, account Account, lifetime time.Duration) (*authenticationv1.TokenRequest, error)
 }
 
 // Account is a ServiceAccount of the cluster that a kubeconfig is for.
 type Account struct {
 	Namespace, Name string
-	// UID is that of the ServiceAccount as it is there now. The token of a former one of that name is worth nothing.
+	// UID is the UID of the current ServiceAccount. The token of a deleted one with the same name is invalid.
 	UID types.UID
 }
 
-// Wanted is one Secret of the management cluster with a minted kubeconfig.
+// Wanted is a desired Secret of the management cluster with a minted kubeconfig.
 type Wanted struct {
-	// Secret is where it is kept. What others have put there is replaced.
+	// Secret is the name of the Secret. Data that others put into it is replaced.
 	Secret types.NamespacedName
-	// Labels, Annotations and OwnerReferences are those that the Secret has to have; it keeps others.
+	// Labels, Annotations and OwnerReferences are set on the Secret, which retains others.
 	Labels, Annotations map[string]string
 	OwnerReferences     []metav1.OwnerReference
-	// Account is whose token it gets.
+	// Account is the ServiceAccount of the token.
 	Account Account
-	// Source says how the cluster is reached, for the minted kubeconfig.
+	// Source has the address of the cluster for the minted kubeconfig.
 	Source *Source
-	// Cluster grants the token. It is reached by the source.
+	// Cluster grants the token. It is reached with the source.
 	Cluster Minter
 }
 
-// State is what there is after Ensure, also if that has failed.
+// State is the state after Ensure, also if Ensure failed.
 type State struct {
 	// Next is when to call Ensure again, if nothing changes before. It is never zero, and never in the past.
 	Next time.Time
-	// Usable says that the Secret has what is wanted, with a token that has not ended. A token that could not be renewed in
-	// time is usable until its end.
+	// Usable reports that the Secret has the desired content, with a token that has not expired. A token that could not be renewed in time is usable
+	// until it expires.
 	Usable bool
 	// Expiration is the end of the token if it is usable.
 	Expiration time.Time
-	// Minted says that this call has asked for a token and has written it.
+	// Minted reports that this call requested a token and wrote it.
 	Minted bool
 }
 
-// again is the state after a failure. That a token has ended is told then.
+// again returns the state after a failure. If the token expires before the retry, the retry is at that time.
 func (s State) again(next time.Time) State {
 	if s.Next = next; s.Usable && s.Expiration.Before(next) {
 		s.Next = s.Expiration
@@ -128,29 +128,29 @@ func (s State) again(next time.Time) State {
 	return s
 }
 
-// Keeper keeps Secrets with minted kubeconfigs. It may be used by several goroutines, for different Secrets.
+// Keeper reconciles Secrets with minted kubeconfigs. It may be used by several goroutines, for different Secrets.
 type Keeper struct {
-	// Client is that of the management cluster: get, create, update and delete of Secrets. It may read from a cache.
+	// Client is a client of the management cluster: get, create, update and delete of Secrets. It may read from a cache.
 	Client client.Client
-	// Live reads from the management cluster itself, before a token is asked for: a cache may not have what was written a moment
-	// ago. If it is nil, Client is taken, which must then not have a cache.
+	// Live reads from the API server of the management cluster before a token is requested: a cache may not have what was just written. The default
+	// is Client, which must not have a cache then.
 	Live client.Reader
-	// Clock is the real one if it is nil.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
-	// Lifetime is what is asked for, DefaultLifetime if it is 0.
+	// Lifetime is the requested lifetime. The default is DefaultLifetime.
 	Lifetime time.Duration
 
 	lock  sync.Mutex
 	paces map[types.NamespacedName]*pace
 }
 
-// Ensure brings the Secret to what is wanted. It asks for a token only if there is none for this account, server, CA, tls-server-name
-// and proxy-url, if it is time to renew it, or if others have changed it. It writes nothing that is there, and reads nothing from
-// the cluster of the ServiceAccount.
+// Ensure reconciles the Secret. It requests a token only if the Secret has none for this account, server, CA, tls-server-name and proxy-url, if the
+// token must be renewed, or if others changed the Secret. It writes nothing that is as desired, and reads nothing from the cluster of the
+// ServiceAccount.
 //
-// A *Failed says that no token is to be had; then a call before State.Next fails in the same way without asking the cluster, unless
-// the source has changed. Other errors are those of the management cluster. With either, return no error to a work queue whose
-// delays begin at milliseconds, but come back at State.Next.
+// A *Failed reports that no token can be minted; a call before State.Next fails in the same way without a request to the cluster, unless the source
+// has changed. Other errors come from the management cluster. With either, return no error to a work queue whose delays start at milliseconds, but
+// requeue at State.Next.
 func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (State, error) {
 	target, err := newTarget(&wanted)
 	if err != nil {
@@ -169,7 +169,7 @@ func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (State, error) {
 	case have.complete(now):
 		return state, nil
 	case !have.due(now):
-		// The token is as it was minted, and what is around it is not.
+		// The token is as it was minted, but other parts of the Secret are not.
 		if err := k.write(ctx, have, target, &have.minted); err != nil {
 			state.Next = now.Add(firstRetry)
 			return state, err
@@ -186,7 +186,7 @@ func (k *Keeper) Ensure(ctx context.Context, wanted Wanted) (State, error) {
 		err = k.write(ctx, have, target, minted)
 	}
 	now = k.now()
-	if err != nil && errors.Is(ctx.Err(), context.Canceled) { // the caller's end is no failure
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) { // a canceled caller is not a failure
 		state.Next = now.Add(firstRetry)
 		return state, ctx.Err()
 	}
@@ -207,7 +207,7 @@ func (k *Keeper) now() time.Time {
 	return k.Clock.Now()
 }
 
-// read is what there is in the Secret, as a cluster or a cache has it.
+// read reads the Secret from the API server or a cache.
 func (k *Keeper) read(ctx context.Context, from client.Reader, target *target) (*have, error) {
 	secret := &corev1.Secret{}
 	err := from.Get(ctx, target.Secret, secret)
@@ -219,7 +219,7 @@ func (k *Keeper) read(ctx context.Context, from client.Reader, target *target) (
 	}
 	found := &have{target: target, secret: secret}
 	if found.minted, found.good = target.recorded(secret); found.good {
-		// A clock that was ahead when it was minted would keep it for too long.
+		// If the clock was ahead when the token was minted, the token would be retained too long.
 		found.good = !found.minted.at.After(k.now().Add(clocksDiffer))
 	}
 	if secret.DeletionTimestamp != nil {
@@ -228,7 +228,7 @@ func (k *Keeper) read(ctx context.Context, from client.Reader, target *target) (
 	return found, nil
 }
 
-// write makes or changes the Secret. It fails if the Secret is not any more what was read.
+// write creates or updates the Secret. It fails if the Secret changed after it was read.
 func (k *Keeper) write(ctx context.Context, have *have, target *target, minted *minted) error {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: target.Secret.Namespace, Name: target.Secret.Name}}
 	if have.secret != nil && !have.fixed() {
@@ -244,7 +244,7 @@ func (k *Keeper) write(ctx context.Context, have *have, target *target, minted *
 	case have.secret == nil:
 		err = k.Client.Create(ctx, secret)
 	case have.fixed():
-		// What cannot be changed any more is made anew.
+		// An immutable Secret is recreated.
 		if err = k.Client.Delete(ctx, have.secret, client.Preconditions{UID: &have.secret.UID, ResourceVersion: &have.secret.ResourceVersion}); err == nil {
 			err = k.Client.Create(ctx, secret)
 		}
@@ -257,7 +257,7 @@ func (k *Keeper) write(ctx context.Context, have *have, target *target, minted *
 	return nil
 }
 
-// pace is that of a Secret. The others that have not asked for long are forgotten.
+// pace returns the pace of a Secret. It forgets Secrets without recent requests.
 func (k *Keeper) pace(secret types.NamespacedName, now time.Time) *pace {
 	k.lock.Lock()
 	defer k.lock.Unlock()
@@ -276,7 +276,7 @@ func (k *Keeper) pace(secret types.NamespacedName, now time.Time) *pace {
 	return k.paces[secret]
 }
 
-// Forget drops what is remembered of a Secret that is not wanted any more. It deletes nothing.
+// Forget drops the state of a Secret that is no longer desired. It deletes nothing.
 func (k *Keeper) Forget(secret types.NamespacedName) {
 	k.lock.Lock()
 	defer k.lock.Unlock()

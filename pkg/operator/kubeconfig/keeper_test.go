@@ -46,13 +46,13 @@ func TestEnsure_MintsOnceAndThenDoesNothing(t *testing.T) {
 		}
 	}
 	w.did("after that", 0, 0)
-	// Another process knows the same.
+	// Another process has the same state.
 	w.keeper = &Keeper{Client: w.client, Clock: w.clock}
 	w.mustEnsure()
 	w.did("after a restart", 0, 0)
 }
 
-// TestEnsure_RenewsAtFourFifthsOfWhatWasGranted, whatever was asked for.
+// TestEnsure_RenewsAtFourFifthsOfWhatWasGranted verifies the time of the renewal, whatever lifetime was requested.
 func TestEnsure_RenewsAtFourFifthsOfWhatWasGranted(t *testing.T) {
 	for _, granted := range []time.Duration{MinLifetime, time.Hour, 24 * time.Hour, DefaultLifetime, 8640 * time.Hour} {
 		t.Run(granted.String(), func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestEnsure_RenewsAtFourFifthsOfWhatWasGranted(t *testing.T) {
 	}
 }
 
-// TestEnsure_RenewalsOfManyAreSpread: 200 that were minted in one moment come one after the other, also without luck.
+// TestEnsure_RenewalsOfManyAreSpread: 200 tokens that were minted at one moment are renewed one after the other, deterministically.
 func TestEnsure_RenewalsOfManyAreSpread(t *testing.T) {
 	w := newWorld(t)
 	const many, parts = 200, 10
@@ -104,7 +104,7 @@ func TestEnsure_RenewalsOfManyAreSpread(t *testing.T) {
 	}
 }
 
-// TestEnsure_RenewsAtOnce if the token is not the one that is needed any more.
+// TestEnsure_RenewsAtOnce verifies that a token is renewed at once if it is not the required one any more.
 func TestEnsure_RenewsAtOnce(t *testing.T) {
 	const ca = `certificate-authority-data: $CA`
 	changed := func(change func(*corev1.Secret)) func(*world) {
@@ -169,7 +169,7 @@ func TestEnsure_RenewsAtOnce(t *testing.T) {
 	}
 }
 
-// TestEnsure_BelievesNoAnswerThatCannotBeTrue: nothing of it is written, and it is not asked again at once.
+// TestEnsure_BelievesNoAnswerThatCannotBeTrue: no part of an implausible response is written, and the request is not repeated at once.
 func TestEnsure_BelievesNoAnswerThatCannotBeTrue(t *testing.T) {
 	ends := func(at time.Time) func(*authenticationv1.TokenRequest) error {
 		return func(r *authenticationv1.TokenRequest) error {
@@ -219,7 +219,7 @@ func TestEnsure_BelievesNoAnswerThatCannotBeTrue(t *testing.T) {
 	}
 }
 
-// TestAttack_AUIDThatIsNone: the cluster says which UID a ServiceAccount has. It is kept in the Secret, and must be no place for anything else.
+// TestAttack_AUIDThatIsNone: the cluster returns the UID of a ServiceAccount. It is stored in the Secret, and must not carry anything else.
 func TestAttack_AUIDThatIsNone(t *testing.T) {
 	for name, uid := range map[string]types.UID{
 		"none": "", "huge": types.UID(strings.Repeat("a", 900_000)), "65 characters": types.UID(strings.Repeat("a", 65)),
@@ -239,7 +239,7 @@ func TestAttack_AUIDThatIsNone(t *testing.T) {
 	}
 }
 
-// TestEnsure_ClocksThatDiffer make no token last longer than it does.
+// TestEnsure_ClocksThatDiffer: clock skew does not make a token appear to last longer than it does.
 func TestEnsure_ClocksThatDiffer(t *testing.T) {
 	for _, ahead := range []time.Duration{20 * time.Hour, time.Minute, -time.Minute, -30 * time.Minute} {
 		w := newWorld(t)
@@ -253,7 +253,7 @@ func TestEnsure_ClocksThatDiffer(t *testing.T) {
 	}
 }
 
-// TestEnsure_TokensOfSecondsMakeNoLoop: of a cluster that grants no more, few tokens are asked for.
+// TestEnsure_TokensOfSecondsMakeNoLoop: if a cluster grants only short lifetimes, few tokens are requested.
 func TestEnsure_TokensOfSecondsMakeNoLoop(t *testing.T) {
 	w := newWorld(t)
 	w.granted = 10 * time.Second
@@ -269,8 +269,8 @@ func TestEnsure_TokensOfSecondsMakeNoLoop(t *testing.T) {
 	}
 }
 
-// TestEnsure_WhoChangesItAllTheTimeCostsFewTokens: a cluster whose ServiceAccount has another UID each time, or a program that deletes
-// the Secret each time.
+// TestEnsure_WhoChangesItAllTheTimeCostsFewTokens: a cluster returns another UID of the ServiceAccount each time, or a program deletes the Secret
+// each time.
 func TestEnsure_WhoChangesItAllTheTimeCostsFewTokens(t *testing.T) {
 	for name, change := range map[string]func(w *world, i int){
 		"UIDs": func(w *world, i int) { w.wanted.Account.UID = types.UID(fmt.Sprint(i)) },
@@ -298,7 +298,7 @@ func TestEnsure_WhoChangesItAllTheTimeCostsFewTokens(t *testing.T) {
 	}
 }
 
-// TestEnsure_ATokenThatCannotBeRenewedIsUsedToItsEnd, and another source is tried at once.
+// TestEnsure_ATokenThatCannotBeRenewedIsUsedToItsEnd verifies that, and that a different source is tried at once.
 func TestEnsure_ATokenThatCannotBeRenewedIsUsedToItsEnd(t *testing.T) {
 	w := newWorld(t)
 	w.mustEnsure()
@@ -337,7 +337,7 @@ func TestEnsure_ACrashCostsOneToken(t *testing.T) {
 	w.did("the next start", 1, 1)
 }
 
-// TestEnsure_OfTheManagementCluster: its refusals cost no tokens without end, and a cache that is old costs none.
+// TestEnsure_OfTheManagementCluster: failed writes cause no endless token requests, and a stale cache causes none.
 func TestEnsure_OfTheManagementCluster(t *testing.T) {
 	w := newWorld(t)
 	full := errors.New("the quota is used up")
@@ -353,7 +353,7 @@ func TestEnsure_OfTheManagementCluster(t *testing.T) {
 	w.mustEnsure()
 	w.did("then", 1, 1)
 
-	// The cache does not have what was written.
+	// The cache does not have the write yet.
 	old := w.keeper
 	w.keeper = &Keeper{Clock: w.clock, Live: w.client, Client: interceptor.NewClient(w.client, interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, key client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
@@ -373,7 +373,7 @@ func TestEnsure_OfTheManagementCluster(t *testing.T) {
 	w.did("away", 0, 0)
 }
 
-// TestEnsure_AsksForWhatIsMissing of the one who calls it.
+// TestEnsure_AsksForWhatIsMissing verifies the errors for incomplete arguments.
 func TestEnsure_AsksForWhatIsMissing(t *testing.T) {
 	for _, change := range []func(*Wanted){
 		func(w *Wanted) { w.Source = nil }, func(w *Wanted) { w.Cluster = nil }, func(w *Wanted) { w.Account.UID = "" },

@@ -24,20 +24,19 @@ import (
 )
 
 const (
-	// clocksDiffer is by how much those of two machines may.
+	// clocksDiffer is the assumed maximum clock skew between two machines.
 	clocksDiffer = 5 * time.Minute
-	// lookAgain bounds when Ensure is called again: timers stand still while a machine is suspended, and do not
-	// follow a clock that is set.
+	// lookAgain is the maximum time until Ensure is called again: timers stop while a machine is suspended, and do not follow a clock that is set.
 	lookAgain = time.Hour
-	// tooFar is by how much an expiration may be later than what was asked for.
+	// tooFar is the maximum time by which an expiration may be later than requested.
 	tooFar = 24 * time.Hour
 )
 
-// target is what is wanted, with what follows from it.
+// target is a desired Secret, with derived values.
 type target struct {
 	*Wanted
 	kubeconfig []byte
-	// source is its hash.
+	// source is the hash of the source.
 	source string
 }
 
@@ -47,7 +46,7 @@ func newTarget(wanted *Wanted) (*target, error) {
 		return nil, fmt.Errorf("a minted kubeconfig takes a Secret, a ServiceAccount, a source and its cluster, not %s, %s/%s and %s",
 			wanted.Secret, wanted.Account.Namespace, wanted.Account.Name, wanted.Source)
 	}
-	// The cluster says it, and it comes into the Secret.
+	// The UID comes from the cluster, and is stored in the Secret.
 	if uid := wanted.Account.UID; !IsUID(uid) {
 		return nil, &Failed{ReasonAccountInvalid, fmt.Sprintf("the cluster says that the ServiceAccount %s/%s has a UID of %d bytes, and a UID has "+
 			"1 to %d letters, digits and hyphens: is it the API server of the cluster?", wanted.Account.Namespace, wanted.Account.Name, len(uid), maxUID)}
@@ -56,21 +55,21 @@ func newTarget(wanted *Wanted) (*target, error) {
 	return &target{Wanted: wanted, kubeconfig: kubeconfig, source: wanted.Source.Hash()}, err
 }
 
-// maxUID is how long a UID may be. Those of Kubernetes have 36 characters.
+// maxUID is the maximum length of a UID. Those of Kubernetes have 36 characters.
 const maxUID = 64
 
 var looksLikeUID = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
-// IsUID says whether what a cluster calls a UID can be one, so that it may be kept and shown.
+// IsUID reports whether a UID that a cluster returned has a valid form, so that it may be stored and shown.
 func IsUID(uid types.UID) bool { return len(uid) <= maxUID && looksLikeUID.MatchString(string(uid)) }
 
-// minted is a token with its times, by our clock and to the second.
+// minted is a token with its times, by our clock and truncated to seconds.
 type minted struct {
 	token          string
 	at, expiration time.Time
 }
 
-// data is all that the Secret has.
+// data returns the data of the Secret.
 func (m *minted) data(target *target) map[string][]byte {
 	return map[string][]byte{
 		KubeconfigKey:       target.kubeconfig,
@@ -93,7 +92,7 @@ func (m *minted) digest(target *target) string {
 
 func format(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// recorded is what was minted for the target and is still in the Secret as it was.
+// recorded returns the token in the Secret, and reports whether it was minted for the target and is unchanged.
 func (t *target) recorded(secret *corev1.Secret) (m minted, good bool) {
 	var err1, err2 error
 	m.token = string(secret.Data[TokenKey])
@@ -113,7 +112,7 @@ func (t *target) recorded(secret *corev1.Secret) (m minted, good bool) {
 	return m, true
 }
 
-// dress gives a Secret the metadata that is wanted.
+// dress sets the desired metadata of a Secret.
 func (t *target) dress(secret *corev1.Secret) {
 	for key, value := range t.Labels {
 		metav1.SetMetaDataLabel(&secret.ObjectMeta, key, value)
@@ -131,20 +130,20 @@ func (t *target) dress(secret *corev1.Secret) {
 	}
 }
 
-// have is what there is.
+// have is the observed Secret.
 type have struct {
 	target *target
-	// secret is nil if there is none.
+	// secret is nil if it does not exist.
 	secret *corev1.Secret
-	// minted is in the Secret if it is good.
+	// minted is the content of the Secret if good is true.
 	minted minted
 	good   bool
 }
 
-// due says that a token is needed.
+// due reports whether a token is needed.
 func (h *have) due(now time.Time) bool { return !h.good || !now.Before(h.renewal()) }
 
-// complete says that there is nothing to do.
+// complete reports whether there is nothing to do.
 func (h *have) complete(now time.Time) bool {
 	if h.due(now) || h.fixed() || len(h.secret.Data) != len(h.minted.data(h.target)) {
 		return false
@@ -154,12 +153,12 @@ func (h *have) complete(now time.Time) bool {
 	return equality.Semantic.DeepEqual(dressed.ObjectMeta, h.secret.ObjectMeta)
 }
 
-// fixed says that the Secret cannot be changed to what it should be.
+// fixed reports whether the Secret cannot be updated to the desired state.
 func (h *have) fixed() bool {
 	return h.secret.Immutable != nil && *h.secret.Immutable || h.secret.Type != corev1.SecretTypeOpaque
 }
 
-// renewal is when the token is renewed: a part of what was granted after it was minted.
+// renewal returns the time to renew the token: a part of the granted lifetime after it was minted.
 func (h *have) renewal() time.Time {
 	granted := h.minted.expiration.Sub(h.minted.at)
 	part := RenewFrom + (RenewAt-RenewFrom)*spread(h.target.Secret)
@@ -180,19 +179,19 @@ func (h *have) state(now time.Time) State {
 	return state
 }
 
-// spread is a number from 0 to 1, without the 1, for each Secret: not by chance, which has bursts now and then, and the same after a restart.
+// spread returns a number in [0, 1) for each Secret. It is not random, since random numbers cluster now and then, and it is the same after a restart.
 func spread(secret types.NamespacedName) float64 {
 	sum := sha256.Sum256([]byte(secret.String()))
 	return float64(binary.BigEndian.Uint64(sum[:8])>>11) / (1 << 53)
 }
 
-// mint asks for a token, and believes nothing of the answer that cannot be true.
+// mint requests a token, and validates the response.
 func (k *Keeper) mint(ctx context.Context, target *target) (*minted, error) {
 	asked := k.Lifetime
 	if asked <= 0 {
 		asked = DefaultLifetime
 	}
-	// The lifetime counts from before the question: no token is older.
+	// The lifetime counts from before the request: no token is older.
 	at := k.now().Truncate(time.Second)
 	answer, err := target.Cluster.Token(ctx, target.Account, asked)
 	of := fmt.Sprintf("of the ServiceAccount %s/%s", target.Account.Namespace, target.Account.Name)
@@ -203,7 +202,7 @@ func (k *Keeper) mint(ctx context.Context, target *target) (*minted, error) {
 		return nil, &Failed{ReasonTokenInvalid, fmt.Sprintf("the cluster has answered the request for a token %s, but with none that can be "+
 			"used: is it the API server of the cluster?", of)}
 	}
-	// The server's clock may differ. What it says of the duration does not depend on clocks, and the shorter one of the two is safe.
+	// The server's clock may differ. The duration that it returns does not depend on clocks, and the shorter one of the two is safe.
 	expiration := answer.Status.ExpirationTimestamp.Time
 	granted := expiration.Sub(at)
 	switch {

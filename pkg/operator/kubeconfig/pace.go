@@ -9,42 +9,42 @@ import (
 	"time"
 )
 
-// How often tokens are asked for, for one Secret, whatever the cluster and the writers of the Secret do.
+// Limits of token requests for one Secret, whatever the cluster and the writers of the Secret do.
 const (
-	// maxTokens may be asked for within tokensWithin.
+	// maxTokens is the maximum number of requests within tokensWithin.
 	maxTokens    = 5
 	tokensWithin = 5 * time.Minute
-	// firstRetry is how long it takes after a failure, and lastRetry after many.
+	// firstRetry is the delay after a failure, and lastRetry the delay after many.
 	firstRetry, lastRetry = 5 * time.Second, 5 * time.Minute
 	// forgetAfter is longer than any of these.
 	forgetAfter = 15 * time.Minute
 )
 
-// pace is what is remembered of the tokens that were asked for, for one Secret.
+// pace has the state of token requests for one Secret.
 type pace struct {
-	// asked are the times of the last ones, and last is when that was looked at.
+	// asked are the times of recent requests, and last is the time of the last check.
 	asked []time.Time
 	last  time.Time
-	// err is why the last ones have failed, with a source, and until is how long it is not tried again with that.
+	// err is the error of the last attempts, with source, and until is when the next attempt with that source may be made.
 	err      error
 	failures int
 	source   string
 	until    time.Time
 }
 
-// mayAsk is nil if a token may be asked for now, and counts it. Otherwise it says why not, and until when.
+// mayAsk returns nil and counts the request if a token may be requested now. Otherwise it returns why not, and until when.
 func (p *pace) mayAsk(now time.Time, source string) (time.Time, error) {
 	if p.source != source {
 		p.succeeded()
 		p.source = source
 	}
-	// A clock that was ahead does not make it wait.
+	// The delay does not apply if the clock was ahead.
 	if p.err != nil && now.Before(p.until) && p.until.Sub(now) <= 2*lastRetry {
 		return p.until, p.err
 	}
 	p.asked = slices.DeleteFunc(p.asked, func(at time.Time) bool { return at.After(now) || now.Sub(at) >= tokensWithin })
 	if len(p.asked) >= maxTokens {
-		if p.err != nil { // which says more
+		if p.err != nil { // it is more informative
 			return p.asked[0].Add(tokensWithin), p.err
 		}
 		return p.asked[0].Add(tokensWithin), &Failed{Reason: ReasonTooManyTokens, Message: fmt.Sprintf(
@@ -55,14 +55,14 @@ func (p *pace) mayAsk(now time.Time, source string) (time.Time, error) {
 	return now, nil
 }
 
-// failed is when to try again.
+// failed records a failure, and returns when to try again.
 func (p *pace) failed(now time.Time, source string, err error, spread float64) time.Time {
 	wait := lastRetry
 	if p.failures < 10 {
 		wait = min(lastRetry, firstRetry<<p.failures)
 	}
 	p.failures++
-	// What has failed together, such as when a proxy has ended, is not tried again together.
+	// Attempts that failed together, such as when a proxy stopped, are not retried together.
 	p.source, p.err, p.until = source, err, now.Add(wait+time.Duration(spread*float64(wait)/2))
 	return p.until
 }

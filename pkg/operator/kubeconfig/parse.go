@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	// MaxSize is how many bytes a source may have.
+	// MaxSize is the maximum size of a source in bytes.
 	MaxSize = 256 << 10
-	// maxURL is how many bytes the URL of a server or a proxy may have.
+	// maxURL is the maximum length of the URL of a server or a proxy in bytes.
 	maxURL = 2 << 10
 )
 
-// Parse checks a kubeconfig that a user gives, and takes of its current context what is needed to reach the cluster. Other contexts,
-// clusters and users in it are not looked at. It is never weakened: what cannot be used as it is there is refused.
+// Parse validates a user's kubeconfig, and takes from its current context what is needed to reach the cluster. Other contexts, clusters and users in
+// it are ignored. Parse never weakens security settings: it rejects what cannot be used as is.
 //
 // The only error is a *Refused. It does not quote the kubeconfig.
 func Parse(data []byte) (*Source, error) {
@@ -42,7 +42,7 @@ func Parse(data []byte) (*Source, error) {
 	}
 	config, err := clientcmd.Load(data)
 	if err != nil {
-		return nil, refuse(ReasonUnreadable, "what should be a kubeconfig cannot be read as one") // why may have a part of it
+		return nil, refuse(ReasonUnreadable, "what should be a kubeconfig cannot be read as one") // the error may quote a part of it
 	}
 	current := config.Contexts[config.CurrentContext]
 	if current == nil {
@@ -74,7 +74,7 @@ func refuse(reason, format string, args ...any) error {
 	return &Refused{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// noFiles looks for what would be read from this machine, or run on it.
+// noFiles rejects settings that would read from this machine, or run a program on it.
 func noFiles(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 	for field, path := range map[string]string{
 		"certificate-authority": cluster.CertificateAuthority, "client-certificate": user.ClientCertificate,
@@ -116,7 +116,7 @@ func (s *Source) takeServer(cluster *clientcmdapi.Cluster) error {
 	return nil
 }
 
-// isPort also takes none.
+// isPort also accepts an empty port.
 func isPort(port string) bool {
 	n, err := strconv.Atoi(port)
 	return port == "" || err == nil && 0 < n && n < 1<<16
@@ -139,7 +139,7 @@ func (s *Source) takeProxy(text string) error {
 	return nil
 }
 
-// takeCA reads all of it: a bundle with half a certificate is a mistake that is better said now.
+// takeCA parses all of it: a bundle with a truncated certificate is a mistake that is better reported now.
 func (s *Source) takeCA(data []byte) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return refuse(ReasonNoCA, "the kubeconfig has no certificate-authority-data, so its server cannot be verified, not by the "+

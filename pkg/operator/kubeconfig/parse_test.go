@@ -112,7 +112,7 @@ func TestParse_WhatIsNoKubeconfig(t *testing.T) {
 	}
 }
 
-// TestSource_HashChanges with each thing that matters, and with nothing else.
+// TestSource_HashChanges with each relevant field, and with no other.
 func TestSource_HashChanges(t *testing.T) {
 	const ca = `certificate-authority-data: $CA`
 	hashes := map[string]string{}
@@ -139,7 +139,7 @@ func TestSource_HashChanges(t *testing.T) {
 	}
 }
 
-// TestSource_PrintsNoSecret in whatever way it is printed.
+// TestSource_PrintsNoSecret in any format.
 func TestSource_PrintsNoSecret(t *testing.T) {
 	s := source(t, goodCluster+`, proxy-url: "http://u:`+proxyPassword+`@p:1"`, goodUser+`, client-certificate-data: $CERT, client-key-data: $KEY`)
 	for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
@@ -156,7 +156,7 @@ func TestSource_PrintsNoSecret(t *testing.T) {
 	noSecrets(t, s.Redact(text))
 }
 
-// TestMinted_AsAClientReadsIt: with the token beside it, a client reaches the server as the source does, and as another user.
+// TestMinted_AsAClientReadsIt: with the token beside it, a client reaches the server as the source does, but as a different user.
 func TestMinted_AsAClientReadsIt(t *testing.T) {
 	s := source(t, goodCluster+`, proxy-url: "http://u:`+proxyPassword+`@p:1", tls-server-name: other.example`,
 		goodUser+`, client-certificate-data: $CERT, client-key-data: $KEY`)
@@ -192,7 +192,7 @@ func TestMinted_AsAClientReadsIt(t *testing.T) {
 	}
 }
 
-// FuzzParse: a kubeconfig that is taken is verified, reads no file and runs nothing; and no error has the token.
+// FuzzParse: an accepted kubeconfig verifies the server, reads no file and runs nothing; and no error contains the token.
 func FuzzParse(f *testing.F) {
 	for _, cluster := range []string{goodCluster, `server: "http://x"`, goodCluster + `, insecure-skip-tls-verify: true`,
 		goodCluster + `, proxy-url: "socks5://u:` + proxyPassword + `@p", tls-server-name: y`, `server: "https://x:y@z", certificate-authority: /ca`} {

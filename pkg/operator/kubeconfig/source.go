@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconfig is about the two kinds of kubeconfigs of an operator that works on a cluster from outside: the source, which is
-// an admin's and which a user has put into a Secret, and those that are minted of it, one for each ServiceAccount, with a token that
-// is renewed. See docs/design/minted.md.
+// Package kubeconfig handles the two kinds of kubeconfigs of an operator that works on a cluster from outside: the source, which belongs to an admin
+// and which a user has put into a Secret, and those that are minted from it, one for each ServiceAccount, with a token that is renewed. See
+// docs/design/minted.md.
 package kubeconfig
 
 import (
@@ -24,41 +24,41 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Names in a minted kubeconfig, as Open Cluster Management has them.
+// Names in a minted kubeconfig. Open Cluster Management uses the same.
 const (
 	mintedCluster = "cluster"
 	mintedContext = "context"
 	mintedUser    = "user"
 )
 
-// Source is a way to a cluster as its admin, that Parse has checked: an https server, the CA that verifies it, and the
-// credentials, all of them in it and not in files. It is immutable. It prints as its server, never with its credentials.
+// Source gives access to a cluster as its admin, and was validated by Parse: an https server, the CA that verifies it, and the credentials, all
+// embedded and not in files. It is immutable. It prints as its server, never with its credentials.
 type Source struct {
 	server, serverName string
 	ca                 []byte
 	roots              *x509.CertPool
-	// proxy may have a password.
+	// proxy may contain a password.
 	proxy       *url.URL
 	token       string
 	cert, key   []byte
 	certificate *tls.Certificate
-	// minted is made of it once: it is compared each time that a Secret is looked at.
+	// minted is encoded once: it is compared at each reconcile of a Secret.
 	minted []byte
 }
 
-// Server is the https URL of the API server: without credentials, query or fragment.
+// Server returns the https URL of the API server, without credentials, query or fragment.
 func (s *Source) Server() string { return s.server }
 
-// TLSServerName is the name in the server's certificate, if it is not the server's host; else "".
+// TLSServerName returns the name in the server's certificate if it differs from the server's host, or "".
 func (s *Source) TLSServerName() string { return s.serverName }
 
-// CA has the certificates in PEM of which one verifies the server.
+// CA returns the certificates in PEM of which one verifies the server.
 func (s *Source) CA() []byte { return bytes.Clone(s.ca) }
 
-// BearerToken is the admin's, or "" if a certificate says who the admin is.
+// BearerToken returns the admin's token, or "" if the admin has a certificate.
 func (s *Source) BearerToken() string { return s.token }
 
-// TLSConfig verifies the server, and has the admin's certificate if there is one.
+// TLSConfig returns a configuration that verifies the server, with the admin's certificate if the source has one.
 func (s *Source) TLSConfig() *tls.Config {
 	config := &tls.Config{RootCAs: s.roots, ServerName: s.serverName, MinVersion: tls.VersionTLS12}
 	if s.certificate != nil {
@@ -67,8 +67,8 @@ func (s *Source) TLSConfig() *tls.Config {
 	return config
 }
 
-// Proxy is the one of the source. Without one, the environment of the process decides, as with every client of Kubernetes: it is
-// written by who deploys the process, and the proxy sees no more than TLS.
+// Proxy returns the proxy of the source. Without one, the environment of the process applies, as with every client of Kubernetes: it is set by the
+// user who deploys the process, and the proxy sees only TLS.
 func (s *Source) Proxy() func(*http.Request) (*url.URL, error) {
 	if s.proxy != nil {
 		return http.ProxyURL(s.proxy)
@@ -76,25 +76,25 @@ func (s *Source) Proxy() func(*http.Request) (*url.URL, error) {
 	return http.ProxyFromEnvironment
 }
 
-// Hash changes if anything changes that matters: the server, how it is verified and reached, and the credentials. It is the same in
-// every process, and tells nothing of what it is made of, as there is always a key or a token among that.
+// Hash returns a hash that changes with everything relevant: the server, how it is verified and reached, and the credentials. It is the same in every
+// process, and reveals nothing of its input, which always includes a key or a token.
 func (s *Source) Hash() string {
 	return digest([]byte(s.server), []byte(s.serverName), s.ca, []byte(s.proxyURL()), []byte(s.token), s.cert, s.key)
 }
 
-// digest is a SHA-256 of parts, which do not run into each other.
+// digest returns a SHA-256 of parts, with their lengths as separators.
 func digest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, part := range parts {
-		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // a hash takes everything
+		_ = binary.Write(h, binary.BigEndian, uint64(len(part))) // writing to a hash never fails
 		h.Write(part)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Minted is the kubeconfig of a process that has it, and a token in the file "token" beside it: the server as the source has it, with
-// its CA, tls-server-name and proxy-url, which may have a password. Nothing of the admin is in it. It is the same each time. There is no error for a
-// source that Parse has given.
+// Minted returns the kubeconfig for a process that has a token in the file "token" beside it: the server as in the source, with its CA,
+// tls-server-name and proxy-url, which may contain a password. It has nothing of the admin. It is the same each time. No error is returned for a
+// source that Parse returned.
 func (s *Source) Minted() ([]byte, error) {
 	if s == nil || len(s.minted) == 0 {
 		return nil, errors.New("a kubeconfig is minted of a source that was parsed, and there is none")
@@ -113,8 +113,8 @@ func (s *Source) mint() (err error) {
 	return err
 }
 
-// Redact takes the credentials of the source out of a text that others wrote, such as a server that repeats the token that it does
-// not take. It finds them as they are, and not in another encoding.
+// Redact removes the credentials of the source from a text that others wrote, such as a server that repeats the token that it rejects. It finds them
+// as they are, and not in other encodings.
 func (s *Source) Redact(text string) string {
 	secrets := []string{s.token, string(s.key)}
 	if s.proxy != nil {
@@ -137,7 +137,7 @@ func (s *Source) proxyURL() string {
 	return s.proxy.String()
 }
 
-// Format implements fmt.Formatter: whatever the verb, there are no credentials in it.
+// Format implements fmt.Formatter: no verb prints credentials.
 func (s *Source) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
 
 // String implements fmt.Stringer.

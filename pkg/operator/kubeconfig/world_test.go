@@ -23,17 +23,17 @@ const grantedToken = "granted-granted-granted-granted"
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// world is a management cluster, and one that grants tokens, at a time that stands still.
+// world has a management cluster, and a cluster that grants tokens, with a clock that stands still.
 type world struct {
 	t      *testing.T
 	clock  *clocktesting.FakePassiveClock
 	keeper *Keeper
 	wanted Wanted
 	client client.WithWatch
-	// hooks see each call of the client.
+	// hooks intercept each call of the client.
 	hooks interceptor.Funcs
 
-	// granted is the lifetime that is granted, and answer changes what is answered.
+	// granted is the lifetime that is granted, and answer changes the response.
 	granted time.Duration
 	answer  func(*authenticationv1.TokenRequest) error
 	asked   int
@@ -110,7 +110,7 @@ func (w *world) ensure() (State, error) {
 	return state, err
 }
 
-// mustEnsure calls it when all is well.
+// mustEnsure calls ensure, and fails on an error or an unusable state.
 func (w *world) mustEnsure() State {
 	w.t.Helper()
 	state, err := w.ensure()
@@ -129,7 +129,7 @@ func (w *world) secret() *corev1.Secret {
 	return secret
 }
 
-// did resets the counts, and compares them.
+// did compares the counts, and resets them.
 func (w *world) did(what string, asked, writes int) {
 	w.t.Helper()
 	if w.asked != asked || w.writes != writes {

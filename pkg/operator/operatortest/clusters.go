@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operatortest has real clusters for the tests of operators: one that runs pods, although it has no nodes, and others that
-// are served. They have kube-controller-managers, since what becomes of namespaces and of garbage only those decide; no pod is made.
+// Package operatortest starts real clusters for the tests of operators: a management cluster, although it has no nodes, and managed clusters. They
+// have kube-controller-managers, since only those delete the contents of namespaces and collect garbage; no pod is created.
 package operatortest
 
 import (
@@ -30,7 +30,7 @@ import (
 // Shared are the clusters that the tests of a package share.
 var Shared clusters.Shared
 
-// Kubeconfig is an admin's, with all in it.
+// Kubeconfig returns an admin's kubeconfig with embedded credentials.
 func Kubeconfig(config *rest.Config) ([]byte, error) {
 	if len(config.CAData) == 0 || len(config.CertData) == 0 && config.BearerToken == "" {
 		return nil, errors.New("the credentials of the cluster are not in its configuration")
@@ -44,11 +44,11 @@ func Kubeconfig(config *rest.Config) ([]byte, error) {
 	})
 }
 
-// Bootstrap is a kubeconfig for a hub that is nowhere, with a bootstrap token.
+// Bootstrap is a kubeconfig for a hub that does not exist, with a bootstrap token.
 var Bootstrap = []byte("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: hub, user: agent}}], " +
 	"clusters: [{name: hub, cluster: {server: 'https://hub.invalid'}}], users: [{name: agent, user: {token: bootstrap}}]}")
 
-// Eventually waits until something holds.
+// Eventually waits until the condition holds.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	err := await.Until(t.Context(), await.Limit, func(context.Context) (bool, error) { return holds(), nil })
@@ -57,12 +57,12 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// installed are the clusters, by their hosts, that Install has been called for.
+// installed has the hosts of the clusters for which Install was called.
 var installed sync.Map
 
-// Install gives a cluster what hub-operator needs: the kinds, and its rights. No process is started. A cluster that has them is left as it
-// is: no test takes them away. It has the records of works, too, as one where another agent ran: the garbage collector, which parts a record
-// from what it owns, looks for new kinds every 30 seconds only.
+// Install creates what hub-operator needs on a cluster: the kinds, and its rights. No process is started. A cluster that has them is not changed: no
+// test deletes them. Install also creates the definition of work records, as on a cluster where another agent ran: the garbage collector, which
+// separates a record from the objects that it owns, discovers new kinds only every 30 seconds.
 func Install(t testing.TB, config *rest.Config) {
 	t.Helper()
 	if _, ok := installed.Load(config.Host); ok {
@@ -104,8 +104,8 @@ func Install(t testing.TB, config *rest.Config) {
 	installed.Store(config.Host, true)
 }
 
-// Gone wants an object to be gone when the test ends: what is left of one test is work for hub-operator in the next ones. It is forced to
-// go then.
+// Gone verifies that an object is gone when the test ends: leftovers of one test would be reconciled by hub-operator in the next ones. It removes the
+// finalizers of leftovers.
 func Gone(t testing.TB, c client.Client, o client.Object) {
 	t.Helper()
 	left := o.DeepCopyObject().(client.Object)

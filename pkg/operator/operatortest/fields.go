@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Field is a field of a spec that has no fields itself. A field of the items of a list is one.
+// Field is a field of a spec without subfields. Fields of list items are included.
 type Field struct {
-	// Path is how users write it, such as registrationConfiguration.featureGates.feature.
+	// Path is the path as users write it, such as registrationConfiguration.featureGates.feature.
 	Path string
-	// steps lead to it; one of -1 is the first item of a list.
+	// steps are the indexes that lead to it; -1 stands for the first item of a list.
 	steps []int
 	kind  reflect.Type
 }
@@ -28,7 +28,7 @@ var (
 	bytes      = reflect.TypeFor[[]byte]()
 )
 
-// Fields are all those of a type.
+// Fields returns all fields of a type.
 func Fields(of reflect.Type) []Field { return fields(Field{kind: of}) }
 
 func fields(at Field) (all []Field) {
@@ -51,7 +51,7 @@ func fields(at Field) (all []Field) {
 	return []Field{at}
 }
 
-// Set gives the field a value, or, if that is nil, one of its kind that is not its zero value. What leads to the field is made.
+// Set sets the field to a value, or, if that is nil, to a value of its type that is not the zero value. It creates missing parents.
 func (f Field) Set(spec any, value any) {
 	v := reflect.ValueOf(spec).Elem()
 	for _, step := range f.steps {
@@ -108,7 +108,7 @@ func fill(v reflect.Value) {
 	}
 }
 
-// Names says whether a text names the field, or one that it is a part of.
+// Names reports whether a text names the field, or a field that contains it.
 func (f Field) Names(text string) bool {
 	for path := f.Path; path != ""; path = path[:max(0, strings.LastIndex(path, "."))] {
 		if i := strings.Index(text, path); i >= 0 && !isLetter(text, i+len(path)) {

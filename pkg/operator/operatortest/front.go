@@ -20,43 +20,43 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Front is before a cluster, and knows what an operator asks of it.
+// Front is a proxy of a cluster that records the requests of an operator.
 type Front struct {
-	// Hangs, if there is one, has it answer nothing until it is closed.
+	// Hangs, if set, blocks all responses until it is closed.
 	Hangs chan struct{}
-	// Lies, if there is one, answers in place of the cluster, which is truth.
+	// Lies, if set, responds in place of the cluster, which is truth.
 	Lies func(w http.ResponseWriter, r *http.Request, truth http.Handler)
 
 	lock sync.Mutex
-	// asked are all requests that are no watches, and watches how many are.
+	// asked are all requests except watches, and watches is the number of watches.
 	asked   []string
 	watches int
-	// waiting is how many requests are not answered now.
+	// waiting is the number of requests without a response yet.
 	waiting int
 }
 
-// Requests are all that were made and are no watches, "METHOD path".
+// Requests returns all requests except watches, as "METHOD path".
 func (f *Front) Requests() []string {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	return slices.Clone(f.asked)
 }
 
-// Watches is how many watches were asked for.
+// Watches returns the number of watch requests.
 func (f *Front) Watches() int {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	return f.watches
 }
 
-// Waiting is how many requests wait for an answer because of Hangs.
+// Waiting returns the number of requests that wait because of Hangs.
 func (f *Front) Waiting() int {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	return f.waiting
 }
 
-// Start returns the kubeconfig of an admin, by which the front is reached.
+// Start starts the front, and returns the kubeconfig of an admin for it.
 func (f *Front) Start(t testing.TB, behind *rest.Config) []byte {
 	t.Helper()
 	server, err := url.Parse(behind.Host)
@@ -83,8 +83,8 @@ func (f *Front) Start(t testing.TB, behind *rest.Config) []byte {
 		proxy.ServeHTTP(w, r)
 	}))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	// The operator goes on until after this has ended, and asks again when its connections are closed: without an end of all requests, also
-	// of those that come after, it may be waited for without end.
+	// The operator runs until after this has ended, and repeats requests when its connections are closed: if not all requests were canceled,
+	// including those that arrive later, closing could block forever.
 	ctx, cancel := context.WithCancel(context.Background())
 	s.Config.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.StartTLS()
@@ -107,7 +107,7 @@ func (f *Front) note(r *http.Request) {
 	}
 }
 
-// hangs waits for the end of Hangs, and says whether that of the request came first.
+// hangs waits until Hangs is closed, and reports whether the request was canceled first.
 func (f *Front) hangs(ctx context.Context) bool {
 	if f.Hangs == nil {
 		return false

@@ -17,17 +17,17 @@ import (
 	"time"
 )
 
-// Lie is how a hostile cluster answers in place of the real one, which is truth.
+// Lie is the response of a hostile cluster in place of the real one, which is truth.
 type Lie func(w http.ResponseWriter, r *http.Request, truth http.Handler)
 
-// Marker is in what hostile clusters say: it must not come to the management cluster but in conditions.
+// Marker is part of the texts of hostile clusters: it must not appear on the management cluster except in conditions.
 const Marker = "x-hostile-x"
 
 // Kinds of requests that lies are about.
 func isWatch(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
 func isToken(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/token") }
 
-// Only is a lie to some requests: the others are answered by the cluster.
+// Only lies to some requests: the others are passed to the cluster.
 func Only(which func(r *http.Request) bool, lie Lie) Lie {
 	return func(w http.ResponseWriter, r *http.Request, truth http.Handler) {
 		if which(r) {
@@ -38,18 +38,18 @@ func Only(which func(r *http.Request) bool, lie Lie) Lie {
 	}
 }
 
-// ToTokens is a lie to those who ask for a token.
+// ToTokens lies to token requests.
 func ToTokens(lie Lie) Lie { return Only(isToken, lie) }
 
-// ToWatches is a lie to watches.
+// ToWatches lies to watches.
 func ToWatches(lie Lie) Lie { return Only(isWatch, lie) }
 
-// ToOthers is a lie to all other requests.
+// ToOthers lies to all other requests.
 func ToOthers(lie Lie) Lie {
 	return Only(func(r *http.Request) bool { return !isWatch(r) && !isToken(r) }, lie)
 }
 
-// Says is an answer in JSON, whatever is asked.
+// Says returns a fixed response in JSON.
 func Says(code int, text string) Lie {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
@@ -58,7 +58,7 @@ func Says(code int, text string) Lie {
 	}
 }
 
-// SaysForEver writes something, and then something else until the client has enough. what may count.
+// SaysForEver writes first, and then the results of what until the client closes the connection. what gets a counter.
 func SaysForEver(first string, what func(r *http.Request, i int) string) Lie {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
@@ -69,7 +69,7 @@ func SaysForEver(first string, what func(r *http.Request, i int) string) Lie {
 	}
 }
 
-// SaysNothing answers nothing until it is enough, and ends the connection then.
+// SaysNothing sends no response until enough is closed, and closes the connection then.
 func SaysNothing(enough <-chan struct{}) Lie {
 	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 		select {
@@ -80,7 +80,7 @@ func SaysNothing(enough <-chan struct{}) Lie {
 	}
 }
 
-// Changes is the answer of the cluster, if it is an object that is no failure, changed.
+// Changes changes the response of the cluster, if it is an object and not a failure.
 func Changes(change func(object map[string]any)) Lie {
 	return func(w http.ResponseWriter, r *http.Request, truth http.Handler) {
 		if isWatch(r) {
@@ -103,14 +103,13 @@ func Changes(change func(object map[string]any)) Lie {
 	}
 }
 
-// Event is one of a watch.
+// Event returns an event of a watch.
 func Event(kind, namespace, name string, i int) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"namespace":%q,"name":%q,"uid":"u-%d","resourceVersion":"%d"}}}`+"\n",
 		kind, namespace, name, i, 1_000_000+i)
 }
 
-// Heap measures the memory of the process until the test ends. The function that it returns is how much has been used at one time, in MiB,
-// more than at the beginning.
+// Heap measures the memory of the process until the test ends. The function that it returns returns the maximum growth since the start, in MiB.
 func Heap(t testing.TB) (most func() uint64) {
 	t.Helper()
 	used := func() uint64 {
@@ -118,7 +117,7 @@ func Heap(t testing.TB) (most func() uint64) {
 		runtime.ReadMemStats(&stats)
 		return stats.HeapAlloc >> 20
 	}
-	// The environment of tests lets more garbage pile up than programs do.
+	// The environment of tests lets more garbage accumulate than programs do.
 	percent := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	runtime.GC()

@@ -20,16 +20,16 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// passing are resources whose objects come and go by themselves, or that are no objects.
+// passing are resources whose objects are created and deleted by others, or that are not stored.
 var passing = []string{"events", "leases", "componentstatuses"}
 
-// Objects are all that a cluster has, "RESOURCE.GROUP NAMESPACE/NAME".
+// Objects returns all objects of a cluster, as "RESOURCE.GROUP NAMESPACE/NAME".
 func Objects(t testing.TB, config *rest.Config) map[string]bool {
 	t.Helper()
 	config = rest.CopyConfig(config)
 	config.WarningHandler = rest.NoWarnings{}
 	lists, err := discovery.ServerPreferredResources(kube(t, config).Discovery())
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // a kind may be going
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) { // a kind may be in deletion
 		t.Fatal(err)
 	}
 	client, err := metadata.NewForConfig(config)
@@ -65,7 +65,7 @@ func Objects(t testing.TB, config *rest.Config) map[string]bool {
 	return all
 }
 
-// NothingSince wants a cluster to have nothing that it has not had before, once what is being deleted is gone.
+// NothingSince verifies that a cluster has no object that it did not have before, once deletions are complete.
 func NothingSince(t testing.TB, config *rest.Config, before map[string]bool) {
 	t.Helper()
 	var left []string

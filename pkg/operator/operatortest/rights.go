@@ -16,10 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Rights are what a user may do, "VERB RESOURCE.GROUP", and "VERB RESOURCE.GROUP NAME" where only one object may be used so.
+// Rights are permissions of a user, as "VERB RESOURCE.GROUP", or "VERB RESOURCE.GROUP NAME" for a single object.
 type Rights map[string]bool
 
-// Add adds a rule. Without names it is for all.
+// Add adds a rule. Without names it is for all objects.
 func (r Rights) Add(verbs, groups, resources, names []string) {
 	for _, group := range groups {
 		for _, resource := range resources {
@@ -36,10 +36,10 @@ func (r Rights) Add(verbs, groups, resources, names []string) {
 	}
 }
 
-// Verbs are those of objects.
+// Verbs are the verbs on objects.
 var Verbs = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
 
-// special are rights to more than objects, of which most are on resources that discovery does not show.
+// special are verbs with special meanings, most of them on resources that discovery does not return.
 var special = map[string][]schema.GroupResource{
 	"bind":     {{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, {Group: "rbac.authorization.k8s.io", Resource: "roles"}},
 	"escalate": {{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, {Group: "rbac.authorization.k8s.io", Resource: "roles"}},
@@ -52,13 +52,13 @@ var special = map[string][]schema.GroupResource{
 	"*":       {{Group: "*", Resource: "*"}},
 }
 
-// May asks a cluster for everything that its admin finds there, in all namespaces.
+// May checks all rights on the resources of a cluster, in all namespaces. The admin discovers the resources.
 func May(t testing.TB, admin, config *rest.Config) Rights {
 	t.Helper()
 	return MayIn(t, admin, config, "")
 }
 
-// MayIn is the same in one namespace.
+// MayIn is like May, in one namespace.
 func MayIn(t testing.TB, admin, config *rest.Config, namespace string) Rights {
 	t.Helper()
 	_, lists, err := kube(t, admin).Discovery().ServerGroupsAndResources()
@@ -110,7 +110,7 @@ func MayIn(t testing.TB, admin, config *rest.Config, namespace string) Rights {
 	return got
 }
 
-// Allowed asks for one right: in all namespaces, and for all names, unless they are given.
+// Allowed checks one right: in all namespaces, and for all names, unless they are given.
 func Allowed(t testing.TB, config *rest.Config, verb string, resource schema.GroupResource, namespace, name string) bool {
 	t.Helper()
 	return allowed(t, kube(t, config), verb, resource, namespace, name)
@@ -129,7 +129,7 @@ func allowed(t testing.TB, client kubernetes.Interface, verb string, resource sc
 	return review.Status.Allowed
 }
 
-// RightsIn are the rules that a user has in a namespace: of RBAC, so those for all namespaces are among them.
+// RightsIn returns the rules of a user in a namespace. They are those of RBAC, and include rules for all namespaces.
 func RightsIn(t testing.TB, config *rest.Config, namespace string) Rights {
 	t.Helper()
 	review, err := kube(t, config).AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
@@ -150,7 +150,7 @@ func RightsIn(t testing.TB, config *rest.Config, namespace string) Rights {
 	return all
 }
 
-// AccountOf is a ServiceAccount of a cluster.
+// AccountOf returns a configuration with the identity of a ServiceAccount.
 func AccountOf(t testing.TB, admin *rest.Config, namespace, name string) *rest.Config {
 	t.Helper()
 	token, err := kube(t, admin).CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})

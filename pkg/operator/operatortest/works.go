@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Work makes what a work agent leaves of a work: an object, and the record that owns it.
+// Work creates what a work agent leaves of a work: an object, and the record that owns it.
 func Work(t testing.TB, c client.Client, agentID, name string) *corev1.ConfigMap {
 	t.Helper()
 	record := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{

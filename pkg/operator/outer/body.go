@@ -14,33 +14,34 @@ import (
 )
 
 const (
-	// watchBurst is how many bytes all watches of a cluster may send at once, and watchRate how many in a second after that: events cost
-	// time. The connection keeps the server waiting, which has to send less or to end the watch.
+	// watchBurst is the number of bytes that all watches of a cluster may send at once, and watchRate the number per second after that: processing
+	// events takes time. Backpressure on the connection makes the server send less or end the watch.
 	watchBurst = 8 << 20
 	watchRate  = 512 << 10
-	// leastEvent is what an event counts for at least: 2,048 may come at once, and 128 in a second after that, however small they are.
+	// leastEvent is the minimum size that an event is charged with: 2,048 events may arrive at once, and 128 per second after that, however small
+	// they are.
 	leastEvent = 4 << 10
 )
 
-// watchLimiter is that of a cluster.
+// watchLimiter returns the rate limiter of a cluster.
 func watchLimiter() *rate.Limiter { return rate.NewLimiter(watchRate, watchBurst) }
 
-// body is the one of an answer, after decompression, with bounds.
+// body is the body of a response, after decompression, with limits.
 type body struct {
 	io.ReadCloser
 	guard *guard
 	ctx   context.Context
 	end   func()
 
-	// max is how many bytes there may be, and most how many fields and elements: in all, or until the end of an event.
+	// max is the maximum number of bytes, and most the maximum number of fields and elements: in total, or per event.
 	max, most int
-	// plain is text, in which nothing can be told from a comma.
+	// plain means text, in which commas have no meaning.
 	plain bool
-	// idle ends a watch; it is nil for all else.
+	// idle ends a watch; it is nil for all other requests.
 	idle *time.Timer
-	// small is what events of a watch count for beside their bytes.
+	// small is what events of a watch are charged with beside their bytes.
 	small int
-	// hasPlace is that it is one of the large answers that are read now.
+	// hasPlace means that this is one of the large responses that are currently read.
 	hasPlace bool
 
 	bytes, entries, depth int
@@ -48,7 +49,7 @@ type body struct {
 	err                   error
 }
 
-// watch has the bounds count for each event, and the time while there is none.
+// watch makes the limits apply per event, and starts the idle timeout.
 func (b *body) watch(idle *time.Timer) {
 	b.idle, b.max, b.most = idle, b.guard.metadata, b.guard.metadataEntries
 	b.idle.Reset(b.guard.watchIdle)
@@ -72,7 +73,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.err = b.guard.ended(b.ctx, err)
 		if b.idle != nil && errors.Is(context.Cause(b.ctx), errTooSlow) {
-			b.err = io.EOF // as a server ends a watch
+			b.err = io.EOF // as if a server ended the watch
 		}
 		return n, b.err
 	}
@@ -84,8 +85,8 @@ func (b *body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// place waits until there is one more place for a large answer. It is false if the request has ended before. The place is free again when
-// the request ends, which is soon: no answer may take longer than requestTimeout.
+// place waits for a slot for a large response. It returns false if the request ended before. The slot is released when the request ends, within
+// requestTimeout.
 func (b *body) place() bool {
 	if b.hasPlace {
 		return true
@@ -100,7 +101,7 @@ func (b *body) place() bool {
 	}
 }
 
-// pace waits until so much may have been read of the watches of the cluster.
+// pace waits until that many more bytes of the cluster's watches may be read.
 func (b *body) pace(n int) {
 	delay := b.guard.watchBytes.ReserveN(time.Now(), min(n, watchBurst)).Delay()
 	if delay <= 0 {
@@ -115,7 +116,7 @@ func (b *body) pace(n int) {
 	}
 }
 
-// count says whether it is within the bounds. Of JSON it knows what is in texts, where objects and lists begin and end, and no more.
+// count reports whether the body is within the limits. Of JSON it only tracks strings and the starts and ends of objects and lists.
 func (b *body) count(p []byte) bool {
 	for _, c := range p {
 		b.bytes++
@@ -136,7 +137,7 @@ func (b *body) count(p []byte) bool {
 			b.entries++
 		case c == '}' || c == ']':
 			if b.depth--; b.depth == 0 && b.idle != nil {
-				// The decoder has all of the event.
+				// The decoder has the whole event.
 				if b.over() {
 					return false
 				}

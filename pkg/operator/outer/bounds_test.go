@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestAttack_SmallEventsAreFew: each event takes time, however small it is, and whichever of a cluster's watches it comes by.
+// TestAttack_SmallEventsAreFew: each event takes time, however small it is, and on whichever watch of a cluster it arrives.
 func TestAttack_SmallEventsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many, watches = 20_000, 4
@@ -35,14 +35,14 @@ func TestAttack_SmallEventsAreFew(t *testing.T) {
 		all.Wait()
 		const atOnce, eachSecond = watchBurst / leastEvent, watchRate / leastEvent
 		want := (many - atOnce) / eachSecond * time.Second
-		// The last events of a watch are read before it waits for them.
+		// The last events of a watch are read before it is throttled for them.
 		if took := time.Since(begin); took < want*95/100 || took > want+2*time.Second {
 			t.Errorf("%d events took %s, not %s", many, took, want)
 		}
 	})
 }
 
-// TestAttack_FewLargeAnswersAreReadAtOneTime, of all clusters together. The others wait, and none keeps its place for long.
+// TestAttack_FewLargeAnswersAreReadAtOneTime, of all clusters together. Others wait, and none keeps its slot for long.
 func TestAttack_FewLargeAnswersAreReadAtOneTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = largeAtOnce + 2
@@ -76,7 +76,7 @@ func TestAttack_FewLargeAnswersAreReadAtOneTime(t *testing.T) {
 		}
 		time.Sleep(RequestTimeout + time.Second)
 		synctest.Wait()
-		// The last one has ended, or has had the place of another one that ended in the same moment.
+		// The last one has ended, or got the slot of another one that ended at the same moment.
 		if len(begun)+len(ended) != many-1 || len(g.large) > 0 {
 			t.Errorf("%d have a place, and %d have not ended", len(g.large), many-1-len(begun)-len(ended))
 		}
@@ -92,7 +92,7 @@ func (spaces) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAttack_MetadataIsSmall: several watches of a cluster begin at one time.
+// TestAttack_MetadataIsSmall: several watches of a cluster start at the same time.
 func TestAttack_MetadataIsSmall(t *testing.T) {
 	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Header.Get("Accept"), "protobuf") {
@@ -112,7 +112,7 @@ func TestAttack_MetadataIsSmall(t *testing.T) {
 	}
 }
 
-// TestOptions_BoundAnswers, where many of them are kept at one time.
+// TestOptions_BoundAnswers verifies lower limits, for callers that hold many responses at one time.
 func TestOptions_BoundAnswers(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -22,21 +22,21 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// Reasons for which there is no answer, as conditions have them.
+// Reasons why a cluster did not respond, for conditions.
 const (
-	// ReasonUnreachable: there is no connection, or it has ended, or another server is there than the CA says.
+	// ReasonUnreachable: the connection failed or was closed, or the server's certificate is not signed by the CA.
 	ReasonUnreachable = "Unreachable"
-	// ReasonTooSlow: there was no answer, or not all of it, in RequestTimeout.
+	// ReasonTooSlow: the response was not complete within RequestTimeout.
 	ReasonTooSlow = "TooSlow"
-	// ReasonTooLarge: the answer has more bytes than MaxAnswer or MaxMetadata, or more than MaxEntries or MaxMetadataEntries.
+	// ReasonTooLarge: the response has more bytes than MaxAnswer or MaxMetadata, or more entries than MaxEntries or MaxMetadataEntries.
 	ReasonTooLarge = "TooLarge"
-	// ReasonNotAnAPIServer: the server has answered in another way than API servers do, such as by a redirect.
+	// ReasonNotAnAPIServer: the server responded differently than API servers do, such as with a redirect.
 	ReasonNotAnAPIServer = "NotAnAPIServer"
 )
 
-// Error says why there is no answer of a cluster. Its text can be shown. It hides its cause, or clients would try again at once.
+// Error reports why a cluster did not respond. Its text can be shown. It hides its cause, since clients would otherwise retry at once.
 type Error struct {
-	// Reason is one of the above.
+	// Reason is one of the reasons above.
 	Reason  string
 	message string
 }
@@ -44,32 +44,32 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.message }
 
-// Timeout says whether to ask again may help, as with a net.Error.
+// Timeout reports whether a retry may help, as with a net.Error.
 func (e *Error) Timeout() bool { return e.Reason == ReasonTooSlow }
 
-// Temporary makes it a net.Error.
+// Temporary implements net.Error.
 func (e *Error) Temporary() bool { return e.Timeout() }
 
 const notAsAPIServersDo = "the cluster has answered, but not as an API server does"
 
-// Explain is an error of a client of the cluster for a condition, an event or a log: one line of MaxMessage bytes at most, without
-// control characters and without the credentials of the source. An error that has not gone through it must not be shown: the server
-// may have written any part of it.
+// Explain formats an error of a client of the cluster for a condition, an event or a log: one line of MaxMessage bytes at most, without control
+// characters and without the credentials of the source. Errors that were not passed through it must not be shown: the server may have written any
+// part of them.
 func (c *Cluster) Explain(err error) string {
 	var time *time.ParseError
 	switch {
 	case err == nil:
 		return ""
 	case runtime.IsMissingKind(err), runtime.IsMissingVersion(err), runtime.IsNotRegisteredError(err), errors.As(err, &time):
-		// They quote the answer, some of them all of it.
+		// They quote the response, some of them completely.
 		return notAsAPIServersDo
 	}
 	return clean(c.source.Redact(err.Error()))
 }
 
-// clean is what others wrote, on one line of MaxMessage bytes at most.
+// clean returns a text that others wrote on one line of MaxMessage bytes at most.
 func clean(text string) string {
-	// What is looked at is bounded, too.
+	// The input is bounded, too.
 	if len(text) > 8*MaxMessage {
 		text = text[:8*MaxMessage]
 	}
@@ -85,31 +85,30 @@ func clean(text string) string {
 	return text[:end] + more
 }
 
-// looksEnded is by what clients tell that a connection has ended.
+// looksEnded matches errors that clients return for a closed connection.
 var looksEnded = regexp.MustCompile(`(?i)GOAWAY|closed network connection|connection reset by peer|can't write HTTP request on broken connection`)
 
-// noConnection is an error of the transport, of which the server has written a part, such as the names in its certificate.
+// noConnection returns an error of the transport. The server may have written a part of it, such as the names in its certificate.
 func (g *guard) noConnection(err error) error {
 	message := err.Error()
-	// Otherwise clients try again, ten times: net/http has done so already where the connection had stood idle.
+	// Otherwise clients retry ten times: net/http has already done so for idle connections.
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || looksEnded.MatchString(message) {
 		message = "it has ended the connection"
 	}
 	return &Error{Reason: ReasonUnreachable, message: clean(g.redact("the cluster cannot be reached: " + message))}
 }
 
-// isReason is what reasons of Kubernetes look like.
+// isReason matches the form of Kubernetes' reasons.
 var isReason = regexp.MustCompile(`^[A-Za-z]{1,64}$`)
 
 const (
-	// maxFailure is how many bytes of an answer are read that says that a request has failed.
+	// maxFailure is the maximum number of bytes that are read of a failure response.
 	maxFailure = 64 << 10
-	// maxCauses is how many of its causes are kept, and maxDelay how many seconds it may ask to wait.
+	// maxCauses is the maximum number of its causes that are retained, and maxDelay the longest delay in seconds that it may ask for.
 	maxCauses, maxDelay = 16, 60
 )
 
-// failure is an answer that says that a request has failed, with what an API server says of that, cleaned, and nothing else: clients
-// make errors of it, which are logged and shown.
+// failure parses a failure response, and returns only what an API server would say, cleaned: clients make errors of it, which are logged and shown.
 func (g *guard) failure(response *http.Response, body io.Reader) (*metav1.Status, error) {
 	data, err := io.ReadAll(io.LimitReader(body, maxFailure))
 	if err != nil {
@@ -144,7 +143,7 @@ func (g *guard) failure(response *http.Response, body io.Reader) (*metav1.Status
 	return status, nil
 }
 
-// ended says whose end it is that a request had: that of its caller, or ours, for the server was too slow.
+// ended returns the error of an ended request: canceled by its caller, or by us because the server was too slow.
 func (g *guard) ended(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errTooSlow) {
 		return &Error{Reason: ReasonTooSlow, message: "the cluster has not answered within " + g.requestTimeout.String()}

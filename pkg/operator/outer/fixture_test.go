@@ -30,14 +30,14 @@ import (
 
 const adminToken = "hunter2-hunter2-hunter2-hunter2"
 
-// server is a hostile one that counts its requests.
+// server is a hostile server that counts its requests.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests int
 }
 
-// serve starts one, with HTTP/2 as API servers have.
+// serve starts a server, with HTTP/2 like API servers.
 func serve(t *testing.T, handler http.HandlerFunc) *server {
 	t.Helper()
 	s := &server{}
@@ -63,7 +63,7 @@ func (s *server) asked() int {
 	return s.requests
 }
 
-// kubeconfig is that of an admin of a server, with more fields of the cluster.
+// kubeconfig returns the kubeconfig of an admin for the server, with more fields of the cluster.
 func (s *server) kubeconfig(more string) []byte {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	return fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
@@ -71,7 +71,7 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s%s}}], 
 		s.URL, base64.StdEncoding.EncodeToString(ca), more, adminToken)
 }
 
-// connect is the cluster of a server.
+// connect returns the Cluster of a server.
 func connect(t *testing.T, s *server) *Cluster {
 	t.Helper()
 	source, err := kubeconfig.Parse(s.kubeconfig(""))
@@ -86,14 +86,14 @@ func connect(t *testing.T, s *server) *Cluster {
 	return c
 }
 
-// impatient has other time limits.
+// impatient sets other time limits.
 func (c *Cluster) impatient(request, idle time.Duration) *Cluster {
 	g := c.config.Transport.(*guard)
 	g.requestTimeout, g.watchIdle = request, idle
 	return c
 }
 
-// small has bounds of a few bytes: to count many takes long.
+// small sets limits of a few bytes, since counting many takes long.
 func (c *Cluster) small() *Cluster {
 	g := c.config.Transport.(*guard)
 	g.answer, g.entries, g.metadata, g.metadataEntries = smallAnswer, smallEntries, smallEvent, smallEntries
@@ -115,7 +115,7 @@ func (c *Cluster) controllerClient(t *testing.T) client.WithWatch {
 	return made
 }
 
-// ways are all by which a cluster is asked, as users of the package do.
+// ways returns all ways to send requests to a cluster, as users of the package do.
 func ways(t *testing.T, c *Cluster) map[string]func(context.Context) error {
 	t.Helper()
 	typed, err := kubernetes.NewForConfig(c.Config())
@@ -146,7 +146,7 @@ func ways(t *testing.T, c *Cluster) map[string]func(context.Context) error {
 	}
 }
 
-// shown is an error as it is shown; it fails if that has a secret, or more than a line.
+// shown returns an error as it is shown; it fails if that contains a secret, or more than a line.
 func shown(t *testing.T, c *Cluster, err error) string {
 	t.Helper()
 	text := c.Explain(err)

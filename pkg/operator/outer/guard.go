@@ -21,20 +21,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// guard is between all clients of a cluster and the connections to it. What it gives back is bounded in size and time, and of the
-// answers only those that an API server gives.
+// guard is between all clients of a cluster and its connections. It limits responses in size and time, and passes only responses that an API server
+// would send.
 type guard struct {
 	base http.RoundTripper
-	// host is the only one that is asked.
+	// host is the only host that gets requests.
 	host   string
 	redact func(string) string
 
 	limits
-	// watchBytes are those that may be read of all watches together.
+	// watchBytes limits the rate of bytes of all watches together.
 	watchBytes *rate.Limiter
 }
 
-// limits are the constants of these names.
+// limits has the values of the constants with these names.
 type limits struct {
 	answer, entries           int
 	metadata, metadataEntries int
@@ -44,7 +44,7 @@ type limits struct {
 
 var errTooSlow = errors.New("too slow")
 
-// RoundTrip implements http.RoundTripper. It runs below what adds the credentials to a request, so it sees each of them.
+// RoundTrip implements http.RoundTripper. It runs below the layer that adds credentials to a request, so it sees every request.
 func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.URL.Scheme != "https" || !strings.EqualFold(request.URL.Host, g.host) {
 		if request.Body != nil {
@@ -82,27 +82,27 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// isWatch also knows the paths of former times, which clients of today do not ask for, as no watch.
+// isWatch treats the watch paths of old API versions, which current clients do not use, as no watch.
 func isWatch(request *http.Request) bool {
 	watch, _ := strconv.ParseBool(request.URL.Query().Get("watch"))
 	return watch && request.Method == http.MethodGet
 }
 
-// isMetadata is whether metadata alone is asked for.
+// isMetadata reports whether a request is for metadata only.
 func isMetadata(request *http.Request) bool {
 	return strings.Contains(request.Header.Get("Accept"), ";as=PartialObjectMetadata")
 }
 
-// isJSON is whether an answer says that it is JSON. If it says nothing, clients take it for that.
+// isJSON reports whether a response is declared as JSON. Clients take a response without a content type as JSON.
 func isJSON(response *http.Response) bool {
 	contentType := response.Header.Get("Content-Type")
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	return contentType == "" || err == nil && mediaType == runtime.ContentTypeJSON
 }
 
-// check takes what an API server answers, and changes in it what clients would do more with than is good.
+// check accepts responses of an API server, and removes headers that would have unwanted effects in clients.
 func (g *guard) check(response *http.Response, body *body) error {
-	// Clients would wait as long as the server says, and log what it warns of.
+	// Clients would wait as long as the server asks for, and log its warnings.
 	response.Header.Del("Retry-After")
 	response.Header.Del("Warning")
 	switch code := response.StatusCode; {
@@ -125,9 +125,9 @@ func (g *guard) check(response *http.Response, body *body) error {
 	return nil
 }
 
-// replace gives a failed answer another body: what an API server says, or that it says nothing.
+// replace replaces the body of a failure response with the status of an API server, or with a text that it sent none.
 func replace(response *http.Response, body *body, status *metav1.Status) (err error) {
-	_ = body.Close() // it was read as far as it is needed
+	_ = body.Close() // it was read as far as needed
 	data, contentType := []byte("the cluster has not said why in the way of an API server"), "text/plain"
 	if status != nil {
 		contentType = runtime.ContentTypeJSON

@@ -25,7 +25,7 @@ import (
 
 const grantedToken = "granted-granted-granted-granted"
 
-// TestRedirect_IsNotFollowed by any client, so no other server sees the admin's token, and no path that was not asked for is read.
+// TestRedirect_IsNotFollowed by any client, so no other server gets the admin's token, and no other path is read.
 func TestRedirect_IsNotFollowed(t *testing.T) {
 	thief := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("another server was asked, with %q", r.Header.Get("Authorization"))
@@ -45,7 +45,7 @@ func TestRedirect_IsNotFollowed(t *testing.T) {
 					t.Errorf("%d %s, %s: %v", code, name, way, err)
 				}
 			}
-			// Nor by a client of net/http, which follows them by itself.
+			// Nor by a client of net/http, which follows redirects itself.
 			plain, err := rest.HTTPClientFor(c.Config())
 			if err != nil {
 				t.Fatal(err)
@@ -58,7 +58,7 @@ func TestRedirect_IsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestAnotherServer_IsNotAsked, even by a configuration that was changed, and one that is not the CA's gets no request.
+// TestAnotherServer_IsNotAsked, even with a modified configuration, and a server that the CA does not verify gets no request.
 func TestAnotherServer_IsNotAsked(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	c := connect(t, s)
@@ -90,7 +90,7 @@ func TestAnotherServer_IsNotAsked(t *testing.T) {
 	}
 }
 
-// endless writes something until the client has enough.
+// endless writes until the client closes the connection.
 func endless(w io.Writer, what string) {
 	chunk := []byte(strings.Repeat(what, 1+64<<10/len(what)))
 	for {
@@ -100,7 +100,7 @@ func endless(w io.Writer, what string) {
 	}
 }
 
-// TestAnswers_AreBounded in bytes, also of those that are compressed, and in what is made of the bytes.
+// TestAnswers_AreBounded in bytes, also after decompression, and in the number of decoded values.
 func TestAnswers_AreBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer func(w http.ResponseWriter)
@@ -143,7 +143,7 @@ func TestAnswers_AreBounded(t *testing.T) {
 	}
 }
 
-// TestLimits_AreThoseThatAreStated: the tests of what they do have smaller ones.
+// TestLimits_AreThoseThatAreStated: the other tests use smaller limits.
 func TestLimits_AreThoseThatAreStated(t *testing.T) {
 	g := connect(t, serve(t, func(http.ResponseWriter, *http.Request) {})).config.Transport.(*guard)
 	if g.limits != (limits{10 << 20, 100_000, 512 << 10, 10_000, 30 * time.Second, 15 * time.Minute, large}) {
@@ -154,7 +154,7 @@ func TestLimits_AreThoseThatAreStated(t *testing.T) {
 	}
 }
 
-// TestSlowServers_AreNotWaitedFor: those that answer never, that go on answering, and that ask to wait.
+// TestSlowServers_AreNotWaitedFor: servers that never respond, that never complete a response, and that ask to wait.
 func TestSlowServers_AreNotWaitedFor(t *testing.T) {
 	for name, answer := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"never": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
@@ -217,7 +217,7 @@ func TestSlowServers_AreNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestExplain_WhatServersSayIsOneCleanLine, whatever they say, and without the secrets that they know of us.
+// TestExplain_WhatServersSayIsOneCleanLine, whatever they send, and without the secrets that they know.
 func TestExplain_WhatServersSayIsOneCleanLine(t *testing.T) {
 	said := "Bearer " + adminToken + "\r\n\x1b[2J\u202e\u009b" + strings.Repeat("long ", 1<<20)
 	status := func(code int, status metav1.Status) func(http.ResponseWriter) {
@@ -261,7 +261,7 @@ func TestExplain_WhatServersSayIsOneCleanLine(t *testing.T) {
 			for way, ask := range ways(t, c) {
 				err := ask(t.Context())
 				_ = shown(t, c, err)
-				// Clients log what answers with a code of a failure say, without asking.
+				// Clients log failure responses on their own.
 				if status, ok := err.(apierrors.APIStatus); ok && status.Status().Code >= 400 && c.Explain(err) != err.Error() {
 					t.Errorf("%s: an error is not clean: %q", way, err)
 				}
@@ -276,7 +276,7 @@ func TestExplain_WhatServersSayIsOneCleanLine(t *testing.T) {
 	}
 }
 
-// TestExplain_WhatAPIServersSayStays, as conditions have to tell what is missing, and programs go by the reason.
+// TestExplain_WhatAPIServersSayStays, since conditions must report what is missing, and programs evaluate the reason.
 func TestExplain_WhatAPIServersSayStays(t *testing.T) {
 	const said = `serviceaccounts "x" is forbidden: User "admin" cannot create resource "serviceaccounts/token" in API group "" in the namespace "n"`
 	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -32,7 +32,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
-// kubeAPIServer starts a real one, with these flags more, and returns an admin's kubeconfig for it.
+// kubeAPIServer starts a real one with additional flags, and returns an admin's kubeconfig for it.
 func kubeAPIServer(t *testing.T, flags ...string) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -99,8 +99,8 @@ func kubeAPIServer(t *testing.T, flags ...string) []byte {
 	return data
 }
 
-// TestKeeper_WithARealCluster: only a real kube-apiserver says what lifetime it grants, whose a token is, and what of a Secret cannot
-// be changed. It is the management cluster as well.
+// TestKeeper_WithARealCluster: only a real kube-apiserver shows which lifetime it grants, to whom a token belongs, and what of a Secret is immutable.
+// It is also the management cluster.
 func TestKeeper_WithARealCluster(t *testing.T) {
 	source, err := kubeconfig.Parse(kubeAPIServer(t, "--service-account-max-token-expiration=2h"))
 	if err != nil {
@@ -146,7 +146,7 @@ func TestKeeper_WithARealCluster(t *testing.T) {
 		return state
 	}
 
-	// 30 days were asked for.
+	// The requested lifetime is 30 days.
 	if state := ensure(true); state.Expiration.Sub(clock.Now()).Round(time.Minute) != 2*time.Hour {
 		t.Errorf("at %s it is granted until %s", clock.Now(), state.Expiration)
 	}
@@ -167,7 +167,7 @@ func TestKeeper_WithARealCluster(t *testing.T) {
 	wanted.Labels = map[string]string{"of": "k"}
 	ensure(false)
 
-	// A token of the one that was there before would open nothing.
+	// A token of the previous ServiceAccount would be invalid.
 	if err := own.Delete(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestKeeper_WithARealCluster(t *testing.T) {
 	}
 }
 
-// whoIs is the user that the cluster takes a client for that has the Secret as files.
+// whoIs returns the user that the cluster authenticates for a client with the Secret as files.
 func whoIs(t *testing.T, from client.Client, name types.NamespacedName) string {
 	t.Helper()
 	secret := &corev1.Secret{}

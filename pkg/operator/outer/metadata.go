@@ -10,14 +10,14 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// maxVersion is how long a resource version may be. Those of Kubernetes have 20 digits at most.
+// maxVersion is the maximum length of a resource version. Those of Kubernetes have 20 digits at most.
 const maxVersion = 256
 
-// IsVersion says whether what a cluster calls a resource version is short enough to be kept while a watch goes on.
+// IsVersion reports whether a resource version that a cluster returned is short enough to be stored while a watch lasts.
 func IsVersion(version string) bool { return len(version) <= maxVersion }
 
-// Metadata is a client that reads and watches the metadata of objects alone. client-go's own asks for protobuf before JSON, whatever
-// its configuration says, and what comes as protobuf cannot be bounded before it is decoded.
+// Metadata returns a client that reads and watches only the metadata of objects. client-go's own prefers protobuf over JSON, whatever its
+// configuration says, and protobuf cannot be limited before it is decoded.
 func (c *Cluster) Metadata() (metadata.Interface, error) {
 	config := c.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return metadataAsJSON{next} })

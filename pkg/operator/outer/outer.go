@@ -1,11 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package outer is a cluster that an operator works on from outside and does not trust. The cluster's server may lie, answer slowly,
-// without end, or not at all, and send its clients elsewhere. It must not get at what is not its own, and must not take the
-// operator's time or memory from other clusters. See docs/design/minted.md.
+// Package outer connects to a cluster that an operator works on from outside and does not trust. The cluster's server may lie, respond slowly,
+// endlessly, or not at all, and redirect its clients. It must not get access to others' data, and must not take the operator's time or memory from
+// other clusters. See docs/design/minted.md.
 //
-// What is read is still what the server says. In particular nothing bounds how many objects an informer has: read by name, or watch
+// The content of responses is still what the server sends. In particular nothing limits the number of objects in an informer: read by name, or watch
 // one name, with metadata alone where that is enough.
 package outer
 
@@ -33,53 +33,53 @@ import (
 )
 
 const (
-	// RequestTimeout is how long a request may take that is no watch, from the connection to the last byte of the answer.
+	// RequestTimeout is the maximum duration of a request that is not a watch, from the connection to the last byte of the response.
 	RequestTimeout = 30 * time.Second
-	// PassTimeout is a good deadline for all requests of one look at a cluster together: a server that takes most of RequestTimeout
-	// for each of them keeps a worker no longer.
+	// PassTimeout is a good deadline for all requests of one reconcile of a cluster together: a server that takes most of RequestTimeout for each of
+	// them occupies a worker no longer.
 	PassTimeout = 2 * time.Minute
-	// WatchIdle is how long a watch may say nothing. It ends then as it does when the server ends it, and a client that goes on
-	// watching asks anew.
+	// WatchIdle is the maximum time without an event of a watch. The watch ends then as if the server had ended it, and a client that continues to
+	// watch sends another request.
 	WatchIdle = 15 * time.Minute
-	// MaxAnswer is how many bytes an answer may have, without compression.
+	// MaxAnswer is the maximum size of a response in bytes, without compression.
 	MaxAnswer = 10 << 20
-	// MaxMetadata is the same for one event of a watch, and for an answer of metadata alone: several of these come at one time, and of
-	// one object none is larger.
+	// MaxMetadata is the same for one event of a watch, and for a response of metadata alone: several of these arrive at the same time, and the
+	// metadata of one object is never larger.
 	MaxMetadata = 512 << 10
-	// MaxEntries is how many fields and elements an answer may have. Two bytes of an answer can take a thousand when they are decoded.
+	// MaxEntries is the maximum number of fields and elements in a response. Two bytes of a response can take a thousand when they are decoded.
 	MaxEntries = 100_000
-	// MaxMetadataEntries is the same where MaxMetadata holds.
+	// MaxMetadataEntries is the same where MaxMetadata applies.
 	MaxMetadataEntries = 10_000
-	// largeAnswer is how many bytes an answer has of which only largeAtOnce are read at one time, of all clusters together. So a few
-	// clusters that answer so do not take all memory of the process.
+	// largeAnswer is the size in bytes above which only largeAtOnce responses are read at the same time, of all clusters together. So a few clusters
+	// with large responses do not use up the memory of the process.
 	largeAnswer, largeAtOnce = 1 << 20, 4
-	// dialTimeout is how long it may take to connect, and the same for the handshake of TLS.
+	// dialTimeout is the maximum duration to connect, and the same for the TLS handshake.
 	dialTimeout = 10 * time.Second
-	// maxHeader is how many bytes the header of an answer may have.
+	// maxHeader is the maximum size of a response header in bytes.
 	maxHeader = 64 << 10
-	// MaxMessage is how many bytes of what a server says are shown.
+	// MaxMessage is the maximum number of bytes of a server's text that are shown.
 	MaxMessage = 512
-	// DefaultQPS bounds the requests to a cluster per second, of all its clients together.
+	// DefaultQPS limits the requests to a cluster per second, of all its clients together.
 	DefaultQPS = 20
-	// DefaultBurst bounds those at once.
+	// DefaultBurst limits bursts of requests.
 	DefaultBurst = 40
 )
 
-// Options are what may differ from cluster to cluster.
+// Options are the settings that may differ between clusters.
 type Options struct {
-	// UserAgent says who asks, such as "hub-operator".
+	// UserAgent identifies the client, such as "hub-operator".
 	UserAgent string
-	// QPS and Burst are DefaultQPS and DefaultBurst if they are 0.
+	// QPS and Burst default to DefaultQPS and DefaultBurst.
 	QPS   float32
 	Burst int
-	// MaxAnswer and MaxEntries are those of this package if they are 0. Say less where many answers are kept at one time.
+	// MaxAnswer and MaxEntries default to the constants of this package. Set less where many responses are held at the same time.
 	MaxAnswer, MaxEntries int
 }
 
-// large has a place for each large answer that is read now.
+// large has a slot for each large response that is currently read.
 var large = make(chan struct{}, largeAtOnce)
 
-// Cluster is one that is reached by a source. All of its clients share its connections and its bounds.
+// Cluster is a cluster that is reached with a source. All of its clients share its connections and limits.
 type Cluster struct {
 	source *kubeconfig.Source
 	config *rest.Config
@@ -88,8 +88,8 @@ type Cluster struct {
 	base   *http.Transport
 }
 
-// New is the cluster of a source; nothing is asked of it yet. Keep one for each cluster, while the source's Hash stays the same, and
-// Close the former one.
+// New returns the cluster of a source, without sending a request. Keep one for each cluster while the source's Hash stays the same, and Close the
+// previous one.
 func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
 	server, err := url.Parse(source.Server())
 	if err != nil {
@@ -107,11 +107,11 @@ func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
 	c.config = &rest.Config{
 		Host: source.Server(), BearerToken: source.BearerToken(), UserAgent: options.UserAgent,
 		Transport: &guard{base: c.base, host: server.Host, redact: source.Redact, limits: bounds, watchBytes: watchLimiter()},
-		// Not protobuf or CBOR, in which an answer cannot be bounded by what it is made of.
+		// Not protobuf or CBOR, whose content cannot be limited while it is read.
 		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON, AcceptContentTypes: runtime.ContentTypeJSON},
-		// One for all clients that are made of the configuration.
+		// One for all clients of the configuration.
 		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(options.QPS, options.Burst),
-		// They are what the server writes.
+		// Warnings are written by the server.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
 	if c.client, err = rest.HTTPClientFor(c.config); err != nil {
@@ -122,7 +122,7 @@ func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
 	return c, err
 }
 
-// transport is the way to the server, with limits for all that comes before an answer's body.
+// transport returns a transport to the server, with limits for all that precedes a response's body.
 func transport(source *kubeconfig.Source) *http.Transport {
 	return utilnet.SetTransportDefaults(&http.Transport{
 		Proxy:                  source.Proxy(),
@@ -136,24 +136,24 @@ func transport(source *kubeconfig.Source) *http.Transport {
 	})
 }
 
-// Config is for clients that are made of one, such as dynamic and typed clientsets, and discovery. All bounds hold for them. Do not
-// set Timeout in it, which would hold for watches as well.
+// Config returns a configuration for clients such as dynamic and typed clientsets, and discovery. All limits apply to them. Do not set Timeout in it,
+// which would apply to watches as well.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
-// Client is a client of controller-runtime, without a cache. Give it a RESTMapper where the kinds are known: without one it asks for
-// all that the cluster serves.
+// Client returns a client of controller-runtime, without a cache. Set a RESTMapper where the kinds are known: without one it discovers all APIs of
+// the cluster.
 func (c *Cluster) Client(options client.Options) (client.WithWatch, error) {
 	options.HTTPClient = c.client
 	return client.NewWithWatch(c.Config(), options)
 }
 
-// Token implements kubeconfig.Minter. The audience is that of the API server, which is the default of each server. Its errors can be
-// shown: an answer that is none may have a token in it, and nothing of it is quoted.
+// Token implements kubeconfig.Minter. The audience is that of the API server, the default of each server. Its errors can be shown: an invalid
+// response may contain a token, and is never quoted.
 func (c *Cluster) Token(
 	ctx context.Context, account kubeconfig.Account, lifetime time.Duration,
 ) (*authenticationv1.TokenRequest, error) {
 	answer, err := c.core.ServiceAccounts(account.Namespace).CreateToken(ctx, account.Name, &authenticationv1.TokenRequest{
-		// A server of Kubernetes 1.34 or later refuses another UID.
+		// A server of Kubernetes 1.34 or later rejects a different UID.
 		ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name, UID: account.UID},
 		Spec:       authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime / time.Second))},
 	}, metav1.CreateOptions{})
@@ -168,5 +168,5 @@ func (c *Cluster) Token(
 	return nil, &Error{Reason: ReasonNotAnAPIServer, message: notAsAPIServersDo}
 }
 
-// Close ends connections that are not in use. Requests and watches go on until their contexts end.
+// Close closes idle connections. Requests and watches continue until their contexts end.
 func (c *Cluster) Close() { c.base.CloseIdleConnections() }

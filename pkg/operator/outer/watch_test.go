@@ -23,7 +23,7 @@ func event(name, data string) string {
 	return fmt.Sprintf(`{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1","metadata":{"name":%q},"stringData":{"x":"%s"}}}`+"\n", name, data)
 }
 
-// events has a cluster's watch, and the server of it.
+// events returns a cluster and a watch of it, served by answer.
 func events(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (*Cluster, watch.Interface) {
 	t.Helper()
 	c := connect(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func events(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)) (
 	return c, watching
 }
 
-// TestWatch_HasNoLimitInAll: it is longer than an answer may be, and than a request may take.
+// TestWatch_HasNoLimitInAll: a watch may be larger than a response, and last longer than a request.
 func TestWatch_HasNoLimitInAll(t *testing.T) {
 	const many = 10
 	next := make(chan struct{})
@@ -63,7 +63,7 @@ func TestWatch_HasNoLimitInAll(t *testing.T) {
 	}
 }
 
-// TestWatch_OneEventIsBounded: the watch ends, and what was before is there.
+// TestWatch_OneEventIsBounded: the watch ends, and earlier events are delivered.
 func TestWatch_OneEventIsBounded(t *testing.T) {
 	for name, data := range map[string]string{
 		"a text without end": `{"type":"ADDED","object":{"x":"` + strings.Repeat("x", 2*smallEvent),
@@ -114,12 +114,12 @@ func TestWatch_EndsIfNothingComes(t *testing.T) {
 	}
 }
 
-// watched is a cluster whose watches have the bounds that they have in use.
+// watched returns a guard with the production limits of watches.
 func watched() *guard {
 	return &guard{limits: limits{metadata: MaxMetadata, metadataEntries: MaxMetadataEntries, watchIdle: time.Hour}, watchBytes: watchLimiter()}
 }
 
-// watch is the body of a watch that tells all of data.
+// watch returns the body of a watch that sends data.
 func (g *guard) watch(t *testing.T, data string) *body {
 	t.Helper()
 	idle := time.AfterFunc(time.Hour, func() {})
@@ -129,7 +129,7 @@ func (g *guard) watch(t *testing.T, data string) *body {
 	return b
 }
 
-// TestWatch_IsPaced: a server that sends events all the time is read no faster than it should.
+// TestWatch_IsPaced: a server that sends events all the time is throttled.
 func TestWatch_IsPaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		data := strings.Repeat(event("x", strings.Repeat("x", 10_000)), 5*watchBurst/4/10_000)

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// TestRequests_OfAllClientsShareOneBound, so that a cluster has no more of them for having more clients.
+// TestRequests_OfAllClientsShareOneBound, so that more clients do not send more requests to a cluster.
 func TestRequests_OfAllClientsShareOneBound(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {})
 	source, err := kubeconfig.Parse(s.kubeconfig(""))
@@ -44,7 +44,7 @@ func TestRequests_OfAllClientsShareOneBound(t *testing.T) {
 	}
 }
 
-// TestProxy_IsThatOfTheSource, and its password is in no error.
+// TestProxy_IsThatOfTheSource, and no error contains its password.
 func TestProxy_IsThatOfTheSource(t *testing.T) {
 	const password = "swordfish-swordfish"
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -100,7 +100,7 @@ func TestProxy_IsThatOfTheSource(t *testing.T) {
 	}
 }
 
-// FuzzExplain: whatever others say is one line that can be shown.
+// FuzzExplain: any text of others becomes one line that can be shown.
 func FuzzExplain(f *testing.F) {
 	for _, seed := range []string{"", "a\nb", "\x1b[2J", adminToken, strings.Repeat("ü", MaxMessage), "\xff\xfe" + strings.Repeat("\x00", MaxMessage)} {
 		f.Add(seed)
