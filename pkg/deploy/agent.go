@@ -19,67 +19,66 @@ import (
 )
 
 const (
-	// LabelManagedBy with the value ManagedBy is on everything that was made by the command line, and so may be changed and
-	// removed by it.
+	// LabelManagedBy with the value ManagedBy is set on all objects that the command line created, and so may change and delete.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
-	// ManagedBy is also the field manager of what was made.
+	// ManagedBy is also the field manager of these objects.
 	ManagedBy = "kubectl-hub"
 
 	// AgentName is the name of the agent's Deployment and container, and the value of AgentLabel on its pods.
 	AgentName = registration.AgentDeployment
 	// AgentRole is the name of the role of an agent, in its namespace and in the cluster, and of the bindings to both.
 	AgentRole = "clusterhub:hub-agent"
-	// AgentLabel tells the pods of the agent from others.
+	// AgentLabel distinguishes the pods of the agent from others.
 	AgentLabel = "app.kubernetes.io/name"
 
-	// LabelScope with the value ScopeNamespace is on everything that an agent with rights in one namespace consists of.
+	// LabelScope with the value ScopeNamespace is set on all objects of an agent with rights in one namespace.
 	LabelScope = "registration.clusterhub.dev/agent-scope"
 	// ScopeNamespace is the value of LabelScope for an agent with rights in one namespace.
 	ScopeNamespace = "namespace"
 
-	// UpgradeFlag is the flag that the repository follows whose images works may set.
+	// UpgradeFlag is the flag for the repository whose images works may set.
 	UpgradeFlag = "--upgrade-repository="
-	// ClusterNameFlag is the flag that the name of the cluster on the hub follows.
+	// ClusterNameFlag is the flag for the name of the cluster on the hub.
 	ClusterNameFlag = "--cluster-name="
-	// EdgeFlag has the agent make an edge node of the cluster.
+	// EdgeFlag makes the agent register the cluster as an edge node.
 	EdgeFlag = "--edge"
 
-	// annotationHub is on the agent's pods, so that there are new ones when the hub is to be reached in another way.
+	// annotationHub is set on the agent's pods, so that they are recreated when the access to the hub changes.
 	annotationHub = "registration.clusterhub.dev/hub-sha256"
-	// annotationRole has EKS give a pod the identity of an IAM role.
+	// annotationRole makes EKS give a pod the identity of an IAM role.
 	annotationRole = "eks.amazonaws.com/role-arn"
 )
 
-// Agent is how hub-agent is deployed.
+// Agent specifies how hub-agent is deployed.
 type Agent struct {
-	// Image may be empty: then it is that of the manifests.
+	// Image defaults to the image in the manifests.
 	Image string
-	// Args are flags beside those that every agent has.
+	// Args are flags in addition to those of every agent.
 	Args []string
 	// RoleARN is the IAM role of its service account. It may be empty.
 	RoleARN string
 	// Kubeconfig is the bootstrap kubeconfig, and Hub identifies the hub in it and how it is trusted.
 	Kubeconfig []byte
 	Hub        string
-	// Works are those that it brings to the cluster.
+	// Works are the rights for works that it applies to the cluster.
 	Works Works
-	// Namespace is the agent's own. It may be empty: then it is that of the manifests.
+	// Namespace is the agent's own namespace. It defaults to the namespace in the manifests.
 	Namespace string
-	// Scoped is that it has rights in its namespace alone: to bring works there, with the rights of admin. Nothing is made outside of it,
-	// and neither is the namespace. Works are not said then.
+	// Scoped limits its rights to its namespace, where it applies works with the rights of admin. No object is created outside of the namespace, and
+	// the namespace itself is not created. Works is ignored then.
 	Scoped bool
-	// Upgradable is that works may set its image, to one of the repository that it is of now. It has to bring works.
+	// Upgradable lets works set its image, to another one of its current repository. The agent must apply works.
 	Upgradable bool
 	// Names are as in Changes.
 	Names map[string]string
-	// Pod is what its pod has otherwise, and PullConfig are credentials for its image, of which PullSecret is made. They may be empty.
+	// Pod has changes of its pod, and PullConfig has credentials for its image, from which PullSecret is created. They may be empty.
 	Pod        AgentPod
 	PullConfig []byte
 }
 
 const agentImage = "clusterhub/hub-agent"
 
-// Objects are in the order in which they have to be made.
+// Objects returns the objects in the order in which they must be created.
 func (a Agent) Objects() ([]*unstructured.Unstructured, error) {
 	objects, err := a.manifests()
 	if err != nil {
@@ -135,8 +134,8 @@ func (a Agent) manifests() ([]*unstructured.Unstructured, error) {
 	return objects, err
 }
 
-// Split is Objects, apart by where they have to be if the agent does not run on the cluster that is managed: see split. What the
-// agent keeps stays with its pod, and so do the rights to that.
+// Split returns Objects, separated by cluster for an agent that does not run on the managed cluster: see split. The state of the agent is beside its
+// pod, and so are the rights to it.
 func (a Agent) Split(namespace string) (managed, management []*unstructured.Unstructured, err error) {
 	objects, err := a.Objects()
 	if err != nil {
@@ -180,7 +179,7 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 		args = append(args, WorksFlag)
 	}
 	if a.Works.Role != "" || a.Scoped {
-		// An ID that does not change with the address of the hub, so that the agent knows what it has brought before.
+		// An ID that does not change with the address of the hub, so that the agent recognizes what it applied before.
 		args = append(args, AgentIDFlag+AgentID(namespace))
 	}
 	if a.Upgradable {
@@ -189,14 +188,14 @@ func (a Agent) fillDeployment(o *unstructured.Unstructured) error {
 			return err
 		}
 		args = append(args, UpgradeFlag+repository)
-		// The old pod ends when the new one has renewed the lease of the cluster, so that an image that does not start costs nothing. Meanwhile
-		// there are two processes with one identity: they write the state of the agent as one that was restarted would.
+		// The old pod ends when the new one has renewed the lease of the cluster, so an image that does not start leaves the agent running. Until
+		// then two processes share one identity: they write the state of the agent as a restarted one would.
 		o.Object["spec"].(map[string]any)["strategy"] = RollingUpdate()
 	}
 	return addArgs(o, args...)
 }
 
-// RollingUpdate returns the strategy of a Deployment of which the old pod ends when the new one is ready.
+// RollingUpdate returns the strategy of a Deployment whose old pod ends when the new one is ready.
 func RollingUpdate() map[string]any {
 	return map[string]any{"type": "RollingUpdate", "rollingUpdate": map[string]any{"maxSurge": int64(1), "maxUnavailable": int64(0)}}
 }

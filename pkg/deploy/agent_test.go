@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Who holds a bootstrap token may do what stands here, and no more.
+// TestBootstrap_GivesExactlyTheseRights: the holder of a bootstrap token has these rights, and no more.
 func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
 	clusters, requests := []string{"cluster.open-cluster-management.io"}, []string{"certificates.k8s.io"}
 	always := []rbacv1.PolicyRule{
@@ -60,7 +60,7 @@ func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
 					t.Errorf("the service account is %s", got)
 				}
 			}
-			// Upstream's operator writes roles of this name, with the rules that upstream's agents need.
+			// Upstream's operator writes roles with these names, with the rules for upstream's agents.
 			if strings.HasPrefix(o.GetName(), "open-cluster-management:") {
 				t.Errorf("%s %s is upstream's", o.GetKind(), o.GetName())
 			}
@@ -94,7 +94,7 @@ func TestAgent_IsAllLabelledAndInItsNamespace(t *testing.T) {
 	}
 }
 
-// The pods are made anew if, and only if, the hub is reached in another way: an agent reads that when it starts.
+// TestAgent_StartsAnewForAnotherHub: the pods are recreated if, and only if, the access to the hub changes: an agent reads it when it starts.
 func TestAgent_StartsAnewForAnotherHub(t *testing.T) {
 	template := func(a Agent) string {
 		objects, err := a.Objects()
@@ -120,7 +120,7 @@ func TestAgent_StartsAnewForAnotherHub(t *testing.T) {
 	}
 }
 
-// Whatever a namespace is called, all is in it: no object of the cluster, and no right outside.
+// TestAgent_OfANamespaceIsInItAlone: whatever the name of the namespace, all objects are in it: none is cluster-scoped, and no right extends outside.
 func TestAgent_OfANamespaceIsInItAlone(t *testing.T) {
 	for _, namespace := range []string{"team-a", "hub-agent", registration.AgentNamespace} {
 		objects := objectsOf(t, Agent{Image: "i", Hub: "h", Args: []string{ClusterNameFlag + "c1"}, Namespace: namespace, Scoped: true})
@@ -155,7 +155,7 @@ func TestAgent_OfANamespaceIsInItAlone(t *testing.T) {
 	}
 }
 
-// An agent of the whole cluster can be in another namespace, too, and knows that.
+// TestAgent_InAnotherNamespace: an agent of the whole cluster can also be in another namespace, and its flags say so.
 func TestAgent_InAnotherNamespace(t *testing.T) {
 	objects := objectsOf(t, Agent{Image: "i", Hub: "h", Namespace: "agents", Works: Works{Role: "admin"}})
 	deployed := text(t, objects)

@@ -12,18 +12,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// PullSecretName is the name of the Secret that is made of credentials for images. Open Cluster Management calls it the same.
+// PullSecretName is the name of the Secret that is created from credentials for images. Open Cluster Management uses the same name.
 const PullSecretName = "open-cluster-management-image-pull-credentials"
 
-// AgentPod is what the pod of an agent has otherwise than in the manifests. The zero value changes nothing.
+// AgentPod has the changes of an agent's pod compared with the manifests. The zero value changes nothing.
 type AgentPod struct {
-	// PullSecrets are names of Secrets in the namespace of the agent by which its image is pulled.
+	// PullSecrets are names of Secrets in the namespace of the agent for pulling its image.
 	PullSecrets []string
-	// Resources are those of its container. Nil is as in the manifests, and empty is none.
+	// Resources are the resources of its container. Nil leaves those of the manifests, and empty sets none.
 	Resources map[string]any
 }
 
-// References are names as a pod names objects of its namespace.
+// References returns names as references of a pod to objects in its namespace.
 func References(names []string) []any {
 	references := make([]any, len(names))
 	for i, name := range names {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deploy has what is deployed: the servers of a hub, the rights of bootstrap tokens on it, a provider of clusters, and
-// hub-agent on a managed cluster. All of it comes from the manifests in artifacts/deploy, which kustomize builds as well.
+// Package deploy has the objects to deploy: the servers of a hub, the rights of bootstrap tokens on it, a provider of clusters, and hub-agent on a
+// managed cluster. All of them come from the manifests in artifacts/deploy, which kustomize builds as well.
 package deploy
 
 import (
@@ -16,16 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Changes are what is to be otherwise than in the manifests.
+// Changes are changes of the manifests.
 type Changes struct {
-	// Names are names of namespaces and objects, by those in the manifests. A name is changed wherever it is referred to, also in
-	// flags and in policies.
+	// Names maps names of namespaces and objects in the manifests to new names. References are changed, too, including those in flags and in
+	// policies.
 	Names map[string]string
-	// Images are whole names of images, by those in the manifests without the tag: "clusterhub/hub-apiserver".
+	// Images maps names of images in the manifests without their tags, such as "clusterhub/hub-apiserver", to complete names of images.
 	Images map[string]string
 }
 
-// word is a name, or a part of one that has colons or dots in it.
+// word matches a name, or a part of one that contains colons or dots.
 var word = regexp.MustCompile(`[A-Za-z0-9-]+`)
 
 // apply makes the changes.
@@ -41,7 +41,7 @@ func (c Changes) apply(objects []*unstructured.Unstructured) error {
 			if to, ok := c.Names[text]; ok {
 				return to
 			}
-			// Descriptions and expressions are long, few have a name in them, and hub-operator does this at each look at a ClusterManager.
+			// Descriptions and expressions are long, few contain a name, and hub-operator does this in each reconcile of a ClusterManager.
 			if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(text, name) }) {
 				return text
 			}
@@ -56,7 +56,7 @@ func (c Changes) apply(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// replace does so with all texts in a value, each of which stands below a key.
+// replace changes all strings in a value, each with the key above it.
 func replace(value any, key string, change func(key, text string) string) any {
 	switch v := value.(type) {
 	case string:
@@ -79,8 +79,8 @@ func withoutTag(image string) string {
 	return image[:name] + repository
 }
 
-// inOrder puts pods behind what they need, and APIServices behind the pods that serve them. All else is in the order of the
-// manifests, where namespaces come first, and components last.
+// inOrder moves pods after what they need, and APIServices after the pods that serve them. All else retains the order of the manifests, where
+// namespaces come first, and components last.
 func inOrder(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	late := []string{"Deployment", "APIService"}
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
@@ -89,15 +89,15 @@ func inOrder(objects []*unstructured.Unstructured) []*unstructured.Unstructured 
 	return objects
 }
 
-// ofPods are the kinds of what pods consist of and are reached by.
+// ofPods lists the kinds of objects that pods consist of or are reached by.
 var ofPods = []string{
 	"Deployment", "NetworkPolicy", "PersistentVolumeClaim", "PodDisruptionBudget", "ResourceQuota", "Secret", "Service",
 }
 
-// split takes apart what is deployed for pods that do not run on the cluster that they serve. The served cluster has to know who
-// they are, their rights, and whatever else is told to its API server: ServiceAccounts, RBAC, policies, flow control, APIServices.
-// The management cluster runs them. It gets the kinds ofPods, and more if that is said, in one namespace; if that is empty, in the
-// one of the manifests. Namespaces and ServiceAccounts are needed on both: pods have them, and rights are given to them.
+// split separates objects for pods that do not run on the cluster that they serve. The served cluster has the objects for its API server:
+// ServiceAccounts, RBAC, policies, flow control, APIServices. The management cluster runs the pods. It gets the kinds ofPods, and those in more, in
+// one namespace; if namespace is empty, in the one of the manifests. Namespaces and ServiceAccounts are created on both: pods have them, and rights
+// are granted to them.
 func split(objects []*unstructured.Unstructured, namespace string, more ...string) (served, management []*unstructured.Unstructured) {
 	hasPods := map[string]bool{}
 	for _, o := range objects {
@@ -118,7 +118,7 @@ func split(objects []*unstructured.Unstructured, namespace string, more ...strin
 	return served, management
 }
 
-// placed puts an object, and those whom it gives rights to, into a namespace.
+// placed moves an object, and the subjects of a binding, to a namespace.
 func placed(o *unstructured.Unstructured, namespace string) *unstructured.Unstructured {
 	if namespace == "" {
 		return o

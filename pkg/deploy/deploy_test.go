@@ -30,7 +30,7 @@ func objectsOf(t *testing.T, what interface {
 	return objects
 }
 
-// all are what is deployed, with everything that there is.
+// all returns everything that can be deployed, with all options.
 func all(t *testing.T) map[string][]*unstructured.Unstructured {
 	return map[string][]*unstructured.Unstructured{
 		"a hub":                   objectsOf(t, Hub{Components: slices.DeleteFunc(Components(), func(c string) bool { return c == "manual-certificates" })}),
@@ -55,7 +55,7 @@ func text(t *testing.T, objects []*unstructured.Unstructured) string {
 	return string(data)
 }
 
-// Nothing has to be made a second time because something else was not there.
+// TestObjects_AreInTheOrderInWhichTheyAreMade: no object must be created again because another one did not exist yet.
 func TestObjects_AreInTheOrderInWhichTheyAreMade(t *testing.T) {
 	for what, objects := range all(t) {
 		at := map[string]int{}
@@ -117,7 +117,7 @@ func TestChanges_OfImages(t *testing.T) {
 	}
 }
 
-// A name is another one everywhere, and nothing else is: named back, all is as it was.
+// TestChanges_OfNames: a name is changed everywhere, and nothing else is: changed back, everything is as before.
 func TestChanges_OfNames(t *testing.T) {
 	for what, test := range map[string]struct {
 		names map[string]string
@@ -141,7 +141,7 @@ func TestChanges_OfNames(t *testing.T) {
 		was, is := text(t, objectsOf(t, test.of(nil))), text(t, objectsOf(t, test.of(test.names)))
 		var back []string
 		for from, to := range test.names {
-			// The name of a role can be the beginning of another's.
+			// The name of a role can be a prefix of another one's.
 			if strings.Contains(is, from) && (!strings.Contains(from, ":") || strings.Contains(is, `"`+from+`"`)) {
 				t.Errorf("%s: something is still called %s", what, from)
 			}
@@ -170,7 +170,7 @@ func TestObjects_RefuseWhatThereIsNot(t *testing.T) {
 	}
 }
 
-// What is deployed on each side is said here for each kind. Nothing gets lost, and each side has what it refers to.
+// TestSplit_PutsEachKindWhereItHasToBe lists the kinds on each side. No object is lost, and each side has what it refers to.
 func TestSplit_PutsEachKindWhereItHasToBe(t *testing.T) {
 	const both = "Namespace ServiceAccount "
 	for what, test := range map[string]struct {
@@ -200,7 +200,7 @@ func TestSplit_PutsEachKindWhereItHasToBe(t *testing.T) {
 				t.Errorf("%s: the %s cluster has the kinds %q, want %q", what, side, got, want)
 			}
 		}
-		// Together they are all, and what is on both sides is the same on both.
+		// Together both sides have all objects, and what is on both sides is equal.
 		union := slices.Clone(served)
 		for _, o := range management {
 			if !strings.Contains(both, o.GetKind()+" ") {
@@ -225,7 +225,8 @@ func TestSplit_PutsEachKindWhereItHasToBe(t *testing.T) {
 	}
 }
 
-// checkManagement wants one namespace, with all in it, and pods whose account and volumes are there. Nobody from elsewhere has rights.
+// checkManagement verifies that there is one namespace that has all objects, that the account and volumes of each pod exist, and that no subject from
+// elsewhere has rights.
 func checkManagement(t *testing.T, what string, management []*unstructured.Unstructured) {
 	t.Helper()
 	if management[0].GetKind() != "Namespace" || management[0].GetName() != "elsewhere" {
@@ -260,7 +261,7 @@ func checkManagement(t *testing.T, what string, management []*unstructured.Unstr
 	}
 }
 
-// Where a hub's servers run is not where they work: they keep the hub's own namespace for that.
+// TestSplit_LeavesToPodsTheNamespaceOnTheHub: the namespace in which a hub's servers run differs from the one they work in, the hub's own.
 func TestSplit_LeavesToPodsTheNamespaceOnTheHub(t *testing.T) {
 	_, management, err := Hub{}.Split("elsewhere")
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Hub is how the servers of a hub are deployed.
+// Hub specifies how the servers of a hub are deployed.
 type Hub struct {
-	// ExternalEtcd is for several replicas of hub-apiserver, on an etcd of their own.
+	// ExternalEtcd is for several replicas of hub-apiserver, with an etcd of their own.
 	ExternalEtcd bool
 	// Components are some of Components().
 	Components []string
 	Changes
-	// Pods is what pods have otherwise.
+	// Pods has the changes of pods.
 	Pods Pods
-	// Address is for Split: where the hub reaches hub-apiserver. Without a host, nothing on the hub leads to it.
+	// Address is for Split: where the hub reaches hub-apiserver. Without a host, nothing on the hub routes to it.
 	Address Address
 }
 
-// Objects are in the order in which they have to be made.
+// Objects returns the objects in the order in which they must be created.
 func (h Hub) Objects() ([]*unstructured.Unstructured, error) {
 	folder := "base"
 	if h.ExternalEtcd {
@@ -50,8 +50,8 @@ func (h Hub) Objects() ([]*unstructured.Unstructured, error) {
 	return inOrder(objects), nil
 }
 
-// Split is Objects, apart by where they have to be if the servers do not run on the cluster that is the hub: see split. On the hub,
-// the Service that the APIServices name leads to Address, if that has a host.
+// Split returns Objects, separated by cluster for servers that do not run on the hub: see split. On the hub, the Service that the APIServices refer
+// to routes to Address, if that has a host.
 func (h Hub) Split(namespace string) (hub, management []*unstructured.Unstructured, err error) {
 	objects, err := h.Objects()
 	if err != nil {
@@ -64,14 +64,14 @@ func (h Hub) Split(namespace string) (hub, management []*unstructured.Unstructur
 	return hub, management, err
 }
 
-// ClusterProvider is how the provider of clusters that exist already is deployed.
+// ClusterProvider specifies how the provider of existing clusters is deployed.
 type ClusterProvider struct {
 	Changes
-	// Pods is what its pods have otherwise.
+	// Pods has the changes of its pods.
 	Pods Pods
 }
 
-// Objects are in the order in which they have to be made.
+// Objects returns the objects in the order in which they must be created.
 func (p ClusterProvider) Objects() ([]*unstructured.Unstructured, error) {
 	objects, err := build(nil, "cluster-provider")
 	if err != nil {
@@ -86,7 +86,7 @@ func (p ClusterProvider) Objects() ([]*unstructured.Unstructured, error) {
 	return inOrder(objects), nil
 }
 
-// Split is Objects, apart by where they have to be if the provider does not run on the cluster that is the hub: see split.
+// Split returns Objects, separated by cluster for a provider that does not run on the hub: see split.
 func (p ClusterProvider) Split(namespace string) (hub, management []*unstructured.Unstructured, err error) {
 	objects, err := p.Objects()
 	if err != nil {
@@ -96,14 +96,14 @@ func (p ClusterProvider) Split(namespace string) (hub, management []*unstructure
 	return hub, management, nil
 }
 
-// Bootstrap is what a hub needs for clusters to join it. upstream adds what Open Cluster Management's agents need.
+// Bootstrap returns the objects that a hub needs for clusters to join it. upstream adds those for Open Cluster Management's agents.
 func Bootstrap(upstream bool) []*unstructured.Unstructured {
 	objects, err := build(nil, "bootstrap")
 	if err == nil && upstream {
 		objects, err = build(objects, "upstream-agents")
 	}
 	if err != nil {
-		panic(err) // it is a part of this program
+		panic(err) // the manifests are compiled into this program
 	}
 	return objects
 }

@@ -11,21 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Address is where the kube-apiserver of a hub reaches hub-apiserver, if that does not run on the hub.
+// Address is the address at which the kube-apiserver of a hub reaches hub-apiserver, if that does not run on the hub.
 type Address struct {
-	// Host is a DNS name or an IP address, Port from 1 to 65535.
+	// Host is a DNS name or an IP address, Port is from 1 to 65535.
 	Host string
 	Port int64
 }
 
-// ServiceAddress is that of hub-apiserver's Service, for a kube-apiserver that runs on the same cluster and resolves its names.
+// ServiceAddress returns the address of hub-apiserver's Service, for a kube-apiserver that runs on the same cluster and resolves its names.
 func ServiceAddress(namespace string) Address {
 	return Address{Host: APIServer + "." + namespace + ".svc", Port: servicePort}
 }
 
 const servicePort = 443
 
-// Check says what is wrong with an address.
+// Check validates an address.
 func (a Address) Check() error {
 	if a.Port < 1 || a.Port > 65535 {
 		return fmt.Errorf("the port has to be from 1 to 65535, not %d", a.Port)
@@ -44,14 +44,14 @@ func (a Address) Check() error {
 	return nil
 }
 
-// IsIP says that the host is an IP address.
+// IsIP reports whether the host is an IP address.
 func (a Address) IsIP() bool {
 	_, err := netip.ParseAddr(a.Host)
 	return err == nil
 }
 
-// lead has the objects on a hub lead to the address: to a name by a Service of type ExternalName, which takes the port from the APIServices;
-// to an IP address by a Service without a selector, and an EndpointSlice.
+// lead routes the objects on a hub to the address: to a name with a Service of type ExternalName, which takes the port from the APIServices; to an IP
+// address with a Service without a selector, and an EndpointSlice.
 func (a Address) lead(hub []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if err := a.Check(); err != nil {
 		return nil, fmt.Errorf("the address of hub-apiserver: %w", err)
@@ -105,5 +105,5 @@ func (a Address) service(namespace string) []*unstructured.Unstructured {
 	}}}
 }
 
-// ManagedByOperator is the field manager of what hub-operator makes, and what it says to other controllers that it manages.
+// ManagedByOperator is the field manager of hub-operator's objects, and the value of their label LabelManagedBy.
 const ManagedByOperator = "hub-operator"

@@ -14,45 +14,44 @@ import (
 )
 
 const (
-	// APIServer is the Deployment of hub-apiserver, its ServiceAccount, its Service and its volume claim.
+	// APIServer is the name of hub-apiserver's Deployment, ServiceAccount, Service and volume claim.
 	APIServer = "hub-apiserver"
 	// Approver is the Deployment of hub-certificate-approver.
 	Approver = "hub-certificate-approver"
 	// ProviderNamespace is the namespace of the cluster provider on the hub.
 	ProviderNamespace = "openmcp-system"
 
-	// ServingCASecret is by which hub-apiserver makes its certificate, in its namespace of the hub.
+	// ServingCASecret is the Secret with the CA of hub-apiserver's certificate, in its namespace of the hub.
 	ServingCASecret = "hub-apiserver-serving-ca"
 
-	// KubeconfigFolder is where a pod finds the way to the hub that it has from a Secret.
+	// KubeconfigFolder is the folder where a pod finds the kubeconfig of the hub from a Secret.
 	KubeconfigFolder = "/hub/config"
-	// annotationWay is on the pods, so that there are new ones when the hub is to be reached or trusted in another way.
+	// annotationWay is set on the pods, so that they are recreated when the hub is reached or trusted in a different way.
 	annotationWay = "operator.clusterhub.dev/hub-sha256"
 
 	volumeKubeconfig = "hub-kubeconfig"
-	// user is who our containers run as.
+	// user is the UID of our containers.
 	user = 65532
-	// mostQuota is the most that etcd advises for its database.
+	// mostQuota is the largest size that etcd recommends for its database.
 	mostQuota = 8 << 30
 )
 
-// KubeconfigSecret is the Secret by which a pod with this ServiceAccount reaches the hub, if it does not run on it.
+// KubeconfigSecret returns the name of the Secret with which a pod of this ServiceAccount reaches the hub, if it does not run on it.
 func KubeconfigSecret(account string) string { return account + "-kubeconfig" }
 
-// Pods is what the pods of a hub, or of a provider, have otherwise than in the manifests. The zero value changes nothing.
+// Pods has the changes of the pods of a hub, or of a provider, compared with the manifests. The zero value changes nothing.
 type Pods struct {
-	// Way stands for how the hub is reached and trusted by pods that run elsewhere: something else in it means new pods. Each
-	// has a kubeconfig from the Secret KubeconfigSecret of its ServiceAccount, and no token of the cluster that runs it. If it is
-	// empty, the pods run on the hub.
+	// Way stands for how the hub is reached and trusted by pods that run elsewhere: pods are recreated when it changes. Each has a kubeconfig from
+	// the Secret KubeconfigSecret of its ServiceAccount, and no token of the cluster that runs it. If it is empty, the pods run on the hub.
 	Way string
-	// Replicas and Args are by Deployment; Args are flags beside those of the manifests.
+	// Replicas and Args are by Deployment; Args are flags in addition to those of the manifests.
 	Replicas map[string]int64
 	Args     map[string][]string
 	// EtcdServers and EtcdSecret are for Hub.ExternalEtcd: URLs, and the Secret with ca.crt, tls.crt and tls.key.
 	EtcdServers []string
 	EtcdSecret  string
-	// Volume is the size of the volume of the embedded etcd, and StorageClass its class. Empty is as in the manifests, and the
-	// default class of the cluster.
+	// Volume is the size of the volume of the embedded etcd, and StorageClass its class. The defaults are the size in the manifests and the default
+	// class of the cluster.
 	Volume       resource.Quantity
 	StorageClass string
 	// PullSecret is the name of a Secret for images.
@@ -60,7 +59,7 @@ type Pods struct {
 	// NodeSelector and Tolerations are those of the pods, as in their specification.
 	NodeSelector map[string]any
 	Tolerations  []any
-	// Resources are those of each container. Nil is as in the manifests, and empty is none.
+	// Resources are the resources of each container. Nil leaves those of the manifests, and empty sets none.
 	Resources map[string]any
 }
 
@@ -96,8 +95,8 @@ func (p Pods) fillClaim(o *unstructured.Unstructured) error {
 	return unstructured.SetNestedField(o.Object, p.Volume.String(), "spec", "resources", "requests", "storage")
 }
 
-// Quota is how large the database of an embedded etcd may be on a volume: less than half of it, since a defragmentation writes it
-// anew beside the old one.
+// Quota returns the maximum size of the database of an embedded etcd on a volume: less than half of it, since a defragmentation writes a new copy
+// beside the old one.
 func Quota(volume resource.Quantity) int64 { return min(volume.Value()/5*2, mostQuota) }
 
 func (p Pods) fillDeployment(o *unstructured.Unstructured) error {
@@ -144,7 +143,7 @@ func (p Pods) fillDeployment(o *unstructured.Unstructured) error {
 	return nil
 }
 
-// argsOf are the flags of a container, with those about etcd as they should be.
+// argsOf returns the flags of a container, with the flags for etcd adjusted.
 func (p Pods) argsOf(container map[string]any) []any {
 	args, _ := container["args"].([]any)
 	args = slices.Clone(args)
@@ -159,8 +158,8 @@ func (p Pods) argsOf(container map[string]any) []any {
 	return args
 }
 
-// reachHub has a pod reach the hub from elsewhere: by a kubeconfig for its ServiceAccount of the hub, which is renewed in the mounted
-// Secret. What runs the pod gives it no token, and no list of what else is there.
+// reachHub lets a pod reach the hub from elsewhere: with a kubeconfig of its ServiceAccount on the hub, which is renewed in the mounted Secret. The
+// cluster that runs the pod gives it no token, and no environment variables of its Services.
 func (p Pods) reachHub(o *unstructured.Unstructured, pod map[string]any) error {
 	account, _ := pod["serviceAccountName"].(string)
 	if account == "" {
@@ -170,7 +169,7 @@ func (p Pods) reachHub(o *unstructured.Unstructured, pod map[string]any) error {
 		return err
 	}
 	pod["automountServiceAccountToken"], pod["enableServiceLinks"] = false, false
-	// The token is for this pod's user and group, and for no other.
+	// Only this pod's user and group may read the token.
 	if err := unstructured.SetNestedField(pod, int64(user), "securityContext", "fsGroup"); err != nil {
 		return err
 	}
@@ -190,7 +189,7 @@ func (p Pods) reachHub(o *unstructured.Unstructured, pod map[string]any) error {
 				"--authorization-kubeconfig="+KubeconfigFolder+"/kubeconfig")
 		}
 		container["args"] = args
-		// The namespace that it is told is the one on the hub: the pod's own is another.
+		// The namespace in its environment is the one on the hub, which differs from the pod's own.
 		env, _ := container["env"].([]any)
 		for i := range env {
 			variable, ok := env[i].(map[string]any)
@@ -203,7 +202,7 @@ func (p Pods) reachHub(o *unstructured.Unstructured, pod map[string]any) error {
 	return nil
 }
 
-// containersOf are the maps in a list of a pod.
+// containersOf returns the maps in a list of a pod.
 func containersOf(pod map[string]any, list string) (all []map[string]any) {
 	items, _ := pod[list].([]any)
 	for _, item := range items {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// deployments are those among the objects, with fields that are unknown refused.
+// deployments returns the Deployments among the objects, decoded strictly.
 func deployments(t *testing.T, objects []*unstructured.Unstructured) map[string]*appsv1.Deployment {
 	t.Helper()
 	all := map[string]*appsv1.Deployment{}
@@ -32,7 +32,7 @@ func deployments(t *testing.T, objects []*unstructured.Unstructured) map[string]
 	return all
 }
 
-// A pod that does not run on the hub has one credential: the one of its own ServiceAccount of the hub.
+// TestPods_ReachTheHubFromElsewhere: a pod that does not run on the hub has one credential, that of its own ServiceAccount of the hub.
 func TestPods_ReachTheHubFromElsewhere(t *testing.T) {
 	hub := Hub{Pods: Pods{Way: "w1"}, Address: ServiceAddress("elsewhere")}
 	provider := ClusterProvider{Pods: Pods{Way: "w1"}}

@@ -13,29 +13,29 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Klusterlet is how an agent is deployed that hub-operator looks after: in two parts, or in one. Several can be on one cluster.
+// Klusterlet specifies how an agent of hub-operator is deployed: in two parts, or in one. Several can be on one cluster.
 type Klusterlet struct {
-	// Name is the Klusterlet's, a DNS label. It is in the names of all objects but namespaces.
+	// Name is the Klusterlet's name, a DNS label. It is part of the names of all objects except namespaces.
 	Name string
-	// Namespace is that of the agent on the cluster that it serves.
+	// Namespace is the namespace of the agent on the managed cluster.
 	Namespace string
-	// Detached is that the pods run on another cluster, in AgentNamespace.
+	// Detached means that the pods run on another cluster, in AgentNamespace.
 	Detached       bool
 	AgentNamespace string
-	// SameCluster is that the other cluster is the one that they serve, all the same: the agent has two namespaces there.
+	// SameCluster means that the other cluster is the managed cluster nevertheless: the agent has two namespaces there.
 	SameCluster bool
-	// RoleARN is the IAM role of AWS that the parts act as. It may be empty, and is for agents that run on the cluster that they serve.
+	// RoleARN is the IAM role of AWS that the parts assume. It may be empty, and is for agents that run on the managed cluster.
 	RoleARN string
-	// Singleton is one pod for both parts, with the rights of both.
+	// Singleton means one pod for both parts, with the rights of both.
 	Singleton bool
-	// Images are those of the parts; where one is empty, it is that of the manifests.
+	// RegistrationImage and WorkImage are the images of the parts. They default to those of the manifests.
 	RegistrationImage, WorkImage string
-	// RegistrationArgs and WorkArgs are flags beside those that each has.
+	// RegistrationArgs and WorkArgs are additional flags of the parts.
 	RegistrationArgs, WorkArgs []string
 	// BootstrapSecrets are the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order in which they are tried. Without
 	// them it is the one that every agent has.
 	BootstrapSecrets []string
-	// Works are those that it brings to the cluster, with the rights that it has for them. Without a role, it is the one of the manifests.
+	// Works are the rights for works that it applies to the cluster. Without a role, the role is that of the manifests.
 	Works Works
 	// Pod changes the specs of the pods. It may be nil.
 	Pod func(spec map[string]any)
@@ -47,21 +47,21 @@ const (
 	klusterletWork         = "klusterlet-work-agent"
 	klusterletNetwork      = "klusterlet-agents"
 	klusterletWorkAccount  = "klusterlet-work-sa"
-	// klusterletSpoke begins the names of the Secrets with kubeconfigs of the managed cluster.
+	// klusterletSpoke is the prefix of the names of the Secrets with kubeconfigs of the managed cluster.
 	klusterletSpoke = "external-managed-kubeconfig-"
 )
 
-// Part is one of the parts of a Klusterlet's agent: a Deployment, and the ServiceAccount by whose rights it works.
+// Part is one of the parts of a Klusterlet's agent: a Deployment, and the ServiceAccount with its rights.
 type Part struct {
 	// Deployment is its name, on the cluster that runs the pods.
 	Deployment string
 	// ServiceAccount is its name on both clusters.
 	ServiceAccount string
-	// Secret is that with its kubeconfig of the managed cluster, if the pods are elsewhere.
+	// Secret is the Secret with its kubeconfig of the managed cluster, if the pods are elsewhere.
 	Secret string
 }
 
-// Parts are those of a Klusterlet's agent: the registration and the works, or one that is both.
+// Parts returns the parts of a Klusterlet's agent: the registration and the works, or one for both.
 func (k Klusterlet) Parts() []Part {
 	part := func(name string) Part {
 		return Part{Deployment: k.Name + "-" + name + "-agent", ServiceAccount: k.Name + "-" + name + "-sa", Secret: klusterletSpoke + name}
@@ -72,10 +72,10 @@ func (k Klusterlet) Parts() []Part {
 	return []Part{part("registration"), part("work")}
 }
 
-// AgentID is what the agent is called in its records of works. It stays the same whatever becomes of the hub's address.
+// AgentID returns the name of the agent in its records of works. It does not change with the hub's address.
 func (k Klusterlet) AgentID() string { return registration.KlusterletAgentPrefix + k.Name }
 
-// Objects are in the order in which they have to be made, all of them as if on one cluster.
+// Objects returns the objects in the order in which they must be created, all of them as if on one cluster.
 func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {
 	folder := "klusterlet"
 	if k.Detached {
@@ -97,7 +97,7 @@ func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {
 	if k.Works.Role != "" {
 		objects = k.Works.in(objects, names.Names)
 	}
-	// After the names: what the user says of the cluster is not to be changed.
+	// After the names, since what the user wrote about the cluster must not be changed.
 	for _, o := range objects {
 		switch {
 		case o.GetKind() == "Deployment":
@@ -115,7 +115,7 @@ func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {
 	return inOrder(once(objects)), nil
 }
 
-// Split is Objects, apart by where they have to be if the pods run on another cluster: see split.
+// Split returns Objects, separated by cluster for pods that run on another cluster: see split.
 func (k Klusterlet) Split() (managed, management []*unstructured.Unstructured, err error) {
 	objects, err := k.Objects()
 	if err != nil {
@@ -125,7 +125,7 @@ func (k Klusterlet) Split() (managed, management []*unstructured.Unstructured, e
 	return managed, management, nil
 }
 
-// names are those of the Klusterlet's objects, by those in the manifests.
+// names maps the names in the manifests to those of the Klusterlet's objects.
 func (k Klusterlet) names() map[string]string {
 	parts := k.Parts()
 	first, last := parts[0], parts[len(parts)-1]
@@ -137,14 +137,14 @@ func (k Klusterlet) names() map[string]string {
 	if !k.Singleton {
 		names[klusterletWork] = last.Deployment
 	}
-	// Roles begin as those of all agents do: no work may name such a role.
+	// Roles have the prefixes of those of all agents: no work may refer to such a role.
 	for _, role := range []string{"clusterhub:hub-agent", "clusterhub:hub-agent-works", WorksRights, worksNamespaces} {
 		names[role] = role + ":" + k.Name
 	}
 	return names
 }
 
-// asOne has the part of the registration do the works, too. It has its own identity on the hub, and needs no file with it.
+// asOne makes the part of the registration apply works, too. It has its own identity on the hub, and needs no file with it.
 func asOne(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return identity(o) == deploymentOf(klusterletWork) })
 	for _, o := range objects {
@@ -169,11 +169,11 @@ func deploymentOf(name string) string {
 	return fmt.Sprintf("Deployment.apps %s/%s", registration.AgentNamespace, name)
 }
 
-// fillPod says what differs between Klusterlets.
+// fillPod sets what differs between Klusterlets.
 func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 	parts := k.Parts()
 	registers, works := o.GetName() == parts[0].Deployment, o.GetName() == parts[len(parts)-1].Deployment
-	// Where the agent's state is, and what no work may name.
+	// Where the agent's state is, and which names works must not use.
 	args := []string{"--namespace=" + k.Namespace}
 	if k.Detached {
 		args = []string{"--namespace=" + k.AgentNamespace, "--spoke-namespace=" + k.Namespace}
@@ -207,7 +207,7 @@ func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 		return err
 	}
 	if k.RoleARN != "" {
-		// EKS looks at the account when a pod is made: so there are new pods when the role is another one.
+		// EKS reads the account when a pod is created: the pods are recreated when the role changes.
 		path := []string{"spec", "template", "metadata", "annotations", annotationRole}
 		if err := unstructured.SetNestedField(o.Object, k.RoleARN, path...); err != nil {
 			return err
@@ -225,7 +225,7 @@ func (k Klusterlet) fillPod(o *unstructured.Unstructured) error {
 	return unstructured.SetNestedMap(o.Object, spec, path...)
 }
 
-// literal has the kubelet leave arguments as they are: it replaces $(NAME) by a variable of the container, and $$ by one sign.
+// literal escapes arguments so that the kubelet leaves them as they are: it replaces $(NAME) by a variable of the container, and $$ by $.
 func literal(args []string) []string {
 	args = slices.Clone(args)
 	for i, arg := range args {
@@ -236,7 +236,7 @@ func literal(args []string) []string {
 	return args
 }
 
-// once leaves the first of objects that have got the same name.
+// once returns the first of the objects that have the same name.
 func once(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool {
@@ -246,14 +246,14 @@ func once(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	})
 }
 
-// Operator is hub-operator, which deploys hubs and agents: its CustomResourceDefinitions, its rights and its pods.
+// Operator specifies hub-operator, which deploys hubs and agents: its CustomResourceDefinitions, its rights and its pods.
 type Operator struct {
 	Changes
-	// InHub is that its controllers run in hub-controller-manager, so that there are no pods of its own.
+	// InHub means that its controllers run in hub-controller-manager, so that it has no pods of its own.
 	InHub bool
 }
 
-// Objects are in the order in which they have to be made.
+// Objects returns the objects in the order in which they must be created.
 func (o Operator) Objects() ([]*unstructured.Unstructured, error) {
 	folder := "operator"
 	if o.InHub {

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// klusterlets are one of each mode.
+// klusterlets returns one Klusterlet of each mode.
 func klusterlets() map[string]Klusterlet {
 	return map[string]Klusterlet{
 		"Default":         {Name: "k1", Namespace: "open-cluster-management-agent"},
@@ -25,7 +25,7 @@ func klusterlets() map[string]Klusterlet {
 	}
 }
 
-// names are those of the objects of a kind, with their namespaces.
+// namesOf returns the names of the objects of a kind, with their namespaces.
 func namesOf(objects []*unstructured.Unstructured, kind string) (names []string) {
 	for _, o := range objects {
 		if o.GetKind() == kind {
@@ -36,7 +36,7 @@ func namesOf(objects []*unstructured.Unstructured, kind string) (names []string)
 	return names
 }
 
-// podOf is the spec of the pods of a Deployment, and its flags.
+// podOf returns the spec of the pods of a Deployment, and its flags.
 func podOf(t *testing.T, objects []*unstructured.Unstructured, name string) (spec map[string]any, args []string) {
 	t.Helper()
 	for _, o := range objects {
@@ -122,7 +122,7 @@ func TestKlusterlet_PodsHaveTheFlagsAndFilesOfTheirPart(t *testing.T) {
 	}
 }
 
-// On one cluster no part takes anything of the hub into the namespace of the secrets.
+// TestKlusterlet_SaysThatBothClustersAreOne: on one cluster no part copies anything of the hub into the namespace of the secrets.
 func TestKlusterlet_SaysThatBothClustersAreOne(t *testing.T) {
 	for _, mode := range []string{"Detached", "Hosted", "SingletonHosted"} {
 		for _, same := range []bool{false, true} {
@@ -138,7 +138,7 @@ func TestKlusterlet_SaysThatBothClustersAreOne(t *testing.T) {
 	}
 }
 
-// What a user calls the cluster may be what something is called in the manifests.
+// TestKlusterlet_ChangesNoFlagOfTheUser: the name of the user's cluster may equal a name in the manifests.
 func TestKlusterlet_ChangesNoFlagOfTheUser(t *testing.T) {
 	k := klusterlets()["Hosted"]
 	k.RegistrationArgs = []string{"--cluster-name=klusterlet-agents", "--cluster-annotations=a=$b $"}
@@ -148,7 +148,7 @@ func TestKlusterlet_ChangesNoFlagOfTheUser(t *testing.T) {
 			t.Errorf("the flags are %q", args)
 		}
 	}
-	// Nor what the kubelet would replace: variables of the pod are not for the hub.
+	// Nor what the kubelet would replace: variables of the pod must not be sent to the hub.
 	k.RegistrationArgs, k.WorkArgs = []string{"--cluster-annotations=a=$(TOKEN)$b"}, []string{"--x=$$"}
 	if _, args := podOf(t, objectsOf(t, k), "k1-registration-agent"); !slices.Contains(args, "--cluster-annotations=a=$$(TOKEN)$$b") {
 		t.Errorf("the flags are %q", args)
@@ -158,7 +158,7 @@ func TestKlusterlet_ChangesNoFlagOfTheUser(t *testing.T) {
 	}
 }
 
-// The rights of each part are those of ../agent and ../agent-works, and no part has those of the other.
+// TestKlusterlet_GivesEachPartItsRights: the rights of each part are those of ../agent and ../agent-works, and no part has those of the other.
 func TestKlusterlet_GivesEachPartItsRights(t *testing.T) {
 	for mode, k := range klusterlets() {
 		registers, works := "k1-registration-sa", "k1-work-sa"
@@ -209,7 +209,8 @@ func TestKlusterlet_GivesEachPartItsRights(t *testing.T) {
 	}
 }
 
-// Nothing that knows the hub, and no pod, is on a cluster that is served from elsewhere; no credential is among the manifests.
+// TestKlusterlet_LeavesTheManagedClusterWithoutTheHub: a managed cluster whose agent runs elsewhere has no pod and nothing about the hub; the
+// manifests have no credentials.
 func TestKlusterlet_LeavesTheManagedClusterWithoutTheHub(t *testing.T) {
 	for mode, k := range klusterlets() {
 		if len(namesOf(objectsOf(t, k), "Secret")) > 0 {
@@ -267,7 +268,7 @@ func TestKlusterlet_HasTheImagesOfItsParts(t *testing.T) {
 	}
 }
 
-// Both parts act as the role, and there are new pods when it is another one: EKS looks at the account when a pod is made.
+// TestKlusterlet_HasItsIAMRole: both parts assume the role, and the pods are recreated when it changes: EKS reads the account when a pod is created.
 func TestKlusterlet_HasItsIAMRole(t *testing.T) {
 	for mode, want := range map[string]int{"Default": 2, "Singleton": 1} {
 		k := klusterlets()[mode]

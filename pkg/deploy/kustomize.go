@@ -30,8 +30,8 @@ const (
 	kindComponent = "Component"
 )
 
-// kustomization is as much of a kustomization.yaml as artifacts/deploy makes use of. Kustomize itself is in tests only, which
-// compare what is built here with what it builds.
+// kustomization has the fields of a kustomization.yaml that artifacts/deploy uses. Kustomize itself is used in tests only, which compare its output
+// with what is built here.
 type kustomization struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
@@ -39,7 +39,7 @@ type kustomization struct {
 	Patches    []patch  `json:"patches"`
 }
 
-// patch is a strategic merge patch, in a file or in the kustomization itself. Without a target it is for the object that it names.
+// patch is a strategic merge patch, in a file or in the kustomization itself. Without a target it applies to the object that it names.
 type patch struct {
 	Path   string `json:"path"`
 	Patch  string `json:"patch"`
@@ -57,11 +57,11 @@ func read(folder string) (k kustomization, err error) {
 	return k, err
 }
 
-// built has what folders have alone, by their names. Manifests are a part of the program, and hub-operator needs them at each look at a
-// Klusterlet: to read them anew costs a hundred times as much as to copy them.
+// built caches the objects of folders, by their names. Manifests are compiled into the program, and hub-operator needs them in each reconcile of a
+// Klusterlet: parsing them costs a hundred times as much as copying them.
 var built sync.Map
 
-// build adds to the objects what a folder has, and patches all of them as it says. The objects are the caller's.
+// build adds the objects of a folder to the objects, and applies its patches to all of them. The objects belong to the caller.
 func build(objects []*unstructured.Unstructured, folder string) ([]*unstructured.Unstructured, error) {
 	if len(objects) > 0 {
 		return add(objects, folder)
@@ -187,7 +187,7 @@ func parse(manifests []byte) (objects []*unstructured.Unstructured, err error) {
 	}
 }
 
-// Components are those that a hub may be deployed with, beside what all hubs have.
+// Components returns the optional components of a hub.
 func Components() []string {
 	return slices.DeleteFunc(folders(), func(folder string) bool { return !isComponent(folder) })
 }
@@ -200,7 +200,7 @@ func isComponent(folder string) bool {
 func folders() (names []string) {
 	entries, err := fs.ReadDir(artifacts.Deploy, root)
 	if err != nil {
-		panic(err) // it is a part of this program
+		panic(err) // the manifests are compiled into this program
 	}
 	for _, entry := range entries {
 		names = append(names, entry.Name())

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/artifacts"
 )
 
-// kustomized is what kustomize makes of a resource and components.
+// kustomized returns what kustomize builds of a resource and components.
 func kustomized(t *testing.T, resource string, components ...string) []*unstructured.Unstructured {
 	t.Helper()
 	user, err := json.Marshal(map[string]any{"resources": prefixed(resource), "components": prefixed(components...)})
@@ -29,7 +29,7 @@ func kustomized(t *testing.T, resource string, components ...string) []*unstruct
 	return kustomizedFile(t, "", user)
 }
 
-// kustomizedFile is what kustomize makes of a user's kustomization, with the folder of the manifests in another one beside it.
+// kustomizedFile returns what kustomize builds of a user's kustomization, with the folder of the manifests in another one beside it.
 func kustomizedFile(t *testing.T, folder string, kustomization []byte) []*unstructured.Unstructured {
 	t.Helper()
 	files := filesys.MakeFsInMemory()
@@ -86,7 +86,7 @@ func parsed(t *testing.T, text string) []*unstructured.Unstructured {
 	return objects
 }
 
-// compare says what differs between two sets of objects.
+// compare reports the differences between two sets of objects.
 func compare(t *testing.T, what string, got, want []*unstructured.Unstructured) {
 	t.Helper()
 	texts := func(objects []*unstructured.Unstructured) map[string]string {
@@ -116,7 +116,7 @@ func compare(t *testing.T, what string, got, want []*unstructured.Unstructured) 
 	}
 }
 
-// subsets are those of no, of one and of two names, and all names.
+// subsets returns the sets with no, one and two names, and with all names.
 func subsets(names []string) [][]string {
 	all := [][]string{nil, names}
 	for i, name := range names {
@@ -128,8 +128,8 @@ func subsets(names []string) [][]string {
 	return all
 }
 
-// Who deploys by kustomize gets what our programs deploy, whatever components are combined: each pair is tried, and all of them. On an
-// external etcd, each is tried by itself and all together: what is below them does not matter to how they are combined.
+// TestHub_IsWhatKustomizeBuilds: users of kustomize get what our programs deploy, whatever components are combined: each pair is tried, and all of
+// them. On an external etcd, each is tried by itself and all together, since combinations do not depend on the base.
 func TestHub_IsWhatKustomizeBuilds(t *testing.T) {
 	same := func(folder string, hub Hub) {
 		compare(t, strings.Join(append([]string{folder}, hub.Components...), "+"), objectsOf(t, hub), kustomized(t, folder, hub.Components...))
@@ -146,7 +146,7 @@ func TestHub_IsWhatKustomizeBuilds(t *testing.T) {
 	}
 }
 
-// A folder that is not compared here is built by kustomize alone.
+// TestFolders_AreWhatKustomizeBuilds lists the folders that are not compared here, since only kustomize builds them.
 func TestFolders_AreWhatKustomizeBuilds(t *testing.T) {
 	var whole []string
 	for _, folder := range folders() {

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// Manager is the Deployment of hub-controller-manager, and ManagerNamespace where it is.
+// Manager is the Deployment of hub-controller-manager, and ManagerNamespace its namespace.
 const (
 	Manager          = "hub-controller-manager"
 	ManagerNamespace = "clusterhub-system"
 )
 
-// RegistrationKustomization is a kustomization, beside the folder artifacts of this repository, of a hub with these registration
-// drivers. A hub on EKS has an ARN and acts as a role, and may have more flags.
+// RegistrationKustomization returns a kustomization, beside the folder artifacts of this repository, of a hub with these registration drivers. A hub
+// on EKS has an ARN and assumes a role, and may have more flags.
 func RegistrationKustomization(drivers []string, hubARN, roleARN string, more ...string) string {
 	flags := []string{"--registration-drivers=" + strings.Join(drivers, ",")}
 	if hubARN != "" {

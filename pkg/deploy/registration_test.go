@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// What users are told to write is a hub like any other, with these flags and the role.
+// TestRegistrationKustomization_Builds: the kustomization for users builds a hub like any other, with these flags and the role.
 func TestRegistrationKustomization_Builds(t *testing.T) {
 	const hub, role = "arn:aws:eks:eu-west-1:123456789012:cluster/hub", "arn:aws:iam::123456789012:role/hub_managed-cluster-identity-creator"
 	for name, test := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// bootstrapFolder has a folder for each mounted Secret with a bootstrap kubeconfig. It is upstream's.
+// bootstrapFolder has a folder for each mounted Secret with a bootstrap kubeconfig. Upstream uses the same path.
 const bootstrapFolder = "/spoke/bootstrap/"
 
 // bootstrapFlag names the bootstrap kubeconfigs of several hubs.
@@ -32,9 +32,9 @@ func HasSeveralHubs(o *unstructured.Unstructured) bool {
 	return false
 }
 
-// mountBootstrapSecrets mounts Secrets with bootstrap kubeconfigs into the pods of a Deployment, and returns the flag that names the files.
-// They are mounted, and not read by the agent: RBAC lets nobody give a right to a Secret whose name is not known before, unless with a right to
-// all Secrets. A Secret may come later than the pod. Nothing of it is mounted but the kubeconfig.
+// mountBootstrapSecrets mounts Secrets with bootstrap kubeconfigs into the pods of a Deployment, and returns the flag that names the files. They are
+// mounted, and not read by the agent: RBAC cannot grant a right to a Secret whose name is not known in advance, except with a right to all Secrets. A
+// Secret may be created after the pod. Only its kubeconfig is mounted.
 func mountBootstrapSecrets(o *unstructured.Unstructured, names []string) (flag string, err error) {
 	path := []string{"spec", "template", "spec"}
 	spec, _, err := unstructured.NestedMap(o.Object, path...)

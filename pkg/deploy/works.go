@@ -10,31 +10,31 @@ import (
 )
 
 const (
-	// WorksRights is the name of the binding that gives the agent the rights to what works have: a ClusterRoleBinding, or a RoleBinding in
-	// each of some namespaces.
+	// WorksRights is the name of the binding that grants the agent the rights to the objects of works: a ClusterRoleBinding, or a RoleBinding in each
+	// of some namespaces.
 	WorksRights = "clusterhub:hub-agent-works-rights"
-	// worksNamespaces is the name of the role, and of its binding, by which works can have namespaces.
+	// worksNamespaces is the name of the role, and of its binding, with which works can have namespaces.
 	worksNamespaces = "clusterhub:hub-agent-works-namespaces"
 
-	// WorksFlag has the agent bring works.
+	// WorksFlag lets the agent apply works.
 	WorksFlag = "--works"
-	// AgentIDFlag is the flag that AgentID follows: what the agent is called where it remembers works.
+	// AgentIDFlag is the flag for AgentID, the name of the agent in its records of works.
 	AgentIDFlag = "--agent-id="
 )
 
-// AgentID is what the agent of a namespace is called in AppliedManifestWorks. A cluster can have agents of several hubs, each in a
-// namespace of its own.
+// AgentID returns the name of the agent of a namespace in AppliedManifestWorks. A cluster can have agents of several hubs, each in a namespace of its
+// own.
 func AgentID(namespace string) string { return namespace }
 
-// Works say what the agent may do with what works have. Without a role it brings no works.
+// Works specifies the rights of the agent to the objects of works. Without a role it applies no works.
 type Works struct {
 	// Role is a ClusterRole of the cluster.
 	Role string
-	// Namespaces are those in which the agent has it. If there are none, it has it in all, and works can have namespaces, too.
+	// Namespaces are the namespaces in which the agent has the role. If empty, it has the role in all namespaces, and works can have namespaces, too.
 	Namespaces []string
 }
 
-// in is what becomes of the manifests, in which works have the rights of admin in all namespaces.
+// in adapts the manifests, in which works have the rights of admin in all namespaces.
 func (w Works) in(objects []*unstructured.Unstructured, names map[string]string) (all []*unstructured.Unstructured) {
 	called := func(name string) string { return cmp.Or(names[name], name) }
 	for _, o := range objects {

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// bindings are what gives rights to what works have: "kind namespace/name role".
+// bindings returns the bindings that grant rights to the objects of works, as "kind namespace/name role".
 func bindings(objects []*unstructured.Unstructured) (all []string) {
 	for _, o := range objects {
 		role, bound, _ := unstructured.NestedString(o.Object, "roleRef", "name")
@@ -66,7 +66,8 @@ func TestWorks_HaveTheRightsThatAreSaid(t *testing.T) {
 	}
 }
 
-// A namespace of works is where an admin says, whatever the agent's own things are called; and two agents of a cluster have two IDs.
+// TestWorks_OfAnAgentWithOtherNames: a namespace of works is where an admin specifies it, whatever the names of the agent's own objects; and two
+// agents of a cluster have two IDs.
 func TestWorks_OfAnAgentWithOtherNames(t *testing.T) {
 	agent := Agent{Image: "i", Hub: "h", Works: Works{Role: "admin", Namespaces: []string{registration.AgentNamespace, "a"}},
 		Names: map[string]string{registration.AgentNamespace: "other", WorksRights: "rights"}}
@@ -85,7 +86,8 @@ func TestWorks_OfAnAgentWithOtherNames(t *testing.T) {
 	}
 }
 
-// Rights in namespaces are rights on the cluster that is managed: they never come to the cluster that runs the agent.
+// TestSplit_LeavesTheRightsOfWorksOnTheManagedCluster: rights in namespaces are rights on the managed cluster: the cluster that runs the agent never
+// has them.
 func TestSplit_LeavesTheRightsOfWorksOnTheManagedCluster(t *testing.T) {
 	for _, works := range []Works{{Role: "admin"}, {Role: "cluster-admin", Namespaces: []string{"a", "b"}}} {
 		agent := Agent{Image: "i", Hub: "h", Works: works}

@@ -29,16 +29,16 @@ const label, origin = "example.com/owner", "example.com/uid"
 
 var us = Owner{Labels: map[string]string{label: "us"}, Origin: map[string]string{origin: "2"}}
 
-// cluster is a cluster in which others are at work, too.
+// cluster is a cluster with other clients.
 type cluster struct {
 	client.WithWatch
 	t *testing.T
-	// behind is the cluster for others.
+	// behind is the cluster for other clients.
 	behind client.WithWatch
-	// writes are those that were asked for, and meanwhile is what others do before each of them.
+	// writes are the requested writes, and meanwhile has what other clients do before each of them.
 	writes    []string
 	meanwhile map[string]func()
-	// selectsNone has lists come with what was not asked for.
+	// selectsNone makes lists ignore selectors.
 	selectsNone bool
 	made        int
 }
@@ -52,7 +52,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		c.put(object)
 	}
 	c.WithWatch = interceptor.NewClient(c.behind, interceptor.Funcs{
-		// What servers do, and fakes do not: UIDs, and namespaces that have to be there.
+		// Like servers, and unlike fakes: set UIDs, and require namespaces to exist.
 		Create: func(ctx context.Context, behind client.WithWatch, object client.Object, opts ...client.CreateOption) error {
 			c.write("create", object)
 			if err := c.hasNamespace(object); err != nil {
@@ -119,7 +119,7 @@ func (c *cluster) hasNamespace(object client.Object) error {
 	return c.behind.Get(c.t.Context(), client.ObjectKey{Name: object.GetNamespace()}, &corev1.Namespace{})
 }
 
-// put is somebody who makes an object, or replaces the one that is there by another of that name.
+// put is another client that creates an object, or replaces the existing one with that name.
 func (c *cluster) put(object client.Object) {
 	c.t.Helper()
 	object = copyOf(object)
@@ -133,7 +133,7 @@ func (c *cluster) put(object client.Object) {
 	}
 }
 
-// change is somebody who changes what is there.
+// change is another client that changes an object.
 func (c *cluster) change(object client.Object, how func(client.Object)) {
 	c.t.Helper()
 	have := c.get(object)
@@ -143,7 +143,7 @@ func (c *cluster) change(object client.Object, how func(client.Object)) {
 	}
 }
 
-// get is what is there, or nil.
+// get returns the current object, or nil.
 func (c *cluster) get(object client.Object) client.Object {
 	c.t.Helper()
 	have := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
@@ -166,12 +166,12 @@ func metaOf(name string, labels ...string) metav1.ObjectMeta {
 	return m
 }
 
-// role may do what it is given, with pods.
+// role returns a role that may use the verb on pods.
 func role(verb string, labels ...string) *rbacv1.ClusterRole {
 	return &rbacv1.ClusterRole{ObjectMeta: metaOf("a", labels...), Rules: []rbacv1.PolicyRule{{Verbs: []string{verb}, APIGroups: []string{""}, Resources: []string{"pods"}}}}
 }
 
-// binding gives ann a role.
+// binding binds a role to ann.
 func binding(to string, labels ...string) *rbacv1.ClusterRoleBinding {
 	return &rbacv1.ClusterRoleBinding{ObjectMeta: metaOf("a", labels...), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: to},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "ann"}}}
@@ -187,13 +187,13 @@ func namespace(name string, labels ...string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metaOf(name, labels...)}
 }
 
-// of gives an object an origin.
+// of sets the origin of an object.
 func of[T client.Object](uid string, object T) T {
 	object.SetAnnotations(map[string]string{origin: uid})
 	return object
 }
 
-// given is an object as one that is applied on the server's side.
+// given returns an object for server-side apply.
 func given(t *testing.T, object client.Object) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}

@@ -10,15 +10,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Owner is who something in a cluster was made for.
+// Owner identifies for whom an object was created.
 type Owner struct {
-	// Labels are on everything of this owner, and on nothing else. Without labels, nothing is the owner's.
+	// Labels are on all objects of this owner, and on no others. Without labels, the owner owns nothing.
 	Labels map[string]string
-	// Origin are annotations that tell owners apart which follow each other and have the same labels.
+	// Origin has annotations that distinguish successive owners with the same labels.
 	Origin map[string]string
 }
 
-// Owns is whether something has the labels.
+// Owns reports whether an object has the labels.
 func (o Owner) Owns(object client.Object) bool {
 	have := object.GetLabels()
 	for label, value := range o.Labels {
@@ -29,7 +29,7 @@ func (o Owner) Owns(object client.Object) bool {
 	return len(o.Labels) > 0
 }
 
-// formers is whether something was made for a former owner with the same labels.
+// formers reports whether an object was created for a previous owner with the same labels.
 func (o Owner) formers(object client.Object) bool {
 	have := object.GetAnnotations()
 	for annotation, value := range o.Origin {
@@ -40,7 +40,7 @@ func (o Owner) formers(object client.Object) bool {
 	return false
 }
 
-// mark makes something the owner's.
+// mark sets the owner of an object.
 func (o Owner) mark(object client.Object) {
 	if len(o.Labels) > 0 {
 		object.SetLabels(labels.Merge(object.GetLabels(), o.Labels))
@@ -50,7 +50,7 @@ func (o Owner) mark(object client.Object) {
 	}
 }
 
-// NotOurs is the error of applying an object in the place of another owner's.
+// NotOurs is the error of applying an object in place of one with a different owner.
 type NotOurs struct {
 	Object ID
 	Owner  Owner
@@ -60,10 +60,10 @@ func (e *NotOurs) Error() string {
 	return fmt.Sprintf("it exists already and has another owner: delete it, or hand it over by adding the labels %s", labels.Set(e.Owner.Labels))
 }
 
-// Recreating is that an object is to be replaced, and the old one is still there.
+// Recreating reports that an object must be replaced, and the old one still exists.
 type Recreating struct {
 	Object ID
-	// Why it cannot be changed.
+	// Why is the reason why it cannot be updated.
 	Why string
 }
 

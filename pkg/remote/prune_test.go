@@ -27,7 +27,7 @@ var kinds = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 }
 
-// What is ours and not wanted goes, in the order of its kinds, and nothing else does.
+// TestPrune: our objects that are not desired are deleted, in the order of their kinds, and nothing else is.
 func TestPrune(t *testing.T) {
 	const all = "ClusterRole a, ClusterRoleBinding a, ServiceAccount default/a"
 	both := []string{"delete ClusterRoleBinding a", "delete ServiceAccount default/a"}
@@ -36,7 +36,7 @@ func TestPrune(t *testing.T) {
 		there  []client.Object
 		wanted []client.Object
 		others func(c *cluster)
-		// deletes is what is tried, left what is there afterwards, and keeps what of it is said to be ours.
+		// deletes are the attempts, left is what exists afterwards, and keeps are those that are returned as ours.
 		deletes []string
 		left    []client.Object
 		keeps   []client.Object
@@ -97,7 +97,7 @@ func TestPrune(t *testing.T) {
 func TestDelete(t *testing.T) {
 	for name, test := range map[string]struct {
 		there client.Object
-		// meanwhile is what others do first.
+		// meanwhile is what other clients do first.
 		meanwhile  func(c *cluster)
 		ours, left bool
 	}{
@@ -132,7 +132,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// Somebody who changes an object again and again does not keep us for ever.
+// TestDelete_GivesUp: a client that changes an object again and again does not block Delete forever.
 func TestDelete_GivesUp(t *testing.T) {
 	c := newCluster(t, role("get", "us"))
 	var again func()
@@ -147,7 +147,8 @@ func TestDelete_GivesUp(t *testing.T) {
 	}
 }
 
-// A read of an object that is wanted does not make what is there ours: JSON leaves as it is what an answer does not have.
+// TestGet_HasNothingOfWhatItIsAskedWith: the fields of the requested object do not appear in the result: decoding JSON leaves fields as they are that
+// a response does not have.
 func TestGet_HasNothingOfWhatItIsAskedWith(t *testing.T) {
 	c := interceptor.NewClient(newCluster(t), interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {

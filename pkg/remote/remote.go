@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package remote applies objects to a cluster, each with its owner, and takes them away again. Objects of other owners are
-// never changed, and an object that is as wanted is not written.
+// Package remote applies objects to a cluster, each with its owner, and deletes them. It never changes objects of other owners, and does not write an
+// object that is as desired.
 package remote
 
 import (
@@ -26,16 +26,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// tries is how often something is looked at anew that others have changed since it was read.
+// tries is the maximum number of attempts for an object that other clients change at the same time.
 const tries = 5
 
-// ID is which object of a cluster something is.
+// ID identifies an object of a cluster.
 type ID struct {
 	schema.GroupKind
 	types.NamespacedName
 }
 
-// IDOf is which object something is.
+// IDOf returns the ID of an object.
 func IDOf(object client.Object) ID {
 	kind, err := apiutil.GVKForObject(object, scheme.Scheme)
 	if err != nil {
@@ -44,7 +44,7 @@ func IDOf(object client.Object) ID {
 	return ID{kind.GroupKind(), client.ObjectKeyFromObject(object)}
 }
 
-// String is an ID for people.
+// String formats an ID for users.
 func (i ID) String() string {
 	if i.Namespace == "" {
 		return i.Kind + " " + i.Name
@@ -56,17 +56,17 @@ func (i ID) String() string {
 type Applier struct {
 	Client client.Client
 	Owner  Owner
-	// Strategy is how objects are made and changed.
+	// Strategy creates and updates objects.
 	Strategy Strategy
-	// Adopt changes objects of other owners, too. It is for names that have one purpose only.
+	// Adopt also updates objects of other owners. It is for names that have only one purpose.
 	Adopt bool
-	// Propagation is what becomes of what belongs to objects that are deleted. If it is empty, that goes after them, in the background.
+	// Propagation is the propagation policy of deletions. The default is background.
 	Propagation metav1.DeletionPropagation
 }
 
-// Get is what is there in the place of an object, or nil.
+// Get returns the current object with the ID of the given one, or nil.
 func (a *Applier) Get(ctx context.Context, object client.Object) (client.Object, error) {
-	// Into an empty one: what an answer does not have would stay as it is, such as labels that it was looked for with.
+	// Into an empty object: decoding leaves fields that a response does not have, such as the labels of the given object.
 	have := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
 	have.GetObjectKind().SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
 	if err := a.Client.Get(ctx, client.ObjectKeyFromObject(object), have); err != nil {
@@ -75,8 +75,8 @@ func (a *Applier) Get(ctx context.Context, object client.Object) (client.Object,
 	return have, nil
 }
 
-// Look gets an object that is to be applied, and refuses one of another owner. A caller that looks at all objects first begins
-// nothing that it cannot complete.
+// Look gets an object to be applied, and returns an error if it has another owner. A caller that looks at all objects first does not start what it
+// cannot complete.
 func (a *Applier) Look(ctx context.Context, object client.Object) (client.Object, error) {
 	have, err := a.Get(ctx, object)
 	if err == nil && have != nil {
@@ -85,7 +85,7 @@ func (a *Applier) Look(ctx context.Context, object client.Object) (client.Object
 	return have, err
 }
 
-// mayChange refuses objects of other owners. Namespaces are never refused: they are used as they are.
+// mayChange returns an error for objects of other owners. It accepts all namespaces: they are used as they are.
 func (a *Applier) mayChange(have client.Object) error {
 	if a.Owner.Owns(have) || a.Adopt || isNamespace(have) {
 		return nil
@@ -97,10 +97,9 @@ func isNamespace(object client.Object) bool {
 	return IDOf(object).GroupKind == schema.GroupKind{Kind: "Namespace"}
 }
 
-// ApplyAll brings objects to what they should be, in their order; have are those that are known to be there. It ends with the first
-// object that it cannot apply: if that is a role or a ServiceAccount of another owner, a binding after it would give the rights
-// of that role, or give rights to that account. Of the given namespaces, it makes those that an object needs. They have no labels,
-// and are never deleted: others may use them, too.
+// ApplyAll applies objects in order; have are the known existing ones. It stops at the first object that it cannot apply: if that is a role or a
+// ServiceAccount of another owner, a binding after it would grant the rights of that role, or grant rights to that account. Of the given namespaces,
+// it creates those that an object needs. They have no labels, and are never deleted: others may use them, too.
 func (a *Applier) ApplyAll(ctx context.Context, objects []client.Object, have map[ID]client.Object, namespaces ...string) error {
 	for _, want := range objects {
 		err := a.Apply(ctx, want, have[IDOf(want)])
@@ -118,8 +117,8 @@ func (a *Applier) ApplyAll(ctx context.Context, objects []client.Object, have ma
 	return nil
 }
 
-// Apply brings one object to what it should be: have is what is there, or nil if nothing is known to be. If that has changed
-// meanwhile, Apply gets what is there now, and decides anew.
+// Apply applies one object: have is the existing object, or nil if none is known. If that has changed since, Apply gets the current one, and decides
+// again.
 func (a *Applier) Apply(ctx context.Context, want, have client.Object) error {
 	want = copyOf(want)
 	a.Owner.mark(want)
@@ -135,7 +134,7 @@ func (a *Applier) Apply(ctx context.Context, want, have client.Object) error {
 	}
 }
 
-// bring brings an object to what it should be, if what is there is what it is said to be.
+// bring applies an object, if have is current.
 func (a *Applier) bring(ctx context.Context, want, have client.Object) error {
 	if have == nil {
 		return a.Strategy(ctx, a.Client, want, nil)
@@ -149,13 +148,13 @@ func (a *Applier) bring(ctx context.Context, want, have client.Object) error {
 	case ours && RoleRefOf(have) != RoleRefOf(want):
 		return a.recreate(ctx, want, have, "it refers to another role now")
 	case ours && a.Owner.formers(have):
-		// Tokens of its ServiceAccount may be about.
+		// Tokens of its ServiceAccount may still be in use.
 		return a.recreate(ctx, want, have, "it was made for a former owner of this name")
 	}
 	return a.Strategy(ctx, a.Client, want, copyOf(have))
 }
 
-// recreate replaces what cannot be changed: the role of a binding, and the tokens of a ServiceAccount.
+// recreate replaces an object that cannot be updated, such as a binding with another role or a ServiceAccount with tokens.
 func (a *Applier) recreate(ctx context.Context, want, have client.Object, why string) error {
 	if err := a.delete(ctx, have); err != nil {
 		return err
@@ -167,14 +166,14 @@ func (a *Applier) recreate(ctx context.Context, want, have client.Object, why st
 	return err
 }
 
-// delete deletes an object, if it is still as it was read: by now it may be another of this name, or another owner's.
+// delete deletes an object, if it is still as it was read: it may have been recreated, or have another owner.
 func (a *Applier) delete(ctx context.Context, have client.Object) error {
 	uid, version := have.GetUID(), have.GetResourceVersion()
 	return client.IgnoreNotFound(a.Client.Delete(ctx, have, client.Preconditions{UID: &uid, ResourceVersion: &version},
 		client.PropagationPolicy(cmp.Or(a.Propagation, metav1.DeletePropagationBackground))))
 }
 
-// Delete deletes what is there, or nil, if it is ours, and says whether it was.
+// Delete deletes have, which may be nil, if it is ours, and reports whether it was.
 func (a *Applier) Delete(ctx context.Context, have client.Object) (ours bool, err error) {
 	for try := 1; have != nil && a.Owner.Owns(have); try++ {
 		if err = a.delete(ctx, have); !apierrors.IsConflict(err) || try == tries {
@@ -187,8 +186,7 @@ func (a *Applier) Delete(ctx context.Context, have client.Object) (ours bool, er
 	return false, nil
 }
 
-// Prune deletes the owner's objects of some kinds, in their order, that are not wanted: all of them if nothing is wanted. It
-// returns the rest.
+// Prune deletes the owner's objects of some kinds, in order, that are not desired: all of them if nothing is. It returns the rest.
 func (a *Applier) Prune(ctx context.Context, kinds []schema.GroupVersionKind, wanted []client.Object) (map[ID]client.Object, error) {
 	have, keep := map[ID]client.Object{}, sets.New[ID]()
 	for _, object := range wanted {
@@ -221,7 +219,7 @@ func (a *Applier) Prune(ctx context.Context, kinds []schema.GroupVersionKind, wa
 	return have, nil
 }
 
-// RoleRefOf is the role of a binding; empty if it is none.
+// RoleRefOf returns the role of a binding, or an empty reference for other objects.
 func RoleRefOf(object client.Object) rbacv1.RoleRef {
 	switch o := object.(type) {
 	case *rbacv1.RoleBinding:

@@ -22,17 +22,17 @@ func touch(object client.Object) { object.SetAnnotations(map[string]string{"exam
 
 func hold(object client.Object) { object.SetFinalizers([]string{"example.com/held"}) }
 
-// What is applied comes about, or what is there stays as others have left it, whatever others do at the same time.
+// TestApply: an object is applied, or the existing one stays as others left it, whatever they do at the same time.
 func TestApply(t *testing.T) {
 	const made, changed, recreated, untouched, waits = "made", "changed", "recreated", "untouched", "waits"
 	for name, test := range map[string]struct {
-		// there is what is there when it is looked, unless others have replaced or removed it by then.
+		// there is the object at the first read, unless others replaced or deleted it before.
 		there client.Object
 		want  client.Object
-		// verb is before which write others act.
+		// verb is the write before which others act.
 		meanwhile func(c *cluster)
 		verb      string
-		// result is what becomes of it.
+		// result is the expected outcome.
 		result string
 	}{
 		"nothing there":                              {want: role("get"), result: made},
@@ -75,7 +75,7 @@ func TestApply(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var before client.Object // as others have left it
+				var before client.Object // as others left it
 				if test.there != nil {
 					before = c.get(test.want)
 				}
@@ -140,7 +140,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestApply_KeepsLabels holds that an object has its own labels beside those of its owner: Kubernetes aggregates roles by labels.
+// TestApply_KeepsLabels verifies that an object has its own labels beside those of its owner: Kubernetes aggregates roles by labels.
 func TestApply_KeepsLabels(t *testing.T) {
 	for how, strategy := range map[string]Strategy{"update": Update, "apply": ServerSideApply("us")} {
 		t.Run(how, func(t *testing.T) {
@@ -163,13 +163,13 @@ func (c *cluster) remove(object client.Object) {
 	}
 }
 
-// sameContent is whether Update would not change what is there.
+// sameContent reports whether Update would not change the object.
 func sameContent(want, have client.Object) bool {
 	now := copyOf(have)
 	return copyContent(want, now) == nil && equality.Semantic.DeepEqual(have, now) && RoleRefOf(have) == RoleRefOf(want)
 }
 
-// Nothing stays of what others have put into an object of ours, and all that they say of it.
+// TestUpdate_ReplacesAllThatAnObjectIsAbout: no content that others put into our object stays, but their metadata does.
 func TestUpdate_ReplacesAllThatAnObjectIsAbout(t *testing.T) {
 	theirs := role("*", "us")
 	theirs.AggregationRule = &rbacv1.AggregationRule{}
@@ -212,7 +212,7 @@ func TestStrategies_RefuseWhatTheyCannotDo(t *testing.T) {
 	}
 }
 
-// An object that is there and nobody else can have meant for another purpose becomes ours, but for namespaces.
+// TestApply_Adopts: an existing object whose name has only one purpose becomes ours, except namespaces.
 func TestApply_Adopts(t *testing.T) {
 	c := newCluster(t, role("list"), binding("b"), namespace("a", "them"))
 	a := &Applier{Client: c, Owner: us, Adopt: true, Strategy: Update}
@@ -235,7 +235,7 @@ func TestApply_Adopts(t *testing.T) {
 	}
 }
 
-// A role of somebody else gives nobody rights by a binding that comes after it.
+// TestApplyAll_EndsWithTheFirstThatItCannot: a role of another owner is not granted by a binding that comes after it.
 func TestApplyAll_EndsWithTheFirstThatItCannot(t *testing.T) {
 	c := newCluster(t, namespace("default"), role("*"))
 	a := &Applier{Client: c, Owner: us, Strategy: Update}
@@ -251,7 +251,7 @@ func TestApplyAll_EndsWithTheFirstThatItCannot(t *testing.T) {
 	}
 }
 
-// Namespaces are made if they are wanted and missing, for everybody.
+// TestApplyAll_MakesNamespaces: missing namespaces are created without an owner if requested.
 func TestApplyAll_MakesNamespaces(t *testing.T) {
 	c := newCluster(t)
 	a := &Applier{Client: c, Owner: us, Strategy: Update}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Settled is a strategy that sends nothing where it can see that this would change nothing: what is there has all the given
-// fields, and was given the same ones the last time. The annotation has their hash. By it fields are taken away that are not given any more.
+// Settled returns a strategy that sends no request if it would change nothing: the existing object has all given fields, and the same fields were
+// given last time. The annotation has a hash of them, so that fields that are no longer given are removed.
 func Settled(annotation string, otherwise Strategy) Strategy {
 	return func(ctx context.Context, c client.Client, want, have client.Object) error {
 		given, ok := want.(*unstructured.Unstructured)
@@ -40,7 +40,7 @@ func Settled(annotation string, otherwise Strategy) Strategy {
 	}
 }
 
-// covers says that a value has all that is given. What servers leave out because it is the zero value counts as there.
+// covers reports whether a value has everything that is given. Zero values that servers omit count as present.
 func covers(there, given any) bool {
 	switch given := given.(type) {
 	case map[string]any:

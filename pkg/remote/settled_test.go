@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What is as given is not written again; a change by others is undone, and a field that is not given any more is told to the server.
+// TestSettled_SendsOnlyWhatChangesSomething: an object that is as given is not written again; a change by others is reverted, and the removal of a
+// field is sent to the server.
 func TestSettled_SendsOnlyWhatChangesSomething(t *testing.T) {
 	const annotation = "example.com/sha256"
 	given := func() *unstructured.Unstructured {
@@ -44,7 +45,7 @@ func TestSettled_SendsOnlyWhatChangesSomething(t *testing.T) {
 	if !is(given(), nil) {
 		t.Fatal("what is not there is not sent")
 	}
-	// The server has defaults and a status besides, and leaves out what is false.
+	// The server adds defaults and a status, and omits what is false.
 	stored := func() *unstructured.Unstructured {
 		there := given()
 		there.SetAnnotations(sent.GetAnnotations())

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Strategy makes an object if have is nil, and otherwise changes what is there to what is wanted. It writes only if what is there is
-// still have: after a change by others it fails, with a conflict or because the object exists already. It may change its arguments.
+// Strategy creates an object if have is nil, and otherwise updates it to what is desired. It writes only if the existing object is still have: after
+// a change by others it fails, with a conflict or because the object exists already. It may change its arguments.
 type Strategy func(ctx context.Context, c client.Client, want, have client.Object) error
 
-// Update replaces all that an object is about, so that nothing stays of what others have put there. Their metadata stays.
+// Update replaces the whole content of an object, so that nothing stays of what others put there. Their metadata stays.
 func Update(ctx context.Context, c client.Client, want, have client.Object) error {
 	if have == nil {
 		return c.Create(ctx, want)
@@ -36,10 +36,10 @@ func Update(ctx context.Context, c client.Client, want, have client.Object) erro
 	return c.Update(ctx, have)
 }
 
-// copyContent copies what an object is about.
+// copyContent copies the content of an object.
 func copyContent(from, to client.Object) error {
 	switch from := from.(type) {
-	case *corev1.ServiceAccount: // its fields are written by those who make its tokens
+	case *corev1.ServiceAccount: // its fields are written by the controllers that create its tokens
 	case *rbacv1.Role:
 		to.(*rbacv1.Role).Rules = from.Rules
 	case *rbacv1.ClusterRole:
@@ -55,12 +55,12 @@ func copyContent(from, to client.Object) error {
 	return nil
 }
 
-// notYet is a resource version that no object has: a store has begun before it. The server ignores it where there is no object,
-// and answers with a conflict where there is one.
+// notYet is a resource version that no object has: a store starts at a higher one. The server ignores it if the object does not exist, and responds
+// with a conflict if it does.
 const notYet = "1"
 
-// ServerSideApply has the server change the given fields and no others, also fields that have another manager by now. A server
-// writes nothing if that changes nothing. Objects are unstructured: typed ones would give fields that were never set.
+// ServerSideApply returns a strategy that lets the server change the given fields and no others, including fields with another manager. A server
+// writes nothing if nothing changes. Objects must be unstructured: typed ones would send fields that were never set.
 func ServerSideApply(manager string) Strategy {
 	return func(ctx context.Context, c client.Client, want, have client.Object) error {
 		given, ok := want.(*unstructured.Unstructured)

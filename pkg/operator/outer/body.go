@@ -39,7 +39,7 @@ type body struct {
 	plain bool
 	// idle ends a watch; it is nil for all other requests.
 	idle *time.Timer
-	// small is what events of a watch are charged with beside their bytes.
+	// small is added to the bytes of small events of a watch.
 	small int
 	// hasPlace means that this is one of the large responses that are currently read.
 	hasPlace bool

@@ -147,8 +147,8 @@ func (c *Cluster) Client(options client.Options) (client.WithWatch, error) {
 	return client.NewWithWatch(c.Config(), options)
 }
 
-// Token implements kubeconfig.Minter. The audience is that of the API server, the default of each server. Its errors can be shown: an invalid
-// response may contain a token, and is never quoted.
+// Token implements kubeconfig.Minter. The audience is the API server's own, the default of each server. Its errors can be shown: an invalid response
+// may contain a token, and is never quoted.
 func (c *Cluster) Token(
 	ctx context.Context, account kubeconfig.Account, lifetime time.Duration,
 ) (*authenticationv1.TokenRequest, error) {
