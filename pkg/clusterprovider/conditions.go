@@ -5,17 +5,17 @@ package clusterprovider
 
 // The conditions that every provider sets.
 const (
-	// ConditionReady of a Cluster is whether it can be used.
+	// ConditionReady of a Cluster is True if the Cluster can be used.
 	ConditionReady = "Ready"
-	// ConditionForeignFinalizers of a Cluster that is deleted is whether no others hold it any more.
+	// ConditionForeignFinalizers of a Cluster that is being deleted is True if it has no finalizers of others any more.
 	ConditionForeignFinalizers = "ForeignFinalizers"
-	// ConditionAccess of an AccessRequest is whether its access is in place.
+	// ConditionAccess of an AccessRequest is True if its access is in place.
 	ConditionAccess = "AccessReady"
 	// ConditionDenied of an AccessRequest is True once it has been denied.
 	ConditionDenied = "Denied"
-	// ConditionRoles of an AccessRequest that refers to roles is whether the cluster has them. It follows the cluster.
+	// ConditionRoles of an AccessRequest that refers to roles is True if the cluster has them. It follows the cluster.
 	ConditionRoles = "RolesFound"
-	// ConditionOIDCTrusted of an AccessRequest says how the cluster takes the tokens of its issuer. It is False while the cluster may
-	// trust another one because of it.
+	// ConditionOIDCTrusted of an AccessRequest describes how the cluster accepts the tokens of its issuer. It is False while the cluster may trust a
+	// different issuer because of it.
 	ConditionOIDCTrusted = "OIDCTrusted"
 )

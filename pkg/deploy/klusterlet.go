@@ -35,7 +35,7 @@ type Klusterlet struct {
 	// BootstrapSecrets are the names of the Secrets with the bootstrap kubeconfigs of several hubs, in the order in which they are tried. Without
 	// them it is the one that every agent has.
 	BootstrapSecrets []string
-	// Works are the rights for works that it applies to the cluster. Without a role, the role is that of the manifests.
+	// Works are the rights for works that it applies to the cluster. The role defaults to that of the manifests.
 	Works Works
 	// Pod changes the specs of the pods. It may be nil.
 	Pod func(spec map[string]any)

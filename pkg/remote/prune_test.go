@@ -36,7 +36,7 @@ func TestPrune(t *testing.T) {
 		there  []client.Object
 		wanted []client.Object
 		others func(c *cluster)
-		// deletes are the attempts, left is what exists afterwards, and keeps are those that are returned as ours.
+		// deletes lists the attempts, left what exists afterwards, and keeps what is returned as ours.
 		deletes []string
 		left    []client.Object
 		keeps   []client.Object
@@ -97,7 +97,7 @@ func TestPrune(t *testing.T) {
 func TestDelete(t *testing.T) {
 	for name, test := range map[string]struct {
 		there client.Object
-		// meanwhile is what other clients do first.
+		// meanwhile acts as other clients before the deletion.
 		meanwhile  func(c *cluster)
 		ours, left bool
 	}{
@@ -147,8 +147,8 @@ func TestDelete_GivesUp(t *testing.T) {
 	}
 }
 
-// TestGet_HasNothingOfWhatItIsAskedWith: the fields of the requested object do not appear in the result: decoding JSON leaves fields as they are that
-// a response does not have.
+// TestGet_HasNothingOfWhatItIsAskedWith: the fields of the requested object do not appear in the result, since decoding JSON does not reset fields
+// that a response omits.
 func TestGet_HasNothingOfWhatItIsAskedWith(t *testing.T) {
 	c := interceptor.NewClient(newCluster(t), interceptor.Funcs{
 		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {

@@ -24,38 +24,38 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
 
-// seen is all that decides what becomes of an AccessRequest.
+// seen has everything on which the decision about an AccessRequest is based.
 type seen struct {
 	own hub.Identity
-	// trustsOIDC is whether the provider's clusters can trust OIDC issuers.
+	// trustsOIDC reports whether the provider's clusters can trust OIDC issuers.
 	trustsOIDC bool
 	now        time.Time
 	ar         *v1alpha1.AccessRequest
-	// denied is whether the request has ever been denied, by what it says or by the provider's own record.
+	// denied reports whether the request has ever been denied, by its status or by the provider's own record.
 	denied bool
-	// cluster is the Cluster that access is asked for; nil, with the reason, if the provider has none for the request.
+	// cluster is the Cluster to which access is requested. It is nil, and noCluster has the reason, if the provider has none for the request.
 	cluster   *v1alpha1.Cluster
 	noCluster error
-	// closer is nil until a decision asks for it.
+	// closer is nil until a decision needs it.
 	closer *closer
 }
 
-// closer is what the hub and the provider are asked for, past the caches.
+// closer has what is read from the hub and the provider without caches.
 type closer struct {
-	// taken is whether the cluster is being taken from its Cluster.
+	// taken reports whether the cluster is being withdrawn from its Cluster.
 	taken bool
-	// withheld is why the Cluster does not have its cluster any more, or why that could not be found out.
+	// withheld is why the Cluster does not have its cluster any more, or why that could not be determined.
 	withheld error
-	// config is how the cluster is reached, and endpoint its digest; or unreachable is why it is not.
+	// config is the configuration to connect to the cluster, and endpoint its digest; or unreachable is why there is no connection.
 	config      *rest.Config
 	endpoint    string
 	unreachable error
-	// answer is the Secret that answers the request, and source that of its short-lived tokens, if the hub has a place for those.
+	// answer is the Secret with the access of the request, and source the one for its short-lived tokens, if the hub has a namespace for those.
 	answer, source secretSeen
 	sources        bool
 }
 
-// secretSeen is a Secret, or why there is none.
+// secretSeen is a Secret, or the error of reading it.
 type secretSeen struct {
 	*corev1.Secret
 	err error
@@ -67,22 +67,22 @@ type action string
 const (
 	// leave does nothing.
 	leave action = "leave"
-	// look asks for what is only seen closer, and decides again.
+	// look reads what decide needs beyond the caches, and decides again.
 	look action = "look"
 	// wait does nothing for now.
 	wait action = "wait"
-	// keep leaves access as it is, since it is as it should be.
+	// keep leaves access as it is, since it is as desired.
 	keep action = "keep"
-	// grant gives access, and renew gives a new token before the old one expires.
+	// grant grants access, and renew issues a new token before the old one expires.
 	grant action = "grant"
 	renew action = "renew"
-	// explain says why there is no access, or none anew.
+	// explain reports why no access, or no new one, is granted.
 	explain action = "explain"
-	// refuse says why what is asked for cannot be given.
+	// refuse reports why what is requested cannot be granted.
 	refuse action = "refuse"
 	// withdraw takes access back until the Cluster has its cluster again.
 	withdraw action = "withdraw"
-	// end takes access back for good, and lets the request go.
+	// end takes access back for good, and removes the finalizer of the request.
 	end action = "end"
 )
 
@@ -91,30 +91,30 @@ type decision struct {
 	do action
 	// deny and hold are recorded on the request before anything else is done.
 	deny, hold bool
-	// why is the reason for the decision that the request shows. If the request is kept, it is what could not be found out;
-	// if it ends, why nothing of it is in the cluster.
+	// why is the reason for the decision that the request shows. For keep it is what could not be determined; for end, why nothing of the request is
+	// in the cluster.
 	why error
-	// because is why access is given again, for the log.
+	// because is why access is granted again, for the log.
 	because string
-	// takeBack is whether something may be in the cluster that has to go.
+	// takeBack reports whether the cluster may have objects that must be deleted.
 	takeBack bool
-	// forced is whether the request asked for this, by an annotation that has served.
+	// forced reports whether the request asked for this with an annotation, which can be removed.
 	forced bool
-	// again is in how long it is looked again, unless something changes before. 0 with a why is after a while that grows.
+	// again is the time until the next reconcile, unless something changes before. 0 with a why means a growing delay.
 	again time.Duration
 }
 
-// decide says what is done about a request. It knows no server.
+// decide decides what is done about a request. It sends no requests.
 func decide(s *seen) (d decision) {
 	ar := s.ar
 	if hub.Operation(ar) == v1alpha1.OperationAnnotationValueIgnore {
 		return decision{do: leave}
 	}
-	// A request of another provider is left alone. One that is for no Cluster yet may become any provider's. One that is
-	// being deleted has nothing to be kept from, and its phase hands it over.
+	// A request of another provider is ignored. A request without a Cluster may still become any provider's. A request that is being deleted needs no
+	// record of its denial, and its phase hands it over.
 	d.deny = !s.deleted() && s.denied && (ar.Spec.ClusterRef == nil || s.own.Concerns(ar) || s.noCluster == nil)
-	// The author of the request may have removed the finalizer, with the labels, and would keep the access when it is
-	// denied. The status is written by others.
+	// The author of the request may have removed the finalizer, with the labels, and would keep the access when it is denied. The author cannot write
+	// the status.
 	d.hold = !s.deleted() && !s.own.Begun(ar) && answer.MayHaveAccess(ar) && s.noCluster == nil
 	denied := ar.Status.IsDenied() || d.deny
 	switch {
@@ -138,8 +138,8 @@ func (s *seen) ending(d decision) decision {
 	case s.noCluster != nil:
 		return d.explain(takingBack(s.noCluster))
 	case answer.MayHaveAccess(s.ar) || said == nil || said.Reason != hub.ReasonClusterNotHeld:
-	// To end what has been withdrawn, the cluster need not be reached, which may be another's by now. The provider is asked again:
-	// the Cluster may have got it back.
+	// To end what has been withdrawn, the cluster need not be reached, which may belong to another Cluster. The provider is asked again: the Cluster
+	// may have got it back.
 	case s.closer == nil:
 		d.do = look
 		return d
@@ -181,7 +181,7 @@ func (s *seen) giving(d decision) decision {
 	do, because, renewal := s.inPlace()
 	switch name := client.ObjectKeyFromObject(s.cluster); {
 	case do == keep && !d.forced:
-		// While it is not known whether it still has the cluster, nothing is given, and nothing taken.
+		// While it is unknown whether the Cluster still has the cluster, nothing is granted, and nothing taken back.
 		d.do, d.why = keep, c.withheld
 		if d.why == nil {
 			d.again = nextLook(s.ar, s.now, renewal)
@@ -205,20 +205,19 @@ func (s *seen) giving(d decision) decision {
 	return d
 }
 
-// inPlace is whether the access of a request is as it should be, and when it has to be renewed; zero if never.
+// inPlace reports whether the access of a request is as desired, and when it must be renewed; zero if never.
 func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	ar, its := s.ar, s.closer.answer
 	switch {
-	// The status says what the access was given for. The Secret does not count: its writers could say anything there.
+	// The status has what the access was granted for. The Secret does not count: its writers could write anything there.
 	case !ar.Status.IsGranted() || isNew(ar):
 		return grant, "it is not granted as it is now", renewal
 	case its.err != nil || !s.own.MadeFor(ar, its.Secret) || len(its.Data[v1alpha1.SecretKeyKubeconfig]) == 0:
 		return grant, "its Secret is not there as it was made", renewal
-	// An endpoint that has changed makes the kubeconfig useless. While it cannot be told, nothing is better than what is there.
+	// A changed endpoint makes the kubeconfig useless. While the endpoint is unknown, the existing one is the best.
 	case s.closer.unreachable == nil && s.closer.endpoint != its.Annotations[answer.EndpointAnnotation]:
 		return grant, "the cluster is reached in another way", renewal
-	// What earlier versions have granted does not say for which issuer, so its issuer is not among those that the cluster is
-	// told to trust.
+	// Earlier versions did not record the issuer of a grant, so the issuer is not among those that the cluster is told to trust.
 	case ar.Spec.OIDC != nil && !trust.Holds(ar):
 		return grant, "it does not say which issuer is trusted for it", renewal
 	case ar.Spec.OIDC != nil:
@@ -237,7 +236,7 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	return keep, "", renewal
 }
 
-// refused is why a request cannot be given what it asks for, by what can be told without its cluster.
+// refused returns why a request cannot be granted, as far as that is known without its cluster.
 func (s *seen) refused() error {
 	if end, ends := answer.EndOf(s.ar); ends && !s.now.Before(end) {
 		return hub.Because(v1alpha1.ReasonConfigurationProblem, fmt.Errorf("spec.ttl: the time of the request was over at %s",
@@ -247,7 +246,7 @@ func (s *seen) refused() error {
 	if s.ar.Spec.OIDC != nil && !s.trustsOIDC {
 		return hub.Because(hub.ReasonOIDCNotSupported, fmt.Errorf("the provider %q does not support spec.oidc: ask for a token", s.own.Name))
 	}
-	// Before rights are given that could not be used.
+	// Before rights are granted that could not be used.
 	secrets := []secretSeen{s.closer.answer}
 	if s.closer.sources {
 		secrets = append(secrets, s.closer.source)
@@ -263,7 +262,7 @@ func (s *seen) refused() error {
 	return nil
 }
 
-// stillValid is whether an access that could not be renewed can be used.
+// stillValid reports whether access that could not be renewed can be used.
 func (s *seen) stillValid() bool {
 	given := meta.FindStatusCondition(s.ar.Status.Conditions, clusterprovider.ConditionAccess)
 	if !s.ar.Status.IsGranted() || given == nil || given.ObservedGeneration != s.ar.Generation || s.closer == nil {
@@ -279,7 +278,7 @@ func (s *seen) stillValid() bool {
 
 func (s *seen) deleted() bool { return !s.ar.DeletionTimestamp.IsZero() }
 
-// explain says why there is no access. What it waits for is watched; all else is tried again.
+// explain sets the reason why no access is granted. What it waits for is watched; everything else is retried.
 func (d decision) explain(why error) decision {
 	d.do, d.why, d.again = explain, why, 0
 	switch hub.ReasonOf(why, "") {
@@ -293,8 +292,8 @@ func (d decision) explain(why error) decision {
 	return d
 }
 
-// refuse says why what is asked for cannot be given. Where that lasts until a user changes something, the request loses what
-// it had before, too.
+// refuse sets the reason why a request cannot be granted. If that lasts until a user changes something, the request also loses the access that it
+// had.
 func (d decision) refuse(ar *v1alpha1.AccessRequest, why error) decision {
 	d = d.explain(why)
 	d.do = refuse
@@ -306,7 +305,7 @@ func (d decision) refuse(ar *v1alpha1.AccessRequest, why error) decision {
 	return d
 }
 
-// alsoFailed says, too, that what the request had could not be taken back. That is tried again soon.
+// alsoFailed adds that previous access could not be taken back. That is retried soon.
 func (d decision) alsoFailed(failure error) decision {
 	d.why, d.again = errors.Join(d.why, failure), 0
 	if errors.As(failure, &clusterprovider.NotYet{}) {
@@ -315,16 +314,16 @@ func (d decision) alsoFailed(failure error) decision {
 	return d
 }
 
-// takingBack is a failure to take access back.
+// takingBack wraps an error of taking access back.
 func takingBack(failure error) error { return fmt.Errorf("taking access back: %w", failure) }
 
-// isNew is whether a request has not been granted as it is now.
+// isNew reports whether the current generation of a request has not been granted.
 func isNew(ar *v1alpha1.AccessRequest) bool {
 	given := meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionAccess)
 	return given == nil || given.Status != metav1.ConditionTrue || given.ObservedGeneration != ar.Generation
 }
 
-// says is whether a condition says without a failure why a Cluster does not have its cluster: then no access is left to take back.
+// says reports whether a condition has the reason why a Cluster does not have its cluster, without a failure: then no access is left to take back.
 func says(said *metav1.Condition, why error) bool {
 	return said != nil && said.Reason == hub.ReasonClusterNotHeld && said.Message == why.Error()
 }
@@ -338,8 +337,8 @@ func whyNotReady(cluster *v1alpha1.Cluster) string {
 	return "its phase is " + cmp.Or(cluster.Status.Phase, "not known")
 }
 
-// nextLook is in how long a request is looked at again that has its access: when that is to be renewed, and after a while, to
-// see whether its Secrets are still there. The looks spread out, also after a restart. Zero is never to be renewed.
+// nextLook returns the time until the next reconcile of a request with access: when it must be renewed, or after a while, to check that its Secrets
+// still exist. The checks are spread out, also after a restart. A zero renewal means never.
 func nextLook(ar *v1alpha1.AccessRequest, now, renewal time.Time) time.Duration {
 	h := fnv.New32a()
 	_, _ = fmt.Fprint(h, now.UnixNano(), ar.UID) // never fails

@@ -35,7 +35,7 @@ var (
 	errUnknown = errors.New("the hub does not answer")
 )
 
-// pending is a request that is prepared for a provider and has nothing yet.
+// pending returns a request that is prepared for a provider and has no access yet.
 func pending() *seen {
 	ar := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "teams", Name: "ann", UID: "1", Generation: 2, CreationTimestamp: metav1.NewTime(anyTime.Add(-time.Hour)),
@@ -51,7 +51,7 @@ func pending() *seen {
 	}
 }
 
-// granted is a request with a token of 100 hours, of which one is over.
+// granted returns a request with a token of 100 hours, of which one has passed.
 func granted() *seen {
 	s := pending()
 	s.ar.Finalizers = []string{oursFinalizer}
@@ -72,7 +72,7 @@ func granted() *seen {
 	return s
 }
 
-// byOIDC is a request that has access by an issuer.
+// byOIDC returns a request with access by an issuer.
 func byOIDC() *seen {
 	s := granted()
 	s.ar.Spec.Token, s.ar.Spec.OIDC = nil, &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{Name: "corp", Issuer: "https://corp"}}
@@ -81,7 +81,7 @@ func byOIDC() *seen {
 	return s
 }
 
-// withdrawn is a request that has said that its access was taken back with the cluster, because that is not its Cluster's.
+// withdrawn returns a request whose status reports that its access was taken back with the cluster, because that is not its Cluster's.
 func withdrawn() *seen {
 	s := granted()
 	s.ar.Status.Phase, s.ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil
@@ -109,12 +109,12 @@ func (s *seen) annotate(operation string) {
 
 func (s *seen) delete() { s.ar.DeletionTimestamp = new(metav1.NewTime(anyTime)) }
 
-// edit is a change of the spec since it was granted, which has been looked at by who prepares requests.
+// edit changes the spec after the grant, and the change has been prepared again.
 func (s *seen) edit() {
 	s.ar.Generation, s.ar.Status.ObservedGeneration, s.ar.Status.Phase = 3, 3, v1alpha1.REQUEST_PENDING
 }
 
-// String says all that is decided.
+// String returns the whole decision.
 func (d decision) String() string {
 	var words []string
 	if d.deny {
@@ -142,7 +142,7 @@ func (d decision) String() string {
 	return strings.Join(words, "")
 }
 
-// decided says what is decided after a change.
+// decided maps changes to expected decisions.
 type decided map[string]struct {
 	change func(s *seen)
 	want   string
@@ -256,7 +256,7 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 	})
 }
 
-// What earlier versions have granted is given again where they did not say enough, and otherwise stays.
+// TestDecide_AfterAnUpgrade: access of earlier versions is granted again if their records are incomplete, and otherwise kept.
 func TestDecide_AfterAnUpgrade(t *testing.T) {
 	look := ", again in " + nextLook(granted().ar, anyTime, time.Time{}).String()
 	decides(t, byOIDC, decided{
@@ -329,7 +329,7 @@ func TestDecide_Withdrawn(t *testing.T) {
 	})
 }
 
-// What the cluster refuses is told like what is refused before it is asked.
+// TestDecision_OfWhatAClusterRefuses: what the cluster rejects is reported like what is rejected before the request to it.
 func TestDecision_OfWhatAClusterRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		why  error

@@ -16,25 +16,25 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// denials keeps a request that has been denied from being granted later. The phase Denied alone does not do so: openMCP's
-// operator sets it back to Pending whenever the request changes. So the provider writes a condition of its own as soon as it
-// sees the phase, and sets the phase again wherever there is the condition. Requesters cannot write the status.
+// denials prevents that a denied request is granted later. The phase Denied is not sufficient: openMCP's operator resets it to Pending whenever the
+// request changes. So the provider writes a condition of its own as soon as it observes the phase, and sets the phase again wherever the condition is
+// set. Requesters cannot write the status.
 type denials struct {
-	// seen are the UIDs of those that were denied and may not say so yet: the phase may be another when they are looked at.
+	// seen has the UIDs of requests that were denied and may not have the condition yet: the phase may have changed before they are reconciled.
 	seen sync.Map
 }
 
-// notice is told of every version of a request.
+// notice observes every version of a request.
 func (d *denials) notice(ar *v1alpha1.AccessRequest) {
 	if ar.Status.IsDenied() && !recorded(ar) {
 		d.seen.Store(ar.UID, nil)
 	}
 }
 
-// forget is told of a request that is gone.
+// forget drops a request that is gone.
 func (d *denials) forget(uid types.UID) { d.seen.Delete(uid) }
 
-// has is whether a request has been denied, whatever its phase is by now.
+// has reports whether a request has been denied, whatever its current phase is.
 func (d *denials) has(ar *v1alpha1.AccessRequest) bool {
 	_, seen := d.seen.Load(ar.UID)
 	return seen || ar.Status.IsDenied() || recorded(ar)
@@ -44,7 +44,7 @@ func recorded(ar *v1alpha1.AccessRequest) bool {
 	return meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionDenied)
 }
 
-// deny makes a request say that it has been denied.
+// deny records on a request that it has been denied.
 func (r *Reconciler) deny(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	before := ar.DeepCopy()
 	answer.Denied(ar)

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// withOperator is a hub where openMCP's operator prepares AccessRequests: it sets what it may hand over to Pending, whatever it was.
+// withOperator is a hub where openMCP's operator prepares AccessRequests: it sets every request that it may hand over to Pending.
 type withOperator struct {
 	*Reconciler
 	t        *testing.T
@@ -50,7 +50,7 @@ func newWithOperator(t *testing.T, change func(*v1alpha1.AccessRequest)) *withOp
 	return o
 }
 
-// restart is a provider that knows nothing but what the hub does.
+// restart replaces the provider by one that knows only the objects of the hub.
 func (o *withOperator) restart() {
 	o.Reconciler = New(hub.Identity{Name: "p", Environment: "e"}, o.clusters, o.hub, o.hub, &events.FakeRecorder{})
 }
@@ -64,7 +64,7 @@ func (o *withOperator) request() *v1alpha1.AccessRequest {
 	return ar
 }
 
-// sees tells the provider of a version of the request, as its watch does, and says whether it would look at it.
+// sees passes a version of the request to the provider's predicates, as its watch does, and reports whether it would be reconciled.
 func (o *withOperator) sees(before *v1alpha1.AccessRequest) bool {
 	o.t.Helper()
 	if before == nil {
@@ -73,7 +73,7 @@ func (o *withOperator) sees(before *v1alpha1.AccessRequest) bool {
 	return o.changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: o.request()})
 }
 
-// edit is what the requester does, and what the operator does about it.
+// edit changes the request as the requester does, and as the operator does afterwards.
 func (o *withOperator) edit(change func(*v1alpha1.AccessRequest)) bool {
 	o.t.Helper()
 	before, ar := o.request(), o.request()
@@ -112,7 +112,7 @@ func (o *withOperator) staysDenied(when string) {
 
 func nothing(*v1alpha1.AccessRequest) {}
 
-// A denial by hand is not undone by a change of the request, which makes openMCP's operator set it back.
+// TestDenial_IsNotUndone: a manual denial is not undone by a change of the request, after which openMCP's operator resets the phase.
 func TestDenial_IsNotUndone(t *testing.T) {
 	for name, changes := range map[string][2]func(*v1alpha1.AccessRequest){
 		"another spec": {nothing, func(ar *v1alpha1.AccessRequest) {
@@ -134,7 +134,7 @@ func TestDenial_IsNotUndone(t *testing.T) {
 			}
 			o.look()
 			o.staysDenied("after a change")
-			// Nor is it by the next process, which has not seen the phase.
+			// Nor is it by the next process, which has not observed the phase.
 			o.edit(nothing)
 			o.restart()
 			o.sees(nil)
@@ -144,7 +144,7 @@ func TestDenial_IsNotUndone(t *testing.T) {
 	}
 }
 
-// The operator may be quicker than the provider, which then finds the request Pending.
+// TestDenial_IsSeenEvenIfItIsOver: the operator may be faster than the provider, which then finds the request Pending.
 func TestDenial_IsSeenEvenIfItIsOver(t *testing.T) {
 	o := newWithOperator(t, nothing)
 	o.edit(nothing)
@@ -153,7 +153,7 @@ func TestDenial_IsSeenEvenIfItIsOver(t *testing.T) {
 	o.staysDenied("set back before it was looked at")
 }
 
-// What was granted is taken back, however often the operator says that it is Pending meanwhile.
+// TestDenial_IsRememberedWhileAccessIsTakenBack: granted access is taken back, however often the operator sets the request to Pending until then.
 func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) { ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"} })
 	for range 3 {
@@ -168,8 +168,8 @@ func TestDenial_IsRememberedWhileAccessIsTakenBack(t *testing.T) {
 	}
 }
 
-// While its cluster does not answer, a denied request has a condition that access is not ready. It has the access all the
-// same, and the requester must not keep it by removing the finalizer: the provider brings the finalizer back.
+// TestDenial_HoldsWhatHasAccessThoughItIsNotReady: while its cluster does not respond, a denied request has a condition that access is not ready. The
+// access exists nevertheless, and the requester must not keep it by removing the finalizer: the provider restores the finalizer.
 func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
 		ar.Finalizers = []string{"e.p.clusters.openmcp.cloud/accessrequest"}
@@ -192,7 +192,7 @@ func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
 	if !o.Begun(o.request()) {
 		t.Error("nobody takes its access back any more")
 	}
-	// What has none is not held.
+	// A request without access gets no finalizer.
 	o = newWithOperator(t, nothing)
 	o.look()
 	if o.Begun(o.request()) {
@@ -200,7 +200,7 @@ func TestDenial_HoldsWhatHasAccessThoughItIsNotReady(t *testing.T) {
 	}
 }
 
-// Requests of other providers, and what was not denied, are none of its business.
+// TestDenial_OfOthersIsLeftAlone: requests of other providers, and those that were not denied, are not changed.
 func TestDenial_OfOthersIsLeftAlone(t *testing.T) {
 	o := newWithOperator(t, func(ar *v1alpha1.AccessRequest) {
 		ar.Labels[v1alpha1.ProviderLabel] = "other"

@@ -17,9 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
-// takeBack removes from a cluster that is reached what a request has in it. The rights go first: once the issuer is not
-// trusted any more, another one may give out the names that they are for, and a cluster whose trust cannot be changed must
-// not keep them.
+// takeBack deletes from a reachable cluster what a request has in it. The rights are deleted first: once the issuer is not trusted any more, another
+// issuer may assign the names of their subjects, and a cluster whose trust cannot be changed must not retain them.
 func (r *Reconciler) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t *target.Target) error {
 	if _, err := t.Cleanup(ctx, nil); err != nil {
 		return err
@@ -27,7 +26,7 @@ func (r *Reconciler) takeBack(ctx context.Context, ar *v1alpha1.AccessRequest, c
 	return r.issuers.End(ctx, ar, cluster)
 }
 
-// takeBackFrom removes from a Cluster's cluster what a request has in it.
+// takeBackFrom deletes from a Cluster's cluster what a request has in it.
 func (r *Reconciler) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
 	config, err := r.connect(ctx, cluster)
 	if err != nil {
@@ -40,7 +39,8 @@ func (r *Reconciler) takeBackFrom(ctx context.Context, ar *v1alpha1.AccessReques
 	return r.takeBack(ctx, ar, cluster, t)
 }
 
-// end takes access back, and lets the request go. With a cluster that is gone, or another's by now, so is what was in it.
+// end takes access back, and removes the finalizer of the request. If the cluster is gone, or belongs to another Cluster, nothing of the request is
+// in it.
 func (r *Reconciler) end(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	ar, before, err := s.ar, s.ar.DeepCopy(), error(nil)
 	if d.takeBack {
@@ -65,8 +65,8 @@ func (r *Reconciler) end(ctx context.Context, s *seen, d decision) (reconcile.Re
 	return hub.Settle(hub.Patch(ctx, r.client, ar, func() { controllerutil.RemoveFinalizer(ar, r.AccessFinalizer()) }))
 }
 
-// withdraw takes the access of a request back whose Cluster does not have its cluster any more. The request waits, and is granted
-// again if the Cluster gets the cluster back.
+// withdraw takes back the access of a request whose Cluster does not have its cluster any more. The request waits, and is granted again if the
+// Cluster gets the cluster back.
 func (r *Reconciler) withdraw(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	ar := s.ar
 	if d.forced {
@@ -74,7 +74,7 @@ func (r *Reconciler) withdraw(ctx context.Context, s *seen, d decision) (reconci
 			return hub.Settle(err)
 		}
 	}
-	// Always: a grant whose status could not be written has left some. What it gave in the cluster goes before others have that.
+	// Always: a grant whose status could not be written has left some. Its objects in the cluster are deleted before others get the cluster.
 	failure := r.answers.Delete(ctx, ar)
 	if failure == nil && !d.takeBack {
 		return reconcile.Result{RequeueAfter: d.again}, nil

@@ -19,7 +19,7 @@ func request(name string, uid types.UID) *v1alpha1.AccessRequest {
 	return &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: uid}}
 }
 
-// connects is a Provider whose clusters are out of reach.
+// connects is a Provider whose clusters are unreachable.
 type connects struct {
 	clusterprovider.Provider
 	times int

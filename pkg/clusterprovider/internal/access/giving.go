@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// giving keeps access from being given to a cluster while that is taken from its Cluster: each has a lock, by the Cluster's UID,
-// which is shared by those who give.
+// giving prevents that access to a cluster is granted while the cluster is withdrawn from its Cluster: each Cluster has a lock, by UID, which grants
+// share.
 type giving struct{ locks sync.Map }
 
 func (g *giving) of(uid types.UID) *sync.RWMutex {
@@ -25,31 +25,31 @@ func (g *giving) of(uid types.UID) *sync.RWMutex {
 	return lock.(*sync.RWMutex)
 }
 
-// begin is called before access is given. It returns what is to be called afterwards, which can be called again. It returns
-// false if the cluster is being taken: waiting would hold up other clusters, which share the workers.
+// begin is called before access is granted. It returns a function to call afterwards, which can be called several times. It returns false if the
+// cluster is being withdrawn: waiting would delay other clusters, which share the workers.
 func (g *giving) begin(uid types.UID) (given func(), ok bool) {
 	lock := g.of(uid)
 	return sync.OnceFunc(lock.RUnlock), lock.TryRLock()
 }
 
-// end does not wait either: it returns false while access is being given.
+// end does not wait either: it returns false while access is being granted.
 func (g *giving) end(uid types.UID) (ended func(), ok bool) {
 	lock := g.of(uid)
 	return lock.Unlock, lock.TryLock()
 }
 
-// Giving keeps the cluster of a Cluster from being taken until what it returns is called, once or more often. It returns false if the
-// cluster is being taken.
+// Giving prevents that the cluster of a Cluster is withdrawn until the returned function is called, which can be called several times. It returns
+// false if the cluster is being withdrawn.
 func (r *Reconciler) Giving(uid types.UID) (given func(), ok bool) { return r.giving.begin(uid) }
 
-// Taking keeps access to a cluster from being given while that is taken from its Cluster, until what it returns is called.
-// It does not wait: it returns false while access is being given.
+// Taking prevents that access to a cluster is granted while it is withdrawn from its Cluster, until the returned function is called. It does not
+// wait: it returns false while access is being granted.
 func (r *Reconciler) Taking(uid types.UID) (ended func(), ok bool) { return r.giving.end(uid) }
 
-// withheld is an error with the reason ClusterNotHeld if the Cluster does not have its cluster any more.
+// withheld returns an error with the reason ClusterNotHeld if the Cluster does not have its cluster any more.
 func (r *Reconciler) withheld(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
-	if !ok || !cluster.DeletionTimestamp.IsZero() { // the end of a Cluster ends its access anyway
+	if !ok || !cluster.DeletionTimestamp.IsZero() { // the deletion of a Cluster ends its access anyway
 		return nil
 	}
 	why, err := withdrawer.Withdrawn(ctx, cluster)

@@ -18,18 +18,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/trust"
 )
 
-// given is what a request has been given.
+// given is the access that a request was granted.
 type given struct {
-	// message for people.
+	// message is for users.
 	message string
-	// renewal is when the access has to be renewed; zero if never.
+	// renewal is the time when the access must be renewed; zero if never.
 	renewal time.Time
-	// roles are what is known of those that the access refers to.
+	// roles is what is known about the roles that the access refers to.
 	roles target.SeenRoles
 }
 
-// grant gives the access that is asked for. Each step can be repeated after a crash: what is to be taken back is recorded first, and
-// what is not asked for any more goes before what is.
+// grant grants the requested access. Each step can be repeated after a crash: what must be taken back later is recorded first, and what is no longer
+// requested is deleted before new objects are created.
 func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 	ar, name := s.ar, r.Hash(s.ar)
 	t, err := r.reach(s.closer.config, ar, s.cluster)
@@ -48,14 +48,14 @@ func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 	}
 	keep := wanted.Objects
 	if ar.Spec.OIDC != nil && !trust.Holds(ar) {
-		keep = nil // their subjects have names of an issuer that is about to be trusted no more
+		keep = nil // the names of their subjects belong to an issuer whose trust is about to end
 	}
 	have, err := t.Cleanup(ctx, keep)
 	if err != nil {
 		return nil, err
 	}
 	if ar.Spec.OIDC != nil {
-		// Before the rights: a request that is refused gets none.
+		// Before the rights: a rejected request gets none.
 		if err := r.issuers.Admit(ctx, ar, s.cluster, t); err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func (r *Reconciler) grant(ctx context.Context, s *seen) (*given, error) {
 	return granted, nil
 }
 
-// giveToken gives a token of a ServiceAccount that has its rights.
+// giveToken issues a token of a ServiceAccount that has the rights.
 func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, name string) (*given, error) {
 	ar, config, created := s.ar, s.closer.config, time.Now()
 	lifetime := answer.LifetimeFor(ar, created)
@@ -110,7 +110,7 @@ func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, n
 	return granted, nil
 }
 
-// keepSource keeps the source of short-lived tokens, if the hub has a place for it.
+// keepSource reconciles the source of short-lived tokens, if the hub has a namespace for it.
 func (r *Reconciler) keepSource(ctx context.Context, s *seen, t *target.Target, name string) error {
 	if !r.answers.Sources(ctx) {
 		ctrl.LoggerFrom(ctx).V(4).Info("The hub has no namespace for token sources", "namespace", v1alpha1.TokenSourceNamespace)
@@ -123,9 +123,9 @@ func (r *Reconciler) keepSource(ctx context.Context, s *seen, t *target.Target, 
 	return r.answers.Source(ctx, s.ar, s.closer.config, name, token.Status.Token)
 }
 
-// endOldTokens ends tokens of a request that outlive it by now, with all that were made for the same ServiceAccount: a token
-// cannot be called back, but it ends with its ServiceAccount, which is made again. The ServiceAccount says until when they are
-// valid, because who asks for access can write the Secret, and remove it.
+// endOldTokens invalidates tokens of a request that outlive it, with all others of the same ServiceAccount: a token cannot be revoked, but it becomes
+// invalid with its ServiceAccount, which is recreated. The ServiceAccount records until when they are valid, because requesters can write the Secret,
+// and delete it.
 func (r *Reconciler) endOldTokens(ctx context.Context, s *seen, t *target.Target, name string) error {
 	if _, ends := answer.EndOf(s.ar); !ends || s.ar.Spec.OIDC != nil {
 		return nil
@@ -144,8 +144,8 @@ func (r *Reconciler) endOldTokens(ctx context.Context, s *seen, t *target.Target
 	return client.IgnoreNotFound(t.Delete(ctx, account, client.Preconditions{UID: &account.UID}))
 }
 
-// followRoles looks whether the roles of a request whose access is in place are still there, or there by now. A cluster that does
-// not answer must not keep the requests of others waiting.
+// followRoles checks whether the roles of a request whose access is in place still exist, or exist now. A cluster that does not respond must not
+// delay the requests of others.
 func (r *Reconciler) followRoles(ctx context.Context, s *seen) error {
 	wanted, err := rights.Of(s.ar, r.Hash(s.ar))
 	if err != nil || len(wanted.ReferredTo()) == 0 || s.cluster.Status.Phase != v1alpha1.StatusPhaseReady || s.closer.unreachable != nil {

@@ -20,7 +20,7 @@ var (
 
 func init() { metrics.Registry.MustRegister(tokensIssued, tokenDuration) }
 
-// issued counts a token that was asked for.
+// issued counts a token request.
 func issued(provider string, began time.Time, err error) {
 	result := "issued"
 	if err != nil {

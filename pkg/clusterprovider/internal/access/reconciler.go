@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access gives access to the clusters of a provider, as AccessRequests ask for it, and takes it back: decide says what is done
-// about a request, and the Reconciler does it.
+// Package access grants access to the clusters of a provider, as AccessRequests ask for it, and takes it back: decide decides what is done about a
+// request, and the Reconciler does it.
 package access
 
 import (
@@ -30,30 +30,30 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// Reconciler gives and takes back access to the clusters of the provider, as AccessRequests ask for it.
+// Reconciler reconciles AccessRequests: it grants and takes back access to the clusters of the provider.
 type Reconciler struct {
 	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
-	// issuers are those that clusters trust.
+	// issuers are the issuers that clusters trust.
 	issuers *trust.Issuers
-	// minters ask for short-lived tokens.
+	// minters request short-lived tokens.
 	minters target.Minters
 	// answers are written to the hub.
 	answers *answer.Answers
-	// giving is shared with what takes clusters from their Clusters.
+	// giving is shared with the code that withdraws clusters from their Clusters.
 	giving *giving
-	// roles are those of each cluster, as last seen.
+	// roles are those of each cluster, as last observed.
 	roles target.Roles
-	// Leftovers hears of the requests that are let go.
+	// Leftovers is notified of the requests whose finalizer is removed.
 	Leftovers *leftovers.Leftovers
-	// denials are the requests that are never granted any more.
+	// denials are the requests that must never be granted again.
 	denials denials
-	// reach is a cluster as it is changed for a request.
+	// reach returns a cluster in which the objects of a request can be changed.
 	reach func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target.Target, error)
 }
 
-// New returns a reconciler that has given no access yet.
+// New returns a reconciler that has granted no access yet.
 func New(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader, recorder events.EventRecorder) *Reconciler {
 	r := &Reconciler{
 		Identity: own, provider: provider, client: c, Leftovers: leftovers.New(own, provider, c, live),
@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: d.again}, nil
 }
 
-// see is what the caches have of a request, and the provider's own record.
+// see reads a request from the caches, and the provider's own record.
 func (r *Reconciler) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen {
 	_, trusts := r.provider.(clusterprovider.OIDCTruster)
 	s := &seen{own: r.Identity, trustsOIDC: trusts, now: time.Now(), ar: ar, denied: r.denials.has(ar)}
@@ -107,7 +107,7 @@ func (r *Reconciler) see(ctx context.Context, ar *v1alpha1.AccessRequest) *seen 
 	return s
 }
 
-// lookCloser asks the hub and the provider. Until what it returns is called, the cluster is not taken from its Cluster.
+// lookCloser reads from the hub and the provider. Until the returned function is called, the cluster is not withdrawn from its Cluster.
 func (r *Reconciler) lookCloser(ctx context.Context, s *seen) (done func()) {
 	c := &closer{}
 	s.closer, done = c, func() {}
@@ -138,7 +138,7 @@ func (r *Reconciler) lookCloser(ctx context.Context, s *seen) (done func()) {
 	return done
 }
 
-// record writes what is decided about a request to the request, before anything is done.
+// record writes a decision to the request, before anything is done.
 func (r *Reconciler) record(ctx context.Context, ar *v1alpha1.AccessRequest, d decision) error {
 	if d.deny {
 		if err := r.deny(ctx, ar); err != nil {
@@ -151,7 +151,7 @@ func (r *Reconciler) record(ctx context.Context, ar *v1alpha1.AccessRequest, d d
 	return nil
 }
 
-// reply gives access, or does not, and says so.
+// reply grants access, or does not, and reports it.
 func (r *Reconciler) reply(ctx context.Context, s *seen, d decision) (reconcile.Result, error) {
 	granted, d, err := r.give(ctx, s, d)
 	if err != nil {
@@ -175,7 +175,7 @@ func (r *Reconciler) reply(ctx context.Context, s *seen, d decision) (reconcile.
 	return reconcile.Result{RequeueAfter: nextLook(ar, time.Now(), granted.renewal)}, nil
 }
 
-// give does in the cluster what is decided. Where that cannot be done, it returns what is decided then; an error is a conflict.
+// give does in the cluster what is decided. If that fails, it returns the decision after the failure; the error is a conflict.
 func (r *Reconciler) give(ctx context.Context, s *seen, d decision) (granted *given, then decision, conflict error) {
 	if d.do == grant || d.do == renew {
 		ctrl.LoggerFrom(ctx).V(4).Info("Access is given", "because", d.because)
@@ -188,7 +188,7 @@ func (r *Reconciler) give(ctx context.Context, s *seen, d decision) (granted *gi
 	if d.do != refuse {
 		return nil, d, nil
 	}
-	if !errors.As(d.why, &clusterprovider.NotYet{}) { // a cluster that is on its way to trust an issuer is not told otherwise for another request
+	if !errors.As(d.why, &clusterprovider.NotYet{}) { // another request does not change a cluster that is about to trust an issuer
 		r.issuers.Forget(s.ar.UID)
 	}
 	if d.takeBack {
@@ -203,7 +203,7 @@ func (r *Reconciler) give(ctx context.Context, s *seen, d decision) (granted *gi
 	return nil, d, nil
 }
 
-// failed says on the request why there is no access.
+// failed reports on the request why no access is granted.
 func (r *Reconciler) failed(ctx context.Context, before *v1alpha1.AccessRequest, s *seen, d decision) (reconcile.Result, error) {
 	answer.Failed(s.ar, d.why, !s.deleted() && s.stillValid())
 	if err := r.answers.Report(ctx, before, s.ar); err != nil {
@@ -216,10 +216,10 @@ func (r *Reconciler) failed(ctx context.Context, before *v1alpha1.AccessRequest,
 	return reconcile.Result{RequeueAfter: d.again}, nil
 }
 
-// errNotOurs is a cluster of a provider of our name in another environment.
+// errNotOurs reports a cluster of a provider with our name in another environment.
 var errNotOurs = errors.New("the cluster is another provider's")
 
-// clusterOf is the Cluster that access is asked for.
+// clusterOf returns the Cluster to which access is requested.
 func (r *Reconciler) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) (*v1alpha1.Cluster, error) {
 	if ar.Spec.ClusterRef == nil {
 		return nil, hub.Because(v1alpha1.ReasonInvalidReference, errors.New("spec.clusterRef is not set yet"))
@@ -247,15 +247,15 @@ func (r *Reconciler) clusterOf(ctx context.Context, ar *v1alpha1.AccessRequest) 
 	return cluster, nil
 }
 
-// hold keeps the request until its access has been taken back.
+// hold adds the finalizer, which remains until the access has been taken back.
 func (r *Reconciler) hold(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	return hub.Patch(ctx, r.client, ar, func() { controllerutil.AddFinalizer(ar, r.AccessFinalizer()) })
 }
 
-// answerTimeout is how long a cluster may take to answer while access to it is given or taken back.
+// answerTimeout is the maximum time for a cluster to respond while access to it is granted or taken back.
 const answerTimeout = 30 * time.Second
 
-// connect is how a cluster is reached.
+// connect returns the configuration to reach a cluster.
 func (r *Reconciler) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*rest.Config, error) {
 	config, err := r.provider.Connect(ctx, cluster)
 	if err != nil {
@@ -266,7 +266,7 @@ func (r *Reconciler) connect(ctx context.Context, cluster *v1alpha1.Cluster) (*r
 	return config, nil
 }
 
-// targetOf is a cluster as it is changed for a request.
+// targetOf returns a cluster in which the objects of a request can be changed.
 func (r *Reconciler) targetOf(config *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
 	return target.New(config, remote.Owner{Labels: r.AccessLabels(ar), Origin: trust.Origin(r.Identity, ar, cluster)})
 }

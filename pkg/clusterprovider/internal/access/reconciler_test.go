@@ -23,12 +23,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// truster trusts all issuers but those that it refuses.
+// truster trusts all issuers except those that it rejects.
 type truster struct {
 	clusterprovider.Provider
 	refuses error
 	asked   []string
-	// before is done before anything else.
+	// before is called before anything else.
 	before func()
 }
 

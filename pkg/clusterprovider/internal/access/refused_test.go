@@ -58,7 +58,7 @@ func newRefusing(t *testing.T, requests ...client.Object) *refusing {
 	}
 }
 
-// gives gives a request its access, as far as its status.
+// gives grants a request its access, including its status.
 func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 	ctx := context.WithoutCancel(r.t.Context())
 	r.reach = func(_ *rest.Config, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) (*target.Target, error) {
@@ -69,7 +69,7 @@ func (r *refusing) gives(ar *v1alpha1.AccessRequest) error {
 	return cmp.Or(err, d.why)
 }
 
-// looksClosely is what is seen of a request for a Cluster whatever the caches say.
+// looksClosely returns what is observed of a request for a Cluster, independent of the caches.
 func (r *Reconciler) looksClosely(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) *seen {
 	s := r.see(ctx, ar)
 	s.cluster, s.noCluster = cluster, nil
@@ -77,13 +77,13 @@ func (r *Reconciler) looksClosely(ctx context.Context, ar *v1alpha1.AccessReques
 	return s
 }
 
-// trusted are those that the cluster trusts.
+// trusted returns the issuers that the cluster trusts.
 func (r *refusing) trusted() []string { return r.truster.asked }
 
-// restarts forgets all that no object says.
+// restarts forgets all state that is in no object.
 func (r *refusing) restarts() { r.issuers = trust.New(r.Identity, r.truster, r.client) }
 
-// bindings is how many bindings there are in the cluster.
+// bindings returns the number of bindings in the cluster.
 func (r *refusing) bindings() int {
 	r.t.Helper()
 	list := &rbacv1.ClusterRoleBindingList{}
@@ -108,7 +108,8 @@ func byIssuer(name, issuer string, prefix *string, role string) *v1alpha1.Access
 	return ar
 }
 
-// A request that was refused is held by the provider like any other, and must not come in with the next one.
+// TestRefused_NoOtherRequestBringsItsIssuerIn: a rejected request has the provider's finalizer like any other, and its issuer must not become trusted
+// with the next request.
 func TestRefused_NoOtherRequestBringsItsIssuerIn(t *testing.T) {
 	evil, good := byIssuer("evil", "https://evil", new(""), "view"), byIssuer("good", "https://good", nil, "view")
 	r := newRefusing(t, evil, good)
@@ -161,8 +162,8 @@ func TestRefused_WhatTheRequestHadBeforeIsTakenBack(t *testing.T) {
 	}
 }
 
-// What the status says of an issuer must not be what it would say of another way to take its tokens: claims can have any name, and
-// who brings the issuer puts into its tokens what it likes.
+// TestRefused_NoClaimReadsLikePrefixes: the status text for an issuer must not equal the text for another way to accept its tokens: claims can have
+// any name, and the operator of the issuer controls the content of its tokens.
 func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
 	const between = ` with the prefix "x:" names the user, `
 	ar := byIssuer("evil", "https://evil", new("x:"), "view")
@@ -187,7 +188,8 @@ func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be told whom to trust does not keep the rights of a request that is at its end.
+// TestTakeBack_RightsGoWhateverBecomesOfTheIssuer: if the trust of a cluster cannot be changed, the rights of an ending request are deleted
+// nevertheless.
 func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
@@ -197,7 +199,7 @@ func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 	if r.bindings() != 1 {
 		t.Fatalf("%d bindings", r.bindings())
 	}
-	// Whom the cluster trusts changes only after the rights for the names that its issuers give.
+	// The trust of the cluster changes only after the rights for the names of its issuers are deleted.
 	r.truster.before = func() {
 		if n := r.bindings(); n > 0 {
 			t.Errorf("%d bindings are there when its names can become another issuer's", n)
@@ -214,8 +216,8 @@ func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 	}
 }
 
-// With another issuer the names of the one before are free for others: they have no rights any more, even if those for the
-// new names cannot be given.
+// TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames: after a change of the issuer, others may use the names of the previous one: these names have no
+// rights any more, even if the rights for the new names cannot be granted.
 func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
@@ -242,8 +244,8 @@ func TestGrantOIDC_ANewIssuerLeavesNoRightsToOldNames(t *testing.T) {
 	}
 }
 
-// A request that asks for a token by now leaves no issuer trusted, whatever the requester does to its Secret, and whether it
-// had the token before it was deleted.
+// TestUntrust_NoIssuerOutlivesWhatWasAskedFor: a request that has changed to a token leaves no issuer trusted, whatever the requester does to its
+// Secret, and whether it got the token before it was deleted.
 func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 	for name, attack := range map[string]func(r *refusing, ar *v1alpha1.AccessRequest) error{
 		"its Secret is gone": func(r *refusing, ar *v1alpha1.AccessRequest) error {
@@ -285,7 +287,7 @@ func TestUntrust_NoIssuerOutlivesWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// reachable is a truster whose clusters have nothing in them.
+// reachable is a truster whose clusters are empty.
 type reachable struct {
 	*truster
 	host string
@@ -295,8 +297,8 @@ func (r reachable) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, er
 	return &rest.Config{Host: r.host}, nil
 }
 
-// The issuer of a request whose finalizer was removed by force, or of which the provider never said that it is trusted, is
-// found when the cluster is looked through, and those of others stay.
+// TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted: the issuer of a request whose finalizer was removed by force, or which the provider never
+// recorded as trusted, is found in the search for leftovers, and those of others stay.
 func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -326,7 +328,8 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	}
 }
 
-// What an earlier version has granted does not say for which issuer, and the cluster is told to trust no others.
+// TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted: earlier versions did not record the issuer of a grant, and the cluster is told to
+// trust only recorded ones.
 func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "view")
 	r := newRefusing(t, ar)
@@ -345,9 +348,9 @@ func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 	}
 }
 
-// The names that a request's rights are for stay its issuer's until these are gone, whatever the request asks for meanwhile.
-// A request does not count among those whose issuers are trusted while openMCP's operator has not looked at it, or its
-// Secrets cannot be written.
+// TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere: the names of a request's subjects belong to its issuer until the rights are deleted,
+// whatever the request asks for since. A request does not count among those whose issuers are trusted while openMCP's operator has not prepared it,
+// or its Secrets cannot be written.
 func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 	corp, evil := byIssuer("corp", "https://corp", nil, "cluster-admin"), byIssuer("evil", "https://evil", new("corp:"), "view")
 	same := byIssuer("same", "https://corp", new("corp:"), "view")
@@ -376,7 +379,7 @@ func TestRefused_NoIssuerGetsNamesWhoseRightsAreStillThere(t *testing.T) {
 	}
 }
 
-// A request whose Secrets cannot be written any more when it asks for something else does not keep what it had.
+// TestRefused_WithoutASecretNothingStays: a request whose Secrets cannot be written any more when its spec changes does not keep its previous access.
 func TestRefused_WithoutASecretNothingStays(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)

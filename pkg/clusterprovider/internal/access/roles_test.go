@@ -31,7 +31,7 @@ type referring struct {
 	*Reconciler
 	t  *testing.T
 	in client.WithWatch
-	// lists is how often the cluster was asked for a list, and down what it answers.
+	// lists counts the lists of the cluster, and down is the error that it returns.
 	lists int
 	down  error
 	told  *events.FakeRecorder
@@ -59,7 +59,7 @@ func refersTo(name string, refs ...v1alpha1.RoleRef) *v1alpha1.AccessRequest {
 	return ar
 }
 
-// looks looks at a request, and returns what it says of its roles, and the events.
+// looks reconciles a request, and returns the condition about its roles, and the events.
 func (r *referring) looks(ar *v1alpha1.AccessRequest, maxAge time.Duration) (says string, told []string) {
 	r.t.Helper()
 	wanted, err := rights.Of(ar, r.Hash(ar))
@@ -154,7 +154,7 @@ func TestRoles_OneListForAllRequestsOfACluster(t *testing.T) {
 	if r.lists != 1 {
 		t.Errorf("%d lists for 20 requests", r.lists)
 	}
-	// Nor does each of them wait for a cluster that does not answer.
+	// Nor does each of them wait for a cluster that does not respond.
 	r.roles, r.lists, r.down = target.Roles{}, 0, errors.New("out of reach")
 	for _, ar := range requests {
 		r.looks(ar.(*v1alpha1.AccessRequest), time.Hour)

@@ -21,8 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// Setup has the AccessRequests of a hub looked at. anyOIDCPrefix trusts OIDC providers whose prefixes do not keep their names apart
-// from others'.
+// Setup sets up the controller of AccessRequests. anyOIDCPrefix accepts OIDC providers whose prefixes do not separate their names from others'.
 func (r *Reconciler) Setup(mgr ctrl.Manager, options controller.Options, anyOIDCPrefix bool) error {
 	r.issuers.AnyPrefix = anyOIDCPrefix
 	return ctrl.NewControllerManagedBy(mgr).
@@ -33,8 +32,7 @@ func (r *Reconciler) Setup(mgr ctrl.Manager, options controller.Options, anyOIDC
 		Complete(r)
 }
 
-// changed lets pass what others do to a request that is ours, or was, or was denied. That we grant it, or put our finalizer on
-// it, is nothing new.
+// changed selects events of requests that are or were ours, or were denied, by others. Our own grants and finalizers are skipped.
 func (r *Reconciler) changed() predicate.Funcs {
 	concerns := func(ar *v1alpha1.AccessRequest) bool { return r.Concerns(ar) || r.denials.has(ar) }
 	funcs := predicate.NewPredicateFuncs(r.Concerns)
@@ -61,7 +59,7 @@ func (r *Reconciler) changed() predicate.Funcs {
 	return funcs
 }
 
-// clusterChanged lets pass what matters to those who have access.
+// clusterChanged selects changes that are relevant for the access to a cluster.
 var clusterChanged = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld.(*v1alpha1.Cluster), e.ObjectNew.(*v1alpha1.Cluster)
 	return before.Status.Phase != after.Status.Phase || !reflect.DeepEqual(before.Status.Endpoints, after.Status.Endpoints) ||

@@ -18,13 +18,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/target"
 )
 
-// Forget is told of a Cluster that is gone.
+// Forget drops the state of a Cluster that is gone.
 func (r *Reconciler) Forget(cluster *v1alpha1.Cluster) {
 	r.Leftovers.Forget(cluster)
 	r.giving.locks.Delete(cluster.UID)
 }
 
-// TakeAll takes back all access to the cluster of a Cluster, whether the hub knows of it or not, before others have that cluster.
+// TakeAll takes back all access to the cluster of a Cluster, whether the hub has records of it or not, before others get that cluster.
 func (r *Reconciler) TakeAll(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	if err := r.sayTaken(ctx, cluster); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (r *Reconciler) TakeAll(ctx context.Context, cluster *v1alpha1.Cluster) err
 	return nil
 }
 
-// CloseKnown takes back the access that is left to a cluster whose object was deleted before its AccessRequests were: the
-// cluster may live on, and later no object would lead to it.
+// CloseKnown takes back the remaining access to a cluster whose object was deleted before its AccessRequests: the cluster may live on, and later no
+// object would lead to it.
 func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list := &v1alpha1.AccessRequestList{}
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: client.ObjectKeyFromObject(cluster).String()}); err != nil {
@@ -63,9 +63,9 @@ func (r *Reconciler) CloseKnown(ctx context.Context, cluster *v1alpha1.Cluster) 
 	return nil
 }
 
-// sayTaken makes all requests of a Cluster say that they have no access, before it is taken. As long as they say that they
-// have it, it is believed, and would not be given again if the Cluster gets the cluster back meanwhile. Requests that are
-// not looked at, such as ignored ones, have to say so as well.
+// sayTaken marks all requests of a Cluster as without access, before it is taken. As long as they are marked as granted, that is believed, and access
+// would not be granted again if the Cluster gets the cluster back in between. Requests that are not reconciled, such as ignored ones, are marked as
+// well.
 func (r *Reconciler) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	list, name := &v1alpha1.AccessRequestList{}, client.ObjectKeyFromObject(cluster).String()
 	if err := r.client.List(ctx, list, client.MatchingFields{hub.ByCluster: name}); err != nil {
@@ -87,8 +87,7 @@ func (r *Reconciler) sayTaken(ctx context.Context, cluster *v1alpha1.Cluster) er
 	return nil
 }
 
-// closeRest takes back access that the caches do not know of, or not as such: the cluster itself says what was given for which
-// Cluster.
+// closeRest takes back access that the caches do not have, or not as such: the objects in the cluster show what was granted for which Cluster.
 func (r *Reconciler) closeRest(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	config, err := r.provider.Connect(ctx, cluster)
 	if err != nil {

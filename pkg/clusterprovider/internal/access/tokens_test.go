@@ -33,14 +33,15 @@ func withTTL(ttl time.Duration, created time.Time) *v1alpha1.AccessRequest {
 	return ar
 }
 
-// A token cannot be called back, but its ServiceAccount can go. Who asks for access can write the Secret, and remove it.
+// TestEndOldTokens_OnlyThoseThatOutliveTheirRequest: a token cannot be revoked, but its ServiceAccount can be deleted. Requesters can write the
+// Secret, and delete it.
 func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 	own := hub.Identity{Name: "p", Environment: "e"}
 	now := time.Now()
 	const day = 24 * time.Hour
 	for name, c := range map[string]struct {
 		ttl time.Duration
-		// until and expires are what the ServiceAccount and the Secret say; zero if they do not.
+		// until and expires are the times on the ServiceAccount and in the Secret; zero if not set.
 		until, expires time.Duration
 		gone           bool
 		other          bool
@@ -90,15 +91,15 @@ func TestEndOldTokens_OnlyThoseThatOutliveTheirRequest(t *testing.T) {
 	}
 }
 
-// reached is a provider of a cluster that is where it says.
+// reached is a provider whose cluster is reached at its endpoint.
 type reached struct{ clusterprovider.Provider }
 
 func (reached) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error) {
 	return &rest.Config{Host: "https://a:1"}, nil
 }
 
-// The fake cluster gives tokens that are valid for thousands of years, whatever is asked for, as one does whose clock is ahead.
-// What is recorded stays through a grant, and a shorter ttl is seen even if the Secret lies.
+// TestGrantToken_RecordsUntilWhenTokensAreValid: the fake cluster issues tokens that are valid for thousands of years, whatever is requested, like
+// one whose clock is ahead. The record survives a grant, and a shorter ttl takes effect even if the Secret lies.
 func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 	own, now := hub.Identity{Name: "p", Environment: "e"}, time.Now()
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
@@ -112,7 +113,7 @@ func TestGrantToken_RecordsUntilWhenTokensAreValid(t *testing.T) {
 	r := New(own, reached{}, server, server, &events.FakeRecorder{})
 	r.reach = func(*rest.Config, *v1alpha1.AccessRequest, *v1alpha1.Cluster) (*target.Target, error) { return to, nil }
 	account := rights.ServiceAccount(own.Hash(ar))
-	// gives gives access, and returns until when it is recorded that tokens are valid, from now.
+	// gives grants access, and returns the recorded remaining validity of tokens.
 	gives := func() time.Duration {
 		t.Helper()
 		if _, err := r.grant(t.Context(), r.looksClosely(t.Context(), ar, cluster)); err != nil {

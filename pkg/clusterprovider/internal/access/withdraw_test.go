@@ -30,7 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// lent is a request with access by its status and Secret, to a cluster that its provider may take back.
+// lent is a request with access by its status and Secret, to a cluster that its provider may withdraw.
 type lent struct {
 	*Reconciler
 	t        *testing.T
@@ -54,7 +54,7 @@ func newLent(t *testing.T) *lent {
 		hub.SetCondition(&l.ar.Status.Status, 1, metav1.Condition{Type: about, Status: metav1.ConditionTrue})
 	}
 	l.cluster = &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
-	l.cluster.Spec.Profile, l.cluster.Status.Phase = "e.p.c", v1alpha1.StatusPhaseReady // the caches know nothing yet
+	l.cluster.Spec.Profile, l.cluster.Status.Phase = "e.p.c", v1alpha1.StatusPhaseReady // the caches are empty yet
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "e.p.c"}}
 	profile.Spec.ProviderRef.Name = "p"
 	own, now := hub.Identity{Name: "p", Environment: "e"}, time.Now()
@@ -70,7 +70,7 @@ func newLent(t *testing.T) *lent {
 	return l
 }
 
-// now is the request as it is on the hub.
+// now returns the current request on the hub.
 func (l *lent) now() *v1alpha1.AccessRequest {
 	l.t.Helper()
 	ar := &v1alpha1.AccessRequest{}
@@ -80,7 +80,7 @@ func (l *lent) now() *v1alpha1.AccessRequest {
 	return ar
 }
 
-// changes writes the request as it is given.
+// changes updates the request.
 func (l *lent) changes(change func(ar *v1alpha1.AccessRequest)) {
 	l.t.Helper()
 	ar := l.now()
@@ -90,7 +90,7 @@ func (l *lent) changes(change func(ar *v1alpha1.AccessRequest)) {
 	}
 }
 
-// withdrawnFrom makes a request say that its access was taken back, because the cluster is not its Cluster's, but for a failure.
+// withdrawnFrom marks a request's access as taken back because the cluster is not its Cluster's, with a failure or "".
 func withdrawnFrom(ar *v1alpha1.AccessRequest, failure string) {
 	ar.Status.Phase, ar.Status.SecretRef = v1alpha1.REQUEST_PENDING, nil
 	hub.SetCondition(&ar.Status.Status, 1, metav1.Condition{
@@ -103,7 +103,7 @@ func (l *lent) looks() (reconcile.Result, error) {
 	return l.Reconcile(l.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(l.ar)})
 }
 
-// hasSecret is whether the Secret that answers the request is there.
+// hasSecret reports whether the Secret with the access of the request exists.
 func (l *lent) hasSecret() bool {
 	l.t.Helper()
 	err := l.client.Get(l.t.Context(), client.ObjectKeyFromObject(l.answer), &corev1.Secret{})
@@ -113,7 +113,8 @@ func (l *lent) hasSecret() bool {
 	return err == nil
 }
 
-// A grant whose status could not be written has left the Secret of a request that says already that it has nothing.
+// TestWithdraw_NoSecretStaysWhereTheStatusSaysThatNothingIsLeft: a grant whose status could not be written has left the Secret of a request whose
+// status reports no access.
 func TestWithdraw_NoSecretStaysWhereTheStatusSaysThatNothingIsLeft(t *testing.T) {
 	l := newLent(t)
 	l.provider.why = "it is not yours"
@@ -126,7 +127,7 @@ func TestWithdraw_NoSecretStaysWhereTheStatusSaysThatNothingIsLeft(t *testing.T)
 	}
 }
 
-// One failed read of what says who has the cluster must not end access that is as it should be, nor have tokens made anew.
+// TestWithdraw_AccessStaysWhileNobodyKnows: one failed read of who has the cluster must not end access that is as desired, nor issue new tokens.
 func TestWithdraw_AccessStaysWhileNobodyKnows(t *testing.T) {
 	l := newLent(t)
 	l.provider.asked = errors.New("the Secret cannot be read")
@@ -136,7 +137,7 @@ func TestWithdraw_AccessStaysWhileNobodyKnows(t *testing.T) {
 	if now := l.now(); now.ResourceVersion != l.ar.ResourceVersion || len(l.told.Events) > 0 {
 		t.Errorf("the status is %+v, and %d events tell of it", now.Status, len(l.told.Events))
 	}
-	// Without its Secret it would have to be given.
+	// Without its Secret it would have to be granted.
 	if err := l.client.Delete(t.Context(), l.answer); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +146,8 @@ func TestWithdraw_AccessStaysWhileNobodyKnows(t *testing.T) {
 	}
 }
 
-// The former cluster of a request that has nothing in it any more need not answer for the request to be deleted.
+// TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted: the former cluster of a request that has nothing in it any more need not respond for the
+// request to be deleted.
 func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		why    string
@@ -176,8 +178,7 @@ func TestWithdraw_ARequestThatHasNothingLeftCanBeDeleted(t *testing.T) {
 	}
 }
 
-// A worker that gives access has all clusters to look after: it does not wait for one that is being taken, or does not
-// answer.
+// TestWithdraw_NoClusterKeepsThoseWhoGiveAccess: a worker serves all clusters: it does not wait for one that is being withdrawn, or does not respond.
 func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
 	l := newLent(t)
 	ended, _ := l.giving.end(l.cluster.UID)
@@ -206,7 +207,8 @@ func TestWithdraw_NoClusterKeepsThoseWhoGiveAccess(t *testing.T) {
 	}
 }
 
-// Where a cluster comes back after the access to it was taken, or some of it, no request may go on saying that it has access.
+// TestWithdraw_AClusterThatComesBackHasAccessGivenAgain: if a Cluster gets its cluster back after the access to it was taken, or some of it, no
+// request may continue to report access.
 func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
 	for name, change := range map[string]func(ar *v1alpha1.AccessRequest){
 		"granted": func(*v1alpha1.AccessRequest) {},
@@ -226,10 +228,10 @@ func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.changes(func(ar *v1alpha1.AccessRequest) { ar.Status = l.ar.Status })
-		if err := l.TakeAll(t.Context(), l.cluster); err == nil { // it ends in the middle
+		if err := l.TakeAll(t.Context(), l.cluster); err == nil { // it is interrupted
 			t.Fatal("the cluster answers")
 		}
-		// The cluster is its Cluster's again, and its provider looks at the request as it does at any.
+		// The Cluster has its cluster again, and its provider reconciles the request like any other.
 		said := meta.FindStatusCondition(l.now().Status.Conditions, clusterprovider.ConditionAccess)
 		if l.now().Status.IsGranted() || said == nil || said.Reason != hub.ReasonClusterNotReady {
 			t.Errorf("%s: it says that it has access: %+v", name, l.now().Status)
@@ -245,7 +247,7 @@ func TestWithdraw_AClusterThatComesBackHasAccessGivenAgain(t *testing.T) {
 	}
 }
 
-// What has no access says nothing of its roles.
+// TestEnd_ADeniedRequestSaysNothingOfRoles: a request without access has no condition about roles.
 func TestEnd_ADeniedRequestSaysNothingOfRoles(t *testing.T) {
 	l := newLent(t)
 	if err := l.client.Delete(t.Context(), l.cluster); err != nil {
@@ -262,14 +264,14 @@ func TestEnd_ADeniedRequestSaysNothingOfRoles(t *testing.T) {
 	}
 }
 
-// lender is a provider that takes its cluster back.
+// lender is a provider that withdraws its cluster.
 type lender struct {
 	clusterprovider.Provider
 	why   string
 	asked error
-	// host of its cluster, if that answers.
+	// host of its cluster, if that responds.
 	host string
-	// reached is what is done when its cluster is.
+	// reached is called when its cluster is reached.
 	reached func(ctx context.Context)
 }
 
@@ -316,7 +318,7 @@ func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) 
 		_, _ = w.Write([]byte(`{"items": []}`))
 	}))
 	defer empty.Close()
-	for _, host := range []string{empty.URL, ""} { // once nothing is left, it is not asked
+	for _, host := range []string{empty.URL, ""} { // once nothing is left, it is not contacted
 		provider.host = host
 		if result, err := r.Reconcile(t.Context(), name); err != nil || result.RequeueAfter != clusterprovider.ResyncInterval {
 			t.Errorf("when it has answered, by %q: %+v, %v", host, result, err)
@@ -328,7 +330,7 @@ func TestWithdraw_ARequestSaysSoAndIsTriedAgainUntilNothingIsLeft(t *testing.T) 
 		t.Errorf("when nothing is left: %+v", ar.Status)
 	}
 
-	// While it is not known, nothing is given and nothing taken.
+	// While it is unknown, nothing is granted and nothing taken back.
 	provider.asked = errors.New("the Secret cannot be read")
 	before := slices.Clone(ar.Finalizers)
 	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "still has its cluster") {

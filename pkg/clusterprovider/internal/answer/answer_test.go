@@ -113,7 +113,7 @@ func TestRenewalOf_NotOfATokenThatEndsWithItsRequest(t *testing.T) {
 	if got := RenewalOf(withTTL(time.Hour, created), created, created.Add(time.Hour)); !got.IsZero() {
 		t.Errorf("renewed at %s", got)
 	}
-	// The cluster gives less than asked for.
+	// The cluster grants less than requested.
 	if got := RenewalOf(withTTL(24*time.Hour, created), created, created.Add(time.Hour)); got.IsZero() || got.After(created.Add(time.Hour)) {
 		t.Errorf("renewed at %s", got)
 	}

@@ -15,12 +15,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// tokenKubeconfig is the kubeconfig of a user with a token.
+// tokenKubeconfig returns the kubeconfig of a user with a token.
 func tokenKubeconfig(config *rest.Config, user, token string) ([]byte, error) {
 	return kubeconfig(config, "cluster", "cluster", user, &api.AuthInfo{Token: token})
 }
 
-// oidcKubeconfig is the kubeconfig of those who log in at an OIDC provider, by the plugin oidc-login of kubectl.
+// oidcKubeconfig returns the kubeconfig for users of an OIDC provider, with kubectl's plugin oidc-login.
 func oidcKubeconfig(config *rest.Config, cluster *v1alpha1.Cluster, provider *v1alpha1.OIDCProviderConfig) ([]byte, error) {
 	args := []string{
 		"oidc-login", "get-token", "--grant-type=auto", "--oidc-issuer-url=" + provider.Issuer, "--oidc-client-id=" + provider.ClientID,
@@ -47,7 +47,7 @@ func kubeconfig(config *rest.Config, cluster, context, user string, auth *api.Au
 	return clientcmd.Write(*result)
 }
 
-// endpoint is how a cluster is reached, without an identity.
+// endpoint returns how a cluster is reached, without an identity.
 func endpoint(config *rest.Config) (*api.Cluster, error) {
 	config = rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(config); err != nil {
@@ -59,7 +59,7 @@ func endpoint(config *rest.Config) (*api.Cluster, error) {
 	}, nil
 }
 
-// EndpointDigest tells endpoints apart.
+// EndpointDigest returns a digest of the endpoint of a configuration.
 func EndpointDigest(config *rest.Config) string {
 	e, err := endpoint(config)
 	if err != nil {

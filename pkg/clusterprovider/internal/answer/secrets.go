@@ -1,8 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answer has what an AccessRequest gets on the hub: its Secret, the source of its short-lived tokens, and its
-// status.
+// Package answer writes the results of an AccessRequest to the hub: its Secret, the source of its short-lived tokens, and its status.
 package answer
 
 import (
@@ -25,23 +24,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// Answers are written to the hub.
+// Answers writes results to the hub.
 type Answers struct {
 	hub.Identity
 	client client.Client
-	// live reads what the caches do not have: Secrets, of which a provider sees only those that it knows by name.
+	// live reads what the caches do not have: Secrets, of which a provider may only read those that it knows by name.
 	live   client.Reader
 	events events.EventRecorder
-	// place is whether the hub has a place for token sources.
+	// place caches whether the hub has a namespace for token sources.
 	place remembered
 }
 
-// New writes to a hub, and reads from it past the caches by live.
+// New returns Answers that write with c, and read uncached with live.
 func New(own hub.Identity, c client.Client, live client.Reader, recorder events.EventRecorder) *Answers {
 	return &Answers{Identity: own, client: c, live: live, events: recorder}
 }
 
-// secretNames are the names of all Secrets that a request can have.
+// secretNames returns the names of all Secrets that a request can have.
 func (r *Answers) secretNames(ctx context.Context, ar *v1alpha1.AccessRequest) []types.NamespacedName {
 	if r.Sources(ctx) {
 		return []types.NamespacedName{hub.AnswerName(ar), hub.TokenSourceName(ar)}
@@ -49,7 +48,7 @@ func (r *Answers) secretNames(ctx context.Context, ar *v1alpha1.AccessRequest) [
 	return []types.NamespacedName{hub.AnswerName(ar)}
 }
 
-// Sources is whether the hub has a place for the sources of short-lived tokens. Not every hub serves them.
+// Sources reports whether the hub has a namespace for the sources of short-lived tokens. Not every hub serves them.
 func (r *Answers) Sources(ctx context.Context) bool {
 	return r.place.get(func() bool {
 		namespace := &metav1.PartialObjectMetadata{}
@@ -59,7 +58,7 @@ func (r *Answers) Sources(ctx context.Context) bool {
 	})
 }
 
-// remembered is an answer that is good for a while.
+// remembered is an answer that is valid for a while.
 type remembered struct {
 	lock   sync.Mutex
 	answer bool
@@ -75,14 +74,14 @@ func (r *remembered) get(ask func() bool) bool {
 	return r.answer
 }
 
-// NotManaged is why a Secret is left alone.
+// NotManaged returns the error that a Secret is not the provider's to change.
 func NotManaged(secret *corev1.Secret) error {
 	return hub.Because(hub.ReasonNotManaged, fmt.Errorf("the Secret '%s' is not one that this provider has made for the request, "+
 		"and is left alone: delete it", client.ObjectKeyFromObject(secret)))
 
 }
 
-// Secret reads one.
+// Secret reads a Secret.
 func (r *Answers) Secret(ctx context.Context, name types.NamespacedName) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, name, secret)
@@ -94,7 +93,7 @@ func (r *Answers) Secret(ctx context.Context, name types.NamespacedName) (*corev
 	return secret, err
 }
 
-// bind is the command that lets this provider write Secrets in a namespace.
+// bind returns the command that lets this provider write Secrets in a namespace.
 func (r *Answers) bind(ctx context.Context, namespace string) string {
 	subject, review := "--serviceaccount=NAMESPACE:NAME", &authenticationv1.SelfSubjectReview{}
 	if err := r.client.Create(ctx, review); err == nil {
@@ -106,7 +105,7 @@ func (r *Answers) bind(ctx context.Context, namespace string) string {
 	return diagnosis.LetWriteSecrets(r.Name, namespace, subject)
 }
 
-// write creates or updates a Secret. One that belongs to others is left alone.
+// write creates or updates a Secret. It does not change one that belongs to others.
 func (r *Answers) write(ctx context.Context, secret *corev1.Secret, ar *v1alpha1.AccessRequest) error {
 	err := r.client.Create(ctx, secret.DeepCopy())
 	if !apierrors.IsAlreadyExists(err) {
@@ -128,7 +127,8 @@ func (r *Answers) Delete(ctx context.Context, ar *v1alpha1.AccessRequest) error 
 	for _, name := range r.secretNames(ctx, ar) {
 		err := r.deleteOne(ctx, ar, name)
 		if hub.ReasonOf(err, "") == hub.ReasonSecretsForbidden && name == hub.AnswerName(ar) && !ar.DeletionTimestamp.IsZero() {
-			// It goes with the request, whose property it is. Where a whole namespace is deleted, the RoleBinding in it went first.
+			// The garbage collector deletes it with the request, its owner. When a whole namespace is deleted, the RoleBinding in it may be gone
+			// first.
 			continue
 		}
 		if err != nil {
@@ -138,7 +138,7 @@ func (r *Answers) Delete(ctx context.Context, ar *v1alpha1.AccessRequest) error 
 	return nil
 }
 
-// deleteOne deletes a Secret, if it has been made for the request.
+// deleteOne deletes a Secret, if it was created for the request.
 func (r *Answers) deleteOne(ctx context.Context, ar *v1alpha1.AccessRequest, name types.NamespacedName) error {
 	secret, err := r.Secret(ctx, name)
 	if err != nil || !r.MadeFor(ar, secret) {

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
-// Granted says on a request that it has its access.
+// Granted records on a request that its access is granted.
 func Granted(ar *v1alpha1.AccessRequest, message string, roles target.SeenRoles) {
 	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
 		Type: clusterprovider.ConditionAccess, Status: metav1.ConditionTrue, Reason: hub.ReasonGranted, Message: message,
@@ -29,7 +29,7 @@ func Granted(ar *v1alpha1.AccessRequest, message string, roles target.SeenRoles)
 	ar.Status.SecretRef = &v1alpha1.LocalObjectReference{Name: hub.SecretName(ar.Name)}
 }
 
-// Failed says on a request why there is no access, or none anew while what was given before is still valid.
+// Failed records on a request why no access is granted, or no new one while the previous one is still valid.
 func Failed(ar *v1alpha1.AccessRequest, why error, valid bool) {
 	without(ar, hub.ReasonOf(why, hub.ReasonClusterError), why.Error())
 	if !ar.Status.IsDenied() && !valid {
@@ -38,8 +38,8 @@ func Failed(ar *v1alpha1.AccessRequest, why error, valid bool) {
 	ar.Status.ObservedGeneration = ar.Generation
 }
 
-// Withdrawn says on a request that its access was taken back until its Cluster has the cluster again. What the cluster may still have
-// after a failure stays in the status, by which the request is held.
+// Withdrawn records on a request that its access was taken back until its Cluster has the cluster again. What the cluster may still have after a
+// failure stays in the status, which keeps the finalizer on the request.
 func Withdrawn(ar *v1alpha1.AccessRequest, why, failure error) {
 	message := why.Error()
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_PENDING, ar.Generation
@@ -53,21 +53,21 @@ func Withdrawn(ar *v1alpha1.AccessRequest, why, failure error) {
 	without(ar, hub.ReasonClusterNotHeld, message)
 }
 
-// BeingTaken says on a request that its access goes, before it does.
+// BeingTaken records on a request that its access will be taken back, before it is.
 func BeingTaken(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) {
 	ar.Status.Phase = v1alpha1.REQUEST_PENDING
 	without(ar, hub.ReasonClusterNotReady,
 		fmt.Sprintf("the Cluster '%s': the cluster is being taken from it, with all access", client.ObjectKeyFromObject(cluster)))
 }
 
-// TakenBack says on a request that was denied that it has no access any more.
+// TakenBack records on a denied request that it has no access any more.
 func TakenBack(ar *v1alpha1.AccessRequest) {
 	ar.Status.SecretRef = nil
 	meta.RemoveStatusCondition(&ar.Status.Conditions, clusterprovider.ConditionRoles)
 	without(ar, hub.ReasonDenied, "the access was taken back")
 }
 
-// Denied says on a request that it has been denied.
+// Denied records on a request that it has been denied.
 func Denied(ar *v1alpha1.AccessRequest) {
 	ar.Status.Phase, ar.Status.ObservedGeneration = v1alpha1.REQUEST_DENIED, ar.Generation
 	hub.SetCondition(&ar.Status.Status, ar.Generation, metav1.Condition{
@@ -82,7 +82,7 @@ func without(ar *v1alpha1.AccessRequest, reason, message string) {
 	})
 }
 
-// Report writes the status of a request, and tells by an event what became of its access.
+// Report writes the status of a request, and records an event about its access.
 func (r *Answers) Report(ctx context.Context, before, ar *v1alpha1.AccessRequest) error {
 	if err := hub.PatchStatus(ctx, r.client, before, ar); err != nil {
 		return err
@@ -92,7 +92,7 @@ func (r *Answers) Report(ctx context.Context, before, ar *v1alpha1.AccessRequest
 	return nil
 }
 
-// Roles says on a request whose access is in place whether its roles are there.
+// Roles records on a request whose access is in place whether its roles exist.
 func (r *Answers) Roles(ctx context.Context, ar *v1alpha1.AccessRequest, seen target.SeenRoles) error {
 	before := ar.DeepCopy()
 	rememberRoles(seen, ar)
@@ -103,7 +103,7 @@ func (r *Answers) Roles(ctx context.Context, ar *v1alpha1.AccessRequest, seen ta
 	return nil
 }
 
-// tellOfRoles makes an event when roles are missing, or are there that were missing. That all is well from the start is not worth one.
+// tellOfRoles records an event when roles are missing, or missing roles exist again. It records none if all exist from the start.
 func (r *Answers) tellOfRoles(before, ar *v1alpha1.AccessRequest) {
 	if meta.FindStatusCondition(before.Status.Conditions, clusterprovider.ConditionRoles) == nil &&
 		meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionRoles) {
@@ -112,10 +112,10 @@ func (r *Answers) tellOfRoles(before, ar *v1alpha1.AccessRequest) {
 	conditionevents.Record(r.events, ar, before.Status.Conditions, ar.Status.Conditions, clusterprovider.ConditionRoles, "LookForRoles")
 }
 
-// mostRolesNamed bounds a message.
+// mostRolesNamed limits the length of a message.
 const mostRolesNamed = 20
 
-// rememberRoles says on a request whether its roles are there. What is not known stays as it was said last.
+// rememberRoles sets the condition about the roles of a request. What is unknown stays as it was last reported.
 func rememberRoles(s target.SeenRoles, ar *v1alpha1.AccessRequest) {
 	condition := metav1.Condition{
 		Type: clusterprovider.ConditionRoles, Status: metav1.ConditionTrue, Reason: hub.ReasonRolesFound, Message: "the cluster has all roles that are referred to",
@@ -137,8 +137,8 @@ func rememberRoles(s target.SeenRoles, ar *v1alpha1.AccessRequest) {
 	hub.SetCondition(&ar.Status.Status, ar.Generation, condition)
 }
 
-// MayHaveAccess is whether a request has access by its status, or has had it, and it is not known to be taken back: the condition
-// does not say so of access that can be neither renewed nor taken back at the moment.
+// MayHaveAccess reports whether a request has or had access by its status that is not known to be taken back: the condition does not cover access
+// that can currently be neither renewed nor taken back.
 func MayHaveAccess(ar *v1alpha1.AccessRequest) bool {
 	return ar.Status.SecretRef != nil || meta.IsStatusConditionTrue(ar.Status.Conditions, clusterprovider.ConditionAccess)
 }

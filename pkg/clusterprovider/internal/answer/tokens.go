@@ -14,18 +14,17 @@ import (
 )
 
 const (
-	// TokenLifetime is what is asked for, unless the request ends before; a cluster may give less.
+	// TokenLifetime is the requested lifetime, unless the request ends before; a cluster may grant less.
 	TokenLifetime = 30 * 24 * time.Hour
-	// minTokenLifetime is the least that an API server gives.
+	// minTokenLifetime is the minimum that an API server grants.
 	minTokenLifetime = 10 * time.Minute
-	// clockSkew is by how much clocks may differ before a token is taken for one that outlives its request, or is renewed once more.
+	// clockSkew is the assumed maximum clock skew when deciding whether a token outlives its request, or must be renewed once more.
 	clockSkew = time.Minute
-	// A token is renewed when this part of its lifetime is over: 80 %, less up to 5 % by which the renewals of tokens that
-	// were made together are spread out.
+	// A token is renewed after this part of its lifetime: 80 %, less up to 5 % that spread out the renewals of tokens that were issued together.
 	renewAfter, renewSpread = 0.80, 0.05
 )
 
-// EndOf is when a request is deleted by its ttl; false if it has none.
+// EndOf returns the time when a request is deleted by its ttl, and false if it has none.
 func EndOf(ar *v1alpha1.AccessRequest) (time.Time, bool) {
 	if ar.Spec.TTL == nil {
 		return time.Time{}, false
@@ -33,8 +32,8 @@ func EndOf(ar *v1alpha1.AccessRequest) (time.Time, bool) {
 	return ar.CreationTimestamp.Add(ar.Spec.TTL.Duration), true
 }
 
-// LifetimeFor is the lifetime that a token of a request is asked for. It does not go beyond the end of the request, so that
-// the token is of no use after that, even if no provider runs that takes the access back.
+// LifetimeFor returns the lifetime to request for a token. It does not exceed the end of the request, so that the token is useless after that, even
+// if no provider runs that takes the access back.
 func LifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
 	if end, ends := EndOf(ar); ends {
 		return min(TokenLifetime, max(minTokenLifetime, end.Sub(now).Truncate(time.Second)))
@@ -42,13 +41,13 @@ func LifetimeFor(ar *v1alpha1.AccessRequest, now time.Time) time.Duration {
 	return TokenLifetime
 }
 
-// Outlives is whether tokens that are valid until then outlive their request by now, such as after the ttl was made shorter.
+// Outlives reports whether tokens that are valid until then outlive their request, such as after the ttl was shortened.
 func Outlives(ar *v1alpha1.AccessRequest, until, now time.Time) bool {
 	end, ends := EndOf(ar)
 	return ends && until.After(now.Add(max(end.Sub(now), minTokenLifetime)+clockSkew))
 }
 
-// Lifetime is that of the token in a Secret.
+// Lifetime returns the times of the token in a Secret.
 func Lifetime(secret *corev1.Secret) (created, expires time.Time, ok bool) {
 	created, ok1 := unixSeconds(secret.Data[v1alpha1.SecretKeyCreationTimestamp])
 	expires, ok2 := unixSeconds(secret.Data[v1alpha1.SecretKeyExpirationTimestamp])
@@ -60,8 +59,8 @@ func unixSeconds(data []byte) (time.Time, bool) {
 	return time.Unix(seconds, 0), err == nil
 }
 
-// RenewalOf is when a token has to be renewed; zero if it is valid until the request ends. It follows from the request, so that
-// a restart changes nothing.
+// RenewalOf returns the time when a token must be renewed; zero if it is valid until the request ends. It is computed from the request, so a restart
+// changes nothing.
 func RenewalOf(ar *v1alpha1.AccessRequest, created, expires time.Time) time.Time {
 	if end, ends := EndOf(ar); ends && !expires.Before(end.Add(-clockSkew)) {
 		return time.Time{}

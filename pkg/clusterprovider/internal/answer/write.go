@@ -17,18 +17,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// EndpointAnnotation is the digest of what a kubeconfig says of the cluster.
+// EndpointAnnotation is the digest of the cluster's endpoint in a kubeconfig.
 const EndpointAnnotation = "clusters.clusterhub.dev/endpoint"
 
-// Token is one that is given to a request.
+// Token is the token of a request.
 type Token struct {
 	Value            string
 	Created, Expires time.Time
-	// Until is until when tokens of the request are valid, by the provider's own clock.
+	// Until is the time until which tokens of the request are valid, by the provider's own clock.
 	Until time.Time
 }
 
-// Token answers a request by a token.
+// Token writes the Secret of a request with a token.
 func (r *Answers) Token(ctx context.Context, ar *v1alpha1.AccessRequest, config *rest.Config, token Token) error {
 	kubeconfig, err := tokenKubeconfig(config, r.Name, token.Value)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Answers) Token(ctx context.Context, ar *v1alpha1.AccessRequest, config 
 	return r.write(ctx, secret, ar)
 }
 
-// OIDC answers a request by an OIDC provider. A token that it had before is of no use any more.
+// OIDC writes the Secret of a request with an OIDC provider. A previous token is invalid.
 func (r *Answers) OIDC(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, config *rest.Config) error {
 	if r.Sources(ctx) {
 		if err := r.deleteOne(ctx, ar, hub.TokenSourceName(ar)); err != nil {
@@ -57,8 +57,8 @@ func (r *Answers) OIDC(ctx context.Context, ar *v1alpha1.AccessRequest, cluster 
 	return r.write(ctx, r.answerSecret(ar, config, map[string][]byte{v1alpha1.SecretKeyKubeconfig: kubeconfig}), ar)
 }
 
-// Source keeps what hub-apiserver makes short-lived tokens of a ServiceAccount with: the token of another one that may do nothing
-// but ask for tokens of the ServiceAccounts of AccessRequests.
+// Source writes the source with which hub-apiserver issues short-lived tokens of a ServiceAccount: the token of another ServiceAccount that may only
+// request tokens of the ServiceAccounts of AccessRequests.
 func (r *Answers) Source(ctx context.Context, ar *v1alpha1.AccessRequest, config *rest.Config, account, token string) error {
 	kubeconfig, err := tokenKubeconfig(config, v1alpha1.TokenMinterServiceAccount, token)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *Answers) Source(ctx context.Context, ar *v1alpha1.AccessRequest, config
 	}, ar)
 }
 
-// answerSecret is the Secret that answers a request.
+// answerSecret returns the Secret of a request.
 func (r *Answers) answerSecret(ar *v1alpha1.AccessRequest, config *rest.Config, data map[string][]byte) *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
