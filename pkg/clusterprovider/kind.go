@@ -12,16 +12,15 @@ import (
 
 // Kind is a kind of provider, of which several can run under different names.
 type Kind struct {
-	// Name of the command, and Short what is said about it.
+	// Name is the name of the command, and Short its description.
 	Name, Short string
-	// AddFlags adds flags of the kind's own. It may be nil. What a deployment by openMCP has to set belongs in objects on the
-	// hub instead.
+	// AddFlags adds flags of this kind. It may be nil. Settings that a deployment by openMCP needs belong in objects on the hub instead.
 	AddFlags func(*pflag.FlagSet)
-	// New makes the provider.
+	// New returns the provider.
 	New func(context.Context, Options) (Provider, error)
 }
 
-// Options are what every provider is started with.
+// Options are the options of every provider.
 type Options struct {
 	// ProviderName is the name of this provider on the hub. Several providers of one binary differ in it.
 	ProviderName string
@@ -29,6 +28,6 @@ type Options struct {
 	Environment string
 	// Namespace has the provider's own objects on the hub, such as its configuration.
 	Namespace string
-	// Hub is the way to the hub.
+	// Hub is the client configuration of the hub.
 	Hub *rest.Config
 }

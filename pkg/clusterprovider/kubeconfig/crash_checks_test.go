@@ -129,7 +129,7 @@ func (w *world) ended() {
 	}
 }
 
-// use does with a request's kubeconfig what the request asks for.
+// use uses a request's kubeconfig for what the request asks for.
 func (w *world) use(ar *v1alpha1.AccessRequest) error {
 	secret := &corev1.Secret{}
 	if err := w.client.Get(w.t.Context(), hub.AnswerName(ar), secret); err != nil {
@@ -158,7 +158,7 @@ func (w *world) use(ar *v1alpha1.AccessRequest) error {
 	return nil
 }
 
-// holder is the UID of the Cluster that has the cluster.
+// holder returns the UID of the Cluster that has the cluster.
 func (w *world) holder() string {
 	w.t.Helper()
 	secret := &corev1.Secret{}
@@ -176,7 +176,7 @@ func (w *world) ready() {
 	}
 }
 
-// gone fails unless the object is.
+// gone fails unless the object is gone.
 func (w *world) gone(object client.Object) {
 	w.t.Helper()
 	if err := w.client.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); !apierrors.IsNotFound(err) {

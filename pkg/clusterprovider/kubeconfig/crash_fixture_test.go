@@ -43,7 +43,7 @@ const (
 
 var own = hub.Identity{Name: "crash", Environment: "test"}
 
-// world is a hub, and a cluster that access is given to: the same server is both.
+// world is a hub, and a cluster with access: the same server is both.
 type world struct {
 	t      *testing.T
 	config *rest.Config
@@ -119,7 +119,7 @@ func (w *world) connect(config *rest.Config) client.WithWatch {
 	})
 }
 
-// serve has the server serve kinds of the hub, whatever their fields are.
+// serve makes the server serve kinds of the hub, with any fields.
 func (w *world) serve(kinds ...string) {
 	w.t.Helper()
 	c, err := client.New(w.config, client.Options{})
@@ -172,7 +172,7 @@ func text(err error) string {
 	return ""
 }
 
-// eventually waits until there is nothing more to complain of.
+// eventually waits until complaint returns an empty string.
 func (w *world) eventually(what string, complaint func() string) {
 	w.t.Helper()
 	last := ""
@@ -184,7 +184,7 @@ func (w *world) eventually(what string, complaint func() string) {
 	}
 }
 
-// settles has a process look that is not killed, until it has nothing to complain of.
+// settles runs a process that is not killed, until it returns no error.
 func (w *world) settles() {
 	w.t.Helper()
 	p, last := w.process(long), error(nil)
@@ -234,7 +234,7 @@ func named(name string) *v1alpha1.AccessRequest {
 	return &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: teams, Name: name}}
 }
 
-// request makes a request as it is when it has been prepared.
+// request creates a request as it is after its preparation.
 func (w *world) request(name string, ask func(*v1alpha1.AccessRequestSpec)) {
 	w.t.Helper()
 	ar := named(name)
@@ -274,14 +274,14 @@ func byOIDC(spec *v1alpha1.AccessRequestSpec) {
 	}
 }
 
-// allow names the namespaces that may have the cluster.
+// allow sets the namespaces that may have the cluster.
 func (w *world) allow(namespaces string) {
 	w.t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: providers, Name: "berlin"}}
 	patch(w, secret, func(secret *corev1.Secret) { secret.Annotations[NamespacesAnnotation] = namespaces })
 }
 
-// delete deletes an object, if it is there.
+// delete deletes an object, if it exists.
 func (w *world) delete(object client.Object) {
 	w.t.Helper()
 	w.must(client.IgnoreNotFound(w.client.Delete(w.t.Context(), object)))

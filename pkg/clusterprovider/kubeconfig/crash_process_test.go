@@ -28,10 +28,10 @@ import (
 
 var errKilled = errors.New("the process was killed")
 
-// life is how long a process lives: it ends when it is about to make its next write, and does nothing from then on.
+// life is the remaining life of a process: it ends before its next write once left is 0, and does nothing from then on.
 type life struct {
 	w *world
-	// left is how many writes the process still makes.
+	// left is the number of remaining writes of the process.
 	left    int
 	dead    bool
 	written []string
@@ -51,7 +51,7 @@ func (l *life) write(what string, do func() error) error {
 	return do()
 }
 
-// tripper is the way of a process to a server.
+// tripper is the transport of a process to a server.
 type tripper struct {
 	*life
 	http.RoundTripper
@@ -128,7 +128,7 @@ func (w *world) process(writes int) *process {
 // long is a life that does not end.
 const long = 1 << 20
 
-// look has it look at each object once, and reports what it says against that.
+// look reconciles each object once, and returns the errors.
 func (p *process) look() (err error) {
 	p.w.t.Helper()
 	clusters, requests := &v1alpha1.ClusterList{}, &v1alpha1.AccessRequestList{}
@@ -144,7 +144,7 @@ func (p *process) look() (err error) {
 	return err
 }
 
-// issued reads the token that a server has answered with.
+// issued records the token in a server's response.
 func (w *world) issued(path string, response *http.Response) error {
 	if !strings.HasSuffix(path, "/token") || strings.Contains(path, v1alpha1.TokenMinterServiceAccount) || response.StatusCode >= 300 {
 		return nil

@@ -12,18 +12,18 @@ import (
 	"github.com/clusterhub/clusterhub/test/sample"
 )
 
-// step is something that users do, and what the provider has to have done about it in the end.
+// step is an action of users, and the expected final state.
 type step struct {
 	name string
 	do   func(w *world)
-	// away does what users do while no process runs. It may be nil.
+	// away is what users do while no process runs. It may be nil.
 	away func(w *world)
 	want func(w *world)
 }
 
-// TestCrash_AtEachWrite has a provider end after each of its writes, to the hub, to the cluster and to the issuers that the cluster trusts. The
-// next process has to come to the same end as one that was never interrupted, and the one after that finds nothing to do. TestAccessCrash kills
-// the program itself, after a few of these writes.
+// TestCrash_AtEachWrite ends a provider after each of its writes, to the hub, to the cluster and to the issuers that the cluster trusts. The next
+// process must reach the same state as one that was never interrupted, and the one after that finds nothing to do. TestAccessCrash kills the program
+// itself, after a few of these writes.
 func TestCrash_AtEachWrite(t *testing.T) {
 	w := newWorld(t)
 	w.create(newCluster())
@@ -63,7 +63,7 @@ var clusterSteps = []step{
 	{name: "deleted after it was withdrawn", do: deletesCluster, away: deletes, want: nothing},
 }
 
-// atEachWrite does steps, one after the other, with a provider that is killed in each after its n-th write, for every n there is.
+// atEachWrite runs steps, one after the other, with a provider that is killed in each after its n-th write, for every n.
 func (w *world) atEachWrite(steps []step) {
 	w.t.Helper()
 	survived := sets.New[int]()
@@ -105,7 +105,7 @@ func asks(ask func(*v1alpha1.AccessRequestSpec)) func(*world) {
 	return func(w *world) { w.request("ann", ask) }
 }
 
-// changes changes the request.
+// changes returns an action that changes the request.
 func changes(change func(*v1alpha1.AccessRequest)) func(*world) {
 	return func(w *world) { patch(w, named("ann"), change) }
 }

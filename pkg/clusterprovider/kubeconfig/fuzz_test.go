@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// FuzzParse: a kubeconfig that is taken reads no file, starts no program, and verifies its server.
+// FuzzParse: an accepted kubeconfig reads no file, starts no program, and verifies its server.
 func FuzzParse(f *testing.F) {
 	kubeconfig := func(cluster, user string) []byte {
 		return []byte("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], " +

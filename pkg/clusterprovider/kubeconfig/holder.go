@@ -19,30 +19,30 @@ import (
 )
 
 const (
-	// NamespacesAnnotation of a Secret that admits a cluster says which namespaces may have the cluster, separated by commas; *
-	// is all of them. Without it, none may.
+	// NamespacesAnnotation of a Secret that admits a cluster lists the namespaces that may have the cluster, separated by commas; * stands for all
+	// namespaces. Without it, none may.
 	NamespacesAnnotation = "clusters.clusterhub.dev/namespaces"
-	// HolderAnnotation of such a Secret is the UID of the Cluster that has the cluster. The provider sets it by a write that
-	// holds only for the version of the Secret that it has read, and removes it with the Cluster.
+	// HolderAnnotation of such a Secret is the UID of the Cluster that has the cluster. The provider sets it with a write that is conditional on the
+	// version of the Secret that it has read, and removes it with the Cluster.
 	HolderAnnotation = "clusters.clusterhub.dev/holder"
-	// HolderNameAnnotation is the namespace and name of that Cluster, for people.
+	// HolderNameAnnotation is the namespace and name of that Cluster, for users.
 	HolderNameAnnotation = "clusters.clusterhub.dev/holder-name"
 
-	// ConditionHeld of a Cluster is whether it has the cluster of its profile.
+	// ConditionHeld of a Cluster is True if it has the cluster of its profile.
 	ConditionHeld = "Held"
 
 	reasonHeld       = "Held"                // the Cluster has the cluster for itself
 	reasonTaken      = "Taken"               // another Cluster has it
-	reasonNotAllowed = "NamespaceNotAllowed" // the Secret that admits the cluster does not name the namespace of the Cluster
+	reasonNotAllowed = "NamespaceNotAllowed" // the Secret that admits the cluster does not list the namespace of the Cluster
 	reasonWithdrawn  = "Withdrawn"           // the namespace had the cluster and may not have it any more
-	reasonLeftovers  = "AccessOfAnother"     // access of a Cluster that had it before is still there
+	reasonLeftovers  = "AccessOfAnother"     // access of a previous Cluster still exists
 )
 
-// hold gives the cluster of a Secret to a Cluster, if it may have it and no other Cluster has it. One cluster under two
-// names would be shared by users who want it for themselves.
+// hold assigns the cluster of a Secret to a Cluster, if it may have it and no other Cluster has it. One cluster under two names would be shared by
+// users who want it for themselves.
 //
-// There is no queue: a Cluster that was refused because another had the cluster stays so. Otherwise it would wait for the
-// moment in which the owner makes its Cluster anew.
+// There is no queue: a Cluster that was rejected because another had the cluster stays rejected. Otherwise it could wait for the moment in which the
+// owner recreates its Cluster.
 func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret) (metav1.Condition, error) {
 	refused := func(reason, message string) metav1.Condition {
 		return metav1.Condition{Type: ConditionHeld, Status: metav1.ConditionFalse, Reason: reason, Message: message}
@@ -53,12 +53,12 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 		"delete this Cluster, and make it again when that one is gone", secret.Name))
 
 	holder := types.UID(secret.Annotations[HolderAnnotation])
-	if holder != cluster.UID && wasRefused(cluster) { // before anything that would overwrite the memory of it
+	if holder != cluster.UID && wasRefused(cluster) { // before anything that would overwrite the record of it
 		return taken, nil
 	}
 	if !mayHave(secret, cluster.Namespace) {
 		reason, may := reasonNotAllowed, "may not have"
-		if holder == cluster.UID || wasWithdrawn(cluster) { // the status remembers it before the Secret forgets it
+		if holder == cluster.UID || wasWithdrawn(cluster) { // the status records it before the Secret is changed
 			reason, may = reasonWithdrawn, "may not have any more"
 		}
 		return refused(reason, fmt.Sprintf("the namespace %q %s the cluster of the configuration %q: an admin of the "+
@@ -95,7 +95,7 @@ func (p *Provider) take(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 	})
 }
 
-// release takes the cluster of a Secret back from a Cluster that has it.
+// release withdraws the cluster of a Secret from a Cluster that has it.
 func (p *Provider) release(ctx context.Context, cluster *v1alpha1.Cluster, config string) error {
 	secret := &corev1.Secret{}
 	if err := p.hub.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: config}, secret); err != nil {
@@ -107,8 +107,7 @@ func (p *Provider) release(ctx context.Context, cluster *v1alpha1.Cluster, confi
 	return client.IgnoreNotFound(p.record(ctx, secret, nil))
 }
 
-// Withdrawn implements clusterprovider.Withdrawer. A Cluster that the Secret does not name gives no access, whatever its
-// status in the caches says.
+// Withdrawn implements clusterprovider.Withdrawer. A Cluster that the Secret does not name grants no access, whatever its status in the caches is.
 func (p *Provider) Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (string, error) {
 	profile := &v1alpha1.ClusterProfile{}
 	if err := p.hub.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile); err != nil {
@@ -130,12 +129,12 @@ func (p *Provider) Withdrawn(ctx context.Context, cluster *v1alpha1.Cluster) (st
 	case holder != "":
 		return fmt.Sprintf("the cluster of the configuration %q is another Cluster's", secret.Name), nil
 	case cluster.Status.Phase != v1alpha1.StatusPhaseReady:
-		return "", nil // it has not been given the cluster yet, and gives no access
+		return "", nil // it has not been assigned the cluster yet, and grants no access
 	}
 	return "", fmt.Errorf("the configuration %q does not say who has its cluster: the provider has to look at the Cluster first", secret.Name)
 }
 
-// withdraw ends that a Cluster has the cluster of a Secret, if it still may not have it.
+// withdraw withdraws the cluster of a Secret from a Cluster, if it still may not have it.
 func (p *Provider) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, config string) error {
 	secret, err := p.secret(ctx, config)
 	if err != nil {
@@ -147,7 +146,7 @@ func (p *Provider) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, conf
 	return p.record(ctx, secret, nil)
 }
 
-// record writes who has the cluster of a Secret, unless the Secret has changed since it was read.
+// record writes which Cluster has the cluster of a Secret, unless the Secret has changed since it was read.
 func (p *Provider) record(ctx context.Context, secret *corev1.Secret, holder map[string]string) error {
 	before := secret.DeepCopy()
 	if secret.Annotations == nil {
@@ -162,8 +161,8 @@ func (p *Provider) record(ctx context.Context, secret *corev1.Secret, holder map
 	return p.hub.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// exists is whether there is a Cluster with that UID. A holder whose finalizer was removed by force goes without giving the
-// cluster back. All Clusters are looked at: several profiles can have one configuration.
+// exists reports whether a Cluster with that UID exists. A holder whose finalizer was removed by force is deleted without releasing the cluster. All
+// Clusters are checked: several profiles can have one configuration.
 func (p *Provider) exists(ctx context.Context, uid types.UID) (bool, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("ClusterList"))
@@ -173,8 +172,8 @@ func (p *Provider) exists(ctx context.Context, uid types.UID) (bool, error) {
 	return slices.ContainsFunc(list.Items, func(other metav1.PartialObjectMetadata) bool { return other.UID == uid }), nil
 }
 
-// usedByAnother is whether another Cluster of the profile has the cluster although the Secret does not say so, as those of earlier
-// versions do not. It goes first.
+// usedByAnother reports whether another Cluster of the profile has the cluster although the Secret does not record it, as with earlier versions. That
+// one has precedence.
 func (p *Provider) usedByAnother(ctx context.Context, cluster *v1alpha1.Cluster, secret *corev1.Secret) (bool, error) {
 	list := &v1alpha1.ClusterList{}
 	if err := p.hub.List(ctx, list, client.MatchingFields{"spec.profile": cluster.Spec.Profile}); err != nil {
@@ -186,13 +185,13 @@ func (p *Provider) usedByAnother(ctx context.Context, cluster *v1alpha1.Cluster,
 	}), nil
 }
 
-// wasRefused is whether a Cluster did not get its cluster because another had it.
+// wasRefused reports whether a Cluster did not get its cluster because another had it.
 func wasRefused(cluster *v1alpha1.Cluster) bool {
 	before := meta.FindStatusCondition(cluster.Status.Conditions, ConditionHeld)
 	return before != nil && before.Reason == reasonTaken
 }
 
-// wasWithdrawn is whether a Cluster had its cluster until its namespace might not have it any more.
+// wasWithdrawn reports whether a Cluster had its cluster until its namespace lost the permission.
 func wasWithdrawn(cluster *v1alpha1.Cluster) bool {
 	before := meta.FindStatusCondition(cluster.Status.Conditions, ConditionHeld)
 	return before != nil && before.Reason == reasonWithdrawn

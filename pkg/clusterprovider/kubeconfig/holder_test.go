@@ -52,7 +52,7 @@ func (h *held) cluster(namespace string, uid types.UID) *v1alpha1.Cluster {
 	return c
 }
 
-// asks is the reason that a Cluster is given, which it remembers in its status.
+// asks returns the reason for a Cluster, and writes it to its status.
 func (h *held) asks(c *v1alpha1.Cluster) string {
 	h.t.Helper()
 	secret, err := h.secret(h.t.Context(), "berlin")
@@ -79,7 +79,8 @@ func (h *held) holder() string {
 	return secret.Annotations[HolderAnnotation]
 }
 
-// Who may make Clusters, with whatever creation time, must not take a cluster that has an owner.
+// TestHold_TheFirstKeepsTheClusterAndNobodyWaitsForIt: a user who may create Clusters, with any creation time, must not take a cluster that has an
+// owner.
 func TestHold_TheFirstKeepsTheClusterAndNobodyWaitsForIt(t *testing.T) {
 	h := newHeld(t, "web, teams")
 	owner, rival := h.cluster("teams", "2"), h.cluster("web", "1")
@@ -92,7 +93,7 @@ func TestHold_TheFirstKeepsTheClusterAndNobodyWaitsForIt(t *testing.T) {
 	if gone, err := h.Remove(t.Context(), rival, clusterprovider.Profile{Config: "berlin"}); err != nil || !gone || h.holder() != "2" {
 		t.Errorf("the end of the second: %v, the holder %s", err, h.holder())
 	}
-	// The owner makes its Cluster anew, while the rival has been waiting.
+	// The owner recreates its Cluster, while the rival has been waiting.
 	if gone, err := h.Remove(t.Context(), owner, clusterprovider.Profile{Config: "berlin"}); err != nil || !gone || h.holder() != "" {
 		t.Errorf("the end of the first: %v, the holder %s", err, h.holder())
 	}
@@ -132,7 +133,7 @@ func TestHold_AHolderThatIsGoneWithoutAWordHoldsNoLonger(t *testing.T) {
 	if got := h.asks(next); got != reasonLeftovers || h.holder() != "1" {
 		t.Errorf("it is handed on with all access in it: %s, the holder %s", got, h.holder())
 	}
-	// The access that it has left is taken back, and the cluster is handed on by what has been read before.
+	// The remaining access is taken back, and the cluster is assigned with the version that was read before.
 	state, err := h.Ensure(t.Context(), next, clusterprovider.Profile{Config: "berlin"})
 	if err != nil || state.Former != "1" || state.Ready || state.Withdrawn || !strings.Contains(state.Info, "teams/c-1") {
 		t.Fatalf("%+v, %v", state, err)
@@ -142,7 +143,8 @@ func TestHold_AHolderThatIsGoneWithoutAWordHoldsNoLonger(t *testing.T) {
 	}
 }
 
-// Who may make ClusterProfiles must not take a cluster by another name of its configuration.
+// TestHold_AProfileOfTheSameConfigurationTakesNothing: a user who may create ClusterProfiles must not take a cluster with another name for its
+// configuration.
 func TestHold_AProfileOfTheSameConfigurationTakesNothing(t *testing.T) {
 	h := newHeld(t, "*")
 	h.asks(h.cluster("teams", "1"))
@@ -156,7 +158,7 @@ func TestHold_AProfileOfTheSameConfigurationTakesNothing(t *testing.T) {
 	}
 }
 
-// A Cluster that was refused does not get another try because its namespace is left out for a while.
+// TestHold_ARefusalOutlivesTheNamespaces: a rejected Cluster does not get another try because its namespace is removed from the list for a while.
 func TestHold_ARefusalOutlivesTheNamespaces(t *testing.T) {
 	h := newHeld(t, "teams, web")
 	owner, rival := h.cluster("teams", "1"), h.cluster("web", "2")
@@ -183,7 +185,7 @@ func TestHold_ARefusalOutlivesTheNamespaces(t *testing.T) {
 	}
 }
 
-// Secrets of before do not say who has the cluster.
+// TestHold_OnUpgradeWhoHasTheClusterGoesFirst: Secrets of earlier versions do not record who has the cluster.
 func TestHold_OnUpgradeWhoHasTheClusterGoesFirst(t *testing.T) {
 	taken := []metav1.Condition{{Type: ConditionHeld, Status: metav1.ConditionFalse, Reason: reasonTaken}}
 	for name, c := range map[string]struct {
@@ -213,7 +215,7 @@ func TestHold_OnUpgradeWhoHasTheClusterGoesFirst(t *testing.T) {
 	}
 }
 
-// Two that have read the same Secret do not both get the cluster.
+// TestHold_OneOfManyAtOnce: two Clusters for which the same Secret was read do not both get the cluster.
 func TestHold_OneOfManyAtOnce(t *testing.T) {
 	h := newHeld(t, "*")
 	secret, err := h.secret(t.Context(), "berlin")
@@ -270,7 +272,7 @@ func (h *held) names(namespaces string) {
 	}
 }
 
-// withdrawn is whether access to a Cluster is taken back; an error is one more reason to give none.
+// withdrawn returns why access to a Cluster is taken back; an error is one more reason to grant none.
 func (h *held) withdrawn(c *v1alpha1.Cluster) string {
 	why, err := h.Withdrawn(h.t.Context(), c)
 	switch {
@@ -282,7 +284,7 @@ func (h *held) withdrawn(c *v1alpha1.Cluster) string {
 	return "no"
 }
 
-// What a namespace had must be taken from it before another gets it, whatever the caches say.
+// TestHold_ANamespaceThatIsTakenOutLosesTheCluster: the cluster must be withdrawn from a namespace before another gets it, whatever the caches have.
 func TestHold_ANamespaceThatIsTakenOutLosesTheCluster(t *testing.T) {
 	h := newHeld(t, "teams, web")
 	profile := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "default.k.berlin"}}
@@ -313,7 +315,7 @@ func TestHold_ANamespaceThatIsTakenOutLosesTheCluster(t *testing.T) {
 	if h.withdrawn(outdated) != "yes" {
 		t.Error("access is given for as long as the status does not say so")
 	}
-	// A crash here: all of it again.
+	// A crash here: all steps are repeated.
 	if state = ensure(c); state.Release == nil {
 		t.Fatalf("%+v", state)
 	}

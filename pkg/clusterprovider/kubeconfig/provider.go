@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconfig is the cluster provider of clusters that exist already. Each is admitted by a Secret with a kubeconfig
-// of its admin, and becomes a profile; the Cluster with that profile is that cluster. Nothing is made or removed.
+// Package kubeconfig is the cluster provider of existing clusters. Each is admitted by a Secret with a kubeconfig of its admin, and becomes a
+// profile; the Cluster with that profile is that cluster. No cluster is created or deleted.
 package kubeconfig
 
 import (
@@ -29,12 +29,11 @@ import (
 )
 
 const (
-	// SecretType is the type of the Secrets that admit clusters. They are in the provider's namespace, have the label
-	// clusters.openmcp.cloud/provider with the provider's name, the annotation that says which namespaces
-	// may have the cluster, and a kubeconfig under the key of that name.
+	// SecretType is the type of the Secrets that admit clusters. They are in the provider's namespace, have the label clusters.openmcp.cloud/provider
+	// with the provider's name, the annotation with the namespaces that may have the cluster, and a kubeconfig under the key of that name.
 	SecretType corev1.SecretType = "clusters.clusterhub.dev/kubeconfig"
 
-	// checkInterval is how often a cluster is asked whether it still answers, and checkTimeout how long it may take.
+	// checkInterval is the interval of checks whether a cluster responds, and checkTimeout their timeout.
 	checkInterval = 30 * time.Second
 	checkTimeout  = 10 * time.Second
 )
@@ -50,7 +49,7 @@ var (
 	_ clusterprovider.Withdrawer = &Provider{}
 )
 
-// Kind is the command of the provider.
+// Kind returns the command of the provider.
 func Kind() clusterprovider.Kind {
 	return clusterprovider.Kind{
 		Name: "kubeconfig", Short: "Clusters that exist already, admitted by a Secret with a kubeconfig",
@@ -60,7 +59,7 @@ func Kind() clusterprovider.Kind {
 	}
 }
 
-// New makes the provider.
+// New returns the provider.
 func New(options clusterprovider.Options) (*Provider, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
@@ -85,7 +84,7 @@ func (p *Provider) Profiles(ctx context.Context) (profiles []clusterprovider.Pro
 	return profiles, err
 }
 
-// Ensure implements clusterprovider.Provider: it looks whether the cluster answers.
+// Ensure implements clusterprovider.Provider: it checks whether the cluster responds.
 func (p *Provider) Ensure(
 	ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile,
 ) (state clusterprovider.State, err error) {
@@ -129,7 +128,7 @@ func (p *Provider) Ensure(
 	return state, nil
 }
 
-// ask is the version of a cluster that takes us for its admin.
+// ask returns the version of a cluster that accepts us as its admin.
 func ask(ctx context.Context, config *rest.Config) (version string, err error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = checkTimeout
@@ -154,7 +153,7 @@ func ask(ctx context.Context, config *rest.Config) (version string, err error) {
 	return info.GitVersion, nil
 }
 
-// Remove implements clusterprovider.Provider: the cluster stays as it is, and others may have it.
+// Remove implements clusterprovider.Provider: the cluster is not changed, and others may get it.
 func (p *Provider) Remove(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (bool, error) {
 	err := p.release(ctx, cluster, profile.Config)
 	return err == nil, err
@@ -173,7 +172,7 @@ func (p *Provider) Connect(ctx context.Context, cluster *v1alpha1.Cluster) (*res
 	return configOf(secret)
 }
 
-// secret is the one that admits a cluster.
+// secret returns the Secret that admits a cluster.
 func (p *Provider) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	if err := p.hub.Get(ctx, client.ObjectKey{Namespace: p.namespace, Name: name}, secret); err != nil {
@@ -186,7 +185,7 @@ func (p *Provider) secret(ctx context.Context, name string) (*corev1.Secret, err
 	return secret, nil
 }
 
-// configOf is how the cluster of a Secret is reached.
+// configOf returns the client configuration for the cluster of a Secret.
 func configOf(secret *corev1.Secret) (*rest.Config, error) {
 	config, err := parse(secret.Data[v1alpha1.SecretKeyKubeconfig])
 	if err != nil {
@@ -195,7 +194,7 @@ func configOf(secret *corev1.Secret) (*rest.Config, error) {
 	return config, nil
 }
 
-// parse reads a kubeconfig. What it says comes from the hub: it must not run programs here, or read files.
+// parse reads a kubeconfig. Its content comes from the hub: it must not run programs here, or read files.
 func parse(data []byte) (*rest.Config, error) {
 	if len(data) == 0 {
 		return nil, errors.New("it is not there, or empty")
@@ -225,7 +224,7 @@ func selfContained(config *api.Config) error {
 		}
 	}
 	for name, cluster := range config.Clusters {
-		// An admin's credentials go there.
+		// An admin's credentials are sent there.
 		if cluster.InsecureSkipTLSVerify || !strings.HasPrefix(cluster.Server, "https://") {
 			return fmt.Errorf("the cluster %q cannot be verified: its server must be https, and without insecure-skip-tls-verify", name)
 		}

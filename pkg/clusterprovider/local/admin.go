@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// answerTimeout bounds how long a kube-apiserver may take to answer.
+// answerTimeout is the response timeout of a kube-apiserver.
 const answerTimeout = 10 * time.Second
 
-// admin asks a cluster how it is.
+// admin checks the health of a cluster.
 type admin struct{ kubernetes.Interface }
 
 func (c cluster) admin(r record) (admin, error) {
@@ -37,7 +37,7 @@ func (a admin) ready(ctx context.Context) error {
 	return err
 }
 
-// alive does not ask for etcd, which is asked itself.
+// alive leaves out etcd, which is checked itself.
 func (a admin) alive(ctx context.Context) error {
 	return a.Discovery().RESTClient().Get().AbsPath("/livez").Param("exclude", "etcd").Do(ctx).Error()
 }
@@ -50,7 +50,7 @@ func (a admin) version() (string, error) {
 	return strings.TrimPrefix(info.GitVersion, "v"), nil
 }
 
-// aggregates says whether the usual aggregated ClusterRoles can be used.
+// aggregates reports whether the usual aggregated ClusterRoles can be used.
 func (a admin) aggregates(ctx context.Context) bool {
 	view, err := a.RbacV1().ClusterRoles().Get(ctx, "view", metav1.GetOptions{})
 	return err == nil && len(view.Rules) > 0

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// TestEnsure_LeavesOneCA takes clusters over that an earlier version has made, with one CA for everything: their users go on to
-// trust them, and that CA opens nothing any more.
+// TestEnsure_LeavesOneCA takes over clusters that an earlier version created, with one CA for everything: their users continue to trust them, and
+// certificates of that CA give no access any more.
 func TestEnsure_LeavesOneCA(t *testing.T) {
 	p, object := newProvider(t, testOptions(t)), newCluster("blue")
 	certs := p.cluster(object.UID).certificates()

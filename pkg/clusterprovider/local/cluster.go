@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// Names of processes; they are those of their binaries, too.
+// Names of processes, which are also those of their binaries.
 const (
 	apiServer         = "kube-apiserver"
 	controllerManager = "kube-controller-manager"
@@ -32,24 +32,24 @@ const (
 
 const (
 	retryInterval = time.Second
-	// lockInterval is how often it is looked whether a cluster that is being worked on is free.
+	// lockInterval is the interval of attempts to lock a cluster that is in use.
 	lockInterval = 100 * time.Millisecond
 )
 
-// cluster is the folder of a cluster, whether it is there or not.
+// cluster is the folder of a cluster, whether it exists or not.
 type cluster struct {
 	uid             types.UID
 	dir             string
 	endWithProvider bool
 }
 
-// record is what has been decided on a cluster.
+// record has the decisions about a cluster.
 type record struct {
-	// Namespace and Name are those of the Cluster, for people who look at the folder.
+	// Namespace and Name are those of the Cluster, for users who look at the folder.
 	Namespace, Name string
 	Version         string
 	Port            int
-	// Served is whether the cluster has been ready once. Then its address is known to others, and stays.
+	// Served reports whether the cluster has been ready once. Then its address is known to others, and does not change.
 	Served bool
 }
 
@@ -71,7 +71,7 @@ func (c cluster) read() (r record, err error) { return r, readJSON(c.file("clust
 
 func (c cluster) write(r record) error { return writeJSON(c.file("cluster.json"), r) }
 
-// Ensure makes the processes of a cluster run, in the version that the Cluster asks for.
+// Ensure starts the processes of a cluster, in the version that the Cluster asks for.
 func (p *Provider) Ensure(
 	ctx context.Context, object *v1alpha1.Cluster, _ clusterprovider.Profile,
 ) (state clusterprovider.State, err error) {
@@ -82,7 +82,7 @@ func (p *Provider) Ensure(
 	if err := p.own(ctx); err != nil {
 		return state, err
 	}
-	// If kube-apiserver is being restarted, that is not waited for: the object has to say so.
+	// Do not wait for a restart of kube-apiserver: the object has to report it.
 	mu := p.clusters.of(c.uid)
 	for !mu.TryLock() {
 		if loaded := p.issuersLoaded(c); loaded.Status != metav1.ConditionTrue {
@@ -148,7 +148,7 @@ func (p *Provider) Ensure(
 	return state, nil
 }
 
-// decide makes the folder of a cluster, and writes down which version and port it has.
+// decide creates the folder of a cluster, and records its version and port.
 func (p *Provider) decide(ctx context.Context, c cluster, object *v1alpha1.Cluster) (record, release, error) {
 	before, err := c.read()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -186,7 +186,7 @@ func (p *Provider) decide(ctx context.Context, c cluster, object *v1alpha1.Clust
 	return after, version, c.write(after)
 }
 
-// prepare makes what the processes read.
+// prepare creates the files that the processes read.
 func (c cluster) prepare(r record) error {
 	certs := c.certificates()
 	authorities, err := authorities(certs, string(c.uid), serverCA, clientCA)
@@ -223,15 +223,15 @@ func (c cluster) prepare(r record) error {
 	return localserver.WriteFile(c.file(controllerManager+".kubeconfig"), kubeconfig)
 }
 
-// The CAs of a directory of certificates. Each is for one trust, so a certificate opens one door at most.
+// The CAs of a directory of certificates. Each is for one purpose, so that a certificate can be used for one purpose only.
 const (
-	// serverCA signs the certificates of servers. Users of a cluster know it: it stays what it is.
+	// serverCA signs the certificates of servers. Users of a cluster know it: it does not change.
 	serverCA = "ca"
 	clientCA = "client-ca"
 	peerCA   = "peer-ca"
 )
 
-// authorities makes CAs of an owner, or returns those that are there.
+// authorities creates CAs of an owner, or returns the existing ones.
 func authorities(certs localserver.Certificates, owner string, names ...string) (map[string]*localserver.Authority, error) {
 	all := map[string]*localserver.Authority{}
 	for _, name := range names {
@@ -254,7 +254,7 @@ func (c cluster) apiServerArgs(r record, etcd etcd) []string {
 func (c cluster) controllerManagerArgs() []string {
 	certs := c.certificates()
 	return []string{
-		// It need not be asked anything.
+		// It needs no serving port.
 		"--secure-port=0",
 		"--kubeconfig=" + c.file(controllerManager+".kubeconfig"),
 		"--leader-elect=false", "--use-service-account-credentials", "--controllers=" + localserver.ControllersWithoutNodes,
@@ -262,7 +262,7 @@ func (c cluster) controllerManagerArgs() []string {
 	}
 }
 
-// Remove ends the processes of a cluster and deletes what it has stored, in etcd and in its folder.
+// Remove stops the processes of a cluster and deletes its data in etcd and its folder.
 func (p *Provider) Remove(ctx context.Context, object *v1alpha1.Cluster, _ clusterprovider.Profile) (bool, error) {
 	c, err := p.clusterOf(object)
 	if err != nil {
@@ -292,14 +292,14 @@ func (p *Provider) remove(ctx context.Context, c cluster) error {
 	if err != nil {
 		return err
 	}
-	// No process writes there any more. The folder goes last: without it, the rest would not be found.
+	// No process writes there any more. The folder is deleted last: without it, the rest would not be found.
 	if err := etcd.deletePrefix(ctx, c.etcdPrefix()); err != nil {
 		return err
 	}
 	return os.RemoveAll(c.dir)
 }
 
-// adminConfig has the credentials inside: it can be used where the folder cannot be read.
+// adminConfig returns a configuration with embedded credentials: it can be used where the folder cannot be read.
 func (c cluster) adminConfig(r record) (*rest.Config, error) {
 	config := &rest.Config{Host: c.server(r)}
 	certs := c.certificates()

@@ -18,16 +18,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// etcdTimeout bounds how long etcd may take to start, and to answer.
+// etcdTimeout is the timeout for etcd to start, and to respond.
 const etcdTimeout = 30 * time.Second
 
-// etcdRecord is what has been decided on the provider's own etcd.
+// etcdRecord has the decisions about the provider's own etcd.
 type etcdRecord struct{ ClientPort, PeerPort int }
 
 // etcd is the provider's own etcd.
 type etcd struct{ localserver.Etcd }
 
-// deletePrefix removes all that a cluster has stored.
+// deletePrefix deletes all data of a cluster.
 func (e etcd) deletePrefix(ctx context.Context, prefix string) error {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
@@ -65,7 +65,7 @@ func (p *Provider) etcdProcess() localserver.Process {
 func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	p.etcdMu.Lock()
 	defer p.etcdMu.Unlock()
-	authorities, err := authorities(p.etcdCertificates(), "etcd", serverCA, clientCA, peerCA) // makes the folder, too
+	authorities, err := authorities(p.etcdCertificates(), "etcd", serverCA, clientCA, peerCA) // creates the folder, too
 	if err != nil {
 		return etcd{}, err
 	}
@@ -102,8 +102,8 @@ func (p *Provider) ensureEtcd(ctx context.Context) (etcd, error) {
 	return e, nil
 }
 
-// etcdPorts returns the ports of etcd. It takes others when another program has one of them: only our own processes use
-// them, and they are restarted with the new ones.
+// etcdPorts returns the ports of etcd. It chooses others when another program uses one of them: only our own processes use them, and they are
+// restarted with the new ones.
 func (p *Provider) etcdPorts(proc localserver.Process) (r etcdRecord, err error) {
 	err = readJSON(p.etcdFile("etcd.json"), &r)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -28,9 +28,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
-// testOptions are those of a provider whose processes die with the test, however it ends.
-// The tests with them need real ones: that processes are started, found, kept and ended is what this provider is about, and only a
-// real kube-apiserver says whom it trusts.
+// testOptions returns the options of a provider whose processes die with the test, however it ends. The tests that use them need real processes:
+// starting, finding, keeping and stopping them is the purpose of this provider, and only a real kube-apiserver shows whom it trusts.
 func testOptions(t *testing.T) Options {
 	t.Helper()
 	return Options{Dir: t.TempDir(), BinDir: binaries.Kubernetes(t, t.TempDir()), EndWithProvider: true, UnsafeNoFsync: true}
@@ -100,14 +99,14 @@ func clientOf(t *testing.T, config *rest.Config) kubernetes.Interface {
 	return client
 }
 
-// withToken is how a user with a token reaches the cluster of an admin.
+// withToken returns the configuration of a user with a token for the cluster of an admin.
 func withToken(admin *rest.Config, token string) *rest.Config {
 	config := rest.AnonymousClientConfig(admin)
 	config.BearerToken = token
 	return config
 }
 
-// whoAmI is who the cluster takes a client for.
+// whoAmI returns the user that the cluster authenticates for a client.
 func whoAmI(ctx context.Context, client kubernetes.Interface) (authenticationv1.UserInfo, error) {
 	reviews := client.AuthenticationV1().SelfSubjectReviews()
 	review, err := reviews.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -117,7 +116,7 @@ func whoAmI(ctx context.Context, client kubernetes.Interface) (authenticationv1.
 	return review.Status.UserInfo, nil
 }
 
-// processes are the ids of the processes of a program that have all of these in their command lines.
+// processes returns the ids of the processes of a program that have all of these in their command lines.
 func processes(t *testing.T, program string, arguments ...string) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -127,7 +126,7 @@ func processes(t *testing.T, program string, arguments ...string) (pids []int) {
 next:
 	for _, file := range files {
 		line, err := os.ReadFile(file)
-		if err != nil { // it has ended
+		if err != nil { // the process ended
 			continue
 		}
 		name, _, _ := bytes.Cut(line, []byte{0})
@@ -148,7 +147,7 @@ next:
 	return pids
 }
 
-// only returns the one process of a program that a cluster has, and waits for one that is just being started.
+// only returns the one process of a program that a cluster has, and waits for one that is starting.
 func only(t *testing.T, p *Provider, program string, uid types.UID) int {
 	t.Helper()
 	var pids []int
@@ -172,7 +171,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// stored is how many keys a cluster has in etcd.
+// stored returns the number of keys of a cluster in etcd.
 func stored(t *testing.T, p *Provider, uid types.UID) int64 {
 	t.Helper()
 	e, err := p.ensureEtcd(t.Context())

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// FuzzIssuerAnswer: an issuer that is not refused answers what kube-apiserver takes, or that would go on to trust those of before;
-// and who asks learns nothing of an answer.
+// FuzzIssuerAnswer: an accepted issuer sends a response that kube-apiserver accepts, since it would otherwise continue to trust the previous issuers;
+// and the requester learns nothing about a response.
 func FuzzIssuerAnswer(f *testing.F) {
 	var status int
 	var answer []byte
@@ -29,7 +29,7 @@ func FuzzIssuerAnswer(f *testing.F) {
 	f.Cleanup(server.Close)
 	p := &Provider{issuerCA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))}
 	const secret = "hunter2-hunter2"
-	const self = "{URL}" // stands for the issuer's own
+	const self = "{URL}" // replaced by the issuer's own URL
 	for _, document := range []string{
 		`{"issuer":"{URL}","jwks_uri":"{URL}/keys"}`, `{"issuer":"{URL}"}`, `{"issuer":"{URL}","jwks_uri":""}`, `{"issuer":"{URL}","jwks_uri":7}`,
 		`{"issuer":"{URL}","jwks_uri":"{URL}/keys"} ` + secret, `{"issuer":"{URL}","jwks_uri":"{URL}/keys"}{}`, `{"issuer":"{URL}/","jwks_uri":"x"}`,

@@ -1,17 +1,16 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package local is a cluster provider whose clusters are processes on this machine, a kube-apiserver and a
-// kube-controller-manager each, for development and tests. They have no nodes. Everything listens on 127.0.0.1 only.
+// Package local is a cluster provider whose clusters are processes on this machine, a kube-apiserver and a kube-controller-manager each, for
+// development and tests. They have no nodes. Everything listens on 127.0.0.1 only.
 //
-// The clusters share one etcd, each with a prefix of its own. Users of a cluster come to its prefix only, but each
-// kube-apiserver has credentials for all of the etcd, and the files of all clusters belong to one user of this machine: that
-// user, and an attacker who breaks out of a kube-apiserver, has all clusters.
+// The clusters share one etcd, each with a prefix of its own. Users of a cluster reach its prefix only, but each kube-apiserver has credentials for
+// the whole etcd, and the files of all clusters belong to one user of this machine: that user, and an attacker who breaks out of a kube-apiserver,
+// has access to all clusters.
 //
-// What is in the directory of the provider is all it knows. Each cluster has a folder there, named by the UID of its object:
-// it is made before anything else of the cluster, and removed after everything else. Whether a process runs is told by a
-// lock that the process itself holds for as long as it lives. So a provider can be killed at any time: the next one finds
-// what runs, goes on with what was begun, and never starts a second process of a kind for one cluster.
+// All state is in the directory of the provider. Each cluster has a folder there, named by the UID of its object: it is created before anything else
+// of the cluster, and deleted after everything else. A lock that a process holds for its lifetime shows whether it runs. So a provider can be killed
+// at any time: the next one finds the running processes, continues what was started, and never starts a second process of a kind for one cluster.
 package local
 
 import (
@@ -38,29 +37,28 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// configName is that of the only profile.
+// configName is the name of the only profile's configuration.
 const configName = "default"
 
-// lockTimeout is how long a provider waits for another one that is about to end.
+// lockTimeout is the maximum time to wait for another provider that is about to end.
 const lockTimeout = 10 * time.Second
 
-// Options say where a provider keeps its clusters, and what they are made of.
+// Options specify where a provider stores its clusters, and which binaries it uses.
 type Options struct {
 	// Dir is the directory of the provider. Only one provider can use it at a time.
 	Dir string
-	// BinDir has the binaries etcd, kube-apiserver and kube-controller-manager. Each folder in it that has the latter two
-	// offers a further version of Kubernetes, 1.30 or later.
+	// BinDir has the binaries etcd, kube-apiserver and kube-controller-manager. Each folder in it that has the latter two offers a further version of
+	// Kubernetes, 1.30 or later.
 	BinDir string
 
-	// Owner names the provider and its hub. Another one is refused the directory while there are clusters in it, which it would
-	// take for leftovers.
+	// Owner names the provider and its hub. A different one may not use the directory while it has clusters, which would be taken for leftovers.
 	Owner string
-	// IssuerCAFile has the CAs of OIDC issuers, in PEM form. Without it those of the system are taken.
+	// IssuerCAFile has the CAs of OIDC issuers, in PEM form. The default is those of the system.
 	IssuerCAFile string
-	// EndWithProvider ends all processes when the provider is closed, and on Linux also when it is killed. Without it they
-	// live on, and the next provider finds them.
+	// EndWithProvider stops all processes when the provider is closed, and on Linux also when it is killed. Without it they continue, and the next
+	// provider finds them.
 	EndWithProvider bool
-	// UnsafeNoFsync spares the disk: what a crash of the machine would lose does not matter to a test.
+	// UnsafeNoFsync disables fsync: data loss in a crash of the machine does not matter to a test.
 	UnsafeNoFsync bool
 }
 
@@ -72,16 +70,16 @@ type Provider struct {
 	versions versions
 
 	lockMu sync.Mutex
-	// lock is that of the directory, once this provider has it.
+	// lock is the lock of the directory, once this provider has it.
 	lock *os.File
 	// etcdMu is for the start of etcd, portsMu for the choice of ports.
 	etcdMu, portsMu sync.Mutex
 	attemptsMu      sync.Mutex
-	// attempts are the processes that were started and have not been seen ready since.
+	// attempts are the processes that were started and have not been ready since.
 	attempts map[localserver.Process]bool
-	// restarts are, by UID, the clusters whose kube-apiserver is restarted so that it trusts other OIDC issuers.
+	// restarts has, by UID, the clusters whose kube-apiserver is restarted so that it trusts other OIDC issuers.
 	restarts sync.Map
-	// changed tells of a Cluster that Ensure has to look at; nil before Watch has set it.
+	// changed enqueues a Cluster for Ensure; nil before Watch has set it.
 	changed atomic.Pointer[func(types.NamespacedName)]
 }
 
@@ -92,7 +90,7 @@ var (
 	_ io.Closer                   = &Provider{}
 )
 
-// New makes a provider. It starts nothing.
+// New returns a provider. It starts nothing.
 func New(options Options) (*Provider, error) {
 	if options.Dir == "" || options.BinDir == "" {
 		return nil, errors.New("the directories of the provider and of the binaries have to be given")
@@ -119,8 +117,8 @@ func New(options Options) (*Provider, error) {
 	return p, nil
 }
 
-// own takes the directory over from the provider that had it before, unless this one has it already. A provider that only
-// stands by for another one, or tells its profiles, does not need it.
+// own takes over the directory from the previous provider, unless this one has it already. A provider that only stands by, or lists its profiles,
+// does not need it.
 func (p *Provider) own(ctx context.Context) error {
 	p.lockMu.Lock()
 	defer p.lockMu.Unlock()
@@ -149,7 +147,7 @@ func (p *Provider) own(ctx context.Context) error {
 	return err
 }
 
-// claim writes down whose clusters are in the directory.
+// claim records the owner of the clusters in the directory.
 func (p *Provider) claim() error {
 	file := p.path("owner")
 	before, err := os.ReadFile(file)
@@ -171,8 +169,8 @@ func (p *Provider) claim() error {
 	return localserver.WriteFile(file, []byte(owner))
 }
 
-// Close ends the processes, if they are to end with the provider, and lets another provider have the directory. Nothing of
-// this one may be called then.
+// Close stops the processes, if they must end with the provider, and releases the directory for another provider. No method of this one may be called
+// then.
 func (p *Provider) Close() error {
 	p.lockMu.Lock()
 	defer p.lockMu.Unlock()
@@ -186,7 +184,7 @@ func (p *Provider) Close() error {
 	return errors.Join(err, p.lock.Close())
 }
 
-// stop ends the processes of all clusters, and then etcd, which they use.
+// stop stops the processes of all clusters, and then etcd, which they use.
 func (p *Provider) stop() error {
 	uids, err := p.uids()
 	if err != nil {
@@ -204,7 +202,7 @@ func (p *Provider) stop() error {
 	return errors.Join(append(errs, p.etcdProcess().Stop())...)
 }
 
-// Profiles has one profile, with the versions of Kubernetes that there are binaries for, the newest first.
+// Profiles returns one profile, with the versions of Kubernetes for which binaries exist, the newest first.
 func (p *Provider) Profiles(ctx context.Context) ([]clusterprovider.Profile, error) {
 	found, err := p.versions.list(ctx)
 	if err != nil {
@@ -217,7 +215,7 @@ func (p *Provider) Profiles(ctx context.Context) ([]clusterprovider.Profile, err
 	return []clusterprovider.Profile{profile}, nil
 }
 
-// Connect is how the provider reaches a cluster, as its admin.
+// Connect returns the admin's configuration of a cluster.
 func (p *Provider) Connect(_ context.Context, object *v1alpha1.Cluster) (*rest.Config, error) {
 	c, err := p.clusterOf(object)
 	if err != nil {
@@ -230,7 +228,7 @@ func (p *Provider) Connect(_ context.Context, object *v1alpha1.Cluster) (*rest.C
 	return c.adminConfig(r)
 }
 
-// uids are those of all clusters that the provider has something of.
+// uids returns the UIDs of all clusters that the provider has something of.
 func (p *Provider) uids() ([]types.UID, error) {
 	entries, err := os.ReadDir(p.path("clusters"))
 	if err != nil {
@@ -245,7 +243,7 @@ func (p *Provider) uids() ([]types.UID, error) {
 	return uids, nil
 }
 
-// validUID is what can be the name of a folder and a part of a key in etcd.
+// validUID matches what can be the name of a folder and a part of a key in etcd.
 var validUID = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
 
 func (p *Provider) clusterOf(object *v1alpha1.Cluster) (cluster, error) {
@@ -276,7 +274,7 @@ func (k *keyedMutex) of(uid types.UID) *sync.Mutex {
 	return mu.(*sync.Mutex)
 }
 
-// lock returns what unlocks it.
+// lock locks a cluster, and returns the function to unlock it.
 func (k *keyedMutex) lock(uid types.UID) (unlock func()) {
 	mu := k.of(uid)
 	mu.Lock()

@@ -30,7 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// TestProvider has two clusters at once, which go through everything that can happen to them.
+// TestProvider takes two clusters at once through everything that can happen to them.
 func TestProvider(t *testing.T) {
 	p := newProvider(t, testOptions(t))
 	ctx, blue, green := t.Context(), newCluster("blue"), newCluster("green")
@@ -125,9 +125,9 @@ func TestProvider(t *testing.T) {
 			looked.Do(func() { close(hasLooked) })
 			return sets.New(blue.UID, green.UID), nil
 		})
-	<-hasLooked // what runs is known before it is asked what exists
-	// noticed waits until each of these clusters is to be looked at again, and no other is. One may be so more than once:
-	// kube-controller-manager ends by itself when nothing answers it.
+	<-hasLooked // running processes are known before the Clusters are listed
+	// noticed waits until each of these clusters is enqueued, and no other is. One may be enqueued more than once: kube-controller-manager exits by
+	// itself when nothing responds to it.
 	noticed := func(want ...*v1alpha1.Cluster) {
 		t.Helper()
 		left := sets.New[types.NamespacedName]()
@@ -191,7 +191,7 @@ func TestProvider(t *testing.T) {
 			}
 			probe()
 		}
-		// A cluster that is looked at in that very moment is left to the next probe.
+		// A cluster that is in use at that very moment is left to the next probe.
 		eventually(t, "the process that hangs is killed", func() bool {
 			if syscall.Kill(pid, 0) != nil {
 				return true
@@ -294,7 +294,7 @@ func nothingLeft(t *testing.T, p *Provider, object *v1alpha1.Cluster) {
 	}
 }
 
-// TestVersions has a second version of Kubernetes that says so, and is otherwise the same.
+// TestVersions has a second version of Kubernetes that reports another version, and is otherwise the same.
 func TestVersions(t *testing.T) {
 	options := testOptions(t)
 	real, err := filepath.Abs(options.BinDir)
@@ -350,7 +350,7 @@ func TestVersions(t *testing.T) {
 		return only(t, p, apiServer, object.UID)
 	}
 	first := runs(old, filepath.Join(options.BinDir, old))
-	object.Spec.Kubernetes.Version = "" // stays what it is
+	object.Spec.Kubernetes.Version = "" // does not change
 	ensure(t, p, object)
 	if again := runs(old, filepath.Join(options.BinDir, old)); again != first {
 		t.Errorf("the process %d has been replaced by %d", first, again)

@@ -39,18 +39,18 @@ import (
 )
 
 const (
-	// loadTimeout is how long a kube-apiserver may take to use a new configuration. It usually needs ten seconds.
+	// loadTimeout is the maximum time for a kube-apiserver to use a new configuration. It usually needs ten seconds.
 	loadTimeout = 30 * time.Second
-	// issuerTimeout is how long an issuer may take to answer.
+	// issuerTimeout is the response timeout of an issuer.
 	issuerTimeout = 5 * time.Second
 )
 
 func (c cluster) authenticationFile() string { return c.file("authentication.yaml") }
 
-// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. Those that it cannot trust are
-// left out, and returned as RefusedIssuers.
+// TrustOIDC makes the cluster trust these issuers and no others, and returns when it does. Those that it cannot trust are left out, and returned as
+// RefusedIssuers.
 //
-// Names that begin with system: belong to the cluster. No issuer can give them out, whatever its prefixes are.
+// Names that begin with system: belong to the cluster. No issuer can assign them, whatever its prefixes are.
 func (p *Provider) TrustOIDC(ctx context.Context, object *v1alpha1.Cluster, providers []v1alpha1.OIDCProviderConfig) error {
 	c, err := p.clusterOf(object)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *Provider) TrustOIDC(ctx context.Context, object *v1alpha1.Cluster, prov
 	return nil
 }
 
-// authenticators are those for the providers that can be trusted: one for each issuer.
+// authenticators returns the authenticators for the acceptable providers: one for each issuer.
 func (p *Provider) authenticators(
 	ctx context.Context, providers []v1alpha1.OIDCProviderConfig, before sets.Set[string],
 ) (all []apiserverv1.JWTAuthenticator, refused clusterprovider.RefusedIssuers) {
@@ -99,7 +99,7 @@ func (p *Provider) authenticators(
 		}
 		all = append(all, authenticator)
 	}
-	// The same providers make the same file.
+	// The same providers result in the same file.
 	for i := range all {
 		slices.Sort(all[i].Issuer.Audiences)
 		all[i].Issuer.Audiences = slices.Compact(all[i].Issuer.Audiences)
@@ -128,8 +128,8 @@ func (p *Provider) authenticator(provider *v1alpha1.OIDCProviderConfig) apiserve
 	}
 }
 
-// check says what is wrong with an authenticator. One that kube-apiserver takes for invalid would keep it from starting, and
-// an issuer that it cannot reach would keep it from using a new configuration, so those are found out before.
+// check validates an authenticator. An invalid one would prevent kube-apiserver from starting, and an issuer that it cannot reach would prevent it
+// from using a new configuration, so those are detected before.
 func (p *Provider) check(ctx context.Context, authenticator apiserverv1.JWTAuthenticator, before sets.Set[string]) error {
 	var internal apiserver.AuthenticationConfiguration
 	given := apiserverv1.AuthenticationConfiguration{JWT: []apiserverv1.JWTAuthenticator{authenticator}}
@@ -145,7 +145,7 @@ func (p *Provider) check(ctx context.Context, authenticator apiserverv1.JWTAuthe
 		return nil
 	}
 	if err := p.reach(ctx, authenticator.Issuer.URL); err != nil {
-		// The request chooses the issuer, and the answer of a server there must not be told to the requester.
+		// The request chooses the issuer, and the response of a server there must not be disclosed to the requester.
 		ctrl.LoggerFrom(ctx).Info("An OIDC issuer is refused", "issuer", authenticator.Issuer.URL, "reason", err.Error())
 		if untrusted := (*tls.CertificateVerificationError)(nil); errors.As(err, &untrusted) || errors.Is(err, errOtherIssuer) {
 			return errors.New("it is not trusted; the provider's log says why")
@@ -161,13 +161,13 @@ var scheme = func() *runtime.Scheme {
 	return s
 }()
 
-// errOtherIssuer is of a document that is another issuer's.
+// errOtherIssuer reports a document of a different issuer.
 var errOtherIssuer = errors.New("not the issuer")
 
-// maxDocument is the most that is read of an OpenID configuration.
+// maxDocument is the maximum size of an OpenID configuration in bytes.
 const maxDocument = 1 << 20
 
-// openIDConfiguration is what kube-apiserver reads of one. What has other types in it kube-apiserver does not take.
+// openIDConfiguration has the fields that kube-apiserver reads. It rejects documents with other types in them.
 type openIDConfiguration struct {
 	Issuer        string   `json:"issuer"`
 	Keys          string   `json:"jwks_uri"`
@@ -177,7 +177,7 @@ type openIDConfiguration struct {
 	Algorithms    []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// reach asks an issuer what kube-apiserver will ask it first.
+// reach sends an issuer the first request that kube-apiserver will send.
 func (p *Provider) reach(ctx context.Context, issuer string) error {
 	ctx, cancel := context.WithTimeout(ctx, issuerTimeout)
 	defer cancel()
@@ -218,7 +218,7 @@ func (p *Provider) reach(ctx context.Context, issuer string) error {
 	return nil
 }
 
-// trusted are the URLs of the issuers that the cluster trusts.
+// trusted returns the URLs of the issuers that the cluster trusts.
 func (c cluster) trusted() (sets.Set[string], error) {
 	data, err := os.ReadFile(c.authenticationFile())
 	if err != nil {
@@ -235,7 +235,7 @@ func (c cluster) trusted() (sets.Set[string], error) {
 	return urls, nil
 }
 
-// writeAuthentication writes kube-apiserver's configuration, unless it is the same already.
+// writeAuthentication writes kube-apiserver's configuration, unless it is unchanged.
 func (c cluster) writeAuthentication(r record, authenticators []apiserverv1.JWTAuthenticator) error {
 	group := apiserverv1.SchemeGroupVersion
 	if v, err := version.ParseSemantic(r.Version); err == nil && v.LessThan(version.MustParseSemantic("1.34.0")) {
@@ -253,14 +253,14 @@ func (c cluster) writeAuthentication(r record, authenticators []apiserverv1.JWTA
 	return localserver.WriteFile(c.authenticationFile(), data)
 }
 
-// ConditionIssuers of a Cluster is whether its kube-apiserver trusts the OIDC issuers that it should.
+// ConditionIssuers of a Cluster is True if its kube-apiserver trusts the OIDC issuers that it should.
 const ConditionIssuers = "OIDCIssuersLoaded"
 
 const restartMessage = apiServer + " is restarted so that it takes over which OIDC issuers it trusts: it went on with those of before, " +
 	"since one of the new ones did not answer it"
 
-// issuersLoaded is the condition of a cluster. A provider that begins anew knows of no restart: what has been started since has
-// read the latest configuration.
+// issuersLoaded returns the condition of a cluster. A new provider process knows of no restart: what has been started since has read the latest
+// configuration.
 func (p *Provider) issuersLoaded(c cluster) metav1.Condition {
 	condition := metav1.Condition{Type: ConditionIssuers, Status: metav1.ConditionTrue, Reason: "Loaded",
 		Message: apiServer + " trusts the OIDC issuers that AccessRequests ask for"}
@@ -270,7 +270,7 @@ func (p *Provider) issuersLoaded(c cluster) metav1.Condition {
 	return condition
 }
 
-// restarted looks whether a kube-apiserver that answers again has been restarted to the end.
+// restarted checks whether the restart of a kube-apiserver that responds again is complete.
 func (p *Provider) restarted(ctx context.Context, c cluster, admin admin) error {
 	before, ok := p.restarts.Load(c.uid)
 	if !ok {
@@ -290,9 +290,9 @@ func (p *Provider) restarted(ctx context.Context, c cluster, admin admin) error 
 	return err
 }
 
-// awaitAuthentication waits until kube-apiserver uses its configuration. It keeps the old one for as long as an issuer of the
-// new one cannot be reached, but not when it starts: an issuer that is down must not keep another one trusted. The restart is
-// not waited for: Ensure does, and says so on the Cluster meanwhile.
+// awaitAuthentication waits until kube-apiserver uses its configuration. A running kube-apiserver retains the old one for as long as an issuer of the
+// new one cannot be reached, but not one that starts: so it is restarted, since an issuer that is down must not keep another one trusted. The restart
+// is not waited for: Ensure does, and reports it on the Cluster until then.
 func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record) error {
 	data, err := os.ReadFile(c.authenticationFile())
 	if err != nil {
@@ -319,7 +319,7 @@ func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record)
 		if err == nil && uses {
 			return nil
 		}
-		// It reads what is written as it starts. If that has been written since, it has to load it once it answers.
+		// It reads the file when it starts. If the file has been written since, it has to load it once it responds.
 		if err != nil || bytes.Equal(started.([]byte), data) {
 			return clusterprovider.NotYet{Message: restartMessage}
 		}
@@ -341,7 +341,7 @@ func (p *Provider) awaitAuthentication(ctx context.Context, c cluster, r record)
 	return clusterprovider.NotYet{Message: restartMessage}
 }
 
-// usesAuthentication says whether kube-apiserver uses one of these configurations. Versions that do not tell are believed to.
+// usesAuthentication reports whether kube-apiserver uses one of these configurations. For versions without the metric it returns true.
 func (a admin) usesAuthentication(ctx context.Context, configs ...[]byte) (bool, error) {
 	const metric = "apiserver_authentication_config_controller_last_config_info{"
 	metrics, err := a.get(ctx, "/metrics")

@@ -121,7 +121,7 @@ func TestTrustOIDC(t *testing.T) {
 		t.Fatal(err)
 	}
 	ensure(t, p, object)
-	// It asks the issuers only now.
+	// It contacts the issuers only now.
 	eventually(t, "the issuers are asked", func() bool { _, _, err := login(corp.Token(t, nil)); return err == nil })
 	succeeds(corp.Token(t, nil), "corp:ann", "corp:devs")
 	if err := trust(providerOf(corp, "corp", "kubectl"), providerOf(corp, "corp", "web"), bare); err != nil {
@@ -149,7 +149,7 @@ func TestTrustOIDC(t *testing.T) {
 	if err := trust(bare); !errors.As(err, &clusterprovider.NotYet{}) || asked != 1 {
 		t.Fatalf("kube-apiserver is restarted: %v, %d times asked to look", err, asked)
 	}
-	// A second call does not wait for it, and restarts nothing again. It is done only once the new one has taken over.
+	// A second call does not wait for it, and does not restart again. It succeeds only once the new process has taken over.
 	restarted := only(t, p, apiServer, object.UID)
 	again, cancel := context.WithTimeout(t.Context(), loadTimeout)
 	err = p.TrustOIDC(again, object, []v1alpha1.OIDCProviderConfig{bare})
@@ -163,7 +163,7 @@ func TestTrustOIDC(t *testing.T) {
 	if after := only(t, p, apiServer, object.UID); asked != 1 || after != restarted {
 		t.Errorf("kube-apiserver is restarted again: %d times asked to look", asked)
 	}
-	// Nor does a call that comes while it does not run take it for one that has been started.
+	// Nor does a call while it does not run take it for one that has been started.
 	if err := p.cluster(object.UID).process(apiServer).Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ func free(port int) bool {
 	return l.Close() == nil
 }
 
-// choosePorts returns n ports that are free and that no cluster has. Its caller holds portsMu until they are written down.
+// choosePorts returns n ports that are free and that no cluster has. Its caller holds portsMu until they are recorded.
 func (p *Provider) choosePorts(n int) ([]int, error) {
 	taken, err := p.knownPorts()
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *Provider) choosePorts(n int) ([]int, error) {
 	return chosen, nil
 }
 
-// knownPorts are those of the clusters and of etcd, whether they run or not.
+// knownPorts returns the ports of the clusters and of etcd, whether they run or not.
 func (p *Provider) knownPorts() (map[int]bool, error) {
 	uids, err := p.uids()
 	if err != nil {

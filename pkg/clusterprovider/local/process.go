@@ -5,8 +5,8 @@ package local
 
 import "github.com/clusterhub/clusterhub/pkg/localserver"
 
-// supervise starts the process unless it runs with this command line already. When one that was started has ended before it
-// was ready, this is said instead, once.
+// supervise starts the process unless it runs with this command line already. If a started process has exited before it was ready, it returns that
+// error once instead.
 func (p *Provider) supervise(proc localserver.Process, bin string, args []string) error {
 	running, err := proc.Running()
 	if err != nil {
@@ -29,7 +29,7 @@ func (p *Provider) supervise(proc localserver.Process, bin string, args []string
 	return nil
 }
 
-// attempt notes whether a process has been started and not been seen ready since, and returns what was noted before.
+// attempt records whether a process has been started and has not been ready since, and returns the previous value.
 func (p *Provider) attempt(proc localserver.Process, pending bool) bool {
 	p.attemptsMu.Lock()
 	defer p.attemptsMu.Unlock()

@@ -30,7 +30,7 @@ import (
 // providerEnv makes the test binary a provider in that directory.
 const providerEnv = "TEST_LOCAL_PROVIDER_DIR"
 
-// TestMain becomes a provider of one cluster, or runs the tests.
+// TestMain runs a provider of one cluster, or the tests.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(providerEnv); dir != "" {
 		if err := runProvider(dir, types.UID(os.Getenv("UID_OF_CLUSTER"))); err != nil {
@@ -60,20 +60,20 @@ func runProvider(dir string, uid types.UID) error {
 	})
 }
 
-// providerCommand is a provider of one cluster as a process of its own.
+// providerCommand returns the command of a provider of one cluster as a process of its own.
 func providerCommand(options Options, uid types.UID, env ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], "-test.run=^$")
 	cmd.Env = append(os.Environ(), append(env, providerEnv+"="+options.Dir, "TEST_BIN_DIR="+options.BinDir, "UID_OF_CLUSTER="+string(uid))...)
 	return cmd
 }
 
-// TestKill kills providers while they make a cluster and while they remove it, at each step. What they leave are processes and locks of
-// them, so the test needs real ones.
+// TestKill kills providers while they create a cluster and while they delete it, at each step. They leave processes and their locks behind, so the
+// test needs real ones.
 func TestKill(t *testing.T) {
 	options := testOptions(t)
 	options.EndWithProvider = false
 	object := newCluster("blue")
-	t.Cleanup(func() { // whatever has gone wrong: these processes do not die with the test
+	t.Cleanup(func() { // in case of failures, since these processes do not die with the test
 		p := &Provider{options: options}
 		c := p.cluster(object.UID)
 		for _, proc := range []localserver.Process{c.process(apiServer), c.process(controllerManager), p.etcdProcess()} {
@@ -82,7 +82,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 	})
-	// killed kills a provider as soon as it has come to a step.
+	// killed kills a provider as soon as it has reached a step.
 	killed := func(step string, reached func() bool, env ...string) {
 		t.Helper()
 		cmd := providerCommand(options, object.UID, env...)
@@ -111,7 +111,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	folder := filepath.Join("clusters", string(object.UID))
-	for _, file := range []string{ // in the order in which they are made
+	for _, file := range []string{ // in the order in which they are created
 		"", "owner", folder, folder + "/cluster.json", folder + "/pki/" + clientCA + ".crt", folder + "/" + controllerManager + ".kubeconfig", "etcd/pki", "etcd/etcd.json",
 		"etcd/etcd.lock", "etcd/etcd.cmdline", "etcd/etcd.pid", folder + "/" + apiServer + ".lock", folder + "/" + apiServer + ".cmdline", folder + "/" + apiServer + ".pid",
 		folder + "/" + controllerManager + ".lock", folder + "/" + controllerManager + ".pid",
@@ -163,7 +163,7 @@ func TestEndWithProvider(t *testing.T) {
 	eventually(t, "the processes end with the provider", run(0))
 }
 
-// TestSupervise_SaysWhyAProcessEnds starts one that cannot work.
+// TestSupervise_SaysWhyAProcessEnds starts a process that fails.
 func TestSupervise_SaysWhyAProcessEnds(t *testing.T) {
 	p := &Provider{attempts: map[localserver.Process]bool{}}
 	proc := localserver.Process{Dir: t.TempDir(), Name: "broken", Tied: true}

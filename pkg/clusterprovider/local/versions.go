@@ -27,7 +27,7 @@ type release struct {
 
 func (k release) bin(name string) string { return filepath.Join(k.dir, name) }
 
-// versions finds the versions of Kubernetes in a folder of binaries. It asks each binary once.
+// versions finds the versions of Kubernetes in a folder of binaries. It runs each binary once.
 type versions struct {
 	dir string
 
@@ -105,7 +105,7 @@ func (v *versions) ask(ctx context.Context, bin string) (*version.Version, error
 	return parsed, nil
 }
 
-// choose returns the version that a cluster gets which asks for one and has one; both may be "".
+// choose returns the version for a cluster that asks for wanted and currently has has; both may be "".
 func (v *versions) choose(ctx context.Context, wanted, has string) (release, error) {
 	all, err := v.list(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (v *versions) choose(ctx context.Context, wanted, has string) (release, err
 	if wanted == "" && has == "" {
 		return all[0], nil
 	}
-	// A cluster that asks for none stays what it is, also when there are newer binaries.
+	// A cluster that asks for none retains its version, also when newer binaries exist.
 	chosen, there := cmp.Or(wanted, has), []string{}
 	for _, k := range all {
 		if k.String() != chosen {

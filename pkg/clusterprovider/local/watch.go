@@ -18,23 +18,22 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// lookInterval is how often it is looked whether the processes run.
+// lookInterval is the interval of checks whether the processes run.
 const lookInterval = time.Second
 
-// A process that has answered and then does not for so many probes in a row hangs. The interval is that of the liveness probes
-// that kubeadm gives these servers; it waits for eight failures, on machines that have more to do.
+// A process hangs if it has responded once, and then fails that many probes in a row. kubeadm configures the same interval for the liveness probes of
+// these servers, but allows eight failures, on machines with more load.
 const (
 	probeInterval = 10 * time.Second
 	hungAfter     = 4
 )
 
-// Watch notices when a process ends or hangs, and removes what is left of Clusters that are gone without the provider having
-// been asked to remove them.
+// Watch detects when a process exits or hangs, and deletes leftovers of Clusters that are gone without a call of Remove.
 func (p *Provider) Watch(
 	ctx context.Context, changed func(types.NamespacedName), exist func(context.Context) (sets.Set[types.UID], error),
 ) {
 	p.changed.Store(&changed)
-	// What runs by now is known before anything else is done, so that no end of it is missed.
+	// Record the running processes first, so that no exit is missed.
 	running := map[localserver.Process]bool{}
 	p.look(ctx, running, changed)
 	go wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -47,15 +46,14 @@ func (p *Provider) Watch(
 	wait.UntilWithContext(ctx, func(ctx context.Context) { p.look(ctx, running, changed) }, lookInterval)
 }
 
-// tell has a Cluster looked at.
+// tell enqueues a Cluster.
 func (p *Provider) tell(cluster types.NamespacedName) {
 	if changed := p.changed.Load(); changed != nil {
 		(*changed)(cluster)
 	}
 }
 
-// prune asks for the Clusters that exist after it has seen which it has something of: so it takes none for gone that has just
-// been made.
+// prune lists the existing Clusters after the folders: so it takes no new Cluster for gone.
 func (p *Provider) prune(ctx context.Context, exist func(context.Context) (sets.Set[types.UID], error)) error {
 	uids, err := p.uids()
 	if err != nil || len(uids) == 0 {
@@ -79,8 +77,8 @@ func (p *Provider) prune(ctx context.Context, exist func(context.Context) (sets.
 	return errors.Join(errs...)
 }
 
-// look calls changed for each cluster of which a process has ended that was running the last time. A cluster that is being
-// worked on is looked at again later.
+// look calls changed for each cluster of which a process has exited that was running at the last check. A cluster that is in use is checked again
+// later.
 func (p *Provider) look(ctx context.Context, running map[localserver.Process]bool, changed func(types.NamespacedName)) {
 	logger := klog.FromContext(ctx)
 	ended := func(proc localserver.Process) bool {
@@ -116,17 +114,17 @@ func (p *Provider) look(ctx context.Context, running map[localserver.Process]boo
 			}
 			mu.Unlock()
 		}
-		if r, err := c.read(); again && err == nil { // one without a record has not been begun
+		if r, err := c.read(); again && err == nil { // one without a record has not been started
 			changed(types.NamespacedName{Namespace: r.Namespace, Name: r.Name})
 		}
 	}
 }
 
-// probes are what has been seen of a process: it has answered, and since then failed to so many times in a row.
+// probes is the state of a process: it has responded, and since then failed that many probes in a row.
 type probes struct{ pid, failed int }
 
-// probe asks etcd and the kube-apiservers whether they are alive, and kills those that hang, so that they are noticed like
-// others that have ended. It leaves alone what has not answered since its start, and clusters that are being worked on.
+// probe checks whether etcd and the kube-apiservers are alive, and kills those that hang, so that they are detected like others that have exited. It
+// skips processes that have not responded since their start, and clusters that are in use.
 func (p *Provider) probe(ctx context.Context, probed map[localserver.Process]probes, timeout time.Duration) {
 	logger := klog.FromContext(ctx)
 	ask := func(proc localserver.Process, mu *sync.Mutex, alive func(context.Context) error) {
@@ -160,7 +158,7 @@ func (p *Provider) probe(ctx context.Context, probed map[localserver.Process]pro
 	for _, uid := range uids {
 		c := p.cluster(uid)
 		r, err := c.read()
-		if err != nil { // it has not been begun
+		if err != nil { // it has not been started
 			continue
 		}
 		if admin, err := c.admin(r); err == nil {

@@ -1,7 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package run is what every cluster provider does, as a command: it publishes profiles, keeps Clusters and gives access to them.
+// Package run implements the common part of every cluster provider, as a command: it publishes profiles, reconciles Clusters and grants access to
+// them.
 package run
 
 import (
@@ -18,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// NewManager makes a manager without anything in it, as ctrl.NewManager does.
+// NewManager creates a manager without controllers, as ctrl.NewManager does.
 type NewManager func(*rest.Config, ctrl.Options) (ctrl.Manager, error)
 
 // NewCommand returns the command of a kind of provider, with its subcommands init and run.
@@ -63,7 +64,7 @@ func NewCommandWith(kind clusterprovider.Kind, newManager NewManager) *cobra.Com
 	return cmd
 }
 
-// with does something with a provider.
+// with calls do with a provider.
 func (o *options) with(ctx context.Context, kind clusterprovider.Kind, do func(context.Context, clusterprovider.Provider) error) error {
 	if err := o.complete(); err != nil {
 		return err

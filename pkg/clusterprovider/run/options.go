@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
-// defaultNamespace is that of a provider that does not run in a pod.
+// defaultNamespace is the namespace of a provider that does not run in a pod.
 const defaultNamespace = "openmcp-system"
 
 // options are those of the contract, and those of the command itself.
@@ -69,7 +69,7 @@ func (o *options) addRunFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.workers, "concurrent-reconciles", 16, "How many Clusters, and how many AccessRequests, are worked on at once.")
 }
 
-// complete checks the options and reads how the hub is reached.
+// complete validates the options and reads the configuration of the hub.
 func (o *options) complete() error {
 	var errs []error
 	for _, flag := range []struct{ name, value string }{
@@ -115,11 +115,11 @@ func (o *options) level() (slog.Level, error) {
 }
 
 func (o *options) logger() logr.Logger {
-	level, _ := o.level() // complete has checked it
+	level, _ := o.level() // complete has validated it
 	return logging.Limit(logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
 }
 
-// loadHub reads the way to the hub: a kubeconfig, a folder that has one or its parts, or that of the pod. A token in a file is followed.
+// loadHub reads the configuration of the hub: a kubeconfig, a folder that has one or its parts, or that of the pod. A token in a file is reloaded.
 func loadHub(path string) (*rest.Config, error) {
 	if path == "" {
 		return command.RESTConfig("")

@@ -30,7 +30,7 @@ func TestOptions_SayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestLoadHub_FollowsTheToken, in whatever way the hub is given.
+// TestLoadHub_FollowsTheToken, however the hub is specified.
 func TestLoadHub_FollowsTheToken(t *testing.T) {
 	g := tokentest.New(t)
 	check := func(what, path string) {

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
-// profilesInterval is how often a provider is asked what it offers.
+// profilesInterval is the interval between calls for the profiles of a provider.
 const profilesInterval = 5 * time.Second
 
 // profiles publishes what a provider offers.
@@ -32,7 +32,7 @@ type profiles struct {
 	provider clusterprovider.Provider
 	client   client.Client
 	events   events.EventRecorder
-	// live reads what must not be outdated.
+	// live reads what must not be stale.
 	live client.Reader
 }
 
@@ -54,7 +54,7 @@ func (p *profiles) Start(ctx context.Context) error {
 	}
 }
 
-// sync makes, updates and deletes profiles until they are those that the provider offers. It touches only its own.
+// sync creates, updates and deletes profiles until they match those that the provider offers. It changes only its own.
 func (p *profiles) sync(ctx context.Context) error {
 	offered, err := p.provider.Profiles(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *profiles) sync(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// own is whether this provider has made a profile. Who only refers to it in one has not.
+// own reports whether this provider created a profile. One that only refers to the provider is not its own.
 func (p *profiles) own(profile *v1alpha1.ClusterProfile) bool {
 	for label, value := range p.OwnLabels() {
 		if profile.Labels[label] != value {
@@ -123,8 +123,7 @@ func (p *profiles) publish(ctx context.Context, name string, offered clusterprov
 	return hub.Patch(ctx, p.client, have, func() { have.Spec = want })
 }
 
-// withdraw deletes the profile of a configuration that is gone, once no Cluster has it: a Cluster without its profile would
-// have no provider.
+// withdraw deletes the profile of a configuration that is gone, once no Cluster has it: a Cluster without its profile would have no provider.
 func (p *profiles) withdraw(ctx context.Context, profile *v1alpha1.ClusterProfile) error {
 	users := &v1alpha1.ClusterList{}
 	if err := p.live.List(ctx, users, client.MatchingFields{hub.ByProfile: profile.Name}, client.Limit(1)); err != nil {

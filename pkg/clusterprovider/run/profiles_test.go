@@ -23,7 +23,7 @@ func (offering) Profiles(context.Context) ([]clusterprovider.Profile, error) {
 	return []clusterprovider.Profile{{Config: "berlin"}}, nil
 }
 
-// As init does, which has no recorder of events.
+// TestProfiles_ArePublishedWithoutARecorder: as in the subcommand init, which has no recorder of events.
 func TestProfiles_ArePublishedWithoutARecorder(t *testing.T) {
 	server := fake.NewClientBuilder().WithScheme(hub.Scheme).
 		WithIndex(&v1alpha1.Cluster{}, hub.ByProfile, func(o client.Object) []string { return []string{o.(*v1alpha1.Cluster).Spec.Profile} }).Build()

@@ -32,9 +32,9 @@ import (
 )
 
 const (
-	// gracefulShutdown is how long running reconciliations may take to end.
+	// gracefulShutdown is the maximum duration of running reconciles at shutdown.
 	gracefulShutdown = 10 * time.Second
-	// firstBackoff and longestBackoff bound how late a provider is after a cluster was away.
+	// firstBackoff and longestBackoff limit the delay of a provider after a cluster was unreachable.
 	firstBackoff, longestBackoff = 200 * time.Millisecond, 30 * time.Second
 )
 
@@ -54,7 +54,7 @@ func (o *options) run(ctx context.Context, provider clusterprovider.Provider, ne
 		return fmt.Errorf("assembling the controllers: %w", err)
 	}
 	err = mgr.Start(ctx)
-	// It is not called any more.
+	// No method is called after this.
 	if closer, ok := provider.(io.Closer); ok {
 		err = errors.Join(err, closer.Close())
 	}
@@ -115,7 +115,7 @@ func (o *options) setup(ctx context.Context, mgr ctrl.Manager, provider clusterp
 	)
 }
 
-// synced is an error while the provider does not know yet what is on the hub.
+// synced returns an error while the caches are not synced with the hub.
 func synced(ctx context.Context, caches cache.Cache) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -61,7 +61,7 @@ type secretSeen struct {
 	err error
 }
 
-// action is what is done about a request.
+// action names what the Reconciler does for a request.
 type action string
 
 const (
@@ -86,13 +86,13 @@ const (
 	end action = "end"
 )
 
-// decision is what is done about a request, and why.
+// decision has the action for a request, and its reason.
 type decision struct {
 	do action
 	// deny and hold are recorded on the request before anything else is done.
 	deny, hold bool
-	// why is the reason for the decision that the request shows. For keep it is what could not be determined; for end, why nothing of the request is
-	// in the cluster.
+	// why is the reason for the decision that the request shows. If the request is kept, it describes what could not be determined; if it ends, why
+	// nothing of it is in the cluster.
 	why error
 	// because is why access is granted again, for the log.
 	because string
@@ -138,7 +138,7 @@ func (s *seen) ending(d decision) decision {
 	case s.noCluster != nil:
 		return d.explain(takingBack(s.noCluster))
 	case answer.MayHaveAccess(s.ar) || said == nil || said.Reason != hub.ReasonClusterNotHeld:
-	// To end what has been withdrawn, the cluster need not be reached, which may belong to another Cluster. The provider is asked again: the Cluster
+	// To end what has been withdrawn, the cluster need not be reached, which may belong to another Cluster. The provider is called again: the Cluster
 	// may have got it back.
 	case s.closer == nil:
 		d.do = look
@@ -217,7 +217,7 @@ func (s *seen) inPlace() (do action, because string, renewal time.Time) {
 	// A changed endpoint makes the kubeconfig useless. While the endpoint is unknown, the existing one is the best.
 	case s.closer.unreachable == nil && s.closer.endpoint != its.Annotations[answer.EndpointAnnotation]:
 		return grant, "the cluster is reached in another way", renewal
-	// Earlier versions did not record the issuer of a grant, so the issuer is not among those that the cluster is told to trust.
+	// Earlier versions did not record the issuer of a grant, so the issuer is not among those that the cluster trusts.
 	case ar.Spec.OIDC != nil && !trust.Holds(ar):
 		return grant, "it does not say which issuer is trusted for it", renewal
 	case ar.Spec.OIDC != nil:

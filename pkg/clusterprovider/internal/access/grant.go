@@ -24,7 +24,7 @@ type given struct {
 	message string
 	// renewal is the time when the access must be renewed; zero if never.
 	renewal time.Time
-	// roles is what is known about the roles that the access refers to.
+	// roles are the observations about the roles that the access refers to.
 	roles target.SeenRoles
 }
 

@@ -108,8 +108,7 @@ func byIssuer(name, issuer string, prefix *string, role string) *v1alpha1.Access
 	return ar
 }
 
-// TestRefused_NoOtherRequestBringsItsIssuerIn: a rejected request has the provider's finalizer like any other, and its issuer must not become trusted
-// with the next request.
+// TestRefused_NoOtherRequestBringsItsIssuerIn: the issuer of a rejected request, which has a finalizer, must not become trusted with the next one.
 func TestRefused_NoOtherRequestBringsItsIssuerIn(t *testing.T) {
 	evil, good := byIssuer("evil", "https://evil", new(""), "view"), byIssuer("good", "https://good", nil, "view")
 	r := newRefusing(t, evil, good)
@@ -188,8 +187,7 @@ func TestRefused_NoClaimReadsLikePrefixes(t *testing.T) {
 	}
 }
 
-// TestTakeBack_RightsGoWhateverBecomesOfTheIssuer: if the trust of a cluster cannot be changed, the rights of an ending request are deleted
-// nevertheless.
+// TestTakeBack_RightsGoWhateverBecomesOfTheIssuer: the rights of an ending request are deleted even if the trust of a cluster cannot be changed.
 func TestTakeBack_RightsGoWhateverBecomesOfTheIssuer(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "cluster-admin")
 	r := newRefusing(t, ar)
@@ -328,8 +326,7 @@ func TestLeftovers_NoIssuerOfARequestThatIsGoneStaysTrusted(t *testing.T) {
 	}
 }
 
-// TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted: earlier versions did not record the issuer of a grant, and the cluster is told to
-// trust only recorded ones.
+// TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted: earlier versions recorded no issuer, and only recorded ones are trusted.
 func TestInPlace_NotWhileTheStatusDoesNotSayWhichIssuerIsTrusted(t *testing.T) {
 	ar := byIssuer("corp", "https://corp", nil, "view")
 	r := newRefusing(t, ar)

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster keeps the Clusters of a provider.
+// Package cluster reconciles the Clusters of a provider.
 package cluster
 
 import (
@@ -34,27 +34,27 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
 
-// closeAllTimeout is how long it may take to take back all access to one. No access to it is given meanwhile.
+// closeAllTimeout is the maximum time to take back all access to a cluster. No access to it is granted during that time.
 const closeAllTimeout = 5 * time.Minute
 
-// Reconciler keeps the Clusters of the provider's profiles.
+// Reconciler reconciles the Clusters of the provider's profiles.
 type Reconciler struct {
 	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
 	events   events.EventRecorder
-	// access is what has been given to the clusters.
+	// access manages the access to the clusters.
 	access *access.Reconciler
 }
 
-// New keeps the Clusters of a hub.
+// New returns a reconciler of the Clusters of a hub.
 func New(
 	own hub.Identity, provider clusterprovider.Provider, c client.Client, recorder events.EventRecorder, given *access.Reconciler,
 ) *Reconciler {
 	return &Reconciler{Identity: own, provider: provider, client: c, events: recorder, access: given}
 }
 
-// Setup has the Clusters of a hub looked at.
+// Setup sets up the controller of the Clusters of a hub.
 func (r *Reconciler) Setup(mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("cluster").
@@ -66,14 +66,14 @@ func (r *Reconciler) Setup(mgr ctrl.Manager, options controller.Options) error {
 		Complete(r)
 }
 
-// deleted lets pass what is gone.
+// deleted selects deletions.
 var deleted = predicate.Funcs{
 	CreateFunc:  func(event.CreateEvent) bool { return false },
 	UpdateFunc:  func(event.UpdateEvent) bool { return false },
 	GenericFunc: func(event.GenericEvent) bool { return false },
 }
 
-// notOnlyStatus lets pass what is not merely a new status.
+// notOnlyStatus selects changes other than those of the status.
 var notOnlyStatus = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 	before, after := e.ObjectOld, e.ObjectNew
 	return before.GetGeneration() != after.GetGeneration() ||
@@ -118,8 +118,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.remove(ctx, cluster, profile)
 }
 
-// profileOf is the profile of a Cluster, and whether the provider is responsible for it. A profile that is gone was ours if
-// we have begun with the Cluster.
+// profileOf returns the profile of a Cluster, and reports whether the provider is responsible for it. A deleted profile was ours if the Cluster has
+// our finalizer.
 func (r *Reconciler) profileOf(ctx context.Context, cluster *v1alpha1.Cluster) (clusterprovider.Profile, bool, error) {
 	profile := &v1alpha1.ClusterProfile{}
 	err := r.client.Get(ctx, types.NamespacedName{Name: cluster.Spec.Profile}, profile)
@@ -130,7 +130,7 @@ func (r *Reconciler) profileOf(ctx context.Context, cluster *v1alpha1.Cluster) (
 	return clusterprovider.Profile{Config: profile.Spec.ProviderConfigRef.Name, Versions: profile.Spec.SupportedVersions}, r.Responsible(profile), err
 }
 
-// ensure brings a cluster to what its object says.
+// ensure reconciles a cluster with its object.
 func (r *Reconciler) ensure(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
 	if err := hub.Patch(ctx, r.client, cluster, func() { controllerutil.AddFinalizer(cluster, r.ClusterFinalizer()) }); err != nil {
 		return hub.Settle(err)
@@ -195,7 +195,7 @@ func readiness(state clusterprovider.State, failure error) metav1.Condition {
 		condition.Status, condition.Reason = metav1.ConditionFalse, hub.ReasonProgressing
 		condition.Message = cmp.Or(state.Info, "the provider is at work")
 		for _, why := range state.Conditions {
-			if why.Status != metav1.ConditionTrue { // an event tells of the reason
+			if why.Status != metav1.ConditionTrue { // an event reports the reason
 				condition.Reason = cmp.Or(why.Reason, hub.ReasonProgressing)
 				break
 			}
@@ -223,7 +223,7 @@ func (r *Reconciler) describe(cluster *v1alpha1.Cluster, state clusterprovider.S
 	cluster.Annotations[v1alpha1.ProviderInfoAnnotation] = state.Info
 }
 
-// remove removes a cluster once its object has no finalizers of others.
+// remove deletes a cluster once its object has no finalizers of others.
 func (r *Reconciler) remove(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
 	if !controllerutil.ContainsFinalizer(cluster, r.ClusterFinalizer()) {
 		return reconcile.Result{}, nil
@@ -289,7 +289,7 @@ func (r *Reconciler) report(ctx context.Context, before, cluster *v1alpha1.Clust
 	return nil
 }
 
-// clusterPhase is what the conditions of a Cluster come to.
+// clusterPhase returns the phase that follows from the conditions of a Cluster.
 func clusterPhase(cluster *v1alpha1.Cluster) string {
 	if !cluster.DeletionTimestamp.IsZero() {
 		return v1alpha1.StatusPhaseTerminating

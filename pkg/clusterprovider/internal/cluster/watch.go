@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider"
 )
 
-// watch is what a provider sees by itself, as a source of what is reconciled.
+// watch returns a source of the events that a provider observes itself.
 func watch(provider clusterprovider.Provider, live client.Reader) source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		if watcher, ok := provider.(clusterprovider.Watcher); ok {
@@ -30,7 +30,7 @@ func watch(provider clusterprovider.Provider, live client.Reader) source.Source 
 	})
 }
 
-// existing are the UIDs of all Clusters.
+// existing returns the UIDs of all Clusters.
 func existing(ctx context.Context, live client.Reader) (sets.Set[types.UID], error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("ClusterList"))

@@ -16,10 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// withdraw lets others have the cluster of a Cluster that may not have it any more, once no access is left in it. The status
-// of the Cluster says so already, so no access is given from now on; access that is being given is waited for. The
-// AccessRequests have their own Secrets and status cleaned up meanwhile: they do not matter to the next Cluster that has the
-// cluster.
+// withdraw releases the cluster of a Cluster that may not have it any more, once no access to it is left. The status of the Cluster reports it
+// already, so no access is granted from now on; access that is being granted is waited for. The Secrets and status of the AccessRequests are cleaned
+// up at the same time: they are irrelevant to the next Cluster that gets the cluster.
 func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, state clusterprovider.State) (reconcile.Result, error) {
 	if state.Release == nil {
 		return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
@@ -43,11 +42,10 @@ func (r *Reconciler) withdraw(ctx context.Context, cluster *v1alpha1.Cluster, st
 	return reconcile.Result{RequeueAfter: retryAfter(state)}, nil
 }
 
-// withdrawnInterval is how often it is looked whether an ignored Cluster still has its cluster.
+// withdrawnInterval is the interval of checks whether an ignored Cluster still has its cluster.
 const withdrawnInterval = 30 * time.Second
 
-// withdrawIgnored takes its cluster from a Cluster that is to be ignored: otherwise users who can annotate it could keep the
-// cluster. The object is left alone.
+// withdrawIgnored withdraws the cluster of an ignored Cluster: otherwise users who can annotate it could keep the cluster. The object is not changed.
 func (r *Reconciler) withdrawIgnored(ctx context.Context, cluster *v1alpha1.Cluster, profile clusterprovider.Profile) (reconcile.Result, error) {
 	withdrawer, ok := r.provider.(clusterprovider.Withdrawer)
 	if !ok || !cluster.DeletionTimestamp.IsZero() {

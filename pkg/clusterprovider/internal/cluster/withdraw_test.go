@@ -24,18 +24,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// lender is a provider that takes its cluster back.
+// lender is a provider that withdraws its cluster.
 type lender struct {
 	clusterprovider.Provider
 	why   string
 	asked error
-	// removed is whether the cluster of a Cluster that is deleted is.
+	// removed reports whether the cluster of a Cluster that is being deleted is gone.
 	removed bool
 	// former had the cluster before, and is gone.
 	former types.UID
-	// host of its cluster, if that answers.
+	// host of its cluster, if that responds.
 	host string
-	// reached is what is done when its cluster is.
+	// reached is called when its cluster is reached.
 	reached func(ctx context.Context)
 }
 
@@ -90,12 +90,13 @@ func TestWithdraw_NotWhileAccessIsBeingGivenNorBeforeItIsTakenBack(t *testing.T)
 	}
 }
 
-// Ensure says what the provider of a cluster says that is withdrawn.
+// Ensure returns the state of a cluster that is withdrawn.
 func (l *lender) Ensure(context.Context, *v1alpha1.Cluster, clusterprovider.Profile) (clusterprovider.State, error) {
 	return clusterprovider.State{Withdrawn: l.why != "", Former: l.former, Release: func(context.Context) error { return nil }}, nil
 }
 
-// A Cluster whose finalizer was removed by force has left all access in its cluster, which is not handed on with it.
+// TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone: a Cluster whose finalizer was removed by force has left all access in its cluster, which
+// the next Cluster must not inherit.
 func TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone(t *testing.T) {
 	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "blue", UID: "blue-1"}}
 	object.Spec.Profile, object.Status.Phase = "e.p.c", v1alpha1.StatusPhaseReady
@@ -125,13 +126,13 @@ func TestWithdraw_BeforeTheNextOneHasTheClusterOfOneThatIsGone(t *testing.T) {
 	if _, err := r.Reconcile(t.Context(), name); err == nil || !strings.Contains(err.Error(), "taking back the access") || of != "gone" {
 		t.Errorf("what the one before had is not taken back: %v", err)
 	}
-	// The requests that it gave access for may be for a Cluster of the same name.
+	// The requests for which access was granted may be for a Cluster with the same name.
 	if err := server.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); err != nil || ar.Status.IsGranted() {
 		t.Errorf("%+v, %v", ar.Status, err)
 	}
 }
 
-// Who may annotate a Cluster must not keep its cluster by that.
+// TestWithdraw_AlsoFromAClusterThatIsIgnored: a user who may annotate a Cluster must not keep its cluster that way.
 func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
 	object := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "teams", Name: "blue", UID: "blue-1", Annotations: map[string]string{v1alpha1.OperationAnnotation: "ignore"},
@@ -156,7 +157,7 @@ func TestWithdraw_AlsoFromAClusterThatIsIgnored(t *testing.T) {
 	}
 }
 
-// Remove says whether the cluster is removed.
+// Remove reports whether the cluster is gone.
 func (l *lender) Remove(context.Context, *v1alpha1.Cluster, clusterprovider.Profile) (gone bool, err error) {
 	return l.removed, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// FuzzRequestOf: what is made in a cluster is known again as that of its request, in its Cluster, and of no other.
+// FuzzRequestOf: an object in a cluster is attributed to its request and Cluster, and to no other.
 func FuzzRequestOf(f *testing.F) {
 	f.Add("teams", "a", "1", "c1", "teams", "b")
 	f.Add("a", "b/c", "1", "c1", "a", "b")

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hub is how a provider names, labels and writes what is on the hub.
+// Package hub names, labels and writes a provider's objects on the hub.
 package hub
 
 import (
@@ -19,44 +19,44 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/namehash"
 )
 
-// Identity is who a provider is on the hub. All names and labels that it gives follow from it, so that providers beside each
-// other, also two of one binary, never take each other's objects for their own.
+// Identity identifies a provider on the hub. All names and labels that it assigns are derived from it, so that several providers, including those of
+// one binary, never take each other's objects for their own.
 type Identity struct {
 	Name, Environment string
 }
 
-// ProfileName names the profile of a configuration.
+// ProfileName returns the name of the profile of a configuration.
 func (i Identity) ProfileName(config string) string {
 	return i.Environment + "." + i.Name + "." + config
 }
 
-// Group begins the names of all finalizers, labels and annotations that are the provider's own.
+// Group returns the prefix of the names of all finalizers, labels and annotations of the provider.
 func (i Identity) Group() string { return i.Environment + "." + i.Name + "." + v1alpha1.GroupName }
 
-// ClusterFinalizer holds a Cluster until its cluster is removed.
+// ClusterFinalizer blocks the deletion of a Cluster until its cluster is deleted.
 func (i Identity) ClusterFinalizer() string { return i.Group() + "/cluster" }
 
-// AccessFinalizer holds an AccessRequest until its access has been taken back.
+// AccessFinalizer blocks the deletion of an AccessRequest until its access has been taken back.
 func (i Identity) AccessFinalizer() string { return i.Group() + "/accessrequest" }
 
-// OwnLabels are on everything that the provider makes on the hub.
+// OwnLabels are set on all objects of the provider on the hub.
 func (i Identity) OwnLabels() client.MatchingLabels {
 	return client.MatchingLabels{v1alpha1.ManagedByLabel: i.Name, v1alpha1.EnvironmentLabel: i.Environment}
 }
 
-// AccessLabels are on everything that the provider makes in a cluster for an AccessRequest.
+// AccessLabels are set on all objects that the provider creates in a cluster for an AccessRequest.
 func (i Identity) AccessLabels(ar *v1alpha1.AccessRequest) client.MatchingLabels {
 	return client.MatchingLabels{
-		i.NameLabel():                       shortened(ar.Name, validation.LabelValueMaxLength, "__"), // no name has these
+		i.NameLabel():                       shortened(ar.Name, validation.LabelValueMaxLength, "__"), // no name contains this separator
 		i.Group() + "/managed-by-namespace": ar.Namespace,
 	}
 }
 
-// NameLabel is on everything that the provider makes in any cluster.
+// NameLabel is set on all objects of the provider in any cluster.
 func (i Identity) NameLabel() string { return i.Group() + "/managed-by-name" }
 
-// Origin are annotations that are there, too. Objects of one name can follow each other, and be on several hubs: UIDs tell them
-// apart. Labels do not have the whole of a long name.
+// Origin returns annotations of the same objects. Objects can be recreated with the same name, and exist on several hubs: UIDs distinguish them.
+// Labels truncate long names.
 func (i Identity) Origin(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) map[string]string {
 	return map[string]string{
 		i.Group() + "/accessrequest":     client.ObjectKeyFromObject(ar).String(),
@@ -65,14 +65,14 @@ func (i Identity) Origin(ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) 
 	}
 }
 
-// NamesAnnotation of a binding says which OIDC provider gives the names in it, and how. The request may ask for another one by now.
+// NamesAnnotation of a binding describes which OIDC provider assigns the names in it, and how. The request may have changed since.
 func (i Identity) NamesAnnotation() string { return i.Group() + "/oidc-names" }
 
-// TokensUntilAnnotation of a ServiceAccount in a cluster says until when its tokens are valid, by the clock of the provider. The
-// Secret that answers the request has a copy.
+// TokensUntilAnnotation of a ServiceAccount in a cluster is the time until which its tokens are valid, by the clock of the provider. The Secret of
+// the request has a copy.
 func (i Identity) TokensUntilAnnotation() string { return i.Group() + "/tokens-until" }
 
-// RequestOf is the AccessRequest that something in a Cluster was made for by its annotations; nil if they do not say so.
+// RequestOf returns the AccessRequest for which an object in a Cluster was created, from its annotations, or nil if they are missing.
 func (i Identity) RequestOf(object client.Object, cluster *v1alpha1.Cluster) *v1alpha1.AccessRequest {
 	annotations, ar := object.GetAnnotations(), &v1alpha1.AccessRequest{}
 	ar.Namespace, ar.Name, _ = strings.Cut(annotations[i.Group()+"/accessrequest"], "/")
@@ -83,35 +83,35 @@ func (i Identity) RequestOf(object client.Object, cluster *v1alpha1.Cluster) *v1
 	return ar
 }
 
-// Hash is the part of a name that tells AccessRequests of all providers apart.
+// Hash returns the part of a name that is unique to an AccessRequest among those of all providers.
 func (i Identity) Hash(ar *v1alpha1.AccessRequest) string {
 	return namehash.NameHash(i.Environment, i.Name, ar.Namespace, ar.Name)
 }
 
-// Responsible is whether the provider makes the clusters of a profile.
+// Responsible reports whether the provider creates the clusters of a profile.
 func (i Identity) Responsible(profile *v1alpha1.ClusterProfile) bool {
 	environment, labelled := profile.Labels[v1alpha1.EnvironmentLabel]
 	return profile.Spec.ProviderRef.Name == i.Name && (!labelled || environment == i.Environment)
 }
 
-// Begun is whether the provider has something to take back. Labels say nothing of that: who may write the request may remove them.
+// Begun reports whether the provider has something to take back. Labels do not tell: users who may write the request may remove them.
 func (i Identity) Begun(ar client.Object) bool {
 	return controllerutil.ContainsFinalizer(ar, i.AccessFinalizer())
 }
 
-// Concerns is whether a request can be the provider's.
+// Concerns reports whether a request can be the provider's.
 func (i Identity) Concerns(ar client.Object) bool {
 	return ar.GetLabels()[v1alpha1.ProviderLabel] == i.Name || i.Begun(ar)
 }
 
 const secretSuffix = ".kubeconfig"
 
-// SecretName is the name of the Secret that answers an AccessRequest.
+// SecretName returns the name of the Secret with the access of an AccessRequest.
 func SecretName(accessRequest string) string {
 	return shortened(accessRequest, validation.DNS1123LabelMaxLength-len(secretSuffix), "--") + secretSuffix
 }
 
-// shortened is a name of at most that length: the end of a longer one gives way to its hash.
+// shortened returns a name of at most that length: the end of a longer one is replaced by its hash.
 func shortened(name string, length int, separator string) string {
 	if len(name) <= length {
 		return name
@@ -120,7 +120,7 @@ func shortened(name string, length int, separator string) string {
 	return name[:length-len(end)] + end
 }
 
-// VersionLabel is a version of Kubernetes as the value of a label, or empty.
+// VersionLabel returns a version of Kubernetes as the value of a label, or "".
 func VersionLabel(version string) string {
 	version = strings.ReplaceAll(strings.TrimPrefix(version, "v"), "+", "_")
 	if len(validation.IsValidLabelValue(version)) > 0 {
@@ -129,17 +129,17 @@ func VersionLabel(version string) string {
 	return version
 }
 
-// AnswerName is the name of the Secret that answers a request.
+// AnswerName returns the name of the Secret with the access of a request.
 func AnswerName(ar *v1alpha1.AccessRequest) types.NamespacedName {
 	return types.NamespacedName{Namespace: ar.Namespace, Name: SecretName(ar.Name)}
 }
 
-// TokenSourceName is the name of the Secret that short-lived tokens of a request are made with.
+// TokenSourceName returns the name of the Secret with which short-lived tokens of a request are issued.
 func TokenSourceName(ar *v1alpha1.AccessRequest) types.NamespacedName {
 	return types.NamespacedName{Namespace: v1alpha1.TokenSourceNamespace, Name: string(ar.UID)}
 }
 
-// MadeFor is whether a Secret has been made by this provider for a request.
+// MadeFor reports whether a Secret was created by this provider for a request.
 func (i Identity) MadeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) bool {
 	for label, value := range i.OwnLabels() {
 		if secret.Labels[label] != value {
@@ -149,8 +149,8 @@ func (i Identity) MadeFor(ar *v1alpha1.AccessRequest, secret *corev1.Secret) boo
 	return metav1.IsControlledBy(secret, ar) || client.ObjectKeyFromObject(secret) == TokenSourceName(ar)
 }
 
-// EndOfTokens is until when tokens were asked for, by our own clock, as an object says by an annotation. Those of earlier versions
-// do not say so: then it is otherwise.
+// EndOfTokens returns the time until which the tokens of an object are valid, by our own clock, from an annotation. Objects of earlier versions do
+// not have it: then it returns otherwise.
 func (i Identity) EndOfTokens(object client.Object, otherwise time.Time) time.Time {
 	until, err := time.Parse(time.RFC3339, object.GetAnnotations()[i.TokensUntilAnnotation()])
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 // Scheme has the kinds that providers use on the hub.
 var Scheme = NewScheme(v1alpha1.AddToScheme, corev1.AddToScheme, authenticationv1.AddToScheme)
 
-// NewScheme has the kinds that are added.
+// NewScheme returns a scheme with the added kinds.
 func NewScheme(add ...func(*runtime.Scheme) error) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, f := range add {

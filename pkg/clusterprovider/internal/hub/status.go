@@ -19,13 +19,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// RetryInterval is how often a provider is asked about a cluster that is not ready, or not gone, unless it says otherwise.
+// RetryInterval is the interval between calls of a provider for a cluster that is not ready, or not gone, unless the provider returns another one.
 const RetryInterval = 2 * time.Second
 
-// outdatedInterval is how soon an object is looked at again that was changed meanwhile: the caches know by then.
+// outdatedInterval is the delay before an object is reconciled again after a conflict, so that the caches have the change.
 const outdatedInterval = 100 * time.Millisecond
 
-// MaxMessage is the length that the API allows a message of a condition.
+// MaxMessage is the maximum length of a condition's message in the API.
 const MaxMessage = 32768
 
 var illegalInReason = regexp.MustCompile(`[^A-Za-z0-9_,:]|^[^A-Za-z]|[,:]$`)
@@ -43,7 +43,7 @@ func SetCondition(status *v1alpha1.Status, generation int64, condition metav1.Co
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
-// Operation is what the annotation of an object asks for.
+// Operation returns the operation that the annotation of an object asks for.
 func Operation(object client.Object) string {
 	return object.GetAnnotations()[v1alpha1.OperationAnnotation]
 }
@@ -57,8 +57,8 @@ func EndOperation(ctx context.Context, c client.Client, object client.Object) er
 	})
 }
 
-// Patch changes an object by what mutate does to it, if that is anything. It fails if the object was changed meanwhile:
-// lists, such as finalizers, are replaced.
+// Patch patches an object with the changes that mutate makes, if any. It fails if the object changed since it was read, since lists, such as
+// finalizers, are replaced.
 func Patch(ctx context.Context, c client.Client, object client.Object, mutate func()) error {
 	before := object.DeepCopyObject().(client.Object)
 	mutate()
@@ -76,7 +76,7 @@ func PatchStatus(ctx context.Context, c client.Client, before, after client.Obje
 	return c.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// Settle ends a reconciliation whose write failed. It is no fault that the object was changed or deleted meanwhile.
+// Settle returns the result of a reconcile whose write failed. That the object changed or was deleted is not an error.
 func Settle(err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: outdatedInterval}, nil

@@ -26,15 +26,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// swept is a cluster and its hub, between which requests can get lost.
+// swept is a cluster and its hub, which can lose requests.
 type swept struct {
 	*Leftovers
 	t       *testing.T
 	in      client.WithWatch
 	cluster *v1alpha1.Cluster
-	// onHub is what is done to each live read of the hub.
+	// onHub is called at each live read of the hub.
 	onHub func() error
-	// asked is how often the hub was read live.
+	// asked is the number of live reads of the hub.
 	asked int
 }
 
@@ -54,7 +54,7 @@ func newSwept(t *testing.T) *swept {
 		},
 	})
 	s.in = interceptor.NewClient(fake.NewClientBuilder().WithScheme(rights.Scheme).Build(), interceptor.Funcs{
-		// What servers do, and fakes do not.
+		// Like servers, and unlike fakes.
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, opts ...client.CreateOption) error {
 			object.SetUID(uuid.NewUUID())
 			return c.Create(ctx, object, opts...)
@@ -79,7 +79,7 @@ func request(name string, uid types.UID) *v1alpha1.AccessRequest {
 	return &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name, UID: uid}}
 }
 
-// grant makes what the provider makes for a request, and keeps the request on the hub if it is to be there.
+// grant creates what the provider creates for a request, and the request on the hub if onHub is true.
 func (s *swept) grant(ar *v1alpha1.AccessRequest, by hub.Identity, onHub bool) {
 	s.t.Helper()
 	if onHub {
@@ -106,7 +106,7 @@ func (s *swept) grant(ar *v1alpha1.AccessRequest, by hub.Identity, onHub bool) {
 	}
 }
 
-// objects are those in the cluster, with the UIDs of the requests that they are for.
+// objects returns the objects in the cluster, with the UIDs of their requests.
 func (s *swept) objects() map[string]string {
 	s.t.Helper()
 	all := map[string]string{}
@@ -131,7 +131,7 @@ func (s *swept) want(objects map[string]string) {
 	}
 }
 
-// anotherHub has a Cluster of the same name, and no requests.
+// anotherHub returns a Cluster of the same name on a hub without requests.
 func (s *swept) anotherHub() *v1alpha1.Cluster {
 	s.t.Helper()
 	other := s.cluster.DeepCopy()
@@ -142,7 +142,7 @@ func (s *swept) anotherHub() *v1alpha1.Cluster {
 	return other
 }
 
-// Forget removes an annotation from all that is in the cluster.
+// Forget removes an annotation from all objects in the cluster.
 func (s *swept) forget(annotation string) {
 	s.t.Helper()
 	for _, kind := range rights.Kinds {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leftovers removes from clusters what is left of AccessRequests that are gone.
+// Package leftovers deletes from clusters what is left of AccessRequests that are gone.
 package leftovers
 
 import (
@@ -32,40 +32,40 @@ import (
 )
 
 const (
-	// leftoversInterval is how often a cluster is looked through, about, and leftoversTimeout how long that may take.
+	// leftoversInterval is the approximate interval between searches of a cluster, and leftoversTimeout their maximum duration.
 	leftoversInterval = time.Hour
 	leftoversTimeout  = time.Minute
-	// leftoversPage is how many objects are asked for at once.
+	// leftoversPage is the number of objects per list request.
 	leftoversPage = 500
 )
 
-// Leftovers removes from clusters what was made for AccessRequests that are gone and whose access was not taken back: their
-// finalizer was removed by force, or the hub comes from a backup that is older than the access. It goes by what the objects
-// in the cluster say of themselves, which proves nothing: users of the cluster may have written it. So each object must have
-// what the provider alone gives, and the hub must say that the request is gone.
+// Leftovers deletes from clusters what was created for AccessRequests that are gone and whose access was not taken back: their finalizer was removed
+// by force, or the hub was restored from a backup that is older than the access. It finds the objects by their labels and annotations, which prove
+// nothing: users of the cluster may have written them. So each object must have what only the provider sets, and the hub must confirm that the
+// request is gone.
 type Leftovers struct {
 	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
-	// live reads what must not be outdated.
+	// live reads what must not be stale.
 	live client.Reader
-	// Trust ends the trust in OIDC providers that no AccessRequest asks for; nil if there is none to end.
+	// Trust ends the trust in OIDC providers that no AccessRequest asks for. It may be nil.
 	Trust func(context.Context, *v1alpha1.Cluster) error
-	// due is when a cluster is looked through again, by the UID of its Cluster.
+	// due is the time of the next search of a cluster, by the UID of its Cluster.
 	due sync.Map
-	// released are the UIDs of requests that were let go when their access had been taken back.
+	// released has the UIDs of requests whose finalizer was removed after their access had been taken back.
 	released sync.Map
 }
 
-// New has looked at nothing yet.
+// New returns Leftovers without any searches yet.
 func New(own hub.Identity, provider clusterprovider.Provider, c client.Client, live client.Reader) *Leftovers {
 	return &Leftovers{Identity: own, provider: provider, client: c, live: live}
 }
 
-// LetGo is told of a request whose finalizer goes because its access has been taken back.
+// LetGo records that a request's finalizer is removed because its access has been taken back.
 func (r *Leftovers) LetGo(ar *v1alpha1.AccessRequest) { r.released.Store(ar.UID, nil) }
 
-// Vanished has the cluster of a request looked through at once that is gone and was not let go.
+// Vanished schedules an immediate search of the cluster of a request that is gone without LetGo.
 func (r *Leftovers) Vanished(ctx context.Context, object client.Object) []reconcile.Request {
 	ar, cluster := object.(*v1alpha1.AccessRequest), &v1alpha1.Cluster{}
 	_, released := r.released.LoadAndDelete(ar.UID)
@@ -73,21 +73,21 @@ func (r *Leftovers) Vanished(ctx context.Context, object client.Object) []reconc
 		return nil
 	}
 	name := ar.Spec.ClusterRef.NamespacedName()
-	if err := r.client.Get(ctx, name, cluster); err != nil { // the next look will do
+	if err := r.client.Get(ctx, name, cluster); err != nil { // the next search covers it
 		return nil
 	}
-	if cluster.DeletionTimestamp.IsZero() { // or else the last look will do
+	if cluster.DeletionTimestamp.IsZero() { // otherwise the last search covers it
 		r.due.Store(cluster.UID, time.Time{})
 	}
 	return []reconcile.Request{{NamespacedName: name}}
 }
 
-// Look looks through a cluster that can be used, if it is time.
+// Look searches a usable cluster, if it is due.
 func (r *Leftovers) Look(ctx context.Context, cluster *v1alpha1.Cluster) {
 	if due, ok := r.due.Load(cluster.UID); ok && time.Now().Before(due.(time.Time)) {
 		return
 	}
-	// First, so that it holds if a request vanishes meanwhile.
+	// First, so that it is not lost if a request vanishes during the search.
 	r.lookIn(cluster, leftoversInterval)
 	if !r.remove(ctx, cluster) {
 		r.lookIn(cluster, clusterprovider.ResyncInterval)
@@ -98,17 +98,17 @@ func (r *Leftovers) lookIn(cluster *v1alpha1.Cluster, interval time.Duration) {
 	r.due.Store(cluster.UID, time.Now().Add(wait.Jitter(interval, 0.2)))
 }
 
-// lookedLast is when a cluster is due that has had its last look.
+// lookedLast is the due time of a cluster after its last search.
 var lookedLast = time.Unix(1<<40, 0)
 
-// LastLook looks through a cluster that is about to be let go, once: it may live on, and is not looked at later.
+// LastLook searches a cluster once before its Cluster is deleted: the cluster may live on, and is not searched later.
 func (r *Leftovers) LastLook(ctx context.Context, cluster *v1alpha1.Cluster) {
 	if due, _ := r.due.Swap(cluster.UID, lookedLast); due != any(lookedLast) {
 		r.remove(ctx, cluster)
 	}
 }
 
-// Forget is told of a cluster that was let go.
+// Forget drops the state of a cluster whose Cluster is deleted.
 func (r *Leftovers) Forget(cluster *v1alpha1.Cluster) { r.due.Delete(cluster.UID) }
 
 func (r *Leftovers) remove(ctx context.Context, cluster *v1alpha1.Cluster) (done bool) {
@@ -136,7 +136,7 @@ func (r *Leftovers) removeFrom(ctx context.Context, cluster *v1alpha1.Cluster) e
 	return r.Trust(ctx, cluster)
 }
 
-// sweep removes all that it can, and returns the first error.
+// sweep deletes everything that it can, and returns the first error.
 func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) (failure error) {
 	var strange []string
 	gone := map[string]bool{}
@@ -161,7 +161,7 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 				gone[id], err = r.gone(ctx, cluster, ar)
 			}
 			if made && gone[id] && kind.Kind == rbacv1.ServiceAccountKind {
-				err = r.deleteTokenSource(ctx, ar) // without the ServiceAccount, it would not be looked for
+				err = r.deleteTokenSource(ctx, ar) // without the ServiceAccount, it would not be found
 			}
 			if made && gone[id] && err == nil {
 				err = r.delete(ctx, c, object, ar)
@@ -176,7 +176,7 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 	return failure
 }
 
-// RemoveAll removes what was made for any AccessRequest of a Cluster, whether the hub has the request or not.
+// RemoveAll deletes what was created for any AccessRequest of a Cluster, whether the hub has the request or not.
 func (r *Leftovers) RemoveAll(ctx context.Context, c client.Client, cluster *v1alpha1.Cluster) error {
 	for _, kind := range rights.Kinds {
 		objects, err := r.list(ctx, c, kind)
@@ -202,7 +202,7 @@ func (r *Leftovers) RemoveAll(ctx context.Context, c client.Client, cluster *v1a
 	return nil
 }
 
-// list has all objects of a kind that say that they are this provider's, on whichever hub.
+// list returns all objects of a kind with this provider's labels, of any hub.
 func (r *Leftovers) list(ctx context.Context, c client.Client, kind schema.GroupVersionKind) (all []metav1.PartialObjectMetadata, err error) {
 	for next := ""; ; {
 		page := &metav1.PartialObjectMetadataList{}
@@ -218,15 +218,15 @@ func (r *Leftovers) list(ctx context.Context, c client.Client, kind schema.Group
 	}
 }
 
-// cached is whether there is no need to ask the hub for a request.
+// cached reports whether the cache makes a request to the hub unnecessary.
 func (r *Leftovers) cached(ctx context.Context, ar *v1alpha1.AccessRequest) bool {
 	have := &v1alpha1.AccessRequest{}
 	err := r.client.Get(ctx, client.ObjectKeyFromObject(ar), have)
 	return err == nil && have.UID == ar.UID || client.IgnoreNotFound(err) != nil
 }
 
-// gone is whether the hub, which has the Cluster, does not have a request any more. It is asked for a list: that something
-// is not found would also be the answer of a hub that does not serve AccessRequests at the moment.
+// gone reports whether the hub, which has the Cluster, does not have a request any more. It sends a list: a hub that does not serve AccessRequests at
+// the moment would respond to a get with NotFound, too.
 func (r *Leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1alpha1.AccessRequest) (bool, error) {
 	have := &metav1.PartialObjectMetadataList{}
 	have.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("AccessRequestList"))
@@ -244,10 +244,9 @@ func (r *Leftovers) gone(ctx context.Context, cluster *v1alpha1.Cluster, ar *v1a
 	return err == nil && now.UID == cluster.UID, err
 }
 
-// made is whether an object can only be what the provider has made for a request. Users who can label another's object must
-// not get it deleted by that. The name of the request is in all names that the provider gives, and where the request gives a
-// name to its rights, in the subject that it binds them to. Roles with such names stay: without a binding they give no
-// rights.
+// made reports whether an object can only have been created by the provider for a request. Users who can label another user's object must not get it
+// deleted that way. The hash of the request is in all names that the provider assigns, and where the request assigns a name to its rights, in the
+// subject that they are bound to. Roles with such names stay: without a binding they grant no rights.
 func (r *Leftovers) made(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) (bool, error) {
@@ -274,12 +273,12 @@ func (r *Leftovers) made(
 	return reflect.DeepEqual(subjects, rights.SubjectsOf(account)), err
 }
 
-// deleteTokenSource deletes what hub-apiserver would make short-lived tokens with. It is deleted if its content is for the
-// request: the UID may be another request's.
+// deleteTokenSource deletes the Secret with which hub-apiserver would issue short-lived tokens. It is deleted if its content is for the request: the
+// UID may be another request's.
 func (r *Leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRequest) error {
 	secret := &corev1.Secret{}
 	err := r.live.Get(ctx, hub.TokenSourceName(ar), secret)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // a provider need not have any there
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // a provider need not have token sources
 		return nil
 	}
 	if err != nil {
@@ -292,7 +291,7 @@ func (r *Leftovers) deleteTokenSource(ctx context.Context, ar *v1alpha1.AccessRe
 	return client.IgnoreNotFound(r.client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID}))
 }
 
-// delete deletes an object that has not changed since it was looked at: it may be another request's of this name by now.
+// delete deletes an object that has not changed since it was read: it may now belong to another request with this name.
 func (r *Leftovers) delete(
 	ctx context.Context, c client.Client, object *metav1.PartialObjectMetadata, ar *v1alpha1.AccessRequest,
 ) error {

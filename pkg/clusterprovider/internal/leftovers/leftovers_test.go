@@ -91,7 +91,7 @@ func TestLeftovers_NothingIsDeletedInDoubt(t *testing.T) {
 	}
 }
 
-// Who may label objects in a cluster must not have those of others deleted by it.
+// TestLeftovers_LabelsAreNoProof: a user who may label objects in a cluster must not get those of others deleted that way.
 func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")
@@ -118,7 +118,7 @@ func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What is really of another request.
+	// An object that really belongs to another request.
 	kept := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "openmcp:roleref:" + s.Hash(request("kept", "")) + ":0"}}
 	if err := s.in.Get(t.Context(), client.ObjectKeyFromObject(kept), kept); err != nil {
 		t.Fatal(err)
@@ -134,7 +134,7 @@ func TestLeftovers_LabelsAreNoProof(t *testing.T) {
 	s.want(before)
 }
 
-// A request of the same name may be granted while the cluster is looked through.
+// TestLeftovers_WhatHasChangedMeanwhileStays: a request with the same name may be granted during the search.
 func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
 	s := newSwept(t)
 	s.grant(request("again", "again-1"), s.Identity, false)
@@ -159,7 +159,7 @@ func TestLeftovers_WhatHasChangedMeanwhileStays(t *testing.T) {
 	}
 }
 
-// A token of a request that is gone must not get the rights of the next request of its name.
+// TestLeftovers_TheNextRequestOfTheName: a token of a request that is gone must not get the rights of the next request with its name.
 func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 	s := newSwept(t)
 	lost := request("lost", "lost-1")
@@ -184,7 +184,7 @@ func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 	}
 	s.want(granted)
 
-	// A request that is never granted does not keep what was left before.
+	// A request that is never granted does not protect what was left before.
 	stuck := newSwept(t)
 	stuck.grant(lost, stuck.Identity, false)
 	if err := stuck.client.Create(t.Context(), request("lost", "lost-2")); err != nil {
@@ -196,7 +196,7 @@ func TestLeftovers_TheNextRequestOfTheName(t *testing.T) {
 	stuck.want(map[string]string{"ClusterRole lost-named": "lost-1"})
 }
 
-// A crash, or an error, in the middle leaves no rights, and the rest to the next time.
+// TestLeftovers_TheRightsGoFirst: a crash or an error in the middle leaves no rights, and the rest is deleted next time.
 func TestLeftovers_TheRightsGoFirst(t *testing.T) {
 	s := newSwept(t)
 	s.grant(request("lost", "lost-1"), s.Identity, false)
@@ -223,7 +223,8 @@ func TestLeftovers_TheRightsGoFirst(t *testing.T) {
 	s.want(map[string]string{"ClusterRole lost-named": "lost-1"})
 }
 
-// The token source of a request goes with the rest, and those of others stay, whatever UIDs are written into the cluster.
+// TestLeftovers_TokenSources: the token source of a request is deleted with the rest, and those of others stay, whatever UIDs are written into the
+// cluster.
 func TestLeftovers_TokenSources(t *testing.T) {
 	for name, c := range map[string]struct {
 		by        hub.Identity
@@ -297,7 +298,7 @@ func TestLeftovers_AreListedByPages(t *testing.T) {
 	}
 }
 
-// connects is a Provider whose clusters are out of reach.
+// connects is a Provider whose clusters are unreachable.
 type connects struct {
 	clusterprovider.Provider
 	times int

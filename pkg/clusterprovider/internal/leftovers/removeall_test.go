@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The next Cluster that has the cluster must not find users in it that the hub does not know any more.
+// TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot: the next Cluster that gets the cluster must not have users in it that the hub does
+// not know.
 func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.T) {
 	s := newSwept(t)
 	known, lost := request("known", "1"), request("lost", "2")
@@ -19,7 +20,7 @@ func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.
 	if err := s.RemoveAll(t.Context(), s.in, another); err != nil {
 		t.Fatal(err)
 	}
-	s.want(before) // it is of another Cluster
+	s.want(before) // it belongs to another Cluster
 	if err := s.RemoveAll(t.Context(), s.in, s.cluster); err != nil {
 		t.Fatal(err)
 	}

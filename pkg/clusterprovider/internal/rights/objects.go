@@ -13,21 +13,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// Scheme has the kinds that access to a cluster is made of.
+// Scheme has the kinds of the objects that grant access to a cluster.
 var Scheme = hub.NewScheme(corev1.AddToScheme, rbacv1.AddToScheme)
 
-// Kinds are the kinds that access to a cluster is made of, in the order in which it is taken back: first what gives rights,
-// then the rights, then who has them.
+// Kinds are the kinds of the objects that grant access to a cluster, in the order of deletion: first bindings, then roles, then subjects.
 var Kinds = []schema.GroupVersionKind{
 	rbacv1.SchemeGroupVersion.WithKind("RoleBinding"), rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"),
 	rbacv1.SchemeGroupVersion.WithKind(RoleKind), rbacv1.SchemeGroupVersion.WithKind(ClusterRoleKind),
 	corev1.SchemeGroupVersion.WithKind(rbacv1.ServiceAccountKind),
 }
 
-// Role is one that a request only refers to.
+// Role is a role that a request only refers to.
 type Role struct{ Kind, Name string }
 
-// ReferredTo are the roles that are only referred to, each once.
+// ReferredTo returns the roles that are only referred to, without duplicates.
 func (r *Rights) ReferredTo() (roles []Role) {
 	seen := sets.New[string]()
 	for _, object := range r.Objects {
@@ -44,7 +43,7 @@ func (r *Rights) ReferredTo() (roles []Role) {
 	return roles
 }
 
-// RoleName names a role among those of a cluster.
+// RoleName returns the name of a role within a cluster.
 func RoleName(kind, namespace, name string) string {
 	if kind == RoleKind {
 		name = namespace + "/" + name

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rights is what gives access to a cluster: the objects in it that follow from an AccessRequest.
+// Package rights has the objects that grant the access of an AccessRequest in a cluster.
 package rights
 
 import (
@@ -21,24 +21,24 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// What subjects and roles are called.
+// Names of subjects and roles.
 const (
 	RoleKind        = "Role"
 	ClusterRoleKind = "ClusterRole"
-	// Verbatim starts the name of a subject that gets no prefix.
+	// Verbatim is the prefix of the name of a subject that gets no prefix.
 	Verbatim = "::"
 )
 
-// GivenName is the name of a role or binding to which the request gives none, with the hash in it.
+// GivenName matches the name of a role or binding to which the request assigns none, with the hash in it.
 var GivenName = regexp.MustCompile(`^openmcp:(?:permission:|roleref:)?([a-z2-7]{8})(?::\d+){1,2}$`)
 
-// Rights are the objects in a cluster that give access, and the namespaces that they need.
+// Rights are the objects in a cluster that grant access, and the namespaces that they need.
 type Rights struct {
 	Namespaces []string
 	Objects    []client.Object
 }
 
-// Of are the rights that a request asks for. The hash is the part of their names that is the request's.
+// Of returns the rights that a request asks for. The hash is the part of their names that identifies the request.
 func Of(ar *v1alpha1.AccessRequest, hash string) (*Rights, error) {
 	if ar.Spec.OIDC != nil {
 		return oidcRights(ar.Spec.OIDC, hash)
@@ -46,7 +46,7 @@ func Of(ar *v1alpha1.AccessRequest, hash string) (*Rights, error) {
 	return tokenRights(ar.Spec.Token, hash)
 }
 
-// tokenRights are those of a ServiceAccount.
+// tokenRights returns the rights of a ServiceAccount.
 func tokenRights(config *v1alpha1.TokenConfig, hash string) (*Rights, error) {
 	account := ServiceAccount(hash)
 	subjects := SubjectsOf(account)
@@ -62,7 +62,7 @@ func tokenRights(config *v1alpha1.TokenConfig, hash string) (*Rights, error) {
 	return r, r.distinct("spec.token.permissions")
 }
 
-// oidcRights are those of users and groups of an OIDC provider.
+// oidcRights returns the rights of users and groups of an OIDC provider.
 func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*Rights, error) {
 	r := &Rights{}
 	for i, role := range config.Roles {
@@ -77,7 +77,7 @@ func oidcRights(config *v1alpha1.OIDCConfig, hash string) (*Rights, error) {
 	return r, r.distinct("spec.oidc.roles")
 }
 
-// distinct says which role is asked for twice: the later would replace the earlier.
+// distinct returns an error if a role is requested twice: the later would replace the earlier.
 func (r *Rights) distinct(field string) error {
 	seen := sets.New[remote.ID]()
 	for _, object := range r.Objects {
@@ -105,7 +105,7 @@ func (r *Rights) addRole(name string, permission v1alpha1.PermissionsRequest) v1
 	return v1alpha1.RoleRef{Kind: RoleKind, Name: name, Namespace: permission.Namespace}
 }
 
-// addBinding gives a Role in its namespace, and a ClusterRole in the whole cluster.
+// addBinding binds a Role in its namespace, and a ClusterRole in the whole cluster.
 func (r *Rights) addBinding(name string, to v1alpha1.RoleRef, subjects []rbacv1.Subject) {
 	ref := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: to.Kind, Name: to.Name}
 	meta := metav1.ObjectMeta{Name: name}
@@ -117,7 +117,7 @@ func (r *Rights) addBinding(name string, to v1alpha1.RoleRef, subjects []rbacv1.
 	r.Objects = append(r.Objects, &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: ref, Subjects: subjects})
 }
 
-// Prefixed are subjects as the cluster knows them.
+// Prefixed returns subjects with the names that the cluster uses.
 func Prefixed(subjects []rbacv1.Subject, provider *v1alpha1.OIDCProviderConfig) []rbacv1.Subject {
 	prefixes := map[string]string{rbacv1.UserKind: provider.GetUsernamePrefix(), rbacv1.GroupKind: provider.GetGroupsPrefix()}
 	var result []rbacv1.Subject
@@ -135,12 +135,12 @@ func Prefixed(subjects []rbacv1.Subject, provider *v1alpha1.OIDCProviderConfig) 
 	return result
 }
 
-// ServiceAccount is one of those that tokens are of.
+// ServiceAccount returns a ServiceAccount for tokens.
 func ServiceAccount(name string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.TokenMinterNamespace, Name: name}}
 }
 
-// SubjectsOf are those of a binding to a ServiceAccount.
+// SubjectsOf returns the subjects of a binding to a ServiceAccount.
 func SubjectsOf(account *corev1.ServiceAccount) []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}}
 }

@@ -69,7 +69,7 @@ func TestTokenRights_TwoRolesOfOneName(t *testing.T) {
 	}
 }
 
-// FuzzSubjects: a subject is given a role under the name that its issuer gives out, or under the very name that follows on "::".
+// FuzzSubjects: a subject gets a role under the name that its issuer assigns, or under the exact name after "::".
 func FuzzSubjects(f *testing.F) {
 	for _, name := range []string{"ann", "::bob", "::", ":bob", "::::bob", "system:masters", "", "::system:masters"} {
 		f.Add(name, "corp:", "g:")

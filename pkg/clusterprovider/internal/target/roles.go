@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// JustNow is how old a list of a cluster's roles may be when access is given, which somebody waits for.
+	// JustNow is the maximum age of a list of a cluster's roles when access is granted, for which a user waits.
 	JustNow = time.Second
-	// Lately is how old it may be when it is looked whether access is in place, which comes for each request every few minutes.
+	// Lately is its maximum age when existing access is checked, which happens for each request every few minutes.
 	Lately = 10 * time.Second
-	// rolesPage is how many roles are asked for at once.
+	// rolesPage is the number of roles per list request.
 	rolesPage = 500
 )
 
-// Roles are the names of the roles that clusters have. All requests of a cluster share one list of each kind: what they
-// cost does not grow with what they refer to.
+// Roles caches the names of the roles of clusters. All requests of a cluster share one list of each kind: the costs do not grow with the number of
+// references.
 type Roles struct {
 	lock sync.Mutex
-	// lists are dropped when they are too old for anybody.
+	// lists are dropped when they are too old for any caller.
 	lists map[roleList]*listedRoles
 }
 
@@ -45,16 +45,16 @@ type listedRoles struct {
 	lock  sync.Mutex
 	at    time.Time
 	names sets.Set[string]
-	// err is why there are none: who comes next does not wait for a cluster that has just not answered.
+	// err is why names is empty: the next caller does not wait for a cluster that has just not responded.
 	err error
 }
 
-// of is a list that may be old, for whoever holds its lock.
+// of returns a list that may be old, for the holder of its lock.
 func (c *Roles) of(list roleList) *listedRoles {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	for other, listed := range c.lists {
-		if listed.lock.TryLock() { // otherwise somebody uses it
+		if listed.lock.TryLock() { // otherwise it is in use
 			if time.Since(listed.at) > Lately {
 				delete(c.lists, other)
 			}
@@ -70,7 +70,7 @@ func (c *Roles) of(list roleList) *listedRoles {
 	return c.lists[list]
 }
 
-// names are the roles of a kind in a cluster, as they were at most maxAge ago.
+// names returns the roles of a kind in a cluster, not older than maxAge.
 func (c *Roles) names(ctx context.Context, t *Target, list roleList, maxAge time.Duration) (sets.Set[string], error) {
 	listed := c.of(list)
 	listed.lock.Lock()
@@ -102,17 +102,17 @@ func listRoles(ctx context.Context, t *Target, kind string) (sets.Set[string], e
 	}
 }
 
-// SeenRoles is what is known of the roles that a request refers to.
+// SeenRoles has the observations about the roles that a request refers to.
 type SeenRoles struct {
-	// Known is whether they could be looked for.
+	// Known reports whether they could be read.
 	Known bool
-	// Referred is whether there are any.
+	// Referred reports whether the request refers to roles.
 	Referred bool
-	// Missing are those that the cluster does not have: a binding to them gives no right.
+	// Missing lists the roles that the cluster does not have: a binding to them grants nothing.
 	Missing []string
 }
 
-// Look looks for the roles that are only referred to. Access that is complete does not fail because that cannot be done.
+// Look checks whether the roles exist that are only referred to. A failure to do so does not make complete access fail.
 func (c *Roles) Look(
 	ctx context.Context, t *Target, cluster *v1alpha1.Cluster, wanted *rights.Rights, maxAge time.Duration,
 ) (seen SeenRoles) {

@@ -5,7 +5,7 @@ package target
 
 import "testing"
 
-// What nobody needs any more is not kept.
+// TestRoles_AreForgotten verifies that unused lists are dropped.
 func TestRoles_AreForgotten(t *testing.T) {
 	roles := Roles{lists: map[roleList]*listedRoles{{"gone", "Role"}: {}}}
 	roles.of(roleList{"blue", "ClusterRole"})

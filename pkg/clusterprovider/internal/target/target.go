@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package target is a cluster as a provider changes it: what gives rights in it is applied and taken away again, each with its owner.
+// Package target changes a cluster for a provider: it applies the objects that grant rights in it, each with its owner, and deletes them.
 package target
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// soon is how long a cluster may take to answer that others wait for.
+// soon is the response timeout of a cluster for which others wait.
 const soon = 5 * time.Second
 
-// mapper spares asking each cluster for what every cluster has.
+// mapper maps the kinds that every cluster has, without discovery.
 var mapper = func() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
@@ -36,20 +36,20 @@ var mapper = func() meta.RESTMapper {
 	return mapper
 }()
 
-// Target is a cluster as the provider changes it for one AccessRequest.
+// Target is a cluster in which the provider changes the objects of one AccessRequest.
 type Target struct {
 	client.Client
 	remote.Owner
 }
 
-// Soon is a cluster that has to answer soon, such as one that is to be removed, or looked through.
+// Soon returns a cluster with a short response timeout, such as one that is being deleted or searched.
 func Soon(config *rest.Config, labels client.MatchingLabels) (*Target, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = soon
 	return New(config, remote.Owner{Labels: labels})
 }
 
-// New is the cluster that is reached in a way.
+// New returns the cluster of a configuration.
 func New(config *rest.Config, owner remote.Owner) (*Target, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -60,19 +60,19 @@ func New(config *rest.Config, owner remote.Owner) (*Target, error) {
 	return &Target{Client: c, Owner: owner}, nil
 }
 
-// applier changes the cluster for the request.
+// applier returns an Applier for the request.
 func (t *Target) applier() *remote.Applier {
 	return &remote.Applier{Client: t.Client, Owner: t.Owner, Strategy: remote.Update}
 }
 
-// Make brings objects to what they should be, in their order; have are those that are there already.
+// Make applies objects, in order; have are the existing ones.
 func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[remote.ID]client.Object) error {
 	err := t.applier().ApplyAll(ctx, wanted.Objects, have, wanted.Namespaces...)
 	var notOurs *remote.NotOurs
 	var recreating *remote.Recreating
 	switch {
 	case errors.As(err, &notOurs):
-		// The requester of access is not told how to hand the object over.
+		// The requester of access is not told how to transfer the object.
 		return hub.Because(hub.ReasonNotManaged, fmt.Errorf("%s: it exists but does not contain the expected management labels, "+
 			"so it is somebody else's and is left alone", notOurs.Object))
 	case errors.As(err, &recreating):
@@ -81,7 +81,7 @@ func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[remot
 	return err
 }
 
-// Cleanup deletes what was made for the request and is not to be kept. It returns the rest.
+// Cleanup deletes what was created for the request and is not in keep. It returns the rest.
 func (t *Target) Cleanup(ctx context.Context, keep []client.Object) (map[remote.ID]client.Object, error) {
 	return t.applier().Prune(ctx, rights.Kinds, keep)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// Token asks for a token of a ServiceAccount.
+// Token requests a token of a ServiceAccount.
 func (t *Target) Token(ctx context.Context, name string, lifetime time.Duration) (*authenticationv1.TokenRequest, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: new(int64(lifetime / time.Second)),
@@ -31,14 +31,14 @@ func (t *Target) Token(ctx context.Context, name string, lifetime time.Duration)
 	return request, t.SubResource("token").Create(ctx, rights.ServiceAccount(name), request)
 }
 
-// Minters are the ServiceAccounts of clusters that ask for short-lived tokens.
+// Minters manages the ServiceAccounts of clusters that request short-lived tokens.
 type Minters struct {
-	// made says by the place of a cluster when its minter was last brought to what it should be.
+	// made has the time when the minter of a cluster was last applied, by the place of the cluster.
 	made sync.Map
 }
 
-// Token is a token of the ServiceAccount that asks for short-lived tokens. All requests of a cluster share it, so it is
-// not looked at each time.
+// Token returns a token of the ServiceAccount that requests short-lived tokens. All requests of a cluster share the ServiceAccount, so it is not
+// applied each time.
 func (m *Minters) Token(ctx context.Context, place string, t *Target, lifetime time.Duration) (*authenticationv1.TokenRequest, error) {
 	minter := &Target{Client: t.Client, Owner: remote.Owner{
 		Labels: map[string]string{v1alpha1.ManagedByLabel: v1alpha1.TokenMinterServiceAccount}}}
@@ -70,8 +70,8 @@ func (m *Minters) Token(ctx context.Context, place string, t *Target, lifetime t
 	return token, nil
 }
 
-// RecordTokens records on a ServiceAccount until when its tokens are valid, of which one is about to be asked for, and returns
-// what it says then. It never becomes less: tokens that were renewed are still valid.
+// RecordTokens records on a ServiceAccount until when its tokens are valid, before a new one is requested, and returns the recorded time. It never
+// decreases: renewed tokens are still valid.
 func (t *Target) RecordTokens(ctx context.Context, own hub.Identity, name string, until time.Time) (time.Time, error) {
 	account := rights.ServiceAccount(name)
 	if err := t.Get(ctx, client.ObjectKeyFromObject(account), account); err != nil {

@@ -18,7 +18,7 @@ func fuzzedIssuer(issuer, userClaim, userPrefix, groupsClaim, groupsPrefix strin
 	}
 }
 
-// FuzzNames: no two issuers are told of in the same words. What is found fit and trusted is remembered by them.
+// FuzzNames: the texts for two different issuers differ, since accepted and trusted issuers are identified by them.
 func FuzzNames(f *testing.F) {
 	f.Add("https://a", "sub", "a:", "groups", "a:", "https://a", "sub", "a:", "groups", "a:")
 	f.Add("https://a", "sub", "", "groups", "", "https://a", "sub", `"`, "groups", "")
@@ -36,8 +36,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// FuzzPrefixes: two issuers that a cluster trusts give no name to two people, and no name that a user of the cluster has
-// already.
+// FuzzPrefixes: two issuers that a cluster trusts assign no name to two people, and no name that a user of the cluster has already.
 func FuzzPrefixes(f *testing.F) {
 	for _, prefixes := range [][2]string{
 		{"a:", "b:"}, {"a:", "a:b:"}, {"a:b", "a:"}, {"", "a:"}, {"system:", "a:"}, {"s", "system"}, {"a/", "a#"}, {"::", ":"}, {"ä|", "a\xff@"},

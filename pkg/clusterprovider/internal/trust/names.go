@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// trustOf is what of a request a cluster has to know to trust its OIDC provider.
+// trustOf returns what a cluster needs to trust the OIDC provider of a request.
 func trustOf(ar *v1alpha1.AccessRequest) v1alpha1.OIDCProviderConfig {
 	provider := ar.Spec.OIDC.OIDCProviderConfig.DeepCopy().Default()
 	provider.RoleBindings, provider.ExtraScopes = nil, nil
@@ -20,7 +20,7 @@ func trustOf(ar *v1alpha1.AccessRequest) v1alpha1.OIDCProviderConfig {
 	return *provider
 }
 
-// Origin is what says in a cluster for which request something was made, and how the names in it are given.
+// Origin returns the annotations of an object in a cluster: for which request it was created, and how the names in it are assigned.
 func Origin(own hub.Identity, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) map[string]string {
 	origin := own.Origin(ar, cluster)
 	if ar.Spec.OIDC != nil {
@@ -30,13 +30,13 @@ func Origin(own hub.Identity, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Clus
 	return origin
 }
 
-// names says how a provider names its users. What differs reads differently: two providers are compared by it.
+// names describes how a provider names its users. Different settings have different texts: providers are compared by them.
 func names(p *v1alpha1.OIDCProviderConfig) string {
 	return fmt.Sprintf("tokens of %s are trusted: their claim %s with the prefix %q names the user, %s with the prefix %q the groups",
 		word(p.Issuer), word(*p.UsernameClaim), *p.UsernamePrefix, word(*p.GroupsClaim), *p.GroupsPrefix)
 }
 
-// word is a text as one word, which most issuers and names of claims are as they are.
+// word formats a text as one word. Most issuers and names of claims are unchanged.
 func word(text string) string {
 	if strings.ContainsAny(text, ` "`) {
 		return strconv.Quote(text)

@@ -19,11 +19,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// Separators end a prefix: what stands before them is the provider's, and what follows is a name that it gives.
+// Separators are the characters that end a prefix: the part before belongs to the provider, and the part after is a name that it assigns.
 const Separators = ":/#@|"
 
-// fitToTrust is whether a cluster may trust the OIDC provider of a request that it does not trust yet. The requester decides
-// which names the issuer gives out, so these must not be names that other users of the cluster have already.
+// fitToTrust returns an error if a cluster may not trust the OIDC provider of a request that it does not trust yet. The requester controls which
+// names the issuer assigns, so these must not be names that other users of the cluster have already.
 func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t client.Reader) error {
 	r.fit.Delete(ar.UID)
 	if trustRank(ar) == 0 {
@@ -68,8 +68,8 @@ func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cl
 	return nil
 }
 
-// verbatimSubject names an AccessRequest of the same cluster that gives rights to a name with the prefixes as it is, by ::, and
-// that is not about the same issuer; empty if there is none.
+// verbatimSubject returns the name of an AccessRequest of the same cluster that grants rights to an exact name with the prefixes, by ::, and that has
+// a different issuer; or "".
 func (r *Issuers) verbatimSubject(
 	ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, provider *v1alpha1.OIDCProviderConfig,
 ) (string, error) {
@@ -98,7 +98,7 @@ func (r *Issuers) verbatimSubject(
 	return "", nil
 }
 
-// givesRoles is whether a request gives a role to any subject.
+// givesRoles reports whether a request grants a role to any subject.
 func givesRoles(config *v1alpha1.OIDCConfig) bool {
 	for _, binding := range config.RoleBindings {
 		if len(binding.Subjects) > 0 && len(binding.RoleRefs) > 0 {
@@ -108,7 +108,7 @@ func givesRoles(config *v1alpha1.OIDCConfig) bool {
 	return false
 }
 
-// prefixProblem says why a prefix does not keep the names of a provider apart from those of the cluster; empty if it does.
+// prefixProblem returns why a prefix does not separate the names of a provider from those of the cluster, or "".
 func prefixProblem(prefix string) string {
 	switch {
 	case prefix == "":
@@ -122,10 +122,9 @@ func prefixProblem(prefix string) string {
 	return ""
 }
 
-// foreignSubject names a binding that gives rights to names with the prefixes, unless this provider has made it for names that the
-// same issuer gives in the same way; empty if there is none. An empty prefix is one of every name. It also says whether this
-// provider has made it: the request may not be what it was made for any more, so the binding itself says which names are in it.
-// Those of earlier versions do not.
+// foreignSubject returns the name of a binding that grants rights to names with the prefixes, unless this provider created it for names that the same
+// issuer assigns in the same way; or "". An empty prefix matches every name. It also reports whether this provider created it: the request may have
+// changed since, so the binding itself records which names are in it. Bindings of earlier versions do not.
 func foreignSubject(
 	ctx context.Context, t client.Reader, own hub.Identity, provider *v1alpha1.OIDCProviderConfig,
 ) (binding string, ours bool, err error) {
@@ -153,8 +152,7 @@ func foreignSubject(
 	return binding, ours, nil
 }
 
-// anyPrefixed is whether an issuer could give out the name of one of these subjects. Names that begin with system: are the
-// cluster's, and no issuer can.
+// anyPrefixed reports whether an issuer could assign the name of one of these subjects. Names that begin with system: are reserved for the cluster.
 func anyPrefixed(subjects []rbacv1.Subject, provider *v1alpha1.OIDCProviderConfig) bool {
 	for _, subject := range subjects {
 		prefix := provider.UsernamePrefix

@@ -12,10 +12,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// Holds is whether a cluster trusts the OIDC provider of a request as it is now, by its status.
+// Holds reports whether a cluster trusts the current OIDC provider of a request, by its status.
 func Holds(ar *v1alpha1.AccessRequest) bool { return trustRank(ar) == 0 }
 
-// trustRank is 0 for a request whose OIDC provider the cluster trusts as it is now.
+// trustRank returns 0 for a request whose current OIDC provider the cluster trusts.
 func trustRank(ar *v1alpha1.AccessRequest) int {
 	if ar.Spec.OIDC == nil {
 		return 1
@@ -27,7 +27,7 @@ func trustRank(ar *v1alpha1.AccessRequest) int {
 	return 1
 }
 
-// Say says on a request what the cluster trusts because of it, after access has been given for what it asks for now, or not.
+// Say records on a request what the cluster trusts because of it, after access was granted for its current spec, or not.
 func Say(ar *v1alpha1.AccessRequest, given bool) {
 	forget(ar, given)
 	if given {
@@ -35,7 +35,7 @@ func Say(ar *v1alpha1.AccessRequest, given bool) {
 	}
 }
 
-// remember says on a request what the cluster trusts because of it.
+// remember records on a request what the cluster trusts because of it.
 func remember(ar *v1alpha1.AccessRequest) {
 	if ar.Spec.OIDC == nil {
 		return
@@ -46,8 +46,8 @@ func remember(ar *v1alpha1.AccessRequest) {
 	})
 }
 
-// forget ends what a request was trusted for and does not ask for any more: others may have got it meanwhile. Unless access has
-// been given for what it asks for now, the cluster may trust it still. Then that is what the status says, until it does not.
+// forget removes the record of what a request was trusted for and does not ask for any more: others may have got it since. Unless access was granted
+// for its current spec, the cluster may still trust it, and the status records that until it does not.
 func forget(ar *v1alpha1.AccessRequest, given bool) {
 	if trustRank(ar) == 0 {
 		return

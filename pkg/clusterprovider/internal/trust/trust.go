@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trust keeps the OIDC issuers that clusters trust because of AccessRequests, and the names that each may give.
+// Package trust manages the OIDC issuers that clusters trust because of AccessRequests, and the names that each may assign.
 package trust
 
 import (
@@ -23,27 +23,26 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/clusterprovider/internal/hub"
 )
 
-// Issuers are the OIDC issuers that the clusters of a provider trust because of AccessRequests.
+// Issuers manages the OIDC issuers that the clusters of a provider trust because of AccessRequests.
 type Issuers struct {
 	hub.Identity
 	provider clusterprovider.Provider
 	client   client.Client
-	// AnyPrefix trusts OIDC providers whose prefixes do not keep their names apart from others'.
+	// AnyPrefix accepts OIDC providers whose prefixes do not separate their names from others'.
 	AnyPrefix bool
 	// telling has a lock for each cluster whose trust is being set.
 	telling sync.Map
-	// fit are, by the UID of their requests, the names that OIDC providers give which were found fit to be trusted, until the
-	// status of the request says so.
+	// fit has, by the UID of their requests, the names of OIDC providers that were accepted, until the status of the request records it.
 	fit sync.Map
 }
 
-// New has nothing found fit yet.
+// New returns Issuers without accepted providers.
 func New(own hub.Identity, provider clusterprovider.Provider, c client.Client) *Issuers {
 	return &Issuers{Identity: own, provider: provider, client: c}
 }
 
-// Admit makes a cluster trust the OIDC provider of a request, if that is fit. It comes before the rights, because a request
-// that is refused gets none: they could be for names that another's users have.
+// Admit makes a cluster trust the OIDC provider of a request, if that is acceptable. It comes before the rights, because a rejected request gets
+// none: they could be for names of another issuer's users.
 func (r *Issuers) Admit(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster, t client.Reader) error {
 	if err := r.fitToTrust(ctx, ar, cluster, t); err != nil {
 		return err
@@ -51,8 +50,8 @@ func (r *Issuers) Admit(ctx context.Context, ar *v1alpha1.AccessRequest, cluster
 	return r.tell(ctx, cluster, ar)
 }
 
-// End ends the trust in what a request does not ask for any more, if its status says that there may be any. The Secret does
-// not count: the requester can write and remove it.
+// End ends the trust in what a request does not ask for any more, if its status records any. The Secret does not count: the requester can write and
+// delete it.
 func (r *Issuers) End(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *v1alpha1.Cluster) error {
 	if ar.Spec.OIDC == nil && meta.FindStatusCondition(ar.Status.Conditions, clusterprovider.ConditionOIDCTrusted) == nil {
 		return nil
@@ -60,17 +59,16 @@ func (r *Issuers) End(ctx context.Context, ar *v1alpha1.AccessRequest, cluster *
 	return r.tell(ctx, cluster, ar)
 }
 
-// Forget is told of a request whose OIDC provider is not known to be fit any more.
+// Forget drops that a request's OIDC provider was accepted.
 func (r *Issuers) Forget(uid types.UID) { r.fit.Delete(uid) }
 
-// Again makes a cluster trust the OIDC providers of the AccessRequests that there are, and no others. Only here trust ends
-// in that of a request that is gone without its access having been taken back, or whose trust is not in its status, because
-// the provider ended before it had written that.
+// Again makes a cluster trust the OIDC providers of the existing AccessRequests, and no others. Only here trust ends in the provider of a request
+// that is gone without its access having been taken back, or whose trust is not in its status, because the process ended before it wrote that.
 func (r *Issuers) Again(ctx context.Context, cluster *v1alpha1.Cluster) error {
 	return r.tell(ctx, cluster, &v1alpha1.AccessRequest{})
 }
 
-// tell makes a cluster trust the OIDC providers of all its AccessRequests, of which one is given as it is now.
+// tell makes a cluster trust the OIDC providers of all its AccessRequests, with now as the current version of one of them.
 func (r *Issuers) tell(ctx context.Context, cluster *v1alpha1.Cluster, now *v1alpha1.AccessRequest) error {
 	truster, ok := r.provider.(clusterprovider.OIDCTruster)
 	if !ok {
@@ -104,8 +102,8 @@ func (r *Issuers) tell(ctx context.Context, cluster *v1alpha1.Cluster, now *v1al
 	return cmp.Or(err, conflict)
 }
 
-// mayBeTrusted is whether the OIDC provider of a request has been found fit as it is now, for which the request is held. One that
-// was refused is held like any other. The cache may not have the finalizer of one that has just been found fit.
+// mayBeTrusted reports whether the current OIDC provider of a request was accepted, for which the request has a finalizer. A rejected request has
+// one, too. The cache may not have the finalizer of one that was just accepted.
 func (r *Issuers) mayBeTrusted(ar *v1alpha1.AccessRequest) bool {
 	if ar.Spec.OIDC == nil {
 		return false
@@ -115,7 +113,7 @@ func (r *Issuers) mayBeTrusted(ar *v1alpha1.AccessRequest) bool {
 	return r.Begun(ar) && trustRank(ar) == 0 || found == any(names(&provider))
 }
 
-// refusal is that of a request's own issuer. It is not in the way of other requests, nor of the end of one's own.
+// refusal returns the error about a request's own issuer. It blocks neither other requests, nor the end of this one.
 func refusal(refused clusterprovider.RefusedIssuers, ar *v1alpha1.AccessRequest) error {
 	if ar.Spec.OIDC == nil || !ar.DeletionTimestamp.IsZero() || ar.Status.IsDenied() {
 		return nil
@@ -128,9 +126,8 @@ func refusal(refused clusterprovider.RefusedIssuers, ar *v1alpha1.AccessRequest)
 	return nil
 }
 
-// trusted are the OIDC providers of requests, and why now's is not among them. Two providers must not be able to give one
-// name to different people. A provider that is trusted already stays so, whatever others ask for by now; of the rest, the
-// first one counts.
+// trusted returns the OIDC providers of requests, and why now's is not among them. Two providers must not be able to assign one name to different
+// people. A provider that is trusted already stays trusted, whatever others ask for; of the rest, the first one counts.
 func trusted(
 	others []v1alpha1.AccessRequest, now *v1alpha1.AccessRequest,
 ) (providers []v1alpha1.OIDCProviderConfig, conflict error) {
@@ -160,7 +157,7 @@ func trusted(
 	return providers, conflict
 }
 
-// collision is why a cluster that trusts one provider cannot trust another.
+// collision returns why a cluster that trusts one provider cannot trust another.
 func collision(earlier, later *v1alpha1.OIDCProviderConfig) error {
 	switch {
 	case earlier.Issuer == later.Issuer && names(earlier) != names(later):
@@ -177,5 +174,5 @@ func collision(earlier, later *v1alpha1.OIDCProviderConfig) error {
 	return nil
 }
 
-// overlap is whether there are names that begin with both prefixes.
+// overlap reports whether names exist that begin with both prefixes.
 func overlap(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }

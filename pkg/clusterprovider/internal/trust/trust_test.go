@@ -49,7 +49,7 @@ func TestTrusted_TheFirstKeepsAnIssuer(t *testing.T) {
 	}
 }
 
-// A requester who names an issuer must not become a user of another issuer by it.
+// TestTrusted_NobodyPassesForUsersOfAnotherIssuer: a requester who names an issuer must not become a user of another issuer.
 func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
 	request := func(uid types.UID, age time.Duration, issuer, username, groups string) v1alpha1.AccessRequest {
 		ar := v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: uid, CreationTimestamp: metav1.NewTime(time.Now().Add(-age))}}
@@ -79,7 +79,7 @@ func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
 	if providers, err := trusted([]v1alpha1.AccessRequest{corp}, &other); len(providers) != 2 || err != nil {
 		t.Errorf("another one's own users: %+v, %v", providers, err)
 	}
-	// A request that has asked for something else meanwhile is trusted for that, and comes back like all others.
+	// A request that asked for something else in between is trusted for that, and returns like all others.
 	corp.Spec.OIDC.Issuer = "https://new"
 	forget(&corp, true)
 	corp.Spec.OIDC.Issuer = "https://corp"
@@ -88,12 +88,12 @@ func TestTrusted_NobodyPassesForUsersOfAnotherIssuer(t *testing.T) {
 	}
 }
 
-// truster trusts all issuers but those that it refuses.
+// truster trusts all issuers except those that it rejects.
 type truster struct {
 	clusterprovider.Provider
 	refuses error
 	asked   []string
-	// before is done before anything else.
+	// before is called before anything else.
 	before func()
 }
 
@@ -149,7 +149,7 @@ func TestTrust_ARefusedIssuerIsItsOwnRequestsError(t *testing.T) {
 	}
 }
 
-// A requester who brings an issuer must not get names that have rights in the cluster.
+// TestFitToTrust: a requester with an own issuer must not get names that have rights in the cluster.
 func TestFitToTrust(t *testing.T) {
 	subject := func(kind, name string) rbacv1.Subject { return rbacv1.Subject{Kind: kind, Name: name} }
 	ask := func(username, groups *string) *v1alpha1.AccessRequest {
