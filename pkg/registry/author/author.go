@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package author records who wrote the spec of an object last.
+// Package author records the user who last wrote the spec of an object.
 package author
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/author"
 )
 
-// Stamp is what a kind has as its Stamp to have authors. It writes down in the annotation whose the spec is. What a client says of it does
-// not count: a write of another spec makes its user the author, and all other writes leave the author as it is.
+// Stamp returns a Stamp function for kinds that record authors. It writes the author of the spec to the annotation. A client's value of the
+// annotation is ignored: a write of a changed spec makes its user the author, and all other writes retain the author.
 func Stamp[T metav1.Object](annotation string) func(ctx context.Context, updated, old T, changed bool) {
 	return func(ctx context.Context, updated, old T, changed bool) {
 		record, recorded := old.GetAnnotations()[annotation]
@@ -37,7 +37,7 @@ func Stamp[T metav1.Object](annotation string) func(ctx context.Context, updated
 	}
 }
 
-// of is the user of a request, as it is recorded. There is none for a request without a user: nothing is allowed then.
+// of returns the user of a request, as it is recorded, and false for a request without a user, for which nothing is allowed then.
 func of(ctx context.Context) (string, bool) {
 	who, ok := request.UserFrom(ctx)
 	if !ok {
@@ -46,7 +46,7 @@ func of(ctx context.Context) (string, bool) {
 	a := author.Author{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
 	for key, values := range who.GetExtra() {
 		if key == user.CredentialIDKey {
-			continue // No authorizer goes by which credential it was, and readers of the object need not know it.
+			continue // No authorizer evaluates the credential's ID, and readers of the object need not know it.
 		}
 		if a.Extra == nil {
 			a.Extra = map[string][]string{}

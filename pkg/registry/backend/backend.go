@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backend makes the storages of our resources over a chosen client of etcd: one that dials, or one of the
-// embedded etcd, which needs no connection.
+// Package backend creates the storages of our resources with a chosen client of etcd: one that dials, or one of the embedded etcd, which needs no
+// connection.
 package backend
 
 import (
@@ -33,26 +33,26 @@ import (
 )
 
 const (
-	// The figures of k8s.io/apiserver's own etcd client.
+	// The values of k8s.io/apiserver's own etcd client.
 	dialTimeout      = 20 * time.Second
 	keepaliveTime    = 30 * time.Second
 	keepaliveTimeout = 10 * time.Second
 )
 
-// Connect makes a client of etcd. The caller closes it.
+// Connect creates a client of etcd. The caller closes it.
 type Connect func(storagebackend.TransportConfig) (*kubernetes.Client, error)
 
-// Options say how a storage differs from what k8s.io/apiserver makes.
+// Options are the differences of a storage from those of k8s.io/apiserver.
 type Options struct {
-	// Connect makes the client, Dial when nil.
+	// Connect creates the client. The default is Dial.
 	Connect Connect
-	// AdaptClient, if not nil, changes the client before it is used.
+	// AdaptClient, if not nil, modifies the client before it is used.
 	AdaptClient func(*storagebackend.ConfigForResource, *kubernetes.Client)
 	// AdaptStorage, if not nil, wraps the storage below its cache.
 	AdaptStorage func(storage.Interface) storage.Interface
 }
 
-// Decorator makes the cached storage of a resource.
+// Decorator creates the cached storage of a resource.
 func (o Options) Decorator() generic.StorageDecorator {
 	return func(config *storagebackend.ConfigForResource, resourcePrefix string,
 		keyFunc func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
@@ -92,8 +92,8 @@ func (o Options) Decorator() generic.StorageDecorator {
 	}
 }
 
-// NewRaw makes a storage without a cache, like factory.Create's. It does not compact: one storage in the process that
-// factory.Create has made does that for all.
+// NewRaw creates a storage without a cache, like factory.Create. It does not compact: one storage of the process that factory.Create created does
+// that for all.
 func (o Options) NewRaw(config *storagebackend.ConfigForResource, resourcePrefix string, newFunc, newListFunc func() runtime.Object) (storage.Interface, factory.DestroyFunc, error) {
 	connect := o.Connect
 	if connect == nil {
@@ -131,7 +131,7 @@ func (o Options) NewRaw(config *storagebackend.ConfigForResource, resourcePrefix
 	}, nil
 }
 
-// Dial connects to etcd in the way of k8s.io/apiserver's storage factory, which does not export it.
+// Dial connects to etcd like k8s.io/apiserver's storage factory, which does not export it.
 func Dial(config storagebackend.TransportConfig) (*kubernetes.Client, error) {
 	cfg := clientv3.Config{
 		Endpoints:            config.ServerList,

@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/storagefull"
 )
 
-// explained gives the errors of etcd the status that clients need: 413 where it does not take an object for its size, which a request that the
-// server reads may exceed, 507 where it has no room for anything, and 503 or 504 where it has not answered.
+// explained gives the errors of etcd the status that clients need: 413 if an object is too large for etcd, which is possible for requests that the
+// server accepts, 507 if the database is full, and 503 or 504 if etcd did not respond.
 type explained struct{ storage.Interface }
 
 // Get implements storage.Interface.
@@ -43,7 +43,7 @@ func (s explained) Watch(ctx context.Context, key string, opts storage.ListOptio
 	return w, explain(err)
 }
 
-// GetCurrentResourceVersion implements storage.Interface. Lists of a cache ask for it.
+// GetCurrentResourceVersion implements storage.Interface. Lists of a cache call it.
 func (s explained) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
 	version, err := s.Interface.GetCurrentResourceVersion(ctx)
 	return version, explain(err)
@@ -66,9 +66,9 @@ func (s explained) Delete(ctx context.Context, key string, out runtime.Object, p
 	return explainWrite(s.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cachedExistingObject, opts))
 }
 
-// explain translates what etcd says of a size: its server of one above its --max-request-bytes, its client of one above what it
-// sends at all; of a database that has reached its quota, which lets only deletions through until its alarm is ended; and of an answer that
-// is late, or does not come.
+// explain translates etcd's errors about sizes: the server's for an object above its --max-request-bytes, and the client's for one above what it
+// sends at all; about a database that has reached its quota, which allows only deletions until its alarm is disarmed; and about a response that is
+// late, or missing.
 func explain(err error) error {
 	if errors.Is(err, rpctypes.ErrNoSpace) {
 		return storagefull.NewError("etcd is full (" + err.Error() + "): delete what is not needed, then compact and defragment it, and end the " +
@@ -81,8 +81,8 @@ func explain(err error) error {
 	return unanswered(err)
 }
 
-// explainWrite is explain for a write. One that etcd may have done, and has not answered, names no time to try again: clients would repeat it
-// by themselves, and create a second object.
+// explainWrite is explain for a write. If etcd may have executed the write without a response, the error has no Retry-After: clients would repeat the
+// write automatically, and create a second object.
 func explainWrite(err error) error {
 	err = explain(err)
 	var told *apierrors.StatusError
@@ -92,10 +92,10 @@ func explainWrite(err error) error {
 	return err
 }
 
-// retryAfter is after how many seconds a client is asked to try again.
+// retryAfter is the number of seconds after which a client may retry.
 const retryAfter = 1
 
-// unanswered makes a 503 or 504 of an error that etcd has not answered, and logs it: it may have the addresses of etcd.
+// unanswered returns a 503 or 504 for an error without a response of etcd, and logs the error, which may contain the addresses of etcd.
 func unanswered(err error) error {
 	var known apierrors.APIStatus
 	if err == nil || errors.As(err, &known) {

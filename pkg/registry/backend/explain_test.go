@@ -29,7 +29,7 @@ import (
 
 const address = "10.1.2.3:2379"
 
-// An answer of etcd that is late or does not come has a status, says after what time to try again, and has no address in it.
+// TestExplain_EtcdThatDoesNotAnswer: the error for a late or missing response of etcd has a status and a Retry-After, and contains no address.
 func TestExplain_EtcdThatDoesNotAnswer(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -69,7 +69,7 @@ func wantUnanswered(t *testing.T, what string, err error, code, after int32) {
 	}
 }
 
-// Reads and writes alike, over a connection on which nothing answers.
+// TestExplain_ReadsAndWrites uses a connection without responses, for reads and writes.
 func TestExplain_ReadsAndWrites(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -24,8 +24,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// TestFull_EtcdRefusesWrites: an etcd that has reached its quota refuses what adds to it, over either kind of client. That is
-// a Status that helps, and not an error of the server. What only deletes goes through.
+// TestFull_EtcdRefusesWrites: an etcd that has reached its quota rejects writes that add data, with either kind of client. The client gets a Status
+// that helps, and not an internal error. Deletions succeed.
 func TestFull_EtcdRefusesWrites(t *testing.T) {
 	for name, connect := range map[string]func(*etcd.Server) backend.Connect{
 		"dialled": func(*etcd.Server) backend.Connect { return backend.Dial }, "in the process": func(s *etcd.Server) backend.Connect { return s.Connect },
@@ -63,7 +63,7 @@ func TestFull_EtcdRefusesWrites(t *testing.T) {
 		if err := create(0); err != nil {
 			t.Fatal(err)
 		}
-		// A server that is full reclaims what it can, at any time. Once there is nothing left to reclaim, both are refused.
+		// A full server reclaims space at any time. Once nothing is left to reclaim, both are rejected.
 		made := 1
 		var created, updated error
 		for try := 0; try < 100 && (created == nil || updated == nil); try++ {

@@ -14,8 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 )
 
-// Decorator makes the cached storage of a resource whose objects hold claims. directory names the claims within the
-// storage's prefix.
+// Decorator creates the cached storage of a resource whose objects hold claims. directory is the directory of the claims within the storage's prefix.
 func Decorator(connect backend.Connect, directory string, claim ClaimFunc, conflict ConflictFunc) generic.StorageDecorator {
 	return backend.Options{
 		Connect: connect,

@@ -112,7 +112,7 @@ func TestDelete_FreesTheClaim(t *testing.T) {
 	h.expectClaims("region/apac=b", "region/emea=a")
 }
 
-// A set that waits for its finalizers still has its label.
+// TestDelete_WithFinalizersFreesTheClaimWhenTheSetGoes: a set that waits for its finalizers still has its label.
 func TestDelete_WithFinalizersFreesTheClaimWhenTheSetGoes(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
@@ -127,7 +127,8 @@ func TestDelete_WithFinalizersFreesTheClaimWhenTheSetGoes(t *testing.T) {
 	must(t, r.create(claiming("b", region, "apac")))
 }
 
-// The key of the legacy type is one like any other: its sets and those of type ExclusiveLabel exclude each other.
+// TestLegacy_SetsAndExclusiveLabelSetsExcludeEachOther: the key of the legacy type has no special role: its sets and those of type ExclusiveLabel
+// exclude each other.
 func TestLegacy_SetsAndExclusiveLabelSetsExcludeEachOther(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
@@ -136,7 +137,7 @@ func TestLegacy_SetsAndExclusiveLabelSetsExcludeEachOther(t *testing.T) {
 	expectConflict(t, r.create(claiming("b", cluster.ClusterSetLabel, "a")), "a", cluster.ClusterSetLabel+"=a")
 	must(t, r.create(claiming("b", cluster.ClusterSetLabel, "c")))
 	expectConflict(t, r.create(legacy("c")), "b", cluster.ClusterSetLabel+"=c")
-	// The same pair in the other way of writing is no change of the claim.
+	// The same pair in the other notation does not change the claim.
 	must(t, r.update("a", claim(cluster.ClusterSetLabel, "a")))
 	h.expectClaims("clusterset/a=a", "clusterset/c=b")
 	must(t, r.delete("b"))
@@ -179,8 +180,8 @@ func TestCreate_OfASetThatExistsSaysSoAndKeepsItsClaim(t *testing.T) {
 	h.expectClaims("region/apac=a")
 }
 
-// The claim is written and freed at the revision of the set itself, so there is no step between the two in which a
-// crash could leave one without the other.
+// TestClaims_AreWrittenInTheTransactionOfTheSet: the claim is written and freed at the revision of the set itself, so no crash can leave one without
+// the other.
 func TestClaims_AreWrittenInTheTransactionOfTheSet(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
@@ -216,7 +217,7 @@ func TestClaims_AreWrittenInTheTransactionOfTheSet(t *testing.T) {
 	}
 }
 
-// Whatever the writers do at the same time, in the end each claim has its set and each set its claim.
+// TestClaims_UnderRacingWritersEachHasItsSet: after concurrent writes, each claim has its set and each set its claim.
 func TestClaims_UnderRacingWritersEachHasItsSet(t *testing.T) {
 	h := newHub(t)
 	replicas := []replica{h.replica(), h.replica()}
@@ -263,7 +264,8 @@ func TestClaims_UnderRacingWritersEachHasItsSet(t *testing.T) {
 	}
 }
 
-// Only the holder's own claim is freed: a set from before there were claims may have a label that another one claims.
+// TestDelete_OfASetThatNeverHadTheClaimLeavesIt: only the holder's own claim is freed: a set that was created before claims existed may have a label
+// that another set claims.
 func TestDelete_OfASetThatNeverHadTheClaimLeavesIt(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()

@@ -1,10 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exclusive lets an object claim a name that no other object may have at the same time. The claim is a key
-// in etcd that is written and deleted in the same transaction as the object, so that of two racing writers exactly
-// one wins, through whatever replica, and no crash leaves a claim without its object. A claim that lost its object in
-// another way can be had by the next one.
+// Package exclusive lets an object claim a name that no other object may have at the same time. The claim is a key in etcd that is written and
+// deleted in the same transaction as the object, so that of two racing writers exactly one wins, through whatever replica, and no crash leaves a
+// claim without its object. A claim that lost its object in another way can be taken over.
 package exclusive
 
 import (
@@ -19,9 +18,9 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 )
 
-// ClaimedError says that another object holds the claim.
+// ClaimedError reports that another object holds the claim.
 type ClaimedError struct {
-	// Claim is what was asked for, Holder the name of the object that has it.
+	// Claim is the requested claim, and Holder the name of the object that has it.
 	Claim, Holder string
 }
 
@@ -29,13 +28,12 @@ func (e *ClaimedError) Error() string {
 	return fmt.Sprintf("%q is claimed by %q", e.Claim, e.Holder)
 }
 
-// transition is what one write of an object does to its claims. It travels in the context from the storage, which
-// knows the object, to the client, which writes it.
+// transition has the changes of claims by one write of an object. It is passed in the context from the storage, which knows the object, to the
+// client, which writes it.
 type transition struct {
 	holder           string
 	release, acquire string
-	// holds says whether another object has the claim to acquire, and at which revision it was read, 0 when it is not
-	// there.
+	// holds reports whether another object has the claim to acquire, and returns the revision at which it was read, or 0 if it does not exist.
 	holds func(ctx context.Context, name string) (has bool, revision int64)
 }
 
@@ -49,14 +47,14 @@ func withTransition(ctx context.Context, t *transition) context.Context {
 type client struct {
 	kubernetes.Interface
 	kv clientv3.KV
-	// prefix is the directory of the claims. It lies outside of what is watched for objects, so that an etcd revision
-	// has one event there at most.
+	// prefix is the directory of the claims. It is outside of the directories that are watched for objects, so that an etcd revision has one event
+	// there at most.
 	prefix string
 }
 
 var _ kubernetes.Interface = &client{}
 
-// OptimisticPut implements kubernetes.Interface. It fails with a ClaimedError when another object holds the claim.
+// OptimisticPut implements kubernetes.Interface. It returns a ClaimedError if another object holds the claim.
 func (c *client) OptimisticPut(ctx context.Context, key string, value []byte, expectedRevision int64, opts kubernetes.PutOptions) (resp kubernetes.PutResponse, err error) {
 	t, _ := ctx.Value(transitionKey{}).(*transition)
 	if t == nil || t.release == t.acquire {
@@ -92,15 +90,15 @@ func (c *client) OptimisticPut(ctx context.Context, key string, value []byte, ex
 			}
 			return resp, nil
 		}
-		// The object is as expected, so it was the claim that failed. A further attempt fails only by another's write.
+		// The object is as expected, so the claim failed. A further attempt fails only because of a concurrent write.
 		if free, err = c.free(ctx, key, t, first(txn, 1)); err != nil {
 			return resp, err
 		}
 	}
 }
 
-// free is the condition under which a claim can be had, or a ClaimedError. A claim outlives its object when that is deleted
-// undecoded, or is lost in a restored etcd.
+// free returns the condition under which a claim can be acquired, or a ClaimedError. A claim outlives its object if that is deleted without being
+// decoded, or is missing in a restored etcd.
 func (c *client) free(ctx context.Context, key string, t *transition, held *mvccpb.KeyValue) ([]clientv3.Cmp, error) {
 	claim := path.Join(c.prefix, t.acquire)
 	if held == nil {
@@ -109,7 +107,7 @@ func (c *client) free(ctx context.Context, key string, t *transition, held *mvcc
 	unchanged := clientv3.Compare(clientv3.ModRevision(claim), "=", held.ModRevision)
 	holder := string(held.Value)
 	if holder == t.holder {
-		// Left by an earlier object of this name: the one that is written does not have it yet.
+		// Left by a previous object of this name: the object being written does not have it yet.
 		return []clientv3.Cmp{unchanged}, nil
 	}
 	has, revision := t.holds(ctx, holder)
@@ -123,7 +121,7 @@ func unclaimed(claim string) []clientv3.Cmp {
 	return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(claim), "=", 0)}
 }
 
-// sibling is the key of another object beside the one at key.
+// sibling returns the key of another object in the same directory.
 func sibling(key, name string) string {
 	return key[:strings.LastIndexByte(key, '/')+1] + name
 }
@@ -150,7 +148,7 @@ func (c *client) OptimisticDelete(ctx context.Context, key string, expectedRevis
 	return resp, nil
 }
 
-// releaseOp deletes a claim if it is the holder's.
+// releaseOp returns an operation that deletes a claim if it is the holder's.
 func (c *client) releaseOp(t *transition) clientv3.Op {
 	claim := path.Join(c.prefix, t.release)
 	return clientv3.OpTxn(

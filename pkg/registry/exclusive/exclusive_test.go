@@ -71,12 +71,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// hub is the managedclustersets of one hub, with the decorator under test in their storage.
+// hub has the managedclustersets of one hub, with the decorator under test in their storage.
 type hub struct {
 	t      *testing.T
 	config *storagebackend.Config
 	etcd   *clientv3.Client
-	// connect is how the next replica reaches etcd.
+	// connect is used by the next replica to connect to etcd.
 	connect backend.Connect
 }
 
@@ -107,7 +107,7 @@ func (h *hub) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (g
 	}, nil
 }
 
-// replica is the resource as one replica of the API server has it.
+// replica returns the resource as in one replica of the API server.
 func (h *hub) replica() replica {
 	h.t.Helper()
 	s, err := managedclusterset.Kind.NewStorage(scheme, h)
@@ -156,7 +156,7 @@ func (r replica) delete(name string, options ...string) error {
 
 const dryRun = metav1.DryRunAll
 
-// legacy claims the label clusterset=<name>.
+// legacy returns a set that claims the label clusterset=<name>.
 func legacy(name string) *cluster.ManagedClusterSet {
 	return &cluster.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: cluster.ManagedClusterSetSpec{
 		ClusterSelector: cluster.ManagedClusterSelector{SelectorType: cluster.ExclusiveClusterSetLabel}}}
@@ -183,7 +183,7 @@ func claimNothing(set *cluster.ManagedClusterSet) {
 
 const region = cluster.ReservedLabelPrefixInfo + "region"
 
-// claims are those in etcd, "<key>/<value>=<holder>", with the prefixes of the keys left out.
+// claims returns the claims in etcd, as "<key>/<value>=<holder>", without the prefixes of the keys.
 func (h *hub) claims() []string {
 	h.t.Helper()
 	directory := h.config.Prefix + "/exclusive-labels/"
@@ -206,7 +206,7 @@ func (h *hub) expectClaims(want ...string) {
 	}
 }
 
-// expectConflict checks that the answer is 409 and names the holder and the label.
+// expectConflict checks that the error is a 409 and names the holder and the label.
 func expectConflict(t *testing.T, err error, holder, label string) {
 	t.Helper()
 	if !apierrors.IsConflict(err) {
@@ -217,7 +217,7 @@ func expectConflict(t *testing.T, err error, holder, label string) {
 	}
 }
 
-// race runs functions at the same time and returns what became of each.
+// race runs functions concurrently and returns their errors.
 func race(functions ...func() error) []error {
 	errs := make([]error, len(functions))
 	var ready, done sync.WaitGroup

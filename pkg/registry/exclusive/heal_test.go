@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/backend"
 )
 
-// ghost makes a claim that a set has left behind.
+// ghost creates a claim that a set has left behind.
 func (h *hub) ghost(value, holder string) {
 	h.t.Helper()
 	_, err := h.etcd.Put(h.t.Context(), h.config.Prefix+"/exclusive-labels/"+region+"/"+value, holder)
@@ -39,7 +39,7 @@ func (r replica) deleteUnsafely(name string) error {
 	return err
 }
 
-// An unsafe deletion cannot know what the set claims.
+// TestHeal_OfAnUnsafelyDeletedSetAnotherTakesTheLabel: an unsafe deletion does not know the claim of the set.
 func TestHeal_OfAnUnsafelyDeletedSetAnotherTakesTheLabel(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
@@ -100,7 +100,7 @@ func TestHeal_OfRacingSetsExactlyOneGetsTheLabel(t *testing.T) {
 	const racers = 6
 	for round := range 10 {
 		value := fmt.Sprint("v", round)
-		// One of the racers is the holder itself, which comes back.
+		// One of the racers is the holder itself, which is recreated.
 		h.ghost(value, fmt.Sprintf("r%d-0", round))
 		var functions []func() error
 		for i := range racers {
@@ -129,7 +129,7 @@ func TestHeal_OfRacingSetsExactlyOneGetsTheLabel(t *testing.T) {
 	}
 }
 
-// interrupted does something after the first read of a set.
+// interrupted calls a function after the first read of a set.
 type interrupted struct {
 	clientv3.KV
 	set  string
@@ -148,7 +148,7 @@ func (i interrupted) Get(ctx context.Context, key string, opts ...clientv3.OpOpt
 func TestHeal_SeesWhatHappensAfterItHasLookedForTheHolder(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(h *hub, other replica) error
-		// conflict is who gets the label instead.
+		// conflict is the set that gets the label instead.
 		conflict string
 	}{
 		"the holder comes back": {

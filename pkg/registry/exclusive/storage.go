@@ -12,11 +12,10 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// ClaimFunc returns what an object claims, "" for nothing. Claims are paths: two objects with the same path exclude
-// each other.
+// ClaimFunc returns the claim of an object, or "". Claims are paths: two objects with the same path exclude each other.
 type ClaimFunc func(runtime.Object) string
 
-// ConflictFunc makes the error that a client gets from a ClaimedError.
+// ConflictFunc returns the error that a client gets for a ClaimedError.
 type ConflictFunc func(name string, err *ClaimedError) error
 
 // claiming is a storage whose objects hold claims.
@@ -58,8 +57,7 @@ func (s *claiming) Delete(ctx context.Context, key string, out runtime.Object, p
 	return s.Interface.Delete(withTransition(ctx, t), key, out, preconditions, validate, cachedExistingObject, opts)
 }
 
-// holds looks for a claim at the objects beside key, which are of the type of the one that is like them. What cannot be
-// read keeps its claim.
+// holds checks an object in the directory of key, of the same type as like, for a claim. An object that cannot be read keeps its claim.
 func (s *claiming) holds(key, claim string, like runtime.Object) func(context.Context, string) (bool, int64) {
 	return func(ctx context.Context, name string) (bool, int64) {
 		object := reflect.New(reflect.TypeOf(like).Elem()).Interface().(runtime.Object)

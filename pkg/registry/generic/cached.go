@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Cached is an object as the cache has it, no older than a version, "0" for any. It shares all but its outermost struct with the cache: what
-// is behind that must never be changed. A cache that is not ready is an error; etcd is not asked in its place.
+// Cached returns an object from the cache, not older than a version, "0" for any. It shares everything except its outermost struct with the cache,
+// and must not be modified there. If the cache is not ready, Cached returns an error, and does not read from etcd.
 func (r *Resource) Cached(ctx context.Context, name, version string) (runtime.Object, error) {
 	if err := r.ReadinessCheck(); err != nil {
 		return nil, err

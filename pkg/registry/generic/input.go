@@ -17,13 +17,12 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// patchModules begin the names of the functions that apply JSON patches and strategic merge patches. They take for granted that a patch is as
-// its format says, and panic otherwise.
+// patchModules are prefixes of the names of the functions that apply JSON patches and strategic merge patches. They panic on patches that do not have
+// the expected format.
 var patchModules = []string{"gopkg.in/evanphx/json-patch", "k8s.io/apimachinery/pkg/util/strategicpatch."}
 
-// input makes an object of what a client has sent. The generic server returns what is wrong with a patch as an error without a status, which
-// would be a 500: values of other types than the schema says, and directives that a strategic merge patch does not have. Errors of admission
-// have a status (pkg/apiserver).
+// input decodes what a client has sent. The generic server returns errors of a patch without a status, which would be a 500: values with other types
+// than in the schema, and directives that a strategic merge patch does not have. Errors of admission have a status (pkg/apiserver).
 type input struct{ rest.UpdatedObjectInfo }
 
 // UpdatedObject implements rest.UpdatedObjectInfo.
@@ -43,7 +42,7 @@ func (i input) UpdatedObject(ctx context.Context, old runtime.Object) (updated r
 	return updated, asBadRequest(err)
 }
 
-// asBadRequest gives an error the status 400 if it has none and comes neither of the storage nor of the end of the request.
+// asBadRequest gives an error the status 400 if it has none and comes neither from the storage nor from the end of the request.
 func asBadRequest(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -56,7 +55,7 @@ func asBadRequest(err error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the patch cannot be applied: %v", err))
 }
 
-// panickedIn says, while a panic is handled, whether it is a function of one of the modules that has panicked.
+// panickedIn reports, while a panic is handled, whether a function of one of the modules panicked.
 func panickedIn(modules []string) bool {
 	pcs := make([]uintptr, 64)
 	frames := goruntime.CallersFrames(pcs[:goruntime.Callers(0, pcs)])

@@ -31,17 +31,16 @@ type Object interface {
 	metav1.ObjectMetaAccessor
 }
 
-// Kind is what one stored kind has that others do not. Its storage, strategies and selectors follow from it. Functions
-// that are nil do nothing.
+// Kind describes one stored kind. Its storage, strategies and selectors are derived from it. Functions may be nil.
 type Kind[T Object] struct {
-	// Resource is the kind's plural, Singular and ShortNames are what kubectl takes besides.
+	// Resource is the kind's plural. Singular and ShortNames are further names for kubectl.
 	Resource   schema.GroupResource
 	Singular   string
 	ShortNames []string
-	// Categories are the names by which kubectl takes the kind together with others.
+	// Categories are the names under which kubectl groups the kind with others.
 	Categories []string
 	Namespaced bool
-	// Versions serve the kind. It is stored in the first, which has to express all of it.
+	// Versions are the served versions. The kind is stored in the first, which must be able to express all of it.
 	Versions []schema.GroupVersion
 
 	New     func() T
@@ -50,56 +49,56 @@ type Kind[T Object] struct {
 
 	// Spec and Status point to the parts of an object. Status is nil for a kind without one.
 	Spec, Status func(T) any
-	// StatusComputed says that no user writes the status: Stamp computes it from the spec, and there is no subresource for it.
+	// StatusComputed means that no user writes the status: Stamp computes it from the spec, and it has no subresource.
 	StatusComputed bool
-	// Fields are what field selectors may ask for, besides name and namespace.
+	// Fields returns the fields for field selectors, in addition to name and namespace.
 	Fields func(T) fields.Set
-	// IndexedLabels and IndexedFields are those by which lists are not searched, but looked up.
+	// IndexedLabels and IndexedFields are indexed for lists.
 	IndexedLabels, IndexedFields []string
 
-	// PrepareForCreate and PrepareForUpdate set what the server decides, besides status and generation. Writes of a part do
-	// not come here.
+	// PrepareForCreate and PrepareForUpdate set what the server decides, in addition to status and generation. They are not called for writes of a
+	// part.
 	PrepareForCreate func(object T)
 	PrepareForUpdate func(updated, old T)
-	// Stamp records who wrote what. An object has changed that is new, or has another spec; the old object of a new one is empty.
-	// Writes of a part do not come here.
+	// Stamp records who wrote what. changed is true for an object that is new, or has a changed spec; the old object of a new one is empty. It is not
+	// called for writes of a part.
 	Stamp          func(ctx context.Context, updated, old T, changed bool)
 	Validate       func(object T) field.ErrorList
 	ValidateUpdate func(updated, old T) field.ErrorList
-	// ValidateStatusUpdate checks a write through the subresource status.
+	// ValidateStatusUpdate validates a write through the subresource status.
 	ValidateStatusUpdate func(updated, old T) field.ErrorList
-	// Refuse is what is wrong with the request, not with the object only: the answer is a 400 instead of the 422 of Validate, before
-	// which it is asked. The old object of a new one is empty. Writes of a part do not come here.
+	// Refuse returns errors of the request, and not only of the object: the response is a 400 instead of the 422 of Validate, before which it is
+	// called. The old object of a new one is empty. It is not called for writes of a part.
 	Refuse func(updated, old T) field.ErrorList
-	// MostWeight is how many bytes an object may have in its entries to be looked at, if it is not what most kinds may have. What may
-	// be stored is in pkg/admission/objectsize.
+	// MostWeight is the maximum number of bytes in the entries of an object that is validated, if it differs from the default. The limit of stored
+	// objects is in pkg/admission/objectsize.
 	MostWeight int
-	// Warnings are about an object that is new or has another spec.
+	// Warnings returns warnings about an object that is new or has a changed spec.
 	Warnings func(object T) []string
 
-	// Parts are the further subresources, by name.
+	// Parts are further subresources, by name.
 	Parts map[string]Part[T]
-	// Customize changes the store before it is completed.
+	// Customize modifies the store before it is completed.
 	Customize func(*genericregistry.Store)
 }
 
-// Part is what a subresource changes of its object, in the manner of the approval of certificate signing requests.
+// Part is the part of an object that a subresource changes, like the approval of certificate signing requests.
 type Part[T Object] struct {
-	// Take takes the part from what was sent into a copy of the old object.
+	// Take copies the part from the sent object into a copy of the old object.
 	Take func(into, sent, old T)
 	// Others are the fields that do not belong to the part, for server-side apply.
 	Others []fieldpath.Path
-	// Validate checks the result. If nil, an update of the whole object is checked.
+	// Validate validates the result. The default is the validation of an update of the whole object.
 	Validate func(updated, old T) field.ErrorList
 }
 
-// Definition is a Kind, whatever its type.
+// Definition is a Kind of any type.
 type Definition interface {
-	// GroupResource is the plural.
+	// GroupResource returns the plural.
 	GroupResource() schema.GroupResource
-	// GroupVersions serve it; it is stored in the first.
+	// GroupVersions returns the served versions; the kind is stored in the first.
 	GroupVersions() []schema.GroupVersion
-	// NewStorage makes the one store that all versions share.
+	// NewStorage returns the one store that all versions share.
 	NewStorage(*runtime.Scheme, generic.RESTOptionsGetter) (*Resource, error)
 }
 
@@ -116,7 +115,7 @@ type Resource struct {
 	Subresources map[string]*SubresourceREST
 }
 
-// Routes are the storages of the resource and its subresources, by path.
+// Routes returns the storages of the resource and its subresources, by path.
 func (r *Resource) Routes() map[string]rest.Storage {
 	name := r.DefaultQualifiedResource.Resource
 	routes := map[string]rest.Storage{name: r.Storage}
@@ -158,7 +157,7 @@ func (k *Kind[T]) NewStorage(scheme *runtime.Scheme, options generic.RESTOptions
 	return resource, nil
 }
 
-// parts are the subresources with the status.
+// parts returns the subresources, including status.
 func (k *Kind[T]) parts() map[string]Part[T] {
 	parts := maps.Clone(k.Parts)
 	if k.Status != nil && !k.StatusComputed {
@@ -174,7 +173,7 @@ func (k *Kind[T]) parts() map[string]Part[T] {
 	return parts
 }
 
-// attributes are what selectors ask for.
+// attributes returns the labels and fields for selectors.
 func (k *Kind[T]) attributes(object runtime.Object) (labels.Set, fields.Set, error) {
 	typed, ok := object.(T)
 	if !ok {
@@ -201,7 +200,7 @@ func (k *Kind[T]) predicate(label labels.Selector, field fields.Selector) storag
 	}
 }
 
-// indexers are those of the store's cache.
+// indexers returns the indexers of the store's cache.
 func (k *Kind[T]) indexers() *cache.Indexers {
 	if len(k.IndexedLabels)+len(k.IndexedFields) == 0 {
 		return nil

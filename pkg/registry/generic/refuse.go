@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 )
 
-// refusal makes a 400 of what Refuse says. It has the fields that are wrong, as a 422 has them.
+// refusal returns a function that converts the errors of Refuse to a 400. It has the invalid fields, like a 422.
 func (k *Kind[T]) refusal() func(updated, old runtime.Object) error {
 	if k.Refuse == nil {
 		return nil

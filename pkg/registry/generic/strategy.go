@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/bounds"
 )
 
-// strategy is how the objects of a kind are created and updated. An update creates nothing, and has to say which version it
-// is based on when it is not a patch. The errors of an object are told only as far as a reader needs them.
+// strategy is the strategy for creates and updates of a kind. An update creates nothing, and must have the resource version that it is based on when
+// it is not a patch. The number of reported errors of an object is limited.
 type strategy[T Object] struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -51,7 +51,7 @@ func (s strategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.kind.resetFields(fieldpath.MakePathOrDie("status"))
 }
 
-// resetFields tells server-side apply, for each version that is served, which fields a strategy ignores.
+// resetFields returns the fields that a strategy ignores, for server-side apply, for each served version.
 func (k *Kind[T]) resetFields(paths ...fieldpath.Path) map[fieldpath.APIVersion]*fieldpath.Set {
 	result := make(map[fieldpath.APIVersion]*fieldpath.Set, len(k.Versions))
 	for _, version := range k.Versions {
@@ -88,7 +88,7 @@ func (s strategy[T]) PrepareForUpdate(ctx context.Context, obj, old runtime.Obje
 	}
 }
 
-// countGeneration makes another spec another generation.
+// countGeneration increments the generation if the spec changed.
 func (s strategy[T]) countGeneration(updated, old T) {
 	updated.SetGeneration(old.GetGeneration())
 	if s.changed(updated, old) {
@@ -126,7 +126,7 @@ func (s strategy[T]) warnings(object T) []string {
 	return s.kind.Warnings(object)
 }
 
-// partStrategy lets through a change of a part and nothing else.
+// partStrategy allows a change of a part and nothing else.
 type partStrategy[T Object] struct {
 	strategy[T]
 	part Part[T]

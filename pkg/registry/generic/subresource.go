@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package generic holds what the registries of our kinds share.
+// Package generic has the common parts of the registries of our kinds.
 package generic
 
 import (
@@ -16,8 +16,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// SubresourceREST serves a subresource that takes the whole object and changes one part of it, in the manner of the
-// approval of certificate signing requests.
+// SubresourceREST serves a subresource that takes the whole object and changes one part of it, like the approval of certificate signing requests.
 type SubresourceREST struct {
 	store  *genericregistry.Store
 	told   Told
@@ -31,13 +30,13 @@ var (
 	_ rest.SingularNameProvider = &Storage{}
 )
 
-// UpdateStrategy is what a subresource needs: which part changes, and which fields do not.
+// UpdateStrategy is the strategy of a subresource: which part changes, and which fields do not.
 type UpdateStrategy interface {
 	rest.RESTUpdateStrategy
 	rest.ResetFieldsStrategy
 }
 
-// NewSubresource returns the subresource of a store that changes what the strategy lets through.
+// NewSubresource returns the subresource of a store for the changes that the strategy allows.
 func NewSubresource(store *genericregistry.Store, strategy UpdateStrategy) *SubresourceREST {
 	sub := *store
 	sub.CreateStrategy = nil
@@ -49,7 +48,7 @@ func NewSubresource(store *genericregistry.Store, strategy UpdateStrategy) *Subr
 // New implements rest.Storage.
 func (r *SubresourceREST) New() runtime.Object { return r.store.New() }
 
-// Destroy implements rest.Storage; the store belongs to the main resource.
+// Destroy implements rest.Storage. The store belongs to the main resource.
 func (r *SubresourceREST) Destroy() {}
 
 // Get implements rest.Getter.
@@ -75,8 +74,8 @@ func (r *SubresourceREST) ConvertToTable(ctx context.Context, object, tableOptio
 	return r.store.ConvertToTable(ctx, object, tableOptions)
 }
 
-// Storage is a main resource with its short names and categories. It answers requests at versions that are none, which the store does not
-// take for faults of the client.
+// Storage is a main resource with its short names and categories. It rejects invalid resource versions, which the store would not report as errors of
+// the client.
 type Storage struct {
 	*genericregistry.Store
 	Short  []string

@@ -13,10 +13,10 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 )
 
-// Told is told of an update that was written, in the context of its request. It must not wait, nor change the objects.
+// Told is called for a written update, in the context of its request. It must not block, nor modify the objects.
 type Told func(ctx context.Context, updated, old runtime.Object)
 
-// TellUpdates has f told of all updates, also of those through subresources. It has to be called before the resource is served.
+// TellUpdates calls f for all updates, including those through subresources. It must be called before the resource is served.
 func (r *Resource) TellUpdates(f Told) {
 	r.told = f
 	for _, subresource := range r.Subresources {
@@ -24,12 +24,12 @@ func (r *Resource) TellUpdates(f Told) {
 	}
 }
 
-// update updates an object of the store, and tells of it. Hooks of the store are called before it writes.
+// update updates an object of the store, and calls f. Hooks of the store are called before it writes.
 func (f Told) update(
 	ctx context.Context, store *genericregistry.Store, c checks, name string, objInfo rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc,
 	updateValidation rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
-	var old runtime.Object // that of the last try
+	var old runtime.Object // that of the last attempt
 	objInfo = rest.WrapUpdatedObjectInfo(c.checked(input{objInfo}), func(_ context.Context, updated, existing runtime.Object) (runtime.Object, error) {
 		old = existing
 		return updated, nil

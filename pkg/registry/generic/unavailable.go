@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Unavailable is a 503 that asks the client to try again in a second.
+// Unavailable returns a 503 that asks the client to retry in a second.
 func Unavailable(reason error) error {
 	err := apierrors.NewServiceUnavailable(reason.Error())
 	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}

@@ -15,10 +15,9 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// checks are what a kind has looked at before the generic server prepares and validates an object. The zero value has what is
-// looked at for all kinds.
+// checks are the checks of a kind before the generic server prepares and validates an object. The zero value has the checks of all kinds.
 type checks struct {
-	// weight is how much there may be of an object, or 0.
+	// weight is the maximum weight of an object, or 0.
 	weight int
 	// refuse is Kind.Refuse, or nil. The old object is nil for a new one.
 	refuse func(updated, old runtime.Object) error
@@ -26,8 +25,8 @@ type checks struct {
 
 var versioner = storage.APIObjectVersioner{}
 
-// CheckVersion refuses an invalid resource version, by the name of the parameter or field that has it. The store would take
-// most of them for failures of its own.
+// CheckVersion rejects an invalid resource version, and names the parameter or field that has it. The store would report most of them as internal
+// errors.
 func CheckVersion(name, version string) error {
 	if _, err := versioner.ParseResourceVersion(version); err != nil {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s: %q is no version that this server has given out", name, version))
@@ -42,8 +41,8 @@ func checkList(options *internalversion.ListOptions) error {
 	return CheckVersion("resourceVersion", options.ResourceVersion)
 }
 
-// checkNew refuses an object to be created that has a version, such as one that was exported. The store would take it for a
-// failure of its own, and ignore it in a dry run.
+// checkNew rejects an object to be created that has a resource version, such as an exported one. The store would report it as an internal error, and
+// ignore it in a dry run.
 func (c checks) checkNew(obj runtime.Object) error {
 	if version, err := versioner.ObjectResourceVersion(obj); err != nil || version != 0 {
 		return apierrors.NewBadRequest(storage.ErrResourceVersionSetOnCreate.Error() +
@@ -55,7 +54,7 @@ func (c checks) checkNew(obj runtime.Object) error {
 	return c.refuse(obj, nil)
 }
 
-// checked refuses an update with an invalid version, and one that is too much to be looked at.
+// checked rejects an update with an invalid resource version, and one that is too large to be validated.
 func (c checks) checked(objInfo rest.UpdatedObjectInfo) rest.UpdatedObjectInfo {
 	return rest.WrapUpdatedObjectInfo(objInfo, func(_ context.Context, updated, old runtime.Object) (runtime.Object, error) {
 		object, err := meta.Accessor(updated)

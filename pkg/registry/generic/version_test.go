@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// resource is one of those that are stored, with an object named "dev" that can be created in it.
+// resource is a stored resource, with an object named "dev" that can be created in it.
 type resource struct {
 	*generic.Storage
 	subresources []rest.Getter
@@ -64,7 +64,7 @@ func expectBadRequest(t *testing.T, what string, err error, says string) {
 	}
 }
 
-// kubectl create of what kubectl get has written.
+// TestCreate_OfAnObjectWithAVersionIsABadRequest: as with kubectl create of the output of kubectl get.
 func TestCreate_OfAnObjectWithAVersionIsABadRequest(t *testing.T) {
 	const says = "resourceVersion should not be set on objects to be created: remove metadata.resourceVersion"
 	for name, r := range resources(t) {
@@ -79,7 +79,7 @@ func TestCreate_OfAnObjectWithAVersionIsABadRequest(t *testing.T) {
 		if _, err := r.Get(r.ctx, "dev", &metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			t.Errorf("%s: got %v for what was refused", name, err)
 		}
-		// As in Kubernetes, 0 is no version.
+		// As in Kubernetes, 0 means no version.
 		zero := r.object.DeepCopyObject()
 		registrytest.Meta(zero).SetResourceVersion("0")
 		registrytest.Create(t, r.ctx, r, zero)

@@ -17,16 +17,15 @@ import (
 )
 
 const (
-	// mostWeight is far above what admission lets be stored (pkg/admission/objectsize), which is asked after validation only. Kinds
-	// may have another one.
+	// mostWeight is far above what admission allows to be stored (pkg/admission/objectsize), which runs only after validation. Kinds may override it.
 	mostWeight = 512 << 10
-	// mostMetadata is how many labels an object may have, and annotations, owner references, finalizers and managers. The generic
-	// server looks for faults in them by itself.
+	// mostMetadata is the maximum number of labels of an object, and of annotations, owner references, finalizers and managers. The generic server
+	// validates all of them.
 	mostMetadata = 512
 )
 
-// checkWeight refuses what is too much to be validated. A request has room for a million entries, each with several faults. What
-// is stored beyond the bounds, from before there were any, may stay as it is.
+// checkWeight rejects what is too large to be validated. A request has room for a million entries, each with several errors. Objects that were stored
+// before the limits existed may stay as they are.
 func checkWeight(updated, old runtime.Object, most int) error {
 	if most == 0 {
 		most = mostWeight
@@ -60,7 +59,7 @@ func checkWeight(updated, old runtime.Object, most int) error {
 		}
 	}
 	for _, fields := range now.GetManagedFields() {
-		// The generic server finds a fault in each character, and quotes all of it each time.
+		// The generic server reports an error for each character, and quotes the whole text each time.
 		if len(fields.Manager) > metav1validation.FieldManagerMaxLength {
 			return apierrors.NewBadRequest(fmt.Sprintf("metadata.managedFields: a manager must have %d bytes at most, not %d",
 				metav1validation.FieldManagerMaxLength, len(fields.Manager)))

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// causes is how many faults an answer tells.
+// causes returns the number of errors in a response.
 func causes(err error) int {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {
@@ -27,7 +27,8 @@ func causes(err error) int {
 	return len(status.Status().Details.Causes)
 }
 
-// A few bytes of a request can be several faults, and Kubernetes takes minutes to join a hundred thousand of them.
+// TestWrites_OfMoreFaultsThanAnybodyReads: a few bytes of a request can cause several errors, and Kubernetes takes minutes to join a hundred thousand
+// of them.
 func TestWrites_OfMoreFaultsThanAnybodyReads(t *testing.T) {
 	const many, most = 600, 100
 	for name, r := range resources(t) {
@@ -72,7 +73,7 @@ func TestWrites_OfMoreFaultsThanAnybodyReads(t *testing.T) {
 				if what == "a request full of taints" && !apierrors.IsRequestEntityTooLargeError(err) {
 					t.Errorf("%s, subresource %d: with %s: got %v", name, i, what, short(err))
 				}
-				if err != nil { // the others keep what is not theirs to change
+				if err != nil { // the others retain what they must not change
 					wantBrief(t, fmt.Sprintf("%s, subresource %d: with many %s", name, i, what), err, most)
 				}
 			}

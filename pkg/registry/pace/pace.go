@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pace bounds what requests cost that compute much and store nothing.
+// Package pace limits the cost of requests that compute much and store nothing.
 package pace
 
 import (
@@ -15,36 +15,36 @@ import (
 )
 
 const (
-	// share is the part of a processor that the answers for one namespace have, as when its placements are scheduled: a twentieth.
+	// share is the fraction of a processor for the responses of one namespace, as for the scheduling of its placements: a twentieth.
 	share = 20
-	// ahead is the time whose share a namespace can take at once: a second of computing. A user who looks at a few clusters does not wait.
+	// ahead is the time whose share a namespace can use at once: a second of computing. A user who looks at a few clusters does not wait.
 	ahead = 20 * time.Second
-	// longestWait is how long a request waits for others.
+	// longestWait is the maximum time that a request waits for others.
 	longestWait = 5 * time.Second
-	// mostPausing is how many namespaces are kept before those are looked for whose share is whole again.
+	// mostPausing is the number of recorded namespaces above which those are removed whose share is fully restored.
 	mostPausing = 1000
 )
 
-// Pace bounds it by namespaces and not by users: a user who runs a namespace can make as many ServiceAccounts there
-// as they like, but no namespaces. At any time one answer is computed on a server.
+// Pace limits namespaces and not users: a user who owns a namespace can create any number of ServiceAccounts in it, but no namespaces. At any time
+// one response is computed on a server.
 type Pace struct {
 	what string
 	now  func() time.Time
 	turn chan struct{}
 
 	mu sync.Mutex
-	// until is the time whose share each namespace has taken, if that is to come.
+	// until is the time whose share each namespace has used, if it is in the future.
 	until map[string]time.Time
-	// running are the namespaces of which an answer is computed, or waits to be.
+	// running are the namespaces with a response that is computed, or waits for its turn.
 	running map[string]bool
 }
 
-// New returns a pace of its own. What is computed is named in the plural, as in "explanations of placements".
+// New returns an independent pace. what is the plural of what is computed, as in "explanations of placements".
 func New(what string) *Pace {
 	return &Pace{what: what, now: time.Now, turn: make(chan struct{}, 1), until: map[string]time.Time{}, running: map[string]bool{}}
 }
 
-// Begin waits for the turn of a namespace, or refuses with 429.
+// Begin waits for the turn of a namespace, or returns a 429.
 func (p *Pace) Begin(ctx context.Context, namespace string) (end func(), err error) {
 	if err := p.enter(namespace); err != nil {
 		return nil, err

@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Whoever asks in a loop takes a twentieth of the time.
+// TestPace_BoundsANamespace: requests in a loop get a twentieth of the time.
 func TestPace_BoundsANamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, began, worked, refused := New("answers"), time.Now(), time.Duration(0), 0
@@ -54,7 +54,7 @@ func TestPace_OneAtATime(t *testing.T) {
 		if _, err := p.Begin(t.Context(), "a"); !apierrors.IsTooManyRequests(err) {
 			t.Errorf("a second one of the namespace: %v", err)
 		}
-		// One of another namespace waits, and then is refused.
+		// A request of another namespace waits, and is rejected then.
 		began := time.Now()
 		if _, err := p.Begin(t.Context(), "b"); !apierrors.IsTooManyRequests(err) || time.Since(began) != longestWait {
 			t.Errorf("another namespace: %v after %s", err, time.Since(began))
@@ -78,7 +78,7 @@ func TestPace_OneAtATime(t *testing.T) {
 	})
 }
 
-// Who looks at a few clusters does not wait.
+// TestPace_LetsAFewPass: a user who looks at a few clusters does not wait.
 func TestPace_LetsAFewPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New("answers")
@@ -91,7 +91,7 @@ func TestPace_LetsAFewPass(t *testing.T) {
 			end()
 		}
 		time.Sleep(10 * time.Minute)
-		// What was not taken is not saved up.
+		// Unused shares are not saved.
 		passed := 0
 		for range 100 {
 			if end, err := p.Begin(t.Context(), "a"); err == nil {
@@ -106,7 +106,7 @@ func TestPace_LetsAFewPass(t *testing.T) {
 	})
 }
 
-// What is kept of namespaces is bounded by those that pause.
+// TestPace_Forgets: the number of recorded namespaces is limited by those that pause.
 func TestPace_Forgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New("answers")

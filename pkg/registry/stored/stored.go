@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stored reads what is stored, for registries whose answers are computed.
+// Package stored reads stored objects for registries whose responses are computed.
 package stored
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/selector"
 )
 
-// List lists what is in a namespace, or in all of them, as it is now. The options may be nil.
+// List lists the current objects in a namespace, or in all of them. The options may be nil.
 func List[T runtime.Object](ctx context.Context, of rest.Lister, namespace string, options *internalversion.ListOptions) (T, error) {
 	var typed T
 	if options == nil {
@@ -36,7 +36,7 @@ func List[T runtime.Object](ctx context.Context, of rest.Lister, namespace strin
 	return typed, nil
 }
 
-// Sets are those that exist, with an error for each of which the members are not known.
+// Sets returns the existing sets, with an error for each set whose members are unknown.
 func Sets(ctx context.Context, sets rest.Lister) (map[string]error, error) {
 	all, err := List[*cluster.ManagedClusterSetList](ctx, sets, "", nil)
 	if err != nil {
@@ -53,7 +53,7 @@ func Sets(ctx context.Context, sets rest.Lister) (map[string]error, error) {
 	return exist, nil
 }
 
-// BoundSets are the names of the sets that a namespace has bound, in order, whether they exist or not.
+// BoundSets returns the sorted names of the sets that a namespace has bound, whether they exist or not.
 func BoundSets(ctx context.Context, bindings rest.Lister, namespace string) (names []string, err error) {
 	all, err := List[*cluster.ManagedClusterSetBindingList](ctx, bindings, namespace, nil)
 	if err != nil {

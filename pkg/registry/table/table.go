@@ -50,22 +50,22 @@ func (c Convertor[T]) ConvertToTable(_ context.Context, object, options runtime.
 	return result, add(object)
 }
 
-// Name is the column every table starts with.
+// Name returns the first column of every table.
 func Name() metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
 }
 
-// Age is the column for the time since an object was created. Its cell is made by AgeCell.
+// Age returns the column for the time since an object was created. Its cell is made by AgeCell.
 func Age() metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]}
 }
 
-// AgeCell is the cell of an Age column: how long ago it was, as kubectl writes it.
+// AgeCell returns the cell of an Age column: the elapsed time, as kubectl formats it.
 func AgeCell(m *metav1.ObjectMeta) any {
 	return metatable.ConvertToHumanReadableDateType(m.CreationTimestamp)
 }
 
-// ConditionCell is the status of a condition, or nothing when there is none of the type.
+// ConditionCell returns the status of a condition, or an empty cell if the condition does not exist.
 func ConditionCell(conditions []metav1.Condition, conditionType string) any {
 	if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
 		return string(c.Status)
@@ -73,7 +73,7 @@ func ConditionCell(conditions []metav1.Condition, conditionType string) any {
 	return ""
 }
 
-// ReasonCell is the reason of a condition, or nothing when there is none of the type.
+// ReasonCell returns the reason of a condition, or an empty cell if the condition does not exist.
 func ReasonCell(conditions []metav1.Condition, conditionType string) any {
 	if c := meta.FindStatusCondition(conditions, conditionType); c != nil {
 		return c.Reason
@@ -81,13 +81,13 @@ func ReasonCell(conditions []metav1.Condition, conditionType string) any {
 	return ""
 }
 
-// Wide is a column that kubectl shows with -o wide only.
+// Wide returns a column that kubectl shows only with -o wide.
 func Wide(column metav1.TableColumnDefinition) metav1.TableColumnDefinition {
 	column.Priority = 1
 	return column
 }
 
-// NameAndAge is the table of a kind that has no further columns.
+// NameAndAge returns the table of a kind without further columns.
 func NameAndAge[T interface {
 	runtime.Object
 	metav1.Object

@@ -58,7 +58,7 @@ func TestConvertToTable_OfOneObjectHasItsVersion(t *testing.T) {
 	}
 }
 
-// kubectl shows "No resources found" for a table with rows: [], and cannot read rows: null.
+// TestConvertToTable_OfAnEmptyListHasRows: kubectl shows "No resources found" for a table with rows: [], and cannot read rows: null.
 func TestConvertToTable_OfAnEmptyListHasRows(t *testing.T) {
 	if table := convert(t, &cluster.ManagedClusterSetList{}, nil); table.Rows == nil || len(table.Rows) > 0 {
 		t.Errorf("rows %+v", table.Rows)

@@ -24,16 +24,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// follower keeps what an informer would: it lists, watches, is cut off, and goes on at any replica from the last version
-// that it saw.
+// follower does what an informer does: it lists, watches, is cut off, and continues at any replica from the last version that it observed.
 type follower struct {
 	h        *hub
 	replicas []registry
 	client   client
 	random   *rand.Rand
 	options  []option
-	// strict says that no event may come that the members themselves do not explain. Who gains and loses sets may be told
-	// again what they know.
+	// strict means that every event must correspond to a change of the members. Users who gain and lose sets may get objects again that they have.
 	strict bool
 
 	at       string
@@ -62,7 +60,7 @@ func (f *follower) list(ctx context.Context) bool {
 	return true
 }
 
-// watch takes events until it is cut off after a random number of them.
+// watch receives events until it is cut off after a random number of them.
 func (f *follower) watch(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(1+f.random.IntN(200))*time.Millisecond)
 	defer cancel()
@@ -107,7 +105,7 @@ func (f *follower) apply(event watch.Event) {
 	}
 }
 
-// same says whether the follower holds what a list shows, by content.
+// same reports whether the follower has the content of a list.
 func (f *follower) same(list runtime.Object) (bool, string) {
 	want := byName(list)
 	if got := slices.Sorted(maps.Keys(f.store)); !slices.Equal(got, slices.Sorted(maps.Keys(want))) {
@@ -142,8 +140,8 @@ func byName(list runtime.Object) map[string]generic.Object {
 	return objects
 }
 
-// However clusters, sets and rules change, and whenever and wherever a client reconnects, it holds in the end what a
-// list shows; and who sees all was told of each change once.
+// TestWatch_WhoeverReconnectsAnywhereMissesNothing: however clusters, sets and rules change, and whenever and wherever a client reconnects, it
+// finally has the content of a list; and a client that sees everything got each change once.
 func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 	h := newHub(t)
 	sets := []string{"a", "a-b", "b", "c"}
@@ -167,7 +165,7 @@ func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 	var followers []*follower
 	add := func(replicas []registry, who user.Info, options ...option) {
 		n := uint64(len(followers))
-		// Of these the rights stay as they are.
+		// The rights of these do not change.
 		strict := slices.Contains([]string{admin.Name, "dan", "eve", "fay"}, who.GetName())
 		followers = append(followers, &follower{h: h, replicas: replicas, client: h.client(nil, who), strict: strict,
 			options: options, random: rand.New(rand.NewPCG(1, n))})
@@ -199,7 +197,7 @@ func TestWatch_WhoeverReconnectsAnywhereMissesNothing(t *testing.T) {
 	}
 
 	churn(h, sets, 300)
-	// Each goes on from where it stands when nothing more happens.
+	// Each continues from its version until nothing changes any more.
 	cancel()
 	for range followers {
 		<-done

@@ -81,7 +81,7 @@ func notOlderThan(v string) option {
 
 func bookmarks(o *internalversion.ListOptions) { o.AllowWatchBookmarks = true }
 
-// initialEvents is what client-go's informers ask for.
+// initialEvents sets the options of client-go's informers.
 func initialEvents(o *internalversion.ListOptions) {
 	yes := true
 	o.SendInitialEvents, o.AllowWatchBookmarks = &yes, true
@@ -104,7 +104,7 @@ func (c client) tryList(options ...option) (*view.ClusterSetMemberList, error) {
 		return nil, err
 	}
 	if sets, ok := list.(*cluster.ManagedClusterSetList); ok {
-		// Most of what is asked of a list is the same for both kinds.
+		// Most checks of a list are the same for both kinds.
 		members := &view.ClusterSetMemberList{ListMeta: sets.ListMeta}
 		for i := range sets.Items {
 			members.Items = append(members.Items, view.ClusterSetMember{ObjectMeta: sets.Items[i].ObjectMeta})
@@ -122,7 +122,7 @@ func (c client) tryList(options ...option) (*view.ClusterSetMemberList, error) {
 	return list.(*view.ClusterSetMemberList), nil
 }
 
-// expectPlain: clients get nothing of how rows are kept.
+// expectPlain verifies that clients get nothing of the internal representation of rows.
 func expectPlain(t testing.TB, object metav1.Object) {
 	if object.GetNamespace() != "" || object.GetSelfLink() != "" || strings.HasPrefix(object.GetName(), "\x00") {
 		t.Errorf("a client gets %q of namespace %q with %q", object.GetName(), object.GetNamespace(), object.GetSelfLink())
@@ -141,7 +141,7 @@ func (c client) names(options ...option) []string {
 	return namesOf(c.list(options...))
 }
 
-// awaitNames lists until the members are these: for what another etcd decides, such as a change of the rules.
+// awaitNames lists until the members are these: for changes that depend on another etcd, such as changes of the rules.
 func (c client) awaitNames(want ...string) {
 	c.t.Helper()
 	eventually(c.t, fmt.Sprintf("%s sees %v", c.who.GetName(), want), func() (bool, string) {
@@ -190,7 +190,7 @@ func (c client) watch(options ...option) *stream {
 	return s
 }
 
-// change is an event as a client sees it.
+// change is an event as a client gets it.
 type change struct {
 	Type    watch.EventType
 	Name    string
@@ -214,7 +214,7 @@ func changeOf(event watch.Event) change {
 	return c
 }
 
-// next is the next event, bookmarks included. ok is false when the watch has ended.
+// next returns the next event, including bookmarks. ok is false when the watch has ended.
 func (s *stream) next() (c change, ok bool) {
 	s.t.Helper()
 	timeout := time.NewTimer(await.Limit)
@@ -234,7 +234,7 @@ func (s *stream) next() (c change, ok bool) {
 	}
 }
 
-// nextChange is the next event that is no bookmark.
+// nextChange returns the next event that is not a bookmark.
 func (s *stream) nextChange() change {
 	s.t.Helper()
 	for {
@@ -261,7 +261,7 @@ func (s *stream) expect(want ...string) []change {
 	return got
 }
 
-// expectUnordered takes as many events as are wanted, whatever their order.
+// expectUnordered receives the wanted events, in any order.
 func (s *stream) expectUnordered(want ...string) []change {
 	s.t.Helper()
 	var got []change
@@ -279,7 +279,7 @@ func (s *stream) expectUnordered(want ...string) []change {
 	return got
 }
 
-// expectInitial takes the initial events and the bookmark that ends them, and returns the bookmark's version.
+// expectInitial receives the initial events and the bookmark that ends them, and returns the bookmark's version.
 func (s *stream) expectInitial(want ...string) string {
 	s.t.Helper()
 	var got []string

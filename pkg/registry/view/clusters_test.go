@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// What is said of members is true of clusters as well, by the same code: churn_test.go has both. Here is what only clusters have: they
-// are seen by name or by any of their sets, and once whatever the ways.
+// The tests of members also apply to clusters, which use the same code: churn_test.go has both. Here are the tests that only clusters need: they are
+// visible by name or by any of their sets, and appear once, in however many ways they are visible.
 
 func TestClusters_AreThoseByNameAndThoseBySet(t *testing.T) {
 	h := twoSets(t)
@@ -36,7 +36,7 @@ func TestClusters_AreThoseByNameAndThoseBySet(t *testing.T) {
 	} {
 		user := h.client(r, someone(who))
 		user.awaitNames(want...)
-		// In pages, of which each has one.
+		// In pages of one object each.
 		var got []string
 		list := user.list(limit(1))
 		for at := list.ResourceVersion; ; list = user.list(limit(1), continued(list.Continue)) {
@@ -83,7 +83,7 @@ func TestClusters_AreThoseByNameAndThoseBySet(t *testing.T) {
 	expectNames(t, h.client(r, someone("cid")).names(byFields("spec.hubAcceptsClient=true")), "c4")
 }
 
-// Clusters are computed from the first request on, whoever makes it and whatever it is.
+// TestClusters_BeginWithTheFirstReader: clusters are computed from the first request on, of any user and any kind.
 func TestClusters_BeginWithTheFirstReader(t *testing.T) {
 	h := twoSets(t)
 	h.front.allowClusters("ann", nil, []string{"a"})
@@ -93,7 +93,8 @@ func TestClusters_BeginWithTheFirstReader(t *testing.T) {
 	must(t, err)
 }
 
-// A cluster that is seen in two ways is told of once, and goes when the last of them goes.
+// TestClusters_MoveBetweenSetsAsTheirViewersSeeIt: a cluster that is visible in two ways has one event per change, and is deleted for the user when
+// the last of them ends.
 func TestClusters_MoveBetweenSetsAsTheirViewersSeeIt(t *testing.T) {
 	h := newHub(t)
 	h.set("a", labelled("a=x"))
@@ -111,7 +112,7 @@ func TestClusters_MoveBetweenSetsAsTheirViewersSeeIt(t *testing.T) {
 	for _, who := range []string{"both", "onlya", "named"} {
 		c := h.client(r, someone(who))
 		from := version(c.list().ResourceVersion)
-		// Several make the cacher share its objects among them.
+		// With several watches the cacher shares its objects among them.
 		watches[who] = []*stream{c.watch(from), c.watch(from, bookmarks)}
 	}
 	last := ""
@@ -134,9 +135,9 @@ func TestClusters_MoveBetweenSetsAsTheirViewersSeeIt(t *testing.T) {
 	step(func() { h.relabel("c1", labelled("a=x")) }, "ADDED c1", "ADDED c1", "MODIFIED c1")
 	step(func() { h.relabel("c1", labelled("a=x", "b=x")) }, "MODIFIED c1", "MODIFIED c1", "MODIFIED c1")
 	step(func() { h.relabel("c1", labelled("b=x")) }, "MODIFIED c1", "DELETED c1", "MODIFIED c1")
-	// What a cluster becomes when it leaves is nothing to those who saw it there.
+	// Changes of a cluster that left a set are not sent to users of that set.
 	step(func() { h.relabel("c1", labelled("h=x", "secret=yes")) }, "DELETED c1", "", "MODIFIED c1")
-	// A set comes to select it, another one, and neither: the cluster itself stays what it is.
+	// One set starts to select it, then another one, and neither: the cluster itself does not change.
 	h.relabel("c1", labelled("h=x"))
 	for _, w := range watches["named"] {
 		w.expect("MODIFIED c1")
@@ -151,7 +152,7 @@ func TestClusters_MoveBetweenSetsAsTheirViewersSeeIt(t *testing.T) {
 	h.set("a", labelled("h=x"))
 	step(func() {}, "ADDED c1", "ADDED c1", "")
 	step(func() { h.deleteCluster("c1") }, "DELETED c1", "DELETED c1", "DELETED c1")
-	// Who goes on from the last version is told of nothing again.
+	// A client that continues from the last version gets no event again.
 	h.cluster("c1", labelled("h=x"))
 	h.client(r, someone("both")).watch(version(last)).expect("ADDED c1")
 }
@@ -171,7 +172,7 @@ func TestClusters_GrantsAndRevocationsReachOpenWatches(t *testing.T) {
 		names, sets []string
 		want        []string
 	}{
-		{[]string{"c1"}, []string{"a"}, []string{"ADDED c2"}},                           // c1 is seen twice now
+		{[]string{"c1"}, []string{"a"}, []string{"ADDED c2"}},                           // c1 is visible in two ways now
 		{nil, []string{"a", "b"}, []string{"ADDED c4"}},                                 // and in other ways
 		{nil, []string{"b"}, []string{"DELETED c2"}},                                    // c1 is in both sets
 		{[]string{"*"}, nil, []string{"ADDED c2", "ADDED c3"}},                          // all
@@ -190,7 +191,7 @@ func TestClusters_GrantsAndRevocationsReachOpenWatches(t *testing.T) {
 	}
 }
 
-// A right that was taken away opens no watch from before, and shows no list of then.
+// TestClusters_ARevokedRightReadsNoHistory: a revoked right neither opens a watch from an earlier version, nor lists one.
 func TestClusters_ARevokedRightReadsNoHistory(t *testing.T) {
 	h := twoSets(t)
 	h.front.allowClusters("ann", []string{"c3"}, []string{"a", "b"})
@@ -215,7 +216,7 @@ func TestClusters_ARevokedRightReadsNoHistory(t *testing.T) {
 	}
 }
 
-// A watch that is cut off inside of what one change of a set did is told of the rest.
+// TestClusters_AWatchResumesInsideAMove: a watch that is cut off among the events of one change of a set continues with the rest.
 func TestClusters_AWatchResumesInsideAMove(t *testing.T) {
 	h := newHub(t)
 	h.set("a", labelled("a=x"))
@@ -240,7 +241,8 @@ func TestClusters_AWatchResumesInsideAMove(t *testing.T) {
 	}
 }
 
-// Agents may each have a role of their own: none of them is a change of what users see, and none shows them clusters here.
+// TestClusters_RolesOfAgentsChangeNothing: agents may have a role of their own each: these neither change what users see, nor make clusters visible
+// here.
 func TestClusters_RolesOfAgentsChangeNothing(t *testing.T) {
 	h := twoSets(t)
 	h.front.allowClusters("ann", []string{"c1"}, nil)
@@ -251,7 +253,7 @@ func TestClusters_RolesOfAgentsChangeNothing(t *testing.T) {
 	digest := func() string { return h.stored().ClustersDigest }
 	before := digest()
 	h.front.grant("group:"+agentPrefix+"c3", getting("managedclusters", "c3"), getting("managedclustersets", "a"))
-	h.front.allow("bob", "b") // is told to replicas after it
+	h.front.allow("bob", "b") // replicas observe it after the change
 	h.eventually("the rules of sets are written", func() (bool, string) {
 		return len(h.client(r, someone("ann")).names()) == 1 && h.stored().ClusterRoles == uint64(h.front.version.Load()-1), fmt.Sprint(h.stored())
 	})
@@ -260,8 +262,8 @@ func TestClusters_RolesOfAgentsChangeNothing(t *testing.T) {
 	}
 }
 
-// A replica of a version that knows nothing of clusters writes none of their digest. Until it is there again nobody is shown what
-// nobody can be sure of, and then everybody is.
+// TestClusters_ADigestThatIsMissingIsWrittenAgain: a replica of a version without clusters writes no digest for them. Until the digest exists again
+// nothing is shown that is uncertain, and then all users see their clusters.
 func TestClusters_ADigestThatIsMissingIsWrittenAgain(t *testing.T) {
 	h := twoSets(t)
 	h.front.allowClusters("ann", nil, []string{"a"})
@@ -280,7 +282,7 @@ func TestClusters_ADigestThatIsMissingIsWrittenAgain(t *testing.T) {
 	for {
 		event, open := w.next()
 		if !open || event.Type == watch.Error || event.String() == "DELETED c1" {
-			break // It goes on, or the client is told to list anew.
+			break // The watch continues, or the client is told to list again.
 		}
 		if event.Type != watch.Bookmark {
 			t.Fatalf("got %s", event)
@@ -289,7 +291,7 @@ func TestClusters_ADigestThatIsMissingIsWrittenAgain(t *testing.T) {
 	ann.awaitNames("c2")
 }
 
-// Rights that mean something else show no clusters.
+// TestClusters_OnlyGetShowsThem: rights with another meaning show no clusters.
 func TestClusters_OnlyGetShowsThem(t *testing.T) {
 	h := twoSets(t)
 	rule := func(verb, resource string) rbacv1.PolicyRule {

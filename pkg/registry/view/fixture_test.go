@@ -49,14 +49,14 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// agentPrefix is what the names of agents begin with.
+// agentPrefix is the prefix of the names of agents.
 const agentPrefix = "agents:"
 
 var (
 	scheme = runtime.NewScheme()
 	codecs = serializer.NewCodecFactory(scheme)
 
-	// sharedEtcd serves all tests but those that compact or stop it; each has its own prefix.
+	// sharedEtcd serves all tests except those that compact or stop it; each has its own prefix.
 	sharedEtcd *etcd.Server
 	prefixes   atomic.Int64
 )
@@ -106,7 +106,7 @@ func newHub(t testing.TB) *hub { return newHubOn(t, sharedEtcd) }
 
 func newHubOn(t testing.TB, server *etcd.Server) *hub { return newEncryptedHubOn(t, server, nil) }
 
-// newEncryptedHubOn is a hub whose encryption configuration has transformers for resources.
+// newEncryptedHubOn returns a hub whose encryption configuration has transformers for resources.
 func newEncryptedHubOn(t testing.TB, server *etcd.Server, transformers map[string]value.Transformer) *hub {
 	t.Helper()
 	if test, ok := t.(*testing.T); ok {
@@ -149,7 +149,7 @@ func (h *hub) configOf(resource schema.GroupResource) *storagebackend.ConfigForR
 	return config
 }
 
-// replica starts a registry of the members, as one more replica of the API server has it.
+// replica starts a registry of the members, as in one more replica of the API server.
 func (h *hub) replica() *clustersetmember.REST {
 	h.t.Helper()
 	r, _ := h.stoppableReplica()
@@ -162,7 +162,7 @@ func (h *hub) stoppableReplica() (*clustersetmember.REST, func()) {
 	return r, stop
 }
 
-// wholeReplica has the sets too.
+// wholeReplica also has the sets.
 func (h *hub) wholeReplica() (members *clustersetmember.REST, sets *filtered.REST, stop func()) {
 	h.t.Helper()
 	config, stopRules := h.rules()
@@ -182,7 +182,7 @@ func (h *hub) wholeReplica() (members *clustersetmember.REST, sets *filtered.RES
 	return members, sets, stop
 }
 
-// clusterReplica has the clusters that a user may see, as one more replica.
+// clusterReplica returns the clusters that a user may see, as in one more replica.
 func (h *hub) clusterReplica() *filtered.REST {
 	h.t.Helper()
 	clusters := h.freshClusters()
@@ -190,7 +190,7 @@ func (h *hub) clusterReplica() *filtered.REST {
 	return clusters
 }
 
-// freshClusters is a replica of which nobody has read anything.
+// freshClusters returns a replica without any reader yet.
 func (h *hub) freshClusters() *filtered.REST {
 	h.t.Helper()
 	config, stopRules := h.rules()
@@ -202,7 +202,7 @@ func (h *hub) freshClusters() *filtered.REST {
 	return clusters.REST
 }
 
-// rules are what a replica makes derived resources from.
+// rules returns the configuration from which a replica makes derived resources.
 func (h *hub) rules() (config filtered.Config, stop func()) {
 	h.t.Helper()
 	fleet, err := derived.Fleet(h, codecs.LegacyCodec(visibilityapi.SchemeGroupVersion))
@@ -264,7 +264,7 @@ func (h *hub) deleteCluster(name string) *cluster.ManagedCluster {
 	return out
 }
 
-// set makes a set that selects by labels: nil selects nothing, an empty map everything.
+// set creates a set that selects by labels: nil selects nothing, an empty map everything.
 func (h *hub) set(name string, matchLabels map[string]string) *cluster.ManagedClusterSet {
 	h.t.Helper()
 	h.uids++
@@ -349,7 +349,7 @@ func labelled(pairs ...string) map[string]string {
 	return labels
 }
 
-// ownEtcd is for tests that need a revision to stand still, or to be compacted.
+// ownEtcd is for tests in which a revision must not change, or must be compacted.
 func ownEtcd(t testing.TB) *etcd.Server {
 	t.Helper()
 	server, err := startEtcd(t.TempDir())
@@ -358,7 +358,7 @@ func ownEtcd(t testing.TB) *etcd.Server {
 	return server
 }
 
-// awaitVisibility waits until the replicas know who may see what, after which they write nothing of their own.
+// awaitVisibility waits until the replicas know who may see what, after which they write nothing themselves.
 func (h *hub) awaitVisibility(replicas ...*clustersetmember.REST) {
 	h.t.Helper()
 	for _, r := range replicas {

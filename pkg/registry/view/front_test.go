@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// front stands for the kube-apiserver that has the RBAC rules. It counts resource versions as that does.
+// front represents the kube-apiserver that has the RBAC rules. It counts resource versions like one.
 type front struct {
 	t         testing.TB
 	clientset *fake.Clientset
@@ -37,8 +37,7 @@ func newFront(t testing.TB) *front {
 	return &front{t: t, clientset: fake.NewClientset(), rules: map[string][]rbacv1.PolicyRule{}}
 }
 
-// client is one replica's. ready waits until it hears of every change: the fake forgets those between its list and its
-// watch.
+// client returns one replica's client. ready waits until the client gets every change: the fake loses those between its list and its watch.
 func (f *front) client() (rules rbacclient.RbacV1Interface, ready func(testing.TB)) {
 	client := fake.NewClientset()
 	var watches atomic.Int32
@@ -66,8 +65,7 @@ type fakeRules struct{ rbacclient.RbacV1Interface }
 
 func (fakeRules) IsWatchListSemanticsUnSupported() bool { return true }
 
-// allow lets a user (or, when the name starts with "group:", a group) get the named sets, and no others; "*" stands for
-// all sets.
+// allow lets a user (or, when the name starts with "group:", a group) get the named sets, and no others; "*" stands for all sets.
 func (f *front) allow(who string, sets ...string) {
 	f.t.Helper()
 	f.grant(who, getting("managedclustersets", sets...))
@@ -79,7 +77,7 @@ func (f *front) allowClusters(who string, names, sets []string) {
 	f.grant(who, getting("managedclusters", names...), getting("managedclustersets/clusters", sets...))
 }
 
-// getting is the right to get the named objects, "*" for all. Without any it is none.
+// getting returns the right to get the named objects, "*" for all. Without names it grants nothing.
 func getting(resource string, names ...string) rbacv1.PolicyRule {
 	rule := rbacv1.PolicyRule{
 		Verbs: []string{"get"}, APIGroups: []string{cluster.GroupName}, Resources: []string{resource}, ResourceNames: slices.Clone(names),
@@ -93,7 +91,7 @@ func getting(resource string, names ...string) rbacv1.PolicyRule {
 	return rule
 }
 
-// grant gives a user or a group these rules, and takes all others.
+// grant grants a user or a group these rules, and revokes all others.
 func (f *front) grant(who string, rules ...rbacv1.PolicyRule) {
 	f.t.Helper()
 	f.mu.Lock()
@@ -121,7 +119,7 @@ func (f *front) grant(who string, rules ...rbacv1.PolicyRule) {
 	must(f.t, err)
 }
 
-// revoke takes everything from a user.
+// revoke revokes all rights of a user.
 func (f *front) revoke(who string) {
 	f.t.Helper()
 	f.mu.Lock()
@@ -143,7 +141,7 @@ func groupOf(who string) (string, bool) {
 	return "", false
 }
 
-// authorize knows the same rules.
+// authorize applies the same rules.
 func (f *front) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

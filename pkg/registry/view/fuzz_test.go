@@ -22,8 +22,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// FuzzList: whatever continue token and version a user makes up, no member is shown that the user may not see, what is shown is what
-// an admin sees of it, pages come to the same, and who has made a mistake is told that.
+// FuzzList: whatever continue token and version a user sends, the result has only members that the user may see, they are the same as an admin gets,
+// pages return the same members, and mistakes are reported.
 func FuzzList(f *testing.F) {
 	h := twoSets(f)
 	h.set("a.b", labelled("stage=prod"))
@@ -56,7 +56,7 @@ func FuzzList(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, token, start string, at, limit int64, version, match string) {
 		if start != "" {
-			// The key of a token that others make: it has a path in it, or is not of ours.
+			// The key of a forged token: it has a path in it, or is not one of ours.
 			made, err := clustersetmember.Resource.EncodeContinue(clustersetmember.Resource.All()+start, at)
 			if err != nil {
 				return
@@ -66,7 +66,7 @@ func FuzzList(f *testing.F) {
 		options := internalversion.ListOptions{
 			Continue: token, Limit: limit, ResourceVersion: version, ResourceVersionMatch: metav1.ResourceVersionMatch(match),
 		}
-		// The API server looks at these before. What is not there yet is waited for.
+		// The API server validates these before. Future versions are waited for.
 		if len(validation.ValidateListOptions(&options, true)) > 0 || limit < 0 {
 			return
 		}

@@ -27,7 +27,7 @@ func TestWatch_InitialEventsEndWithTheirBookmark(t *testing.T) {
 	old := h.replica()
 	h.client(old, someone("ann")).awaitNames("c1.a", "c2.a")
 	h.client(old, someone("all")).awaitNames("c1.a", "c2.a", "c1.b", "c4.b")
-	// The second replica finds the rules of the first written down: it starts with the clock in its state.
+	// The second replica finds the stored rules of the first: it starts with the clock in its state.
 	fresh := h.replica()
 	h.awaitVisibility(fresh)
 	everything := []string{"c1.a", "c1.b", "c2.a", "c4.b"}
@@ -95,7 +95,7 @@ func (s *countedReads) Watch(ctx context.Context, key string, opts storage.ListO
 	}), nil
 }
 
-// Who may see nothing must not cost the whole fleet each time that they watch.
+// TestWatch_BeginsWithoutReadingWhatTheUserMayNotSee: the watches of a user who may see nothing must not each read the whole fleet.
 func TestWatch_BeginsWithoutReadingWhatTheUserMayNotSee(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
-// twoSets has the sets a (region apac) and b (stage prod), and four clusters.
+// twoSets returns a hub with the sets a (region apac) and b (stage prod), and four clusters.
 func twoSets(t testing.TB) *hub {
 	h := newHub(t)
 	h.set("b", labelled("stage=prod"))
@@ -40,7 +40,7 @@ func TestList_ShowsEveryMemberOrderedBySetAndCluster(t *testing.T) {
 	expectNames(t, h.client(h.replica(), admin).names(), "c1.a", "c2.a", "c1.b", "c4.b")
 }
 
-// Names that nothing can have are the names of nothing; in a key they would be steps in a path.
+// TestList_NamesThatNothingCanHaveSelectNothing: invalid names match nothing; in a key they would be path elements.
 func TestList_NamesThatNothingCanHaveSelectNothing(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a", ".", "..", "a/c1", "a/", "")
@@ -150,8 +150,8 @@ func TestList_SelectsByFieldsAndLabels(t *testing.T) {
 	}
 }
 
-// What is acknowledged by one replica is in the next list of every other, with no waiting for the period of etcd's
-// progress notifications.
+// TestList_HasEveryAcknowledgedWrite_ThroughAnyReplica: a write that one replica acknowledged is in the next list of every other, without waiting for
+// the period of etcd's progress notifications.
 func TestList_HasEveryAcknowledgedWrite_ThroughAnyReplica(t *testing.T) {
 	h := newHub(t)
 	replicas := []*clustersetmember.REST{h.replica(), h.replica()}
@@ -170,8 +170,8 @@ func TestList_HasEveryAcknowledgedWrite_ThroughAnyReplica(t *testing.T) {
 	}
 }
 
-// A write of something else moves etcd's revision too, and a list has to wait for word that no member was changed by it.
-// Progress is asked for: etcd itself tells of it only every few seconds.
+// TestList_AfterAnUnrelatedWriteIsPrompt: an unrelated write increments etcd's revision, too, and a list must wait for the information that it
+// changed no member. Progress is requested: etcd itself reports it only every few seconds.
 func TestList_AfterAnUnrelatedWriteIsPrompt(t *testing.T) {
 	server := ownEtcd(t)
 	h := newHubOn(t, server)
@@ -190,7 +190,7 @@ func TestList_AfterAnUnrelatedWriteIsPrompt(t *testing.T) {
 	}
 }
 
-// betweenLists does something after the first range that a request reads.
+// betweenLists calls a function after the first range that a request reads.
 type betweenLists struct {
 	visibility.Source
 	once func()
@@ -205,7 +205,7 @@ func (s *betweenLists) GetList(ctx context.Context, key string, opts storage.Lis
 	return err
 }
 
-// readingFrom is a replica that reads its members from another source.
+// readingFrom returns a replica that reads its members from another source.
 func readingFrom(r *clustersetmember.REST, source visibility.Source) *clustersetmember.REST {
 	other := *r.REST
 	other.Visible.Objects = source
@@ -228,7 +228,7 @@ func TestList_OfSeveralSetsIsOfOneVersion(t *testing.T) {
 	ann.watch(version(list.ResourceVersion)).expect("DELETED c1.a", "DELETED c1.b")
 }
 
-// The version of a list is that of etcd's, so it is the same on every replica and after a restart.
+// TestList_TheVersionIsTheSameOnEveryReplica: the version of a list is derived from etcd's, so it is the same on every replica and after a restart.
 func TestList_TheVersionIsTheSameOnEveryReplica(t *testing.T) {
 	h := newHubOn(t, ownEtcd(t))
 	first, stop := h.stoppableReplica()
@@ -274,7 +274,7 @@ func TestList_AtAnExactVersionShowsThePast(t *testing.T) {
 	if got := root.list(exactly(past)).ResourceVersion; got != past {
 		t.Errorf("the list is at %s, want %s", got, past)
 	}
-	// Clients that page from a version without saying how it is to match mean exactly this one.
+	// Clients that page from a version without resourceVersionMatch mean exactly this one.
 	page := root.list(version(past), limit(1))
 	expectNames(t, namesOf(page), "c1.a")
 }
@@ -330,7 +330,7 @@ func TestList_PagesShowOneVersion(t *testing.T) {
 					if page.Continue == "" {
 						break
 					}
-					// What comes in between is not in the pages that follow.
+					// Changes in between are not in the pages that follow.
 					extra++
 					name := fmt.Sprintf("a0-%d", extra)
 					h.cluster(name, labelled("a=in", "b=in"))

@@ -26,7 +26,7 @@ var Kind = &hubgeneric.Kind[*cluster.AddOnPlacementScore]{
 	NewList: func() runtime.Object { return &cluster.AddOnPlacementScoreList{} },
 	Table:   table.NameAndAge[*cluster.AddOnPlacementScore](),
 
-	// There is no spec, so no generation but the first.
+	// Without a spec, the generation is always 1.
 	Spec:   func(*cluster.AddOnPlacementScore) any { return &struct{}{} },
 	Status: func(s *cluster.AddOnPlacementScore) any { return &s.Status },
 

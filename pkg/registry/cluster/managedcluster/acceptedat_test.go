@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// When a cluster was accepted decides whose certificate is approved, so nobody else may say when.
+// TestAcceptedAt_IsTheServersAlone: the time when a cluster was accepted decides whose certificate is approved, so only the server may set it.
 func TestAcceptedAt_IsTheServersAlone(t *testing.T) {
 	const forged = "2001-01-01T00:00:00Z"
 	s := newStorage(t)

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// guard is the label and the accept plugin, for a user who holds the grants.
+// guard has the label and the accept plugin, for a user with the grants.
 type guard []admission.ValidationInterface
 
 func guardFor(grants ...permission.Rule) guard {
@@ -37,8 +37,8 @@ func guardFor(grants ...permission.Rule) guard {
 	return guard{labels, accept}
 }
 
-// write sends an object to a storage as the handlers of update, patch and server-side apply do: with the validations of
-// a create and of an update, of which the storage calls the one that fits.
+// write sends an object to a storage like the handlers of update, patch and server-side apply: with the validations of a create and of an update, of
+// which the storage calls the applicable one.
 func (g guard) write(t *testing.T, s *generic.Resource, u rest.Updater, subresource string, object *cluster.ManagedCluster, mayCreate bool) error {
 	t.Helper()
 	attributes := func(op admission.Operation, object, old runtime.Object) admission.Attributes {

@@ -20,11 +20,10 @@ import (
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// acceptsField is the field that says whether the hub lets a cluster in.
+// acceptsField is the field selector for whether the hub accepts a cluster.
 const acceptsField = "spec.hubAcceptsClient"
 
-// Kind is the kind ManagedCluster. Admission decides who may change which label, and who may accept a cluster: every write
-// comes by there (pkg/admission).
+// Kind is the kind ManagedCluster. Admission decides who may change which label, and who may accept a cluster, for every write (pkg/admission).
 var Kind = &hubgeneric.Kind[*cluster.ManagedCluster]{
 	Resource:   cluster.Resource("managedclusters"),
 	Singular:   "managedcluster",
@@ -40,7 +39,7 @@ var Kind = &hubgeneric.Kind[*cluster.ManagedCluster]{
 	Fields: func(c *cluster.ManagedCluster) fields.Set {
 		return fields.Set{acceptsField: strconv.FormatBool(c.Spec.HubAcceptsClient)}
 	},
-	// By the label upstream's clients list an exclusive set, by acceptance admission counts the clusters that wait for it.
+	// Upstream's clients list an exclusive set by the label, and admission counts the clusters that wait for acceptance by the field.
 	IndexedLabels: []string{cluster.ClusterSetLabel},
 	IndexedFields: []string{acceptsField},
 
@@ -76,7 +75,7 @@ var Kind = &hubgeneric.Kind[*cluster.ManagedCluster]{
 	},
 }
 
-// noteAcceptance says since when a cluster is accepted, in an annotation that only the server writes.
+// noteAcceptance records the time when a cluster was accepted, in an annotation that only the server writes.
 func noteAcceptance(c, old *cluster.ManagedCluster) {
 	at, noted := old.Annotations[cluster.AcceptedAtAnnotation]
 	if c.Spec.HubAcceptsClient && !old.Spec.HubAcceptsClient {

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// spoilt is the cluster with everything changed that a client can try to change.
+// spoilt returns the cluster with changes of everything that a client can try to change.
 func spoilt(c *cluster.ManagedCluster) *cluster.ManagedCluster {
 	s := c.DeepCopy()
 	registrytest.Spoil(s)
@@ -45,7 +45,7 @@ func spoilt(c *cluster.ManagedCluster) *cluster.ManagedCluster {
 func TestSubresources_ChangeOneThingAndNothingElse(t *testing.T) {
 	for name, c := range map[string]struct {
 		of func(*generic.Resource) rest.Updater
-		// want makes what is stored, but for metadata, of what was stored and what was sent.
+		// want computes the expected stored object, except metadata, from the stored and the sent one.
 		want   func(want, sent *cluster.ManagedCluster)
 		exempt []string
 	}{
@@ -144,7 +144,7 @@ func TestSubresources_OfAnotherClusterOfTheSameNameAreNotChanged(t *testing.T) {
 	}
 }
 
-// A server-side apply may create what it does not find; through a subresource it may not.
+// TestSubresources_CreateNothing: a server-side apply may create an object that does not exist, but not through a subresource.
 func TestSubresources_CreateNothing(t *testing.T) {
 	s := newStorage(t)
 	for name, u := range s.Subresources {

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// What is told of is what was written, by whatever route, once.
+// TestTellUpdates: observers get each written update once, by whatever route it was written.
 func TestTellUpdates(t *testing.T) {
 	s := newStorage(t)
 	var told [][2]string

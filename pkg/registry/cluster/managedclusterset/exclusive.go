@@ -23,12 +23,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/exclusive"
 )
 
-// Decorator makes the storage of managedclustersets, in which no two sets claim the same label.
+// Decorator creates the storage of managedclustersets, in which no two sets claim the same label.
 func Decorator(connect backend.Connect) generic.StorageDecorator {
 	return exclusive.Decorator(connect, "exclusive-labels", claim, conflict)
 }
 
-// claim is the label that puts a cluster into an exclusive set. A value has no slash, so the path names one pair.
+// claim returns the label by which an exclusive set selects clusters. A value has no slash, so the path identifies one pair.
 func claim(obj runtime.Object) string {
 	set, ok := obj.(*cluster.ManagedClusterSet)
 	if !ok {
@@ -48,7 +48,7 @@ func conflict(name string, err *exclusive.ClaimedError) error {
 		err.Claim[:slash], err.Claim[slash+1:], err.Holder))
 }
 
-// withDryRun has dry runs checked as well.
+// withDryRun makes dry runs check claims as well.
 func withDryRun(store *genericregistry.Store) {
 	store.BeginCreate = func(ctx context.Context, obj runtime.Object, options *metav1.CreateOptions) (genericregistry.FinishFunc, error) {
 		return checkDryRun(ctx, store, obj, options.DryRun)
@@ -58,7 +58,7 @@ func withDryRun(store *genericregistry.Store) {
 	}
 }
 
-// checkDryRun says of a dry run what the claim would say of the real request, which writes it.
+// checkDryRun returns for a dry run the error that the claim of the real request would return, which writes it.
 func checkDryRun(ctx context.Context, store *genericregistry.Store, obj runtime.Object, dryRun []string) (genericregistry.FinishFunc, error) {
 	wanted := claim(obj)
 	if !dryrun.IsDryRun(dryRun) || wanted == "" {

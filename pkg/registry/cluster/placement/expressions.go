@@ -22,8 +22,8 @@ func validateUpdate(p, old *cluster.Placement) field.ErrorList {
 	return compiled(validation.ValidatePlacementUpdate(p, old), p, old)
 }
 
-// compiled refuses expressions that do not compile, once all else is right: their number and length have bounds then. One that
-// was there before may stay, so that a placement can be changed after the libraries of CEL have.
+// compiled rejects expressions that do not compile, once everything else is valid, so that their number and length are limited. Existing expressions
+// are allowed, so that a placement can be changed after the CEL libraries have changed.
 func compiled(errs field.ErrorList, p, old *cluster.Placement) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
@@ -40,7 +40,7 @@ func compiled(errs field.ErrorList, p, old *cluster.Placement) field.ErrorList {
 				continue
 			}
 			if err := placement.CheckExpression(expression); err != nil {
-				// One is told. Each could have a hundred faults, and each of them quotes the expression.
+				// Report one error. Each expression could have a hundred errors, each of which quotes the expression.
 				return field.ErrorList{field.Invalid(at.Index(j), field.OmitValueType{}, "must be an expression in CEL: "+told(err))}
 			}
 			known.Insert(expression)
@@ -49,10 +49,10 @@ func compiled(errs field.ErrorList, p, old *cluster.Placement) field.ErrorList {
 	return nil
 }
 
-// mostTold is how many bytes of a fault are told.
+// mostTold is the maximum number of bytes of a reported error.
 const mostTold = 512
 
-// told is the first fault, without the expression that it quotes.
+// told returns the first error, without the expression that it quotes.
 func told(err error) string {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.ToValidUTF8(first[:min(len(first), mostTold)], "")

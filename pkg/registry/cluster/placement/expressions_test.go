@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// selecting makes a placement select by expressions too.
+// selecting makes a placement also select by expressions.
 func selecting(expressions ...string) func(*cluster.Placement) {
 	return func(p *cluster.Placement) {
 		predicate := cluster.ClusterPredicate{}
@@ -23,7 +23,7 @@ func selecting(expressions ...string) func(*cluster.Placement) {
 	}
 }
 
-// by is a placement that was stored, and selects by expressions.
+// by returns a stored placement that selects by expressions.
 func by(expressions ...string) *cluster.Placement {
 	p := placementOf("web")
 	p.ObjectMeta = metav1.ObjectMeta{Name: "web", Namespace: "dev", UID: "u", ResourceVersion: "1"}
@@ -69,7 +69,7 @@ func TestValidate_WhatWasThereMayStay(t *testing.T) {
 	}
 }
 
-// Every fault of an expression quotes all of it.
+// TestValidate_TellsOneFaultShortly: every error of an expression quotes all of it.
 func TestValidate_TellsOneFaultShortly(t *testing.T) {
 	errs := validate(by("["+strings.Repeat("nobody,", 500)+"1]", "invalid.expression"))
 	if len(errs) != 1 || len(errs[0].Error()) > 1024 || !strings.Contains(errs[0].Error(), "undeclared reference to 'nobody'") {
@@ -80,7 +80,7 @@ func TestValidate_TellsOneFaultShortly(t *testing.T) {
 	}
 }
 
-// What has no bound is not compiled.
+// TestValidate_CompilesNoMoreThanTheBound: expressions beyond the limit are not compiled.
 func TestValidate_CompilesNoMoreThanTheBound(t *testing.T) {
 	errs := validate(by(strings.Split(strings.Repeat("invalid,", 1000), ",")[:1000]...))
 	for _, err := range errs {
@@ -93,7 +93,7 @@ func TestValidate_CompilesNoMoreThanTheBound(t *testing.T) {
 	}
 }
 
-// BenchmarkValidate is what the most and longest expressions cost whoever sends them, and the server.
+// BenchmarkValidate measures the cost of the maximum number of longest expressions.
 func BenchmarkValidate(b *testing.B) {
 	long := func(i int) string {
 		text := "true"

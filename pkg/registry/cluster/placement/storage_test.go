@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// placementOf is one with the defaults that decoding fills in.
+// placementOf returns a placement with the defaults that decoding sets.
 func placementOf(name string) *cluster.Placement {
 	p := &cluster.Placement{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	p.Spec.PrioritizerPolicy.Mode = cluster.PrioritizerPolicyModeAdditive

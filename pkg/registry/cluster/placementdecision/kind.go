@@ -26,10 +26,10 @@ var Kind = &hubgeneric.Kind[*cluster.PlacementDecision]{
 	NewList: func() runtime.Object { return &cluster.PlacementDecisionList{} },
 	Table:   table.NameAndAge[*cluster.PlacementDecision](),
 
-	// There is no spec, so no generation but the first.
+	// Without a spec, the generation is always 1.
 	Spec:   func(*cluster.PlacementDecision) any { return &struct{}{} },
 	Status: func(d *cluster.PlacementDecision) any { return &d.Status },
-	// Whoever follows a placement lists its decisions by this label.
+	// Clients that follow a placement list its decisions by this label.
 	IndexedLabels: []string{cluster.PlacementLabel},
 
 	Validate:             validation.ValidatePlacementDecision,

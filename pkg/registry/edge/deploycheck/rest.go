@@ -1,8 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deploycheck answers DeployChecks: what a policy or pattern would deploy where. The rules are those that the controllers deploy by.
-// Nothing is stored.
+// Package deploycheck evaluates DeployChecks: what a policy or pattern would deploy where. The rules are those of the controllers. Nothing is stored.
 package deploycheck
 
 import (
@@ -29,23 +28,23 @@ import (
 )
 
 const (
-	// longest is how long an answer may take.
+	// longest is the timeout of a request.
 	longest = 10 * time.Second
-	// mostNodes is how many nodes are kept as they were read: reading one costs more than deciding about it.
+	// mostNodes is the maximum number of cached decoded nodes: decoding one costs more than the decision about it.
 	mostNodes = 20_000
 )
 
-// Stored are the registries of what is stored.
+// Stored has the registries of the stored objects.
 type Stored struct {
 	Policies, Patterns                          rest.Getter
 	Services, Nodes, Placements, Bindings, Sets rest.Lister
 }
 
-// REST answers checks.
+// REST evaluates checks.
 type REST struct {
 	rest.TableConvertor
 	stored Stored
-	// visible has the clusters, and knows which user sees which.
+	// visible has the clusters, and their visibility for users.
 	visible   *visibility.Reader
 	pace      *pace.Pace
 	nodes     *lru.Cache
@@ -59,7 +58,7 @@ var (
 	_ rest.SingularNameProvider = &REST{}
 )
 
-// New makes the registry. The reader is that of the managedclusters of clusterview.
+// New returns the registry. The reader is that of the managedclusters of clusterview.
 func New(stored Stored, visible *visibility.Reader) *REST {
 	return &REST{
 		TableConvertor: rest.NewDefaultTableConvertor(edge.Resource("deploychecks")),
@@ -70,7 +69,7 @@ func New(stored Stored, visible *visibility.Reader) *REST {
 // New implements rest.Storage.
 func (r *REST) New() runtime.Object { return &edge.DeployCheck{} }
 
-// Destroy implements rest.Storage; what it reads belongs to others.
+// Destroy implements rest.Storage. The registries belong to others.
 func (r *REST) Destroy() {}
 
 // NamespaceScoped implements rest.Scoper.
@@ -105,7 +104,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation 
 	if err := v1alpha1.Convert_edge_DeployCheck_To_v1alpha1_DeployCheck(asked, versioned, nil); err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	// A view that begins may take its time, in which no namespace has its turn.
+	// A view that starts may take some time, which must not count for a namespace.
 	if err := r.visible.Objects.Wait(ctx); err != nil {
 		return nil, err
 	}

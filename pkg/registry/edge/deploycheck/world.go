@@ -28,23 +28,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
-// world is what one check is answered from: what is stored, as far as the user may use it, and what the check has itself.
+// world has the input of one check: the stored objects, as far as the user may use them, and those of the check itself.
 type world struct {
 	*REST
 	ctx   context.Context
 	who   user.Info
 	asked *v1alpha1.DeployCheck
 
-	// nodes are all that are stored, and clusters those of the sets that are bound.
+	// nodes has all stored nodes, and clusters those of the bound sets.
 	nodes    map[string]*edge.EdgeNode
 	clusters map[string]*cluster.ManagedCluster
 	seen     *visibility.OfSets
 
-	// used are the rights by which the user may use what is asked about.
+	// used are the rights with which the user may use the objects of the check.
 	used []permission.Rule
 }
 
-// told ends the key of the annotation by which auditors see the rights that a check used.
+// told is the suffix of the audit annotation with the rights that a check used.
 const told = "deploycheck"
 
 func (w *world) question() (*check.Question, error) {
@@ -67,7 +67,7 @@ func (w *world) question() (*check.Question, error) {
 	return q, w.placed(q)
 }
 
-// named reads the policy or the pattern that is there, if the user may read it, too.
+// named reads an existing policy or pattern, if the user may read it.
 func (w *world) named(q *check.Question) error {
 	name, resource, registry := w.asked.Spec.PolicyName, "deploymentpolicies", w.stored.Policies
 	if name == "" {
@@ -96,7 +96,7 @@ func (w *world) named(q *check.Question) error {
 	return apierrors.NewInternalError(fmt.Errorf("%s %s is a %T", resource, name, found))
 }
 
-// mayGet refuses what the front would refuse.
+// mayGet returns the error that the front would return if the user may not get an object.
 func (w *world) mayGet(resource, namespace, name string) error {
 	rule := toGet(resource, namespace, name)
 	held, err := permission.Holds(w.ctx, w.visible.Authorizer, w.who, rule)
@@ -116,7 +116,7 @@ func toGet(resource, namespace, name string) permission.Rule {
 	return permission.Rule{Verb: "get", Group: edge.GroupName, Resource: resource, Namespace: namespace, Name: name}
 }
 
-// wanted are the services that are deployed.
+// wanted returns the services to be deployed.
 func wanted(q *check.Question) []model.Wanted {
 	if q.Policy != nil {
 		return []model.Wanted{model.WantedByPolicy(q.Namespace, q.Policy)}
@@ -124,8 +124,8 @@ func wanted(q *check.Question) []model.Wanted {
 	return model.WantedByPattern(q.Namespace, q.Pattern)
 }
 
-// services takes those that are there and may be used, and in their place those of the check itself. A service that the user may not use is as
-// one that is not there.
+// services collects the existing services that the user may use, replaced by those of the check itself. A service that the user may not use is
+// treated as missing.
 func (w *world) services(q *check.Question) error {
 	here := sets.New[types.NamespacedName]()
 	for i := range w.asked.Spec.Services {
@@ -178,7 +178,7 @@ func (w *world) services(q *check.Question) error {
 	return nil
 }
 
-// reach reads the nodes, and which of them belong to accepted clusters of the sets that are bound.
+// reach reads the nodes, and which of them belong to accepted clusters of the bound sets.
 func (w *world) reach() error {
 	exist, err := stored.Sets(w.ctx, w.stored.Sets)
 	if err != nil {
@@ -216,7 +216,7 @@ func (w *world) reach() error {
 	return nil
 }
 
-// reached says whether anything of the namespace comes to a node: it is of a cluster of a set, and of this very cluster.
+// reached reports whether the namespace can deploy to a node: the node belongs to a cluster of a set, and to the current cluster of that name.
 func (w *world) reached(n *edge.EdgeNode) bool {
 	c := w.clusters[n.Name]
 	return c != nil && n.DeletionTimestamp == nil && c.DeletionTimestamp == nil && c.Spec.HubAcceptsClient &&
@@ -225,7 +225,7 @@ func (w *world) reached(n *edge.EdgeNode) bool {
 		})
 }
 
-// addNodes takes the nodes of the check, those that it names, or all that are reached. The user is told of those that it sees.
+// addNodes adds the nodes of the check, those that it names, or all reached ones. The result has only nodes that the user may see.
 func (w *world) addNodes(q *check.Question) error {
 	spec := &w.asked.Spec
 	have := sets.New[string]()
@@ -265,7 +265,7 @@ func (w *world) addNodes(q *check.Question) error {
 	return nil
 }
 
-// shows says whether the user sees the cluster of a node, whichever sets it is in.
+// shows reports whether the user may see the cluster of a node, in any set.
 func (w *world) shows(name string) (bool, error) {
 	if w.clusters[name] != nil {
 		return w.seen.Shows(name), nil
@@ -277,14 +277,14 @@ func (w *world) shows(name string) (bool, error) {
 	return err == nil, err
 }
 
-// readNode is a node as it was read, and which one.
+// readNode is a decoded node, with its identity and version.
 type readNode struct {
 	uid             types.UID
 	resourceVersion string
 	node            check.Node
 }
 
-// read reads a node, or remembers it.
+// read decodes a node, or returns it from the cache.
 func (w *world) read(n *edge.EdgeNode) check.Node {
 	if kept, ok := w.REST.nodes.Get(n.Name); ok {
 		if r := kept.(readNode); r.uid == n.UID && r.resourceVersion == n.ResourceVersion {
@@ -300,7 +300,7 @@ func (w *world) read(n *edge.EdgeNode) check.Node {
 	return node
 }
 
-// placed is what is on the nodes of all namespaces already of the services that are deployed.
+// placed reads the existing edge placements of the services on the nodes, of all namespaces.
 func (w *world) placed(q *check.Question) error {
 	services := sets.New[types.NamespacedName]()
 	for _, w := range wanted(q) {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deployment has what the registries of policies and patterns share: the columns of what came of them.
+// Package deployment has the common parts of the registries of policies and patterns: the columns of their results.
 package deployment
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/table"
 )
 
-// Namespace is the column of clusterNamespace.
+// Namespace returns the column of clusterNamespace.
 func Namespace() metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace of the clusters that is deployed to, if it is said."}
 }
 
-// Columns are those of nodes, behind those of the kind.
+// Columns returns the columns of nodes, after those of the kind.
 func Columns(more ...metav1.TableColumnDefinition) []metav1.TableColumnDefinition {
 	return append([]metav1.TableColumnDefinition{
 		{Name: "Selected", Type: "integer", Description: "How many nodes all rules let in."},
@@ -29,7 +29,7 @@ func Columns(more ...metav1.TableColumnDefinition) []metav1.TableColumnDefinitio
 	}, more...)
 }
 
-// Cells belong to Columns.
+// Cells returns the cells for Columns.
 func Cells(m *metav1.ObjectMeta, status *edge.DeploymentStatus) []any {
 	return []any{
 		int64(status.Nodes.Selected), int64(status.Nodes.Placed), int64(status.Nodes.Running), int64(status.Nodes.Failed), table.AgeCell(m),
@@ -37,7 +37,7 @@ func Cells(m *metav1.ObjectMeta, status *edge.DeploymentStatus) []any {
 	}
 }
 
-// ExcludedMost is the rule that excludes most nodes.
+// ExcludedMost returns the rule that excludes most nodes.
 func ExcludedMost(status *edge.DeploymentStatus) string {
 	var most edge.ExcludedNodes
 	for _, e := range status.Excluded {

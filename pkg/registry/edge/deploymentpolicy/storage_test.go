@@ -55,7 +55,7 @@ func TestStorage(t *testing.T) {
 	}.Run(t)
 }
 
-// Services of other namespaces are deployed with the rights of the author. So no user says who that is.
+// TestAuthor: services of other namespaces are deployed with the rights of the author, so no user can set the author.
 func TestAuthor(t *testing.T) {
 	r := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 	p := policy()

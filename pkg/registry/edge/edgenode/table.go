@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/table"
 )
 
-// unknown is what a column shows of a fact that the agent has not told. It is never 0.
+// unknown is shown for a fact that the agent has not reported. It is never 0.
 const unknown = "unknown"
 
 var tableConvertor = table.Convertor[*edge.EdgeNode]{

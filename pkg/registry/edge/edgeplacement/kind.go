@@ -73,7 +73,7 @@ var tableConvertor = table.Convertor[*edge.EdgePlacement]{
 	},
 }
 
-// each has what services say, once for those that say the same.
+// each returns the texts of the services, without duplicates.
 func each(services []edge.PlacedService, say func(edge.PlacedService) string) string {
 	var said []string
 	for _, s := range services {

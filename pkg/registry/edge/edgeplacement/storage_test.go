@@ -32,7 +32,7 @@ func placement() *edge.EdgePlacement {
 }
 
 func TestStorage(t *testing.T) {
-	// The suite makes objects of many names.
+	// The suite creates objects with many names.
 	anyName := *Kind
 	anyName.Validate = func(object *edge.EdgePlacement) field.ErrorList {
 		return slices.DeleteFunc(Kind.Validate(object), func(e *field.Error) bool { return strings.Contains(e.Detail, "follows from") })

@@ -25,7 +25,7 @@ import (
 
 var languages = model.Languages()
 
-// Kind is the kind EdgeService. Its status is what is in the archive.
+// Kind is the kind EdgeService. Its status describes the content of the archive.
 var Kind = &hubgeneric.Kind[*edge.EdgeService]{
 	Resource:   edge.Resource("edgeservices"),
 	Singular:   "edgeservice",
@@ -58,13 +58,13 @@ var Kind = &hubgeneric.Kind[*edge.EdgeService]{
 
 var stampAuthor = author.Stamp[*edge.EdgeService](edge.AuthorAnnotation)
 
-// stamp writes what the hub says of a service: the status, and who wrote the spec.
+// stamp sets the fields that the hub computes: the status, and the author of the spec.
 func stamp(ctx context.Context, s, old *edge.EdgeService, changed bool) {
 	readArchive(s, old)
 	stampAuthor(ctx, s, old, changed)
 }
 
-// readArchive writes into the status what is in the archive, once for each archive. Without a status, it could not be read.
+// readArchive writes the content of the archive to the status, once for each archive. Without a status, the archive could not be read.
 func readArchive(s, old *edge.EdgeService) {
 	if archiveOf(s) != nil && bytes.Equal(archiveOf(s), archiveOf(old)) {
 		return // The status is that of the stored object.
@@ -79,11 +79,11 @@ func readArchive(s, old *edge.EdgeService) {
 	}
 }
 
-// unreadable is the fault of an archive that is not in the status.
+// unreadable returns the error of an archive that has no status.
 func unreadable(s *edge.EdgeService) field.ErrorList {
 	packed := archiveOf(s)
 	if len(packed) == 0 || len(packed) > validation.MaxArchive || s.Status.ObservedGeneration > 0 {
-		return nil // The first two are faults that validation finds.
+		return nil // The first two errors are found by validation.
 	}
 	if _, err := archive.ReadPacked(packed); err != nil {
 		return field.ErrorList{field.Invalid(field.NewPath("spec", "clusterDeployment", "operatorYamlArchive"), field.OmitValueType{}, err.Error())}

@@ -26,7 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic/registrytest"
 )
 
-// packed is an archive of one file.
+// packed returns an archive of one file.
 func packed(t *testing.T, manifests string) []byte {
 	t.Helper()
 	var data bytes.Buffer
@@ -66,7 +66,7 @@ func service(t *testing.T, manifests string) *edge.EdgeService {
 }
 
 func TestStorage(t *testing.T) {
-	// The suite makes objects of many names.
+	// The suite creates objects with many names.
 	anyName := *Kind
 	anyName.Validate = func(object *edge.EdgeService) field.ErrorList {
 		return slices.DeleteFunc(Kind.Validate(object), func(e *field.Error) bool { return strings.Contains(e.Detail, "follows from") })
@@ -98,7 +98,7 @@ func TestStorage(t *testing.T) {
 	}.Run(t)
 }
 
-// What is decided by is what is in the archive that is stored, after every kind of write.
+// TestStatus: decisions are based on the content of the stored archive, after every kind of write.
 func TestStatus(t *testing.T) {
 	r := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 	ctx := registrytest.Context(r)
@@ -152,7 +152,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestAuthor: who may change a service decides what its policies deliver. So no user says who that is.
+// TestAuthor: users who may change a service decide what its policies deploy, so no user can set the author.
 func TestAuthor(t *testing.T) {
 	r := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 	as := func(name string) context.Context {

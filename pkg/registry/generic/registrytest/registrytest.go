@@ -1,8 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registrytest holds what the tests of the registries share: the storage of a real server, and writes as the
-// handlers of requests make them.
+// Package registrytest has helpers for the tests of the registries: the storage of a real server, and writes like those of the request handlers.
 package registrytest
 
 import (
@@ -42,14 +41,14 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// NewEtcd starts an etcd for a test, and ends it with the test.
+// NewEtcd starts an etcd for a test, and stops it when the test ends.
 func NewEtcd(t *testing.T) storagebackend.TransportConfig {
 	t.Helper()
 	_, config := etcd3testing.NewUnsecuredEtcd3TestClientServer(t)
 	return config.Transport
 }
 
-// Options is how a resource is stored in an etcd, in a version.
+// Options returns the options for storing a resource in an etcd, in a version.
 func Options(etcd storagebackend.TransportConfig, scheme *runtime.Scheme, gv schema.GroupVersion, resource string) generic.RESTOptions {
 	config := storagebackend.NewDefaultConfig("/registry", serializer.NewCodecFactory(scheme).LegacyCodec(gv))
 	config.Transport = etcd
@@ -80,7 +79,7 @@ type Creater interface {
 	Create(context.Context, runtime.Object, rest.ValidateObjectFunc, *metav1.CreateOptions) (runtime.Object, error)
 }
 
-// Create makes an object and returns what was stored.
+// Create creates an object and returns what was stored.
 func Create[T runtime.Object](t *testing.T, ctx context.Context, s Creater, object T) T {
 	t.Helper()
 	created, err := s.Create(ctx, object.DeepCopyObject(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
@@ -90,7 +89,7 @@ func Create[T runtime.Object](t *testing.T, ctx context.Context, s Creater, obje
 	return created.(T)
 }
 
-// Update puts an object into a storage and returns what was stored.
+// Update updates an object in a storage and returns what was stored.
 func Update[T runtime.Object](ctx context.Context, s rest.Updater, object T) (T, error) {
 	name := Meta(object).GetName()
 	updated, _, err := s.Update(ctx, name, rest.DefaultUpdatedObjectInfo(object.DeepCopyObject()),
@@ -102,7 +101,7 @@ func Update[T runtime.Object](ctx context.Context, s rest.Updater, object T) (T,
 	return updated.(T), nil
 }
 
-// Meta is the metadata of an object that has some.
+// Meta returns the metadata of an object that has some.
 func Meta(object runtime.Object) metav1.Object {
 	m, err := meta.Accessor(object)
 	if err != nil {
@@ -137,7 +136,7 @@ func with(labels map[string]string, key string) map[string]string {
 	return result
 }
 
-// WantSameMeta fails if an update changed any metadata but the version and the fields in exempt.
+// WantSameMeta fails if an update changed any metadata except the version and the fields in exempt.
 func WantSameMeta(t *testing.T, updated, old runtime.Object, exempt ...string) {
 	t.Helper()
 	a, b := fieldsOf(t, updated), fieldsOf(t, old)

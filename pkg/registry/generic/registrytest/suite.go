@@ -25,38 +25,37 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// Namespace is where the objects of namespaced kinds are in a Suite.
+// Namespace is the namespace of the objects of namespaced kinds in a Suite.
 const Namespace = "test"
 
-// Suite holds a kind to what all stored kinds do.
+// Suite tests the common behavior of stored kinds.
 type Suite[T generic.Object] struct {
 	Kind *generic.Kind[T]
-	// Decorator makes its storage, if it is another than that of most kinds.
+	// Decorator creates its storage, if it differs from that of most kinds.
 	Decorator registry.StorageDecorator
 
-	// Valid makes an object that can be created. The suite puts it into Namespace, if its kind has namespaces, and gives it the label
-	// env=x.
+	// Valid returns an object that can be created. The suite sets Namespace, if its kind is namespaced, and the label env=x.
 	Valid func() T
-	// Fit makes an object valid whose name was changed. It may be nil.
+	// Fit makes an object valid after a change of its name. It may be nil.
 	Fit func(T)
-	// Invalid spoil a valid object so that it cannot be created. That it needs a name is tested anyway.
+	// Invalid are changes that make a valid object invalid for a create. A missing name is tested anyway.
 	Invalid []func(T)
-	// Change is an update that is allowed, and InvalidChanges are some that are not.
+	// Change is a valid update, and InvalidChanges are invalid ones.
 	Change         func(T)
 	InvalidChanges []func(T)
-	// OtherSpec is another spec, whether it is allowed or not. By default it is that of Change.
+	// OtherSpec sets another spec, whether valid or not. The default is Change.
 	OtherSpec func(T)
-	// Matching are fields that a valid object has, besides its name and namespace, and Others are fields that it has not.
+	// Matching are fields that match a valid object, in addition to its name and namespace, and Others are fields that do not.
 	Matching, Others []fields.Set
-	// Status sets a valid status, and BadStatus spoils it. They are nil for a kind without a status. Of one that the server computes,
-	// Status sets what it would be of a valid object, for the table.
+	// Status sets a valid status, and BadStatus makes it invalid. They are nil for a kind without a status. For a computed status, Status sets what
+	// it would be for a valid object, for the table.
 	Status, BadStatus func(T)
-	// Columns are the columns of a table with their priorities, and Cells what they show of a valid object with its status.
+	// Columns are the columns of a table with their priorities, and Cells the cells of a valid object with its status.
 	Columns, Cells string
 	ShortNames     string
 }
 
-// Run tests the kind on a real etcd.
+// Run tests the kind with a real etcd.
 func (s Suite[T]) Run(t *testing.T) {
 	etcd, valid := NewEtcd(t), s.Valid
 	s.Valid = func() T {
@@ -88,7 +87,7 @@ func (s Suite[T]) Run(t *testing.T) {
 	t.Run("watch", func(t *testing.T) { s.testWatch(t, NewStorage(t, NewEtcd(t), s.Kind, s.Decorator)) })
 }
 
-// NewStorage makes the storage of a kind in an etcd, apart from all others there. The decorator may be nil.
+// NewStorage creates the storage of a kind in an etcd, separate from all others there. The decorator may be nil.
 func NewStorage(t *testing.T, etcd storagebackend.TransportConfig, kind generic.Definition, decorator registry.StorageDecorator) *generic.Resource {
 	t.Helper()
 	scheme := Scheme()
@@ -106,7 +105,7 @@ func NewStorage(t *testing.T, etcd storagebackend.TransportConfig, kind generic.
 	return r
 }
 
-// Context is that of a request for a resource, in Namespace if it has one.
+// Context returns the context of a request for a resource, in Namespace if it is namespaced.
 func Context(r *generic.Resource, subresources ...string) context.Context {
 	if r.NamespaceScoped() {
 		return genericregistrytest.NewNamespaceScopeContext(r.Store, Namespace, subresources...)
@@ -114,7 +113,7 @@ func Context(r *generic.Resource, subresources ...string) context.Context {
 	return genericregistrytest.NewClusterScopeContext(r.Store, subresources...)
 }
 
-// fitted lets the tester, which makes objects of many names from one valid object, make valid ones.
+// fitted makes the objects of the tester valid, which derives objects with many names from one valid object.
 type fitted[T generic.Object] struct {
 	rest.RESTCreateStrategy
 	fit func(T)
@@ -136,7 +135,7 @@ func (s Suite[T]) tester(t *testing.T, r *generic.Resource) *genericregistrytest
 	return tester
 }
 
-// with makes a valid object and changes it.
+// with returns a valid object with a change.
 func (s Suite[T]) with(change func(T)) T {
 	object := s.Valid()
 	change(object)
@@ -245,7 +244,7 @@ func (s Suite[T]) testStatus(t *testing.T, r *generic.Resource) {
 	}
 }
 
-// testComputedStatus: nothing that a user sends is in a status that the server computes.
+// testComputedStatus: a status that the server computes contains nothing that a user sends.
 func (s Suite[T]) testComputedStatus(t *testing.T, r *generic.Resource) {
 	if s.Kind.Status == nil {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// FuzzParseKubeconfig: a token source that is taken makes us read no file, start no program and talk to no server that we
-// cannot verify, as client-go understands it; and an error has nothing of the token in it.
+// FuzzParseKubeconfig: an accepted token source makes us read no file, start no program and connect to no server that we cannot verify, as client-go
+// interprets it; and no error contains a part of the token.
 func FuzzParseKubeconfig(f *testing.F) {
 	kubeconfig := func(cluster, user string) []byte {
 		return []byte("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], " +
@@ -49,7 +49,7 @@ func FuzzParseKubeconfig(f *testing.F) {
 		}
 		config, err := clientcmd.NewDefaultClientConfig(*loaded, nil).ClientConfig()
 		if err != nil {
-			return // we take less of it than client-go does
+			return // we accept less than client-go does
 		}
 		server, err := url.Parse(s.server)
 		if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil {

@@ -32,7 +32,7 @@ var tableConvertor = table.Convertor[*openmcp.AccessRequest]{
 	},
 }
 
-// missing is the condition that says what a request lacks, if any. What is not prepared lacks everything else as well.
+// missing returns the condition with what a request lacks, if any. If it is not prepared, it lacks everything else as well.
 func missing(r *openmcp.AccessRequest) (why metav1.Condition) {
 	for _, condition := range r.Status.Conditions {
 		if condition.Status == metav1.ConditionFalse && (why.Type == "" || condition.Type == v1alpha1.ConditionPrepared) {

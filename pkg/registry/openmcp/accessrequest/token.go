@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	minLifetime     = 10 * time.Minute // less than any cluster gives
+	minLifetime     = 10 * time.Minute // less than any cluster grants
 	defaultLifetime = time.Hour
 	maxLifetime     = 24 * time.Hour
 	maxAudiences    = 16 // of one token; all are sent to its cluster
@@ -31,8 +31,8 @@ const (
 	phaseDenied  = "Denied"
 )
 
-// TokenREST answers AccessTokens: it asks the cluster of an AccessRequest for a token of the ServiceAccount that the request
-// has been granted. Nothing of it is stored.
+// TokenREST issues AccessTokens: it requests from the cluster of an AccessRequest a token of the ServiceAccount of the granted request. Nothing is
+// stored.
 type TokenREST struct {
 	requests, clusters rest.Getter
 	sources            tokenSources
@@ -44,7 +44,7 @@ var (
 	_ rest.NamedCreater = &TokenREST{}
 )
 
-// NewTokenREST returns the subresource token of accessrequests. The front is where token sources are.
+// NewTokenREST returns the subresource token of accessrequests. The front has the token sources.
 func NewTokenREST(requests, clusters rest.Getter, front corev1client.CoreV1Interface) *TokenREST {
 	return &TokenREST{requests: requests, clusters: clusters, sources: tokenSources{front}, now: time.Now}
 }
@@ -52,7 +52,7 @@ func NewTokenREST(requests, clusters rest.Getter, front corev1client.CoreV1Inter
 // New implements rest.Storage.
 func (r *TokenREST) New() runtime.Object { return &openmcp.AccessToken{} }
 
-// Destroy implements rest.Storage; the stores belong to others.
+// Destroy implements rest.Storage. The stores belong to others.
 func (r *TokenREST) Destroy() {}
 
 // Create implements rest.NamedCreater.
@@ -115,7 +115,7 @@ func (r *TokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	return token, err
 }
 
-// check refuses requests that there are no tokens of: with a conflict where waiting helps, and as forbidden where it does not.
+// check rejects requests for which no token can be issued: with a conflict if waiting helps, and as forbidden otherwise.
 func (r *TokenREST) check(ctx context.Context, o *openmcp.AccessRequest) error {
 	switch {
 	case o.DeletionTimestamp != nil:
@@ -139,8 +139,8 @@ func (r *TokenREST) check(ctx context.Context, o *openmcp.AccessRequest) error {
 	return err
 }
 
-// checkAgain refuses a token that was made for what its request asked for before. With a shorter ttl the provider ends the tokens that
-// there are, and this one may have come after that.
+// checkAgain rejects a token that was issued for a previous version of its request. After a shorter ttl the provider invalidates the existing tokens,
+// and this one may have been issued after that.
 func (r *TokenREST) checkAgain(ctx context.Context, before *openmcp.AccessRequest) error {
 	found, err := r.requests.Get(ctx, before.Name, &metav1.GetOptions{})
 	if err != nil {
@@ -153,7 +153,7 @@ func (r *TokenREST) checkAgain(ctx context.Context, before *openmcp.AccessReques
 	return r.check(ctx, now)
 }
 
-// lifetime is for how long a token is asked for. What differs from the wish is said in a warning.
+// lifetime returns the lifetime to request for a token. A warning reports a difference from the desired one.
 func (r *TokenREST) lifetime(ctx context.Context, o *openmcp.AccessRequest, seconds *int64) (time.Duration, error) {
 	wanted := defaultLifetime
 	if seconds != nil {

@@ -32,7 +32,7 @@ import (
 
 const secretToken = "s3cr3t-minter"
 
-// getter has one object, or an error.
+// getter returns one object, or an error.
 type getter struct {
 	object runtime.Object
 	err    error
@@ -42,14 +42,14 @@ func (g getter) Get(context.Context, string, *metav1.GetOptions) (runtime.Object
 	if g.object == nil {
 		return nil, g.err
 	}
-	return g.object.DeepCopyObject(), g.err // as storage does
+	return g.object.DeepCopyObject(), g.err // like a storage
 }
 
 type warnings struct{ texts []string }
 
 func (w *warnings) AddWarning(_, text string) { w.texts = append(w.texts, text) }
 
-// minting is a hub with one granted request and its cluster, both of which a test can change.
+// minting is a hub with one granted request and its cluster, which a test can change.
 type minting struct {
 	*TokenREST
 	request *openmcp.AccessRequest
@@ -119,7 +119,7 @@ func (m *minting) ca() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: m.cluster.Certificate().Raw}))
 }
 
-// kubeconfig is that of the cluster with further fields. It is JSON where that saves us to indent.
+// kubeconfig returns a kubeconfig of the cluster with further fields. Parts are JSON to avoid indentation.
 func (m *minting) kubeconfig(cluster, user string) string {
 	ca, _ := json.Marshal([]byte(m.ca()))
 	return fmt.Sprintf(`
@@ -143,8 +143,8 @@ func (m *minting) create(t *testing.T, spec openmcp.AccessTokenSpec, dryRun ...s
 	return o.(*openmcp.AccessToken), nil
 }
 
-// A token that is made while its request changes may be valid for longer than the request by now: the provider has ended the
-// tokens that were there, and knows nothing of this one.
+// TestToken_IsNotGivenIfTheRequestChangesMeanwhile: a token that is issued while its request changes may be valid for longer than the request: the
+// provider has invalidated the existing tokens, and does not know this one.
 func TestToken_IsNotGivenIfTheRequestChangesMeanwhile(t *testing.T) {
 	for name, change := range map[string]func(r *openmcp.AccessRequest){
 		"a shorter ttl, seen by the provider already": func(r *openmcp.AccessRequest) {
@@ -186,7 +186,7 @@ func TestToken_IsThatOfTheCluster(t *testing.T) {
 	}
 }
 
-// The cluster is sent all of them, as often as the requester likes.
+// TestToken_OfManyAudiencesIsRefused: all audiences are sent to the cluster, as often as the requester likes.
 func TestToken_OfManyAudiencesIsRefused(t *testing.T) {
 	m := newMinting(t)
 	if _, err := m.create(t, openmcp.AccessTokenSpec{Audiences: slices.Repeat([]string{"a"}, 16)}); err != nil {
@@ -305,7 +305,8 @@ func TestToken_OfAnotherName(t *testing.T) {
 	}
 }
 
-// A cluster with a certificate of a public CA needs no CA of its own. Whom the system does not trust gets no credentials.
+// TestToken_WithoutACATheSystemsVerify: a cluster with a certificate of a public CA needs no CA of its own. A server that the system does not trust
+// gets no credentials.
 func TestToken_WithoutACATheSystemsVerify(t *testing.T) {
 	m := newMinting(t)
 	m.secret.Data["kubeconfig"] = []byte(strings.ReplaceAll(m.kubeconfig("", "token: "+secretToken), "certificate-authority-data", "unknown"))

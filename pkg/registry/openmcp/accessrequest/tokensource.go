@@ -35,22 +35,22 @@ import (
 const (
 	sourceTimeout = 10 * time.Second
 	mintTimeout   = 15 * time.Second
-	// maxSecret is what a Secret can be at most, in base64 and with its metadata.
+	// maxSecret is the maximum size of a Secret, in base64 and with its metadata.
 	maxSecret = 4 << 20
-	// maxAnswer bounds what a cluster can make us read.
+	// maxAnswer is the maximum size of a cluster's response.
 	maxAnswer = 256 << 10
 )
 
-// tokenSources reads the Secrets that providers leave for us.
+// tokenSources reads the Secrets that providers create for us.
 type tokenSources struct {
 	front corev1client.CoreV1Interface
 }
 
-// of is the token source of a request. Its errors have nothing of the Secret in them.
+// of returns the token source of a request. Its errors do not quote the Secret.
 func (s tokenSources) of(ctx context.Context, o *openmcp.AccessRequest) (*tokenSource, error) {
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
-	// A stream, so that no more of it is read than it may have.
+	// A stream, to limit the number of bytes that are read.
 	stream, err := s.front.RESTClient().Get().Namespace(openmcp.TokenSourceNamespace).Resource("secrets").Name(string(o.UID)).
 		SetHeader("Accept", "application/json").Stream(ctx)
 	switch {
@@ -77,7 +77,7 @@ func decode(stream io.ReadCloser, limit int64, into any) error {
 	return json.NewDecoder(io.LimitReader(stream, limit)).Decode(into)
 }
 
-// tokenSource is how tokens of one ServiceAccount are asked for.
+// tokenSource requests tokens of one ServiceAccount.
 type tokenSource struct {
 	server, serverName string
 	ca                 []byte
@@ -86,8 +86,8 @@ type tokenSource struct {
 	namespace, account string
 }
 
-// parseSource takes nothing from a Secret but what is needed. Its writers must not be able to make hub-apiserver read its
-// files, start programs, or talk to a server that it cannot verify.
+// parseSource takes from a Secret only what is needed. Its writers must not be able to make hub-apiserver read files, start programs, or connect to a
+// server that it cannot verify.
 func parseSource(secret *corev1.Secret, o *openmcp.AccessRequest) (*tokenSource, error) {
 	if secret.Type != openmcp.TokenSourceSecretType {
 		return nil, fmt.Errorf("its type must be %s, not %q", openmcp.TokenSourceSecretType, secret.Type)
@@ -114,7 +114,7 @@ func parseSource(secret *corev1.Secret, o *openmcp.AccessRequest) (*tokenSource,
 func (s *tokenSource) parseKubeconfig(data []byte) error {
 	config, err := clientcmd.Load(data)
 	if err != nil {
-		return errors.New("it cannot be parsed") // and why may have a part of it
+		return errors.New("it cannot be parsed") // the error may quote a part of it
 	}
 	current := config.Contexts[config.CurrentContext]
 	if current == nil {
@@ -136,7 +136,7 @@ func (s *tokenSource) parseKubeconfig(data []byte) error {
 		server.Fragment != "" {
 		return errors.New("server must be an https URL without credentials, query and fragment")
 	}
-	// Without a CA, the system's verify the server.
+	// Without a CA, the system's CAs verify the server.
 	if len(cluster.CertificateAuthorityData) > 0 {
 		s.roots = x509.NewCertPool()
 		if !s.roots.AppendCertsFromPEM(cluster.CertificateAuthorityData) {
@@ -150,7 +150,7 @@ func (s *tokenSource) parseKubeconfig(data []byte) error {
 	return nil
 }
 
-// fieldsBeside are those of a part of a kubeconfig that are set and not in the list, by their names there.
+// fieldsBeside returns the names of the fields of a part of a kubeconfig that are set and not in the list.
 func fieldsBeside(part any, allowed ...string) (others []string) {
 	value := reflect.ValueOf(part)
 	for i := range value.NumField() {
@@ -164,8 +164,7 @@ func fieldsBeside(part any, allowed ...string) (others []string) {
 	return others
 }
 
-// mint asks the cluster for a token. Connections are not kept: they cost little, and the cluster may be reached in another
-// way by then.
+// mint requests a token from the cluster. Connections are not reused: they cost little, and the address of the cluster may change.
 func (s *tokenSource) mint(ctx context.Context, seconds int64, audiences []string) (*authenticationv1.TokenRequestStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, mintTimeout)
 	defer cancel()
@@ -200,7 +199,7 @@ func (s *tokenSource) httpClient() *http.Client {
 	}
 }
 
-// limited bounds answers, those with errors as well.
+// limited limits the size of responses, including those with errors.
 type limited struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -216,7 +215,7 @@ func (l limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// explain passes on what an API server says. The answer of any other server may be secret, and is not passed on.
+// explain passes on the errors of an API server. The response of any other server may be confidential, and is not passed on.
 func (s *tokenSource) explain(err error) error {
 	var status apierrors.APIStatus
 	var request *url.Error
@@ -234,7 +233,7 @@ func (s *tokenSource) explain(err error) error {
 	return apierrors.NewServiceUnavailable(s.server + " cannot be reached")
 }
 
-// kubeconfig is one with a token.
+// kubeconfig returns a kubeconfig with a token.
 func (s *tokenSource) kubeconfig(token string) (string, error) {
 	const name = "cluster"
 	data, err := clientcmd.Write(clientcmdapi.Config{

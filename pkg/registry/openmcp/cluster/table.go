@@ -37,7 +37,7 @@ var tableConvertor = table.Convertor[*openmcp.Cluster]{
 	},
 }
 
-// purposes are shown as the list that they are.
+// purposes returns the cell of a list of purposes.
 func purposes(all []string) any {
 	if len(all) == 0 {
 		return ""

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// Resource says where members stand.
+// Resource describes the positions of members.
 var Resource = position.Resource{
 	GroupResource: view.Resource("clustersetmembers"),
 	New:           func() generic.Object { return &view.ClusterSetMember{} },
@@ -31,7 +31,7 @@ var Resource = position.Resource{
 	},
 }
 
-// kind says how they are computed.
+// kind describes how members are computed.
 func kind(codec runtime.Codec) derived.Kind {
 	return derived.Kind{
 		Resource:   Resource,

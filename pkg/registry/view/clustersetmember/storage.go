@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clustersetmember is the registry of clustersetmembers, a virtual Resource. Package derived computes all members from
-// the clusters and sets in etcd, and visibility shows each user those of the sets that the user may get.
+// Package clustersetmember is the registry of clustersetmembers, a derived resource. Package derived computes all members from the clusters and sets
+// in etcd, and visibility shows each user those of the sets that the user may get.
 package clustersetmember
 
 import (
@@ -24,7 +24,7 @@ type REST struct {
 	members *derived.Cache
 }
 
-// New makes the registry. The codec is for the cacher's checks.
+// New returns the registry. The codec is for the cacher's checks.
 func New(config filtered.Config, codec runtime.Codec) (*REST, error) {
 	members, err := derived.New(kind(codec), config.Fleet, config.Connect, config.Rules.OfSets())
 	if err != nil {
@@ -35,7 +35,7 @@ func New(config filtered.Config, codec runtime.Codec) (*REST, error) {
 	}, tableConvertor, filtered.Names{Singular: "clustersetmember", Short: []string{"csm"}}, Resource.SetField, Resource.WithinField)}, nil
 }
 
-// Ready says whether members can be served.
+// Ready returns an error as long as members cannot be served.
 func (r *REST) Ready() error {
 	if err := r.members.Check(); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (r *REST) Ready() error {
 	return nil
 }
 
-// Count returns the number of clusters in a set, as far as this replica has seen.
+// Count returns the number of clusters in a set, as observed by this replica.
 func (r *REST) Count(ctx context.Context, setName string) (int, error) {
 	list := &view.ClusterSetMemberList{}
 	err := r.members.GetList(ctx, Resource.SetKey(setName), storage.ListOptions{Recursive: true, ResourceVersion: "0", Predicate: storage.Everything}, list)

@@ -22,20 +22,19 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// errNoProgress says why nothing can be read at the latest version.
+// errNoProgress reports why nothing can be read at the latest version.
 var errNoProgress = errors.New("etcd has not said yet that it answers progress requests, by which derived objects are read at " +
 	"their latest version: it does from 3.4.31 and 3.5.13 on")
 
-// Cache has all objects of a derived resource, without regard to visibility. Stored resources have cacher.CacheDelegator, which
-// asks etcd for what the cache does not have, and compares the two from time to time. These objects are stored nowhere else.
+// Cache has all objects of a derived resource, independent of their visibility. Stored resources have cacher.CacheDelegator, which reads from etcd
+// what the cache does not have, and compares the two from time to time. Derived objects are stored nowhere else.
 type Cache struct {
 	*cacher.Cacher
 	kind    Kind
 	destroy func()
 }
 
-// New computes the objects of a kind from a fleet, and follows its changes. Connect makes the client of etcd that the fleet
-// is followed with, by dialling when nil.
+// New computes the objects of a kind from a fleet, and follows its changes. Connect creates the client of etcd for that; the default is to dial.
 func New(kind Kind, fleet *storagebackend.ConfigForResource, connect backend.Connect, revisions Observer) (*Cache, error) {
 	config := *fleet
 	config.Codec = kind.FleetCodec(fleet.Codec)
@@ -69,10 +68,10 @@ func New(kind Kind, fleet *storagebackend.ConfigForResource, connect backend.Con
 	})}, nil
 }
 
-// Destroy ends it.
+// Destroy stops the cache.
 func (c *Cache) Destroy() { c.destroy() }
 
-// Check says whether objects can be read.
+// Check returns an error as long as objects cannot be read.
 func (c *Cache) Check() error {
 	if !c.Ready() {
 		return fmt.Errorf("all %s are being computed", c.kind.GroupResource.Resource)
@@ -83,7 +82,7 @@ func (c *Cache) Check() error {
 	return nil
 }
 
-// GetList lists from the cache, at a version of its history too.
+// GetList lists from the cache, including versions of its history.
 func (c *Cache) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
 	if _, _, err := storage.ValidateListOptions(c.kind.Root(), storage.APIObjectVersioner{}, opts); err != nil {
 		return err

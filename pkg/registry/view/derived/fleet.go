@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package derived is where derived resources come from: a storage that computes their objects from the clusters and sets in etcd
-// (storage.go, translate.go), and the cacher of k8s.io/apiserver on top of it (cache.go). It knows nothing of users.
+// Package derived computes derived resources: a storage computes their objects from the clusters and sets in etcd (storage.go, translate.go), below
+// the cacher of k8s.io/apiserver (cache.go). It has no notion of users.
 package derived
 
 import (
@@ -16,8 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// Fleet tells how to read all that is under position.FleetPrefix. The codec decodes all of it, and encodes visibility
-// revisions.
+// Fleet returns the configuration to read everything under position.FleetPrefix. The codec decodes all of it, and encodes visibility revisions.
 func Fleet(options generic.RESTOptionsGetter, codec runtime.Codec) (*storagebackend.ConfigForResource, error) {
 	clusters, err := options.GetRESTOptions(cluster.Resource("managedclusters"), &cluster.ManagedCluster{})
 	if err != nil {

@@ -16,17 +16,17 @@ import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// ShownByMembers decodes of a stored cluster only what its members show.
+// ShownByMembers returns a codec that decodes only the part of a stored cluster that its members show.
 func ShownByMembers(all runtime.Codec) runtime.Codec { return fleetCodec{all} }
 
-// fleetCodec decodes of a stored cluster only what its members show. Of a fleet that is read at a start, and of every
-// write, that is a small part, and it is the members' second look at what the cache of clusters decodes in full.
+// fleetCodec decodes only the part of a stored cluster that its members show. When a fleet is read at a start, and for every write, that is a small
+// part, and the cache of clusters decodes the same data in full.
 type fleetCodec struct{ runtime.Codec }
 
-// storedCluster is what a stored cluster begins with: the store writes kind and version first.
+// storedCluster is the prefix of a stored cluster: the store writes kind and version first.
 var storedCluster = []byte(`{"kind":"ManagedCluster","apiVersion":"` + v1.SchemeGroupVersion.String() + `",`)
 
-// shownCluster is the part of a stored cluster that members are made from: see membership.Index.SetCluster.
+// shownCluster is the part of a stored cluster from which members are computed: see membership.Index.SetCluster.
 type shownCluster struct {
 	Metadata struct {
 		Name              string            `json:"name"`
@@ -80,7 +80,7 @@ func (c fleetCodec) Decode(data []byte, defaults *schema.GroupVersionKind, into 
 	return obj, &kind, nil
 }
 
-// WithoutClusters decodes nothing of a stored cluster.
+// WithoutClusters returns a codec that decodes nothing of a stored cluster.
 func WithoutClusters(all runtime.Codec) runtime.Codec { return setCodec{all} }
 
 type setCodec struct{ runtime.Codec }

@@ -34,7 +34,7 @@ func init() {
 	utilruntime.Must(visibility.AddToScheme(scheme))
 }
 
-// setOfAll is a set that selects every cluster.
+// setOfAll returns a set that selects every cluster.
 func setOfAll() *cluster.ManagedClusterSet {
 	return &cluster.ManagedClusterSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "u"},
@@ -51,7 +51,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What members show is the same, however a cluster was decoded. Should they come to show more, this fails.
+// TestFleetCodec_MembersAreThoseOfTheWholeCluster: members are the same, however a cluster was decoded. The test fails when members show a further
+// field.
 func TestFleetCodec_MembersAreThoseOfTheWholeCluster(t *testing.T) {
 	full := codecs.LegacyCodec(visibility.SchemeGroupVersion)
 	part := fleetCodec{full}
@@ -100,7 +101,7 @@ func TestFleetCodec_DecodesAllElseInFull(t *testing.T) {
 	}
 }
 
-// FuzzFleetCodec: whatever a stored cluster says, its members are those that it has when all of it is decoded.
+// FuzzFleetCodec: whatever the content of a stored cluster, its members are the same as after decoding all of it.
 func FuzzFleetCodec(f *testing.F) {
 	for _, rest := range []string{
 		`"metadata":{"name":"c1","uid":"u","labels":{"a":"b"}},"spec":{"hubAcceptsClient":true,"taints":[{"key":"k","value":"v","effect":"NoSelect","timeAdded":null}]},"status":{"conditions":[{"type":"ManagedClusterJoined","status":"True"}],"version":{"kubernetes":"v1.37.1"}}}`,

@@ -16,16 +16,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// Kind is what one derived resource has that others do not.
+// Kind describes one derived resource.
 type Kind struct {
 	position.Resource
-	// Codec encodes objects, for the cacher's checks; nothing is stored with it.
+	// Codec encodes objects for the cacher's checks; nothing is stored with it.
 	Codec runtime.Codec
-	// FleetCodec decodes of the fleet what the index needs.
+	// FleetCodec returns a codec that decodes what the index needs of the fleet.
 	FleetCodec func(all runtime.Codec) runtime.Codec
-	// Digest is that of the rules that decide who sees the objects.
+	// Digest returns the digest of the rules that decide who sees the objects.
 	Digest func(*visibility.Revision) string
-	// NewIndex makes an empty index.
+	// NewIndex returns an empty index.
 	NewIndex func() Index
 	// Triggers and Indexers are those of the cacher.
 	Triggers storage.IndexerFuncs
@@ -34,31 +34,31 @@ type Kind struct {
 
 // Index computes the objects from the clusters and sets of a fleet. It has one user at a time.
 type Index interface {
-	// Set takes a cluster or a set that is new or has changed, Delete one that is gone. They return what that changes, in the
-	// same order on every replica.
+	// Set applies a cluster or a set that is new or changed, and Delete one that is gone. They return the resulting changes, in the same order on
+	// every replica.
 	Set(stored runtime.Object) []Change
 	Delete(stored runtime.Object) []Change
-	// Each calls f with every object, and with the cluster and the set that it is made of, "" for none.
+	// Each calls f with every object, and with the cluster and the set of which it is made, or "".
 	Each(f func(object generic.Object, clusterName, setName string))
 }
 
-// Change is what happened to one object.
+// Change is a change of one object.
 type Change struct {
 	// Type is Added, Modified or Deleted.
 	Type   watch.EventType
 	Object generic.Object
 }
 
-// Observer is told of the visibility revisions with another digest, in their place among the other changes.
+// Observer is notified of the visibility revisions with a changed digest, in order among the other changes.
 type Observer interface {
-	// Reset starts anew at a version, with the digest of the last visibility revision, if there is one.
+	// Reset starts over at a version, with the digest of the last visibility revision, if one exists.
 	Reset(version uint64, digest string)
-	// Observe tells of a new visibility revision. It may wait a little for this replica to see the rules that it is of.
+	// Observe reports a new visibility revision. It may wait a little for this replica to observe the rules of that revision.
 	Observe(ctx context.Context, version uint64, digest string)
 }
 
-// DigestOfSets is that of the rules that decide who sees which sets, and DigestOfClusters that of those about clusters.
+// DigestOfSets returns the digest of the rules that decide who sees which sets.
 func DigestOfSets(revision *visibility.Revision) string { return revision.Digest }
 
-// DigestOfClusters is that of the rules that decide who sees which clusters.
+// DigestOfClusters returns the digest of the rules that decide who sees which clusters.
 func DigestOfClusters(revision *visibility.Revision) string { return revision.ClustersDigest }

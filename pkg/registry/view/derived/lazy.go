@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// Lazy is a cache that begins with its first reader. A resource that nobody asks for costs nothing.
+// Lazy is a cache that starts with its first reader, so that an unused resource costs nothing.
 type Lazy struct {
 	start func() (*Cache, error)
 
@@ -24,7 +24,7 @@ type Lazy struct {
 	ended bool
 }
 
-// NewLazy returns a cache that is yet to be made.
+// NewLazy returns a cache that is not started yet.
 func NewLazy(start func() (*Cache, error)) *Lazy { return &Lazy{start: start} }
 
 // GetList lists once all objects have been computed.
@@ -45,13 +45,13 @@ func (l *Lazy) Watch(ctx context.Context, key string, opts storage.ListOptions) 
 	return cache.Watch(ctx, key, opts)
 }
 
-// Wait begins, and waits until all objects have been computed.
+// Wait starts the cache, and waits until all objects have been computed.
 func (l *Lazy) Wait(ctx context.Context) error {
 	_, err := l.begun(ctx)
 	return err
 }
 
-// Destroy ends it.
+// Destroy stops the cache.
 func (l *Lazy) Destroy() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

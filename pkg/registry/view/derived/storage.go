@@ -26,17 +26,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// derivation is the storage of the objects of one kind. They are computed from the clusters and sets in etcd. Its one reader is
-// the cacher, which serves all others. It follows one etcd watch over the directory that holds both, so that it sees their
-// changes in the order of their revisions.
+// derivation is the storage of the objects of one kind. They are computed from the clusters and sets in etcd. Its only reader is the cacher, which
+// serves all others. It follows one etcd watch over the directory that holds both, so that it observes their changes in the order of their revisions.
 type derivation struct {
 	kind Kind
-	// source is a storage whose watch yields clusters, sets and visibility revisions alike.
+	// source is a storage whose watch returns clusters, sets and visibility revisions alike.
 	source    storage.Interface
 	revisions Observer
 
 	mu sync.Mutex
-	// current is what the last list built, for the watch that follows on it.
+	// current was built by the last list, for the watch that follows it.
 	current *generation
 }
 
@@ -44,13 +43,13 @@ type derivation struct {
 type generation struct {
 	index  Index
 	events watch.Interface
-	// at is the version from which a watch can go on, "" while one is under way or was broken off.
+	// at is the version from which a watch can continue, or "" while one is running or was interrupted.
 	at string
-	// last is the version up to which the present watch has delivered everything.
+	// last is the version up to which the current watch has delivered everything.
 	last string
-	// clock stands for the visibility revision among the objects: see position.Resource.NewClock.
+	// clock represents the visibility revision among the objects: see position.Resource.NewClock.
 	clock generic.Object
-	// digest is that of the last visibility revision.
+	// digest is the digest of the last visibility revision.
 	digest string
 }
 
@@ -74,7 +73,7 @@ func (s *derivation) GuaranteedUpdate(context.Context, string, runtime.Object, b
 	return errReadOnly
 }
 
-// Get is not reached: the registry reads through the cacher.
+// Get is not called: the registry reads through the cacher.
 func (s *derivation) Get(context.Context, string, storage.GetOptions, runtime.Object) error {
 	return storage.NewInternalError(errReadThroughCache)
 }
@@ -85,16 +84,16 @@ func (s *derivation) ReadinessCheck() error { return s.source.ReadinessCheck() }
 
 func (s *derivation) EnableResourceSizeEstimation(storage.KeysFunc) error { return nil }
 
-// CompactRevision is 0: the cacher's own history bounds how far back an object can be read.
+// CompactRevision returns 0: the cacher's own history limits how far back an object can be read.
 func (s *derivation) CompactRevision() int64 { return 0 }
 
-// RequestWatchProgress makes etcd tell how far the source's watch is, which Watch passes on as a bookmark.
+// RequestWatchProgress makes etcd report the progress of the source's watch, which Watch passes on as a bookmark.
 func (s *derivation) RequestWatchProgress(ctx context.Context) error {
 	return s.source.RequestWatchProgress(s.sourceContext(ctx))
 }
 
-// GetCurrentResourceVersion is the end of etcd's current revision: a list at this version has every write that was
-// acknowledged before, by any replica.
+// GetCurrentResourceVersion returns the end of etcd's current revision: a list at this version has every write that was acknowledged before, by any
+// replica.
 func (s *derivation) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
 	revision, err := s.source.GetCurrentResourceVersion(ctx)
 	if err != nil {
@@ -103,10 +102,10 @@ func (s *derivation) GetCurrentResourceVersion(ctx context.Context) (uint64, err
 	return position.Version(revision, position.End), nil
 }
 
-// IsWatchListSemanticsUnSupported makes the cacher list before it watches: a watch alone cannot begin a generation.
+// IsWatchListSemanticsUnSupported makes the cacher list before it watches: a watch alone cannot start a generation.
 func (s *derivation) IsWatchListSemanticsUnSupported() bool { return true }
 
-// GetList builds the objects anew. Only the cacher asks for it.
+// GetList rebuilds the objects. Only the cacher calls it.
 func (s *derivation) GetList(ctx context.Context, key string, opts storage.ListOptions, listObj runtime.Object) error {
 	if key != s.kind.Root() || opts.ResourceVersion != "" {
 		return storage.NewInternalError(errReadThroughCache)
@@ -132,7 +131,7 @@ func (s *derivation) GetList(ctx context.Context, key string, opts storage.ListO
 	return nil
 }
 
-// build reads all clusters and sets and leaves the watch open for what comes after.
+// build reads all clusters and sets, and leaves the watch open for later changes.
 func (s *derivation) build(ctx context.Context, list runtime.Object) (*generation, error) {
 	itemsPtr, err := meta.GetItemsPtr(list)
 	if err != nil {
@@ -187,13 +186,12 @@ func (s *derivation) build(ctx context.Context, list runtime.Object) (*generatio
 		now := position.Version(version, position.End)
 		g.at = strconv.FormatUint(now, 10)
 		g.index.Each(func(object generic.Object, clusterName, setName string) {
-			// Which of the two moved it last is not known any more; the end of the later one's revision is no less
-			// than any version that was handed out for it.
+			// Which of the two moved it last is unknown; the end of the later one's revision is not less than any version that was returned for it.
 			position.SetVersion(object, position.Version(max(clusters[clusterName], sets[setName]), position.End))
 			add(object)
 		})
 		if g.clock != nil {
-			// The rules hold from the revision of the clock on, which initial events show to a watch.
+			// The rules are valid from the revision of the clock on, which initial events show to a watch.
 			s.revisions.Reset(ruled, g.digest)
 			add(g.clock)
 		} else {
@@ -205,7 +203,7 @@ func (s *derivation) build(ctx context.Context, list runtime.Object) (*generatio
 	return nil, errors.New("the watch of clusters and sets ended before it began")
 }
 
-// Watch translates what happens to clusters and sets, from where the last list or watch left off.
+// Watch translates the changes of clusters and sets, from where the last list or watch ended.
 func (s *derivation) Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -225,8 +223,7 @@ func everything() storage.SelectionPredicate {
 	return p
 }
 
-// sourceContext makes the watch and the requests for its progress share one stream to etcd, and keeps that stream
-// apart from the watches of others.
+// sourceContext makes the watch and the requests for its progress share one stream to etcd, and keeps that stream separate from other watches.
 func (s *derivation) sourceContext(ctx context.Context) context.Context {
 	return metadata.NewOutgoingContext(ctx, metadata.Pairs("source", s.kind.String()))
 }

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 )
 
-// fleetTransformer decrypts what is stored under FleetPrefix. An encryption configuration names resources, and clusters
-// and sets may be encrypted in different ways, or one of them only. Visibility revisions are stored as clusters are.
+// fleetTransformer decrypts what is stored under FleetPrefix. An encryption configuration names resources, and clusters and sets may be encrypted in
+// different ways, or one of them only. Visibility revisions are stored like clusters.
 type fleetTransformer struct {
 	clusters, sets value.Transformer
-	// setPrefix is what the keys of sets in etcd begin with.
+	// setPrefix is the prefix of the keys of sets in etcd.
 	setPrefix string
 }
 
@@ -31,7 +31,7 @@ func (t fleetTransformer) TransformToStorage(ctx context.Context, data []byte, d
 	return t.of(dataCtx).TransformToStorage(ctx, data, dataCtx)
 }
 
-// of chooses by the key in etcd, which is what the store has as the context of a value.
+// of selects a transformer by the key in etcd, which the store passes as the context of a value.
 func (t fleetTransformer) of(dataCtx value.Context) value.Transformer {
 	transformer := t.clusters
 	if strings.HasPrefix(string(dataCtx.AuthenticatedData()), t.setPrefix) {

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// translation turns the changes of clusters and sets into those of a derived resource.
+// translation translates the changes of clusters and sets into those of a derived resource.
 type translation struct {
 	derivation *derivation
 	generation *generation
@@ -53,20 +53,20 @@ func (t *translation) run(ctx context.Context) {
 	}
 }
 
-// pause leaves the generation so that another watch can go on from what was delivered.
+// pause releases the generation so that another watch can continue after what was delivered.
 func (t *translation) pause() {
 	t.derivation.mu.Lock()
 	defer t.derivation.mu.Unlock()
 	t.generation.at = t.generation.last
 }
 
-// fail makes the cacher compute everything anew.
+// fail makes the cacher compute everything again.
 func (t *translation) fail(err *apierrors.StatusError) {
 	status := err.Status()
 	t.send(watch.Event{Type: watch.Error, Object: &status})
 }
 
-// translate delivers what one source event means, and a bookmark that says that its revision is complete.
+// translate delivers the changes of one source event, and a bookmark that completes its revision.
 func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 	if event.Type == watch.Error {
 		t.send(event)
@@ -138,7 +138,7 @@ func (t *translation) apply(event watch.Event) []Change {
 	return []Change{{Type: kind, Object: clock}}
 }
 
-// send delivers one event. It gives up when the watch has ended; what was sent in part is then not resumed.
+// send delivers one event. It returns false when the watch has ended; a partially sent change is not resumed.
 func (t *translation) send(event watch.Event) bool {
 	select {
 	case t.result <- event:

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// listOptions is what a request selects, in the words of the storage.
+// listOptions converts the options of a request to those of the storage.
 func (r *REST) listOptions(options *internalversion.ListOptions) (storage.ListOptions, error) {
 	if options == nil {
 		options = &internalversion.ListOptions{}
@@ -43,7 +43,7 @@ func (r *REST) listOptions(options *internalversion.ListOptions) (storage.ListOp
 	}, nil
 }
 
-// watchOptions also refuses versions that are none. A list does that itself.
+// watchOptions also rejects invalid versions. A list does that itself.
 func (r *REST) watchOptions(options *internalversion.ListOptions) (storage.ListOptions, error) {
 	opts, err := r.listOptions(options)
 	if err != nil {
@@ -52,9 +52,8 @@ func (r *REST) watchOptions(options *internalversion.ListOptions) (storage.ListO
 	return opts, generic.CheckVersion("resourceVersion", opts.ResourceVersion)
 }
 
-// MostTerms is how many keys and values the selectors of a request may have. The selectors of a watch are compared with every
-// object that changes, before it is known whether the user may see it, and the address of a request has room for a hundred
-// thousand terms.
+// MostTerms is the maximum number of keys and values in the selectors of a request. The selectors of a watch are compared with every changed object,
+// before it is known whether the user may see it, and the URL of a request has room for a hundred thousand terms.
 const MostTerms = 256
 
 func checkTerms(options *internalversion.ListOptions) error {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filtered is the REST of derived resources: get, list and watch of what the RBAC rules let a user see.
+// Package filtered is the REST of derived resources: get, list and watch of what RBAC rules allow a user to see.
 package filtered
 
 import (
@@ -23,24 +23,24 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
-// Config is what every derived resource is made from.
+// Config is the configuration of every derived resource.
 type Config struct {
-	// Fleet tells how to read what objects are computed from: see derived.Fleet.
+	// Fleet is the configuration to read the source of the objects: see derived.Fleet.
 	Fleet *storagebackend.ConfigForResource
-	// Connect makes the client of etcd that the fleet is followed with, by dialling when nil.
+	// Connect creates the client of etcd to follow the fleet; the default is to dial.
 	Connect backend.Connect
-	// Rules are what decides who sees what. They are those of all derived resources.
+	// Rules decide who sees what. All derived resources share them.
 	Rules      *visibility.Rules
 	Authorizer authorizer.Authorizer
 }
 
-// Objects are all objects of the resource, whoever may see them.
+// Objects are all objects of the resource, independent of their visibility.
 type Objects interface {
 	visibility.Source
 	Destroy()
 }
 
-// Names are what kubectl takes for the resource besides its plural.
+// Names are the names of the resource for kubectl in addition to its plural.
 type Names struct {
 	Singular string
 	Short    []string
@@ -53,7 +53,7 @@ type REST struct {
 
 	objects Objects
 	names   Names
-	// indexed are the fields by which lists are not searched, but looked up.
+	// indexed are the fields that are indexed for lists.
 	indexed []string
 }
 
@@ -66,7 +66,7 @@ var (
 	_ rest.SingularNameProvider = &REST{}
 )
 
-// New makes the REST of the objects that a reader reads.
+// New returns the REST of the objects of a reader.
 func New(objects Objects, visible visibility.Reader, table rest.TableConvertor, names Names, indexed ...string) *REST {
 	visible.Objects = objects
 	return &REST{TableConvertor: table, Visible: visible, objects: objects, names: names, indexed: indexed}

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// index has the rows of all clusters: one for the name, and one for each set. What happens to a cluster is told by all of its rows,
-// as visibility needs it.
+// index has the rows of all clusters: one for the name, and one for each set. A change of a cluster is an event of each of its rows, as visibility
+// requires.
 type index struct {
 	members  *membership.Index
 	clusters map[string]*cluster.ManagedCluster
@@ -76,7 +76,7 @@ func (x *index) Each(f func(object generic.Object, clusterName, setName string))
 	}
 }
 
-// moved are the rows of the clusters that a change of a set has moved, in the order of their names.
+// moved returns the rows of the clusters that a change of a set has moved, in the order of their names.
 func (x *index) moved(set string, members []membership.Change) []derived.Change {
 	var changes []derived.Change
 	for _, change := range members {
@@ -95,7 +95,7 @@ func (x *index) moved(set string, members []membership.Change) []derived.Change 
 	return ended(changes)
 }
 
-// rows are those of the sets that a cluster was in, or is in now.
+// rows returns the rows of the sets that a cluster was in, or is in now.
 func (x *index) rows(c *cluster.ManagedCluster, before []string) []derived.Change {
 	after := x.members.SetsOf(c.Name)
 	all := slices.Concat(before, after)
@@ -133,7 +133,7 @@ func row(c *cluster.ManagedCluster, set string, all []string) *cluster.ManagedCl
 	return r
 }
 
-// copyOf is a cluster that may have another version. It shares all else.
+// copyOf returns a copy of a cluster that may get another version. It shares everything else.
 func copyOf(c *cluster.ManagedCluster) *cluster.ManagedCluster {
 	shared := *c
 	return &shared

@@ -50,7 +50,8 @@ func writtenAll(changes []derived.Change) string {
 	return strings.Join(texts, "; ")
 }
 
-// What happens to a cluster is told by all of its rows, that of the name last and only if the cluster itself has changed.
+// TestIndex_TellsOfAllRows: a change of a cluster is an event of each of its rows, with that of the name last and only if the cluster itself has
+// changed.
 func TestIndex_TellsOfAllRows(t *testing.T) {
 	x := newIndex(nil)
 	for _, step := range []struct {

@@ -20,8 +20,8 @@ import (
 
 var _ rest.ResetFieldsStrategy = &REST{}
 
-// GetResetFields implements rest.ResetFieldsStrategy. What a write means for a manager is computed in the version of that manager, which
-// is that of the stored resource for all but the one who writes here.
+// GetResetFields implements rest.ResetFieldsStrategy. The effect of a write on a manager is computed in the version of that manager, which is that of
+// the stored resource for all managers except the one that writes here.
 func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	ignored := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	return map[fieldpath.APIVersion]*fieldpath.Set{
@@ -30,15 +30,15 @@ func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	}
 }
 
-// errNotCreated is for an apply of what is not there, by a user who may know that: elsewhere an apply creates it.
+// errNotCreated is the error of an apply to a missing object, by a user who may know that: elsewhere an apply creates it.
 func errNotCreated(name string) error {
 	err := apierrors.NewNotFound(resource.GroupResource, name)
 	err.ErrStatus.Message += ": an apply here creates nothing, apply a new cluster as one of the " + registry.Kind.Resource.String()
 	return err
 }
 
-// shownManagers are those of a stored object by the version of this API, for an apply. It then sees one version, as an apply to the stored
-// object does: to convert the object for each manager would lose its empty maps, which have managers too.
+// shownManagers converts the managers of a stored object to the version of this API, for an apply. The apply then has one version, like an apply to
+// the stored object: converting the object for each manager would lose its empty maps, which have managers, too.
 func shownManagers(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
 	shown := slices.Clone(entries)
 	for i := range shown {
@@ -49,7 +49,7 @@ func shownManagers(entries []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEn
 	return shown
 }
 
-// storedConflicts are the conflicts of an apply with managers by the version that they have where the object is stored, and is read.
+// storedConflicts converts the managers in the conflicts of an apply to the version in which the object is stored and read.
 func storedConflicts(err error) error {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) {
@@ -69,8 +69,8 @@ func storedConflicts(err error) error {
 	return &apierrors.StatusError{ErrStatus: told}
 }
 
-// storedManagers are the managers of a write of what is shown, as the stored object has them: by its version, in which the fields have
-// the same names. A manager that has written by both is one.
+// storedManagers converts the managers of a write to those of the stored object: to its version, in which the fields have the same names. A manager
+// that has written in both versions is merged.
 func storedManagers(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	var merged []metav1.ManagedFieldsEntry
 	for _, entry := range entries {
