@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
-// observed is how often a histogram has something of a derived resource.
+// observed returns the number of observations of a histogram for a derived resource.
 func observed(t *testing.T, name, resource string) (count uint64) {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
@@ -31,7 +31,8 @@ func observed(t *testing.T, name, resource string) (count uint64) {
 	return count
 }
 
-// The first reader has all computed, and a change that reaches watches is timed. Other tests run beside this one, and only add to both.
+// TestMetrics_TimeRebuildsAndChanges: the first reader causes a rebuild, and the lag of a change that reaches watches is measured. Other tests run
+// concurrently, and can only add to both.
 func TestMetrics_TimeRebuildsAndChanges(t *testing.T) {
 	const rebuilds, lags = "clusterhub_membership_rebuild_duration_seconds", "clusterhub_membership_lag_seconds"
 	resource := clustersetmember.Resource.String()

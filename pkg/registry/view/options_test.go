@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/filtered"
 )
 
-// Who may see nothing has selectors compared with every member that changes.
+// TestSelectors_OfMoreTermsThanAreCompared: even for a user who may see nothing, selectors are compared with every member that changes.
 func TestSelectors_OfMoreTermsThanAreCompared(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()

@@ -27,7 +27,8 @@ func etcdClient(t *testing.T, server *etcd.Server) *clientv3.Client {
 	return c
 }
 
-// etcd forgets its history every few minutes. That ends nothing that is up to date, and a replica can start after it.
+// TestRelist_CompactionOfEtcdDisturbsNobody: etcd compacts its history every few minutes. That ends no watch that is up to date, and a replica can
+// start after it.
 func TestRelist_CompactionOfEtcdDisturbsNobody(t *testing.T) {
 	server := ownEtcd(t)
 	h := newHubOn(t, server)
@@ -60,8 +61,8 @@ func TestRelist_CompactionOfEtcdDisturbsNobody(t *testing.T) {
 	}
 }
 
-// When the connection to etcd breaks, the watch of clusters and sets goes on where it was. When etcd has forgotten what
-// came in between, all is computed anew: watches end, so that their clients come back, and nothing is missing.
+// TestRelist_AfterABrokenConnectionNothingIsMissing: after a broken connection to etcd, the watch of clusters and sets continues where it was. If
+// etcd has compacted the events in between, everything is recomputed: watches end, so that their clients reconnect, and nothing is missing.
 func TestRelist_AfterABrokenConnectionNothingIsMissing(t *testing.T) {
 	for _, compacted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("compacted meanwhile: %v", compacted), func(t *testing.T) {

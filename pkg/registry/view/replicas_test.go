@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/clustersetmember"
 )
 
-// line is the connection of one replica to etcd, which a test can hold up.
+// line is the connection of one replica to etcd, which a test can block.
 type line struct {
 	address string
 
@@ -74,7 +74,7 @@ func (l *line) connect(in, out net.Conn) bool {
 	return true
 }
 
-// cut breaks all connections and lets no new ones through.
+// cut breaks all connections and rejects new ones.
 func (l *line) cut(down bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,7 +104,7 @@ func (l *line) copy(to, from net.Conn) {
 	}
 }
 
-// behind starts a replica whose view of etcd can be held up.
+// behind starts a replica whose connection to etcd can be blocked.
 func (h *hub) behind() (*clustersetmember.REST, *line) {
 	h.t.Helper()
 	direct := h.config.Transport.ServerList
@@ -114,8 +114,8 @@ func (h *hub) behind() (*clustersetmember.REST, *line) {
 	return h.replica(), l
 }
 
-// A client comes from a replica that is ahead, with a version at which a revocation counts already. The replica behind
-// must not show it what the user could see before.
+// TestReplicas_AWatchFromAVersionOfAReplicaThatIsAheadGoesByTheRulesOfThatVersion: a client comes from a replica that is ahead, with a version at
+// which a revocation is already in effect. The replica behind must not show it what the user could see before.
 func TestReplicas_AWatchFromAVersionOfAReplicaThatIsAheadGoesByTheRulesOfThatVersion(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a", "b")
@@ -140,7 +140,7 @@ func TestReplicas_AWatchFromAVersionOfAReplicaThatIsAheadGoesByTheRulesOfThatVer
 	select {
 	case w := <-opened:
 		opened <- w
-	case <-time.After(500 * time.Millisecond): // The watch waits for the version, or has not begun.
+	case <-time.After(500 * time.Millisecond): // The watch waits for the version, or has not started.
 	}
 	etcd.hold(false)
 	w := <-opened
@@ -168,8 +168,8 @@ func TestReplicas_ALateReplicaCatchesUpBeforeItLists(t *testing.T) {
 	expectNames(t, h.client(late, someone("ann")).names(notOlderThan(from)), "c1.a")
 }
 
-// apart makes two replicas that follow the rules of two fronts, which grant the same to begin with: changes of the one reach only the first
-// replica, and those of the other, which lags, only the second.
+// apart starts two replicas that follow the rules of two fronts, which grant the same at first: changes of one reach only the first replica, and
+// those of the other, which lags, only the second.
 func apart[R registry](h *hub, grant func(*front), replica func() R) (current, late *front, first, second R) {
 	h.t.Helper()
 	current, late = h.front, newFront(h.t)
@@ -179,13 +179,13 @@ func apart[R registry](h *hub, grant func(*front), replica func() R) (current, l
 	h.front = late
 	second = replica()
 	for _, r := range []R{first, second} {
-		h.client(r, someone("nobody")).list() // After that they write nothing of their own.
+		h.client(r, someone("nobody")).list() // After that they write nothing themselves.
 	}
 	return current, late, first, second
 }
 
-// A replica that follows the rules late does not know the rules that count. It withholds, rather than show what has been revoked,
-// and does not put its older state into force.
+// TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds: a replica that observes the rules late does not know the current ones. It shows nothing
+// rather than what has been revoked, and does not put its older state into effect.
 func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
 	h := twoSets(t)
 	current, stale, first, second := apart(h, func(f *front) { f.allow("ann", "a", "b") }, h.replica)
@@ -208,7 +208,7 @@ func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholds(t *testing.T) {
 	expectNames(t, h.client(first, someone("ann")).names(), "c1.a", "c2.a")
 }
 
-// The rules of clusters have a history of their own, which does the same.
+// TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholdsClusters: the rules of clusters have a history of their own, with the same behavior.
 func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholdsClusters(t *testing.T) {
 	h := twoSets(t)
 	current, stale, first, second := apart(h, func(f *front) { f.allowClusters("ann", []string{"c3"}, []string{"a", "b"}) }, h.clusterReplica)
@@ -230,8 +230,8 @@ func TestReplicas_AReplicaThatDoesNotKnowTheRulesYetWithholdsClusters(t *testing
 	expectNames(t, h.client(first, someone("ann")).names(), "c1", "c2")
 }
 
-// A replica that hears of an older change late does not put the state of then into force: what was revoked since would
-// be shown again, by every replica.
+// TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked: a replica that observes an older change late does not put that state into effect:
+// every replica would show again what was revoked since.
 func TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked(t *testing.T) {
 	h := twoSets(t)
 	current, late, first, second := apart(h, func(f *front) { f.allow("ann", "a", "b") }, h.replica)
@@ -252,7 +252,8 @@ func TestReplicas_AReplicaThatLagsDoesNotBringBackWhatWasRevoked(t *testing.T) {
 	w.expect("DELETED c1.a")
 }
 
-// Rules that come back to what they were are a change both times, also for a replica that sees them late.
+// TestReplicas_RulesThatGoBackAndForthTakeEffectEachTime: a return to earlier rules is a change, too, also for a replica that observes the changes
+// late.
 func TestReplicas_RulesThatGoBackAndForthTakeEffectEachTime(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// A replica may write of rules that nobody else sees, and be gone. The others have seen all that it had, and say what
-// holds now.
+// TestVisibility_RulesThatNobodyKnowsAreReplacedByThoseThatHold: a replica may write a revision for rules that no other replica observes, and end.
+// The others have observed everything that it had, and write the current state.
 func TestVisibility_RulesThatNobodyKnowsAreReplacedByThoseThatHold(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
@@ -38,7 +38,7 @@ func (h *hub) revisions() storage.Interface {
 		func() runtime.Object { return &visibility.RevisionList{} })
 }
 
-// stored is the visibility revision that counts.
+// stored returns the current visibility revision.
 func (h *hub) stored() *storedRevision {
 	h.t.Helper()
 	revision := &visibility.Revision{}

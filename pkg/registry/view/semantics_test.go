@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The table of k8s.io/apiserver/pkg/storage/testing's RunWatchSemantics, which writes pods itself and so cannot be run
-// on a storage that is computed: what a watch begins with, by what it asks for.
+// TestWatch_SemanticsOfInitialEvents has the table of k8s.io/apiserver/pkg/storage/testing's RunWatchSemantics, which writes pods itself and so
+// cannot be run on a computed storage: the initial events of a watch for its options.
 func TestWatch_SemanticsOfInitialEvents(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
@@ -68,7 +68,7 @@ func TestWatch_SemanticsOfInitialEvents(t *testing.T) {
 			})
 		}
 	}
-	// What comes next is the next change, whatever the watch began with.
+	// Then comes the next change, whatever the watch started with.
 	h.cluster("c6", labelled("region=apac"))
 	for name, w := range opened {
 		if c := w.nextChange(); c.String() != "ADDED c6.a" {

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// What is said of members is true of sets as well, by the same code: churn_test.go has both. Here is what only sets have.
+// The tests of members also apply to sets, which use the same code: churn_test.go has both. Here are the tests that only sets need.
 
 func TestSets_AreThoseThatTheUserMayGet(t *testing.T) {
 	h := twoSets(t)
@@ -84,7 +84,7 @@ func TestSets_AWatchFollowsTheSetsAndTheRights(t *testing.T) {
 	ann.awaitNames("a")
 	informer := ann.watch(initialEvents)
 	informer.expectInitial("a")
-	h.changeSet("b", labelled("x=y")) // which ann may not get
+	h.changeSet("b", labelled("x=y")) // ann may not get it
 	changed := h.changeSet("a", labelled("x=y"))
 	got := informer.expect("MODIFIED a")[0]
 	object := got.Object
@@ -103,13 +103,14 @@ func TestSets_AWatchFollowsTheSetsAndTheRights(t *testing.T) {
 	h.deleteSet("b")
 	informer.expect("DELETED b")
 
-	// Who has lost a right reads no history either.
+	// A user who has lost a right cannot read the history either.
 	if w, err := ann.tryWatch(t.Context(), version(got.Version)); !apierrors.IsResourceExpired(err) {
 		t.Errorf("a watch from before the loss: %v, %v, want 410", w, err)
 	}
 }
 
-// The sets are followed from the first request on, by a list that comes after those of the members.
+// TestSets_BegunLateShowNothingThatWasTakenAway: the sets are followed from the first request on, with a list that is later than those of the
+// members.
 func TestSets_BegunLateShowNothingThatWasTakenAway(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a", "b")
@@ -118,7 +119,7 @@ func TestSets_BegunLateShowNothingThatWasTakenAway(t *testing.T) {
 	h.front.allow("ann", "b")
 	h.client(members, someone("ann")).awaitNames("c1.b", "c4.b")
 	expectNames(t, h.client(sets, someone("ann")).names(), "b")
-	// And the members go on.
+	// And the members continue.
 	expectNames(t, h.client(members, someone("ann")).names(), "c1.b", "c4.b")
 }
 

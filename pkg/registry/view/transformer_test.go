@@ -19,7 +19,7 @@ func encryption(t *testing.T, name string) value.Transformer {
 	must(t, err)
 	gcm, err := aestransformer.NewGCMTransformer(block)
 	must(t, err)
-	// As the encryption provider "aesgcm" does, without "identity" after it.
+	// Like the encryption provider "aesgcm", without "identity" after it.
 	return value.NewPrefixTransformers(nil, value.PrefixTransformer{Prefix: []byte("k8s:enc:aesgcm:v1:" + name + ":"), Transformer: gcm})
 }
 

@@ -37,7 +37,7 @@ func TestVisibility_AListShowsTheSetsThatTheUserMayGet(t *testing.T) {
 	} {
 		expectNames(t, h.client(r, someone(tc.name, tc.groups...)).names(), tc.want...)
 	}
-	// Also who sees nothing gets a version to watch from.
+	// A user who sees nothing also gets a version to watch from.
 	if v := h.client(r, someone("bob")).list().ResourceVersion; v == "" || v == "0" {
 		t.Errorf("the list of a user who sees nothing has the version %q", v)
 	}
@@ -49,7 +49,7 @@ func TestVisibility_AWatchShowsOnlyTheSetsThatTheUserMayGet(t *testing.T) {
 	r := h.replica()
 	ann := h.client(r, someone("ann"))
 	from := version(ann.list().ResourceVersion)
-	// Several watches make the cacher share its objects among them.
+	// With several watches the cacher shares its objects among them.
 	watches := []*stream{ann.watch(from), ann.watch(from), ann.watch(from, byLabels("region")), ann.watch(from,
 		byFields("spec.cluster!=x"))}
 	h.client(r, admin).watch(from)
@@ -145,8 +145,8 @@ func TestVisibility_AGrantToAGroupReachesItsMembers(t *testing.T) {
 	none.expect("ADDED c1.a", "ADDED c2.a")
 }
 
-// Whoever is cut off in the middle of the events of a grant comes back for all of them; whoever saw the bookmark after
-// them does not get them twice.
+// TestVisibility_AWatchResumesInsideAGrant: a client that is disconnected in the middle of the events of a grant gets all of them again; one that got
+// the bookmark after them does not get them twice.
 func TestVisibility_AWatchResumesInsideAGrant(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
@@ -177,8 +177,8 @@ func TestVisibility_AWatchResumesInsideAGrant(t *testing.T) {
 	}
 }
 
-// A right that was taken away opens no watch at a version from before, whatever was granted in between: it would tell of
-// the set by the rules of that time.
+// TestVisibility_ARevokedRightReadsNoHistory: a revoked right opens no watch at an earlier version, whatever was granted in between: it would show
+// events of the set by the rules of that time.
 func TestVisibility_ARevokedRightReadsNoHistory(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
@@ -214,8 +214,8 @@ func TestVisibility_ARevokedRightReadsNoHistory(t *testing.T) {
 	}
 }
 
-// Pages of one list are shown by the same rules, which are those of its version: else a watch from there would never
-// tell of what a later page had too much.
+// TestVisibility_APageAfterAGrantIsNoneOfTheSameList: pages of one list are filtered by the same rules, those of its version: otherwise a watch from
+// there would never correct what a later page had too much.
 func TestVisibility_APageAfterAGrantIsNoneOfTheSameList(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
@@ -253,7 +253,7 @@ func TestVisibility_RulesThatChangedWhileNoReplicaRanHold(t *testing.T) {
 	second := h.replica()
 	ann := h.client(second, someone("ann"))
 	expectNames(t, ann.names(), "c1.b", "c4.b")
-	// Its informer has the old members: it is told to list anew, or of the change.
+	// Its informer has the old members: it must list again, or get the change.
 	if w, err := ann.tryWatch(t.Context(), version(past.ResourceVersion)); !apierrors.IsResourceExpired(err) {
 		must(t, err)
 		if got, _ := w.next(); got.Type != watch.Error && got.String() != "DELETED c1.a" {
@@ -262,7 +262,7 @@ func TestVisibility_RulesThatChangedWhileNoReplicaRanHold(t *testing.T) {
 	}
 }
 
-// A rule that grants nothing more than others do is no change.
+// TestVisibility_ARuleThatChangesNothingIsSilent: a rule that grants nothing more than others do is no change.
 func TestVisibility_ARuleThatChangesNothingIsSilent(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("ann", "a")
@@ -278,7 +278,7 @@ func TestVisibility_ARuleThatChangesNothingIsSilent(t *testing.T) {
 	}
 }
 
-// ResourceNames and verbs are those of "get managedclustersets": nothing else shows members.
+// TestVisibility_OnlyGetOnSetsShowsMembers: resourceNames and verbs are those of "get managedclustersets": nothing else shows members.
 func TestVisibility_OnlyGetOnSetsShowsMembers(t *testing.T) {
 	h := twoSets(t)
 	h.front.allow("sentinel", "a")
@@ -340,7 +340,7 @@ func TestGet_AsksTheAuthorizerAndTellsNothingElse(t *testing.T) {
 	if len(slices.Compact(answers)) != 1 {
 		t.Errorf("the answers differ in more than the name: %q", answers)
 	}
-	// What was written is there, also when it is asked for by another version.
+	// A write is visible, also when it is read at another version.
 	h.cluster("c5", labelled("region=apac"))
 	if _, err := r.Get(ctx, "c5.a", &metav1.GetOptions{}); err != nil {
 		t.Error(err)

@@ -53,7 +53,7 @@ func TestWatch_FromTheVersionOfAListTellsEverythingAfterIt(t *testing.T) {
 	}
 }
 
-// What does not show in a member makes no event.
+// TestWatch_IsSilentAboutWhatMembersDoNotShow: changes that are not visible in a member cause no event.
 func TestWatch_IsSilentAboutWhatMembersDoNotShow(t *testing.T) {
 	h := twoSets(t)
 	c := h.client(h.replica(), admin)
@@ -68,7 +68,7 @@ func TestWatch_IsSilentAboutWhatMembersDoNotShow(t *testing.T) {
 	w.expect("ADDED c5.a")
 }
 
-// One change of a set moves many members at one etcd revision. A client that saw any part of it gets exactly the rest,
+// TestWatch_ResumesInsideABatch: one change of a set moves many members at one etcd revision. A client that got any part of it gets exactly the rest,
 // from any replica.
 func TestWatch_ResumesInsideABatch(t *testing.T) {
 	h := newHub(t)
@@ -108,7 +108,7 @@ func TestWatch_ResumesInsideABatch(t *testing.T) {
 	}
 }
 
-// A list in the middle of a batch would have to be followed by the rest of it: it is that or all.
+// TestWatch_AfterAListOfEachVersionOfABatchTellsTheRest: a list in the middle of a batch must be followed by the rest of it, or have all of it.
 func TestWatch_AfterAListOfEachVersionOfABatchTellsTheRest(t *testing.T) {
 	h := newHub(t)
 	r := h.replica()
@@ -152,7 +152,8 @@ func TestWatch_EventVersionsAreTheSameOnEveryReplicaAndAscend(t *testing.T) {
 	}
 }
 
-// A replica that comes later numbers what it finds no lower than those that saw it happen, and what comes next alike.
+// TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions: a replica that starts later assigns to existing objects versions that are not lower than
+// on replicas that observed the changes, and the same versions to later changes.
 func TestWatch_AReplicaThatComesLaterGoesOnWithTheSameVersions(t *testing.T) {
 	h := twoSets(t)
 	first := h.replica()
@@ -211,7 +212,7 @@ func TestWatch_SelectorsMakeAddedAndDeletedOfWhatComesAndGoes(t *testing.T) {
 	}
 }
 
-// A bookmark comes before the watch times out, and it is beyond what the client saw.
+// TestWatch_ABookmarkComesBeforeTheTimeout: a bookmark is sent before the watch times out, and its version is beyond what the client received.
 func TestWatch_ABookmarkComesBeforeTheTimeout(t *testing.T) {
 	h := twoSets(t)
 	r := h.replica()
@@ -222,7 +223,7 @@ func TestWatch_ABookmarkComesBeforeTheTimeout(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		w, err := who.tryWatch(ctx, version(from), bookmarks)
 		must(t, err)
-		// A change that the user does not see moves the bookmark all the same.
+		// A change that the user does not see advances the bookmark nevertheless.
 		written := h.cluster("c9-"+who.who.GetName(), labelled("region=mars"))
 		for {
 			c, ok := w.next()
@@ -256,7 +257,7 @@ func TestWatch_NobodyGetsBookmarksWhoDidNotAskForThem(t *testing.T) {
 	}
 }
 
-// A version that this replica has no history of is answered with 410, as an event or at once.
+// TestWatch_FromAVersionThatIsGoneIsExpired: a version without history on this replica results in a 410, as an event or at once.
 func TestWatch_FromAVersionThatIsGoneIsExpired(t *testing.T) {
 	h := twoSets(t)
 	first := h.replica()

@@ -58,7 +58,7 @@ var (
 	_ rest.SingularNameProvider = &REST{}
 )
 
-// New returns the registry. The reader is that of the managedclusters of clusterview.
+// New returns the registry. The reader reads the managedclusters of clusterview.
 func New(stored Stored, visible *visibility.Reader) *REST {
 	return &REST{
 		TableConvertor: rest.NewDefaultTableConvertor(edge.Resource("deploychecks")),

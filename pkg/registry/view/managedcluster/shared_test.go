@@ -18,11 +18,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// answers is a cache that gives one answer after the other.
+// answers is a cache that returns the given results in order.
 type answers struct {
 	next  []any
 	asked []string
-	// unready is how often it says that it is not ready.
+	// unready is the number of times that it reports not to be ready.
 	unready int
 }
 
@@ -55,8 +55,8 @@ func versioned(version, uid string) *cluster.ManagedCluster {
 	return c
 }
 
-// A cluster is taken from the cache if it is the same one there, and otherwise stays what was read. A cache that does not keep up is not
-// waited for again before it does.
+// TestShared_IsOfTheSameVersion: a cluster is taken from the cache if it has the same version there, and otherwise is the one that was read. A cache
+// that does not keep up is not waited for again before it does.
 func TestShared_IsOfTheSameVersion(t *testing.T) {
 	cache := &answers{}
 	s := &shared{cached: cache}
@@ -91,7 +91,7 @@ func TestShared_IsOfTheSameVersion(t *testing.T) {
 	}
 }
 
-// All rows of a cluster have what the cache has, and the index keeps nothing else.
+// TestIndex_SharesClustersWithTheCache: all rows of a cluster share the cached object, and the index holds no other.
 func TestIndex_SharesClustersWithTheCache(t *testing.T) {
 	cached := versioned("7", "u")
 	x := newIndex(&answers{next: []any{cached, cached}, unready: 2}) // It starts at the same time.

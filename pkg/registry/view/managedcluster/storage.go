@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedcluster is the registry of the managedclusters of clusterview.open-cluster-management.io: the stored ones that a user
-// may get by name, and those in sets on which the user may get managedclustersets/clusters. Writes go to the stored ones.
+// Package managedcluster is the registry of the managedclusters of clusterview.open-cluster-management.io: the stored ones that a user may get by
+// name, and those in sets on which the user may get managedclustersets/clusters. Writes are applied to the stored ones.
 package managedcluster
 
 import (
@@ -29,7 +29,7 @@ var resource = position.Resource{
 	ByName:        true,
 }
 
-// New makes the registry. The codec is for the cacher's checks.
+// New returns the registry. The codec is for the cacher's checks.
 func New(config filtered.Config, codec runtime.Codec, stored Stored) *REST {
 	kind := derived.Kind{
 		Resource:   resource,

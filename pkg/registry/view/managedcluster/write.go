@@ -29,22 +29,22 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// mostAsked is of how many sets of a cluster the authorizer is asked. Only sets whose clusters the user sees count.
+// mostAsked is the maximum number of sets of a cluster for which the authorizer is called. Only sets whose clusters the user sees count.
 const mostAsked = 16
 
-// Stored are the registries of what is stored.
+// Stored has the registries of the stored objects.
 type Stored struct {
 	Clusters interface {
 		rest.Updater
 		rest.GracefulDeleter
 	}
 	Sets rest.Lister
-	// Cached has the clusters, so that the view needs none of its own. Without it, the view keeps a second copy of each.
+	// Cached has the clusters, so that the view needs no copies. Without it, the view keeps a second copy of each.
 	Cached Cached
 }
 
-// REST also takes writes of the clusters that a user sees. They are writes of the stored clusters: what is stored, its versions and
-// its managers are as if they had been written there. The server has to run admission for them as for the stored resource, too.
+// REST also accepts writes of the clusters that a user sees. They are writes of the stored clusters: the stored object, its versions and its managers
+// are the same as after a write there. The server must also run admission for them as for the stored resource.
 type REST struct {
 	*filtered.REST
 	stored Stored
@@ -57,7 +57,7 @@ var (
 	_ rest.CorruptObjectDeleterProvider = &REST{}
 )
 
-// GetCorruptObjDeleter implements rest.CorruptObjectDeleterProvider: what cannot be read is in no view.
+// GetCorruptObjDeleter implements rest.CorruptObjectDeleterProvider: objects that cannot be read are in no view.
 func (r *REST) GetCorruptObjDeleter() rest.GracefulDeleter { return corrupt{} }
 
 // corrupt deletes nothing.
@@ -94,8 +94,8 @@ func (r *REST) Update(
 	return shown, false, err
 }
 
-// Delete implements rest.GracefulDeleter. It is checked as an update is: the store deletes what the right was checked for, or checks
-// again. That discovery does not tell of it is for the server to see to.
+// Delete implements rest.GracefulDeleter. It is checked like an update: the store deletes the version for which the right was checked, or checks
+// again. The server must remove the verb from discovery.
 func (r *REST) Delete(
 	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 ) (runtime.Object, bool, error) {
@@ -103,10 +103,10 @@ func (r *REST) Delete(
 	if err != nil {
 		return nil, false, err
 	}
-	if options == nil { // which the store takes for this
+	if options == nil { // the store uses this default
 		options = metav1.NewDeleteOptions(0)
 	}
-	// They are checked after the right is, because a refusal says what the object has.
+	// They are checked after the right, because the error contains fields of the object.
 	preconditions := options.Preconditions
 	options = options.DeepCopy()
 	options.Preconditions = nil
@@ -127,21 +127,21 @@ func (r *REST) Delete(
 		return nil, false, err
 	}
 	left, ok := object.(*cluster.ManagedCluster)
-	if !ok { // it is gone, and this says so
+	if !ok { // the object is gone, and the result reports it
 		return object, deleted, nil
 	}
-	if left.ResourceVersion == "" { // of a dry run that removes the last finalizer, the store returns an empty object: the server says what is gone
+	if left.ResourceVersion == "" { // for a dry run that removes the last finalizer, the store returns an empty object: the server reports what is gone
 		return nil, deleted, nil
 	}
 	shown, _, err := shownOf(left)
 	return shown, deleted, err
 }
 
-// may is nil if the user of a request may do to a stored cluster what the request asks for.
+// may returns nil if the user of a request may execute it on a stored cluster.
 type may func(ctx context.Context, stored *cluster.ManagedCluster) error
 
-// right is how to check a write with one of the verbs. A user who does not see the cluster gets the answer of Get, which does not say
-// whether it exists.
+// right returns the check of a write with one of the verbs. A user who does not see the cluster gets the error of Get, which does not reveal whether
+// the cluster exists.
 func (r *REST) right(ctx context.Context, name string, verbs ...string) (may, error) {
 	who, ok := request.UserFrom(ctx)
 	if !ok {
@@ -157,10 +157,10 @@ func (r *REST) right(ctx context.Context, name string, verbs ...string) (may, er
 	return func(ctx context.Context, c *cluster.ManagedCluster) error { return r.mayWrite(ctx, who, info.Verb, c) }, nil
 }
 
-// writes ends the key of the annotation by which auditors see the right that a write used.
+// writes is the suffix of the audit annotation with the right that a write used.
 const writes = "clusterview-write"
 
-// mayWrite is nil for a user who has the verb on the cluster by its name, or on the clusters of a set that it is in as it is now, and
+// mayWrite returns nil for a user who has the verb on the cluster by its name, or on the clusters of a set that the cluster is currently in, and
 // whose clusters the user sees.
 func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *cluster.ManagedCluster) error {
 	// Permission (verb: that of the request; name: the cluster): a cluster is changed or deleted in `clusterview.open-cluster-management.io`.
@@ -196,8 +196,8 @@ func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *clus
 	return apierrors.NewForbidden(resource.GroupResource, c.Name, errors.Join(refusal, err))
 }
 
-// SetsOf are the sets that a cluster is in, as far as the user sees their clusters, in order: the first of them, of which the authorizer is
-// asked when a right by set counts. They are read anew: a set may have been changed on another replica.
+// SetsOf returns the sorted sets that a cluster is in, as far as the user sees their clusters: the first of them, for which the authorizer is called
+// when a right by set counts. They are read each time, since a set may have been changed on another replica.
 func (r *REST) SetsOf(ctx context.Context, who user.Info, c *cluster.ManagedCluster) (names []string, err error) {
 	shows, err := r.Visible.Shows(ctx, who)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *REST) SetsOf(ctx context.Context, who user.Info, c *cluster.ManagedClus
 		if !shows(set.Name) {
 			continue
 		}
-		// Of a set whose selector is not understood, no cluster is known to be in it.
+		// If the selector of a set is invalid, its clusters are unknown.
 		if selects, err := selector.For(set); err == nil && selects.Matches(labels.Set(c.Labels)) {
 			names = append(names, set.Name)
 		}
@@ -225,19 +225,19 @@ func (r *REST) SetsOf(ctx context.Context, who user.Info, c *cluster.ManagedClus
 	return names[:min(len(names), mostAsked)], nil
 }
 
-// update is an update of a cluster as it is shown, made one of the stored cluster.
+// update converts an update of a cluster as shown to one of the stored cluster.
 type update struct {
 	rest.UpdatedObjectInfo
 	may may
-	// applies says that it is a server-side apply.
+	// applies reports that it is a server-side apply.
 	applies bool
 }
 
-// Preconditions implements rest.UpdatedObjectInfo. They are checked after the right is, because a refusal says what the object has.
+// Preconditions implements rest.UpdatedObjectInfo. They are checked after the right, because the error contains fields of the object.
 func (update) Preconditions() *metav1.Preconditions { return nil }
 
-// UpdatedObject implements rest.UpdatedObjectInfo. The store calls it for what it then compares with what is stored, again after
-// somebody else has written that.
+// UpdatedObject implements rest.UpdatedObjectInfo. The store calls it for the object that it then compares with the stored one, again after a
+// concurrent write.
 func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	stored, ok := old.(*cluster.ManagedCluster)
 	if !ok {
@@ -278,7 +278,7 @@ func (u update) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.
 	return updated, err
 }
 
-// meets refuses a write that is meant for another cluster of the name, or for the cluster as it was.
+// meets rejects a write with preconditions for another cluster of the name, or for another version.
 func meets(stored *cluster.ManagedCluster, p *metav1.Preconditions) error {
 	if p == nil {
 		return nil
@@ -295,7 +295,7 @@ func meets(stored *cluster.ManagedCluster, p *metav1.Preconditions) error {
 	return isOf(stored, *p.ResourceVersion)
 }
 
-// isOf refuses what is based on a version of here, if the cluster was written after it.
+// isOf rejects a write that is based on a version of this API, if the cluster was written after it.
 func isOf(stored *cluster.ManagedCluster, version string) error {
 	_, revision, err := shownOf(stored)
 	if err != nil {
@@ -308,7 +308,7 @@ func isOf(stored *cluster.ManagedCluster, version string) error {
 	return nil
 }
 
-// shownOf is a stored cluster with the version that it has here: all of the revision that wrote it.
+// shownOf returns a stored cluster with the version that it has here: the end of the revision that wrote it.
 func shownOf(stored *cluster.ManagedCluster) (*cluster.ManagedCluster, uint64, error) {
 	revision, err := strconv.ParseUint(stored.ResourceVersion, 10, 64)
 	if err != nil {

@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedclusterset is the registry of the managedclustersets of clusterview.open-cluster-management.io: those that a user
-// may get, of the stored ones. It is derived from the fleet, although nothing is computed, so that changes of the RBAC rules
-// have a place among those of the sets.
+// Package managedclusterset is the registry of the managedclustersets of clusterview.open-cluster-management.io: the stored ones that a user may get.
+// It is derived from the fleet, although nothing is computed, so that changes of the RBAC rules are ordered among those of the sets.
 package managedclusterset
 
 import (
@@ -25,12 +24,12 @@ var resource = position.Resource{
 	GroupResource: clusterview.Resource(stored.Kind.Resource.Resource),
 	New:           func() generic.Object { return stored.Kind.New() },
 	NewList:       stored.Kind.NewList,
-	// A set is the one object that is its own.
+	// A set is its own and only object.
 	Split:  func(name string) (within, set string, ok bool) { return name, name, position.Possible(name) },
 	Fields: func(object generic.Object) fields.Set { return stored.Kind.Fields(object.(*cluster.ManagedClusterSet)) },
 }
 
-// New makes the registry. The codec is for the cacher's checks.
+// New returns the registry. The codec is for the cacher's checks.
 func New(config filtered.Config, codec runtime.Codec) *filtered.REST {
 	kind := derived.Kind{
 		Resource:   resource,
@@ -81,7 +80,7 @@ func (x index) Each(f func(object generic.Object, clusterName, setName string)) 
 	}
 }
 
-// copyOf is a set that may have another version. It shares all else.
+// copyOf returns a copy of a set that may get another version. It shares everything else.
 func copyOf(set *cluster.ManagedClusterSet) *cluster.ManagedClusterSet {
 	shared := *set
 	return &shared

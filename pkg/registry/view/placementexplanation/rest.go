@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package placementexplanation is the subresource explain of placements: why a placement chooses the clusters that it chooses. The scheduler's
-// own code computes it from what is stored. It tells of the clusters that the reader sees, and nothing that depends on the others but
-// what the placement comes to.
+// Package placementexplanation is the subresource explain of placements: why a placement chooses its clusters. The scheduler's own code computes it
+// from the stored objects. It has the clusters that the reader sees, and nothing that depends on the others except the placement's result.
 package placementexplanation
 
 import (
@@ -28,11 +27,11 @@ import (
 const (
 	defaultLimit = 500
 	maxLimit     = 10_000
-	// longest is how long an explanation may take.
+	// longest is the timeout of an explanation.
 	longest = 10 * time.Second
 )
 
-// Stored are the registries of what is stored.
+// Stored has the registries of the stored objects.
 type Stored struct {
 	Placements                        rest.Getter
 	Bindings, Sets, Decisions, Scores rest.Lister
@@ -42,7 +41,7 @@ type Stored struct {
 type REST struct {
 	rest.TableConvertor
 	stored Stored
-	// visible has the clusters, and knows who sees which.
+	// visible has the clusters, and their visibility for users.
 	visible *visibility.Reader
 	pace    *pace.Pace
 	now     func() time.Time
@@ -53,7 +52,7 @@ var (
 	_ rest.GetterWithOptions = &REST{}
 )
 
-// New makes the registry. The reader is that of the managedclusters of clusterview.
+// New returns the registry. The reader reads the managedclusters of clusterview.
 func New(stored Stored, visible *visibility.Reader) *REST {
 	return &REST{
 		TableConvertor: rest.NewDefaultTableConvertor(cluster.Resource("placements")),
@@ -64,7 +63,7 @@ func New(stored Stored, visible *visibility.Reader) *REST {
 // New implements rest.Storage.
 func (r *REST) New() runtime.Object { return &cluster.PlacementExplanation{} }
 
-// Destroy implements rest.Storage; what it reads belongs to others.
+// Destroy implements rest.Storage. The registries belong to others.
 func (r *REST) Destroy() {}
 
 // NewGetOptions implements rest.GetterWithOptions.
@@ -94,12 +93,12 @@ func (r *REST) Get(ctx context.Context, name string, options runtime.Object) (ru
 		return nil, apierrors.NewInternalError(err)
 	}
 	if asked.Cluster != "" {
-		// Whoever does not see the cluster gets the answer of the view, which does not say whether it exists.
+		// A user who does not see the cluster gets the error of the view, which does not reveal whether the cluster exists.
 		if _, err := r.visible.Get(ctx, who, asked.Cluster, &metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
 	}
-	// A view that begins may take its time, in which it is nobody's turn.
+	// A view that starts may take some time, which must not count for a namespace.
 	if err := r.visible.Objects.Wait(ctx); err != nil {
 		return nil, err
 	}

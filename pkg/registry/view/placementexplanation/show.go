@@ -17,10 +17,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
-// seer is what the reader sees.
+// seer reports what the reader sees.
 type seer interface {
-	// Shows says whether the reader sees a cluster, ShowsSet whether those of a set, and ShowsAll whether those of all sets. The latter two do
-	// not depend on which clusters there are.
+	// Shows reports whether the reader sees a cluster, ShowsSet whether those of a set, and ShowsAll whether those of all sets. The latter two do not
+	// depend on the existing clusters.
 	Shows(cluster string) bool
 	ShowsSet(set string) bool
 	ShowsAll() bool

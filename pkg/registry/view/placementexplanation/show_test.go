@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/placement"
 )
 
-// sees has the sets whose clusters a reader sees, which have names that begin with those of the sets.
+// sees has the sets whose clusters a reader sees, which have names with the names of the sets as prefixes.
 type sees []string
 
 func (s sees) Shows(cluster string) bool {
@@ -24,7 +24,7 @@ func (s sees) Shows(cluster string) bool {
 func (s sees) ShowsSet(set string) bool { return slices.Contains(s, set) }
 func (s sees) ShowsAll() bool           { return false }
 
-// A problem may count the clusters, and name sets.
+// TestShow_ProblemsCountNothing: a problem may count the clusters, and name sets.
 func TestShow_ProblemsCountNothing(t *testing.T) {
 	p := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "ns"}}
 	all := func() *placement.Explained {
@@ -48,7 +48,7 @@ func TestShow_ProblemsCountNothing(t *testing.T) {
 	}
 }
 
-// A score that compares a cluster with others takes the total and the rank with it.
+// TestShow_TotalsTellNoScore: a score that compares a cluster with others also hides the total and the rank.
 func TestShow_TotalsTellNoScore(t *testing.T) {
 	p := &v1beta1.Placement{}
 	scored := func(name string, total int64, compared placement.Compared) placement.Explanation {

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
-// state reads what a placement is scheduled by. The clusters are those of its sets only, from the view, which knows the members.
+// state reads the input of the scheduling of a placement. It has only the clusters of the placement's sets, from the view, which knows the members.
 func (r *REST) state(ctx context.Context, who user.Info, program *placement.Program, p *v1beta1.Placement) (
 	state placement.State, seen *visibility.OfSets, err error,
 ) {
@@ -55,7 +55,7 @@ func (r *REST) state(ctx context.Context, who user.Info, program *placement.Prog
 	return state, seen, err
 }
 
-// decisions are those of the placement, and how many decisions of the others each cluster is in, if that is needed.
+// decisions returns the decisions of the placement, and the number of decisions of others for each cluster, if that is needed.
 func (r *REST) decisions(ctx context.Context, p *v1beta1.Placement, load bool) (own []*v1beta1.PlacementDecision, _ placement.Load, err error) {
 	namespace := p.Namespace
 	selects := &internalversion.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{cluster.PlacementLabel: p.Name})}
@@ -94,7 +94,7 @@ func (r *REST) decisions(ctx context.Context, p *v1beta1.Placement, load bool) (
 	return own, loads.Others(key), nil
 }
 
-// scores are those of all clusters.
+// scores has the scores of all clusters.
 type scores map[types.NamespacedName]*v1alpha1.AddOnPlacementScore
 
 // Score implements placement.Scores.
@@ -118,7 +118,7 @@ func (r *REST) scores(ctx context.Context) (placement.Scores, error) {
 	return found, nil
 }
 
-// fleet is the clusters of the sets of a placement.
+// fleet has the clusters of the sets of a placement.
 type fleet struct {
 	exist    map[string]error
 	members  map[string][]*placement.Cluster

@@ -12,15 +12,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// The visibility clock is an object of each derived resource that no client sees. It stands in the cache beside the real
-// ones, and its changes travel in order with theirs: that is how a watch learns at which point of the stream the rules for
-// what its user may see have changed.
+// The visibility clock is an object of each derived resource that no client sees. It is in the cache beside the real objects, and its changes are
+// ordered with theirs: this shows a watch at which point of the stream the rules for its user have changed.
 
-// ClockName is the name of the clock. It is in the labels and fields of what no client sees only: no label key and no field
-// is spelled so.
+// ClockName is the name of the clock. It is in the labels and fields of hidden objects only: no label key and no field has this form.
 const ClockName = "\x00visibility"
 
-// NewClock is the clock as it stands at a version.
+// NewClock returns the clock at a version.
 func (r Resource) NewClock(version uint64) generic.Object {
 	clock := r.New()
 	clock.SetName(ClockName)
@@ -28,11 +26,11 @@ func (r Resource) NewClock(version uint64) generic.Object {
 	return clock
 }
 
-// EndName is the name of the end of a change: what one revision did to a resource with rows is shown once all of it is known.
-// It is another object that no client sees.
+// EndName is the name of the end of a change: the changes of one revision of a resource with rows are shown once all of them are known. It is another
+// object that no client sees.
 const EndName = "\x00end"
 
-// NewEnd is the end of a change.
+// NewEnd returns the end of a change.
 func (r Resource) NewEnd() generic.Object {
 	end := r.New()
 	end.SetName(EndName)
@@ -43,14 +41,13 @@ func isHidden(object metav1.Object) bool {
 	return object.GetName() == ClockName || object.GetName() == EndName
 }
 
-// WithClock selects the clock too, whatever the predicate selects. No name in it narrows a watch to one key any more.
+// WithClock makes a predicate also select the clock. No name in it narrows a watch to one key any more.
 func WithClock(p storage.SelectionPredicate) storage.SelectionPredicate {
 	p.Label, p.Field, p.IndexFields = labelsOrClock{p.Label}, fieldsOrClock{p.Field}, nil
 	return p
 }
 
-// labelsOrClock and fieldsOrClock select what they wrap, and the clock. They promise no exact match, so that nothing
-// that is keyed by one keeps the clock away.
+// labelsOrClock and fieldsOrClock select what they wrap, and the clock. They return no exact match, so that no index by one excludes the clock.
 type labelsOrClock struct{ labels.Selector }
 
 func (s labelsOrClock) Matches(l labels.Labels) bool {

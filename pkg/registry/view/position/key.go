@@ -15,35 +15,35 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// FleetPrefix is the directory in etcd of what derived resources are computed from. Clusters, sets and visibility revisions are
-// stored under it so that one watch sees the changes of all, in order.
+// FleetPrefix is the directory in etcd with the source of derived resources. Clusters, sets and visibility revisions are stored under it so that one
+// watch returns the changes of all, in order.
 const FleetPrefix = "/fleet"
 
 // NameField is the field selector of an object's name.
 const NameField = "metadata.name"
 
-// Resource says where the objects of a derived resource stand. Each belongs to one set, and its name says to which.
+// Resource describes the positions of the objects of a derived resource. Each belongs to one set, which is part of its name.
 type Resource struct {
 	schema.GroupResource
 	New     func() generic.Object
 	NewList func() runtime.Object
 
-	// Split takes the name of an object apart: its name among those of its set, and the set.
+	// Split splits the name of an object into its name within its set, and the set.
 	Split func(name string) (within, set string, ok bool)
-	// Fields are what field selectors may ask for, besides metadata.name.
+	// Fields returns the fields for field selectors, in addition to metadata.name.
 	Fields func(generic.Object) fields.Set
-	// WithinField and SetField are those of the fields that have what Split returns; "" for none.
+	// WithinField and SetField are the fields with the results of Split; "" for none.
 	WithinField, SetField string
 
-	// ByName says that an object can be seen by its name or by any of the sets that it is in. It has a row for each of
-	// them: see Row. Split is nil then.
+	// ByName means that an object can be seen by its name or by any of the sets that it is in. It has a row for each of them: see Row. Split is nil
+	// then.
 	ByName bool
 }
 
-// Root is the directory that the objects appear to have. Besides them it has the clock.
+// Root returns the directory that the objects appear to have. It also has the clock.
 func (r Resource) Root() string { return "/" + r.Resource }
 
-// All is the range of all objects, each once.
+// All returns the range of all objects, each once.
 func (r Resource) All() string {
 	if r.ByName {
 		return r.Root() + "/name/"
@@ -51,10 +51,10 @@ func (r Resource) All() string {
 	return r.AllSets()
 }
 
-// AllSets is the range of the objects of all sets.
+// AllSets returns the range of the objects of all sets.
 func (r Resource) AllSets() string { return r.Root() + "/set/" }
 
-// Rows is the range of all that clients may be shown.
+// Rows returns the range of everything that clients may be shown.
 func (r Resource) Rows() string {
 	if r.ByName {
 		return r.Root() + "/"
@@ -62,21 +62,21 @@ func (r Resource) Rows() string {
 	return r.AllSets()
 }
 
-// SetKey is the range of a set's objects. It ends in a slash: no other set's key starts with it.
+// SetKey returns the range of a set's objects. It ends in a slash: no other set's key starts with it.
 func (r Resource) SetKey(setName string) string { return r.AllSets() + setName + "/" }
 
-// NameKey is the range of the one object of a name, of a resource whose objects are seen by name. It is a range and not a key,
-// since the cache keeps past versions of ranges only.
+// NameKey returns the range of the one object of a name, of a resource whose objects are seen by name. It is a range and not a key, since the cache
+// has past versions of ranges only.
 func (r Resource) NameKey(name string) string { return r.Root() + "/name/" + name + "/" }
 
-// Key is the key of one object. Keys are ordered by set and then by name, so that the objects of one set are one range.
+// Key returns the key of one object. Keys are ordered by set and then by name, so that the objects of one set are one range.
 func (r Resource) Key(within, setName string) string { return r.SetKey(setName) + within }
 
 func (r Resource) clockKey() string { return r.Root() + "/visibility" }
 
 func (r Resource) endKey() string { return r.Root() + "/end" }
 
-// KeyOf is the key of an object, of the clock, or of the end of a change.
+// KeyOf returns the key of an object, of the clock, or of the end of a change.
 func (r Resource) KeyOf(obj runtime.Object) (string, error) {
 	object, ok := obj.(generic.Object)
 	if !ok {
@@ -100,7 +100,7 @@ func (r Resource) KeyOf(obj runtime.Object) (string, error) {
 	return r.Key(within, set), nil
 }
 
-// Attributes are what selectors compare, of an object or of the clock.
+// Attributes returns the labels and fields of an object or of the clock, for selectors.
 func (r Resource) Attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	object, ok := obj.(generic.Object)
 	if !ok {
@@ -114,14 +114,14 @@ func (r Resource) Attributes(obj runtime.Object) (labels.Set, fields.Set, error)
 	return object.GetLabels(), set, nil
 }
 
-// noSet is not the name of a set, and cannot be.
+// noSet is not a valid name of a set.
 const noSet = "_"
 
-// Nothing is a range without objects.
+// Nothing returns a range without objects.
 func (r Resource) Nothing() string { return r.SetKey(noSet) }
 
-// Selected are the set and the name in it that all have that a field selector selects, "" where it does not say. It is false
-// when nothing can be selected.
+// Selected returns the set and the name within it that all objects have that a field selector selects, or "" where it does not specify them. It
+// returns false if nothing can be selected.
 func (r Resource) Selected(selector fields.Selector) (within, set string, possible bool) {
 	exact := func(field string) (value string, asked bool) {
 		if field == "" {
@@ -142,8 +142,8 @@ func (r Resource) Selected(selector fields.Selector) (within, set string, possib
 	return within, set, (!bySet || Possible(set)) && (!byName || Possible(within))
 }
 
-// Range is the smallest range of keys that holds all that a request selects. The cache keeps past versions of ranges
-// only, so that a single object is read as such at the latest version and as one of its set at any other.
+// Range returns the smallest range of keys that contains everything that a request selects. The cache has past versions of ranges only, so a single
+// object is read as such at the latest version and as one of its set at any other.
 func (r Resource) Range(opts storage.ListOptions) (key string, recursive bool) {
 	within, set, possible := r.Selected(opts.Predicate.Field)
 	latest := opts.ResourceVersion == "" && opts.Predicate.Continue == ""
@@ -159,12 +159,12 @@ func (r Resource) Range(opts storage.ListOptions) (key string, recursive bool) {
 	}
 }
 
-// EncodeContinue is the token of a list of all objects that goes on from a key.
+// EncodeContinue returns the token of a list of all objects that continues from a key.
 func (r Resource) EncodeContinue(from string, version int64) (string, error) {
 	return storage.EncodeContinue(from, r.Rows(), version)
 }
 
-// DecodeContinue reads such a token. A version of 0 or less means the latest.
+// DecodeContinue decodes such a token. A version of 0 or less means the latest.
 func (r Resource) DecodeContinue(token string) (from string, version int64, err error) {
 	return storage.DecodeContinue(token, r.Rows())
 }

@@ -57,7 +57,7 @@ func TestRange_IsAsSmallAsTheSelectorAllows(t *testing.T) {
 	}
 }
 
-// The clock is in no range of members, and gets through whatever is selected, where no member does that is not selected.
+// TestClock_IsNoMemberAndAlwaysSelected: the clock is in no range of members, and matches all selectors, but makes no unselected member match.
 func TestClock_IsNoMemberAndAlwaysSelected(t *testing.T) {
 	clock := members.NewClock(7)
 	if key, err := members.KeyOf(clock); err != nil || strings.HasPrefix(key, members.All()) {

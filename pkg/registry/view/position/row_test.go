@@ -25,7 +25,7 @@ var clusters = Resource{
 	ByName:        true,
 }
 
-// Each row has a key in the range that it is listed by, names come first, and what no client sees is in none.
+// TestRow_HasItsPlace: each row has a key in the range with which it is listed, names come first, and hidden objects are in none.
 func TestRow_HasItsPlace(t *testing.T) {
 	row := func(set string) generic.Object {
 		c := &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}

@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// An object's resource version is an etcd revision and a position within it, packed in one integer. One revision (a
-// change of a set) may move many members; the positions number their events, so that a client that reconnects in the
-// middle of them gets the rest. It is the same on every replica, because the order of the events is.
+// An object's resource version is an etcd revision and a position within it, packed in one integer. One revision (a change of a set) may move many
+// members; the positions number their events, so that a client that reconnects in the middle of them gets the rest. It is the same on every replica,
+// because the order of the events is.
 const (
 	positionBits = 20
-	// End stands for the whole revision: it is the position of a list, and of what a revision left behind.
+	// End is the position of the whole revision, such as that of a list, and of the objects after a revision.
 	End = 1<<positionBits - 1
 )
 
@@ -24,10 +24,10 @@ func Version(revision uint64, position int) uint64 {
 	return revision<<positionBits | uint64(position)
 }
 
-// RevisionOf is the revision that a version is of.
+// RevisionOf returns the revision of a version.
 func RevisionOf(version uint64) uint64 { return version >> positionBits }
 
-// CheckBatch tells whether the events of one revision can be numbered.
+// CheckBatch returns an error if the events of one revision cannot be numbered.
 func CheckBatch(n int) error {
 	if n >= End {
 		return fmt.Errorf("one change moved %d objects, more than the %d that a revision can number", n, End-1)

@@ -19,7 +19,7 @@ func TestVersion_OrdersByRevisionAndThenByPosition(t *testing.T) {
 			if got := RevisionOf(v); got != revision {
 				t.Errorf("(%d, %d) is of the revision %d", revision, position, got)
 			}
-			// Continue tokens carry it as a signed integer.
+			// Continue tokens have it as a signed integer.
 			if v > math.MaxInt64 {
 				t.Errorf("(%d, %d) is %d, more than a continue token can carry", revision, position, v)
 			}
@@ -31,7 +31,7 @@ func TestVersion_OrdersByRevisionAndThenByPosition(t *testing.T) {
 	}
 }
 
-// The position that stands for the whole revision is no event's.
+// TestVersion_ABatchThatCannotBeNumberedIsRefused: no event has the position of the whole revision.
 func TestVersion_ABatchThatCannotBeNumberedIsRefused(t *testing.T) {
 	for n, ok := range map[int]bool{0: true, 1: true, End - 1: true, End: false, End + 1: false} {
 		if err := CheckBatch(n); (err == nil) != ok {

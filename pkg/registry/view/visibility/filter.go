@@ -22,19 +22,19 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// filter shows of a watch of all objects those that one user may see, and turns a change of visibility into events:
-// objects that the user gains are added, those that the user loses are deleted.
+// filter passes from a watch of all objects those that one user may see, and converts changes of the visibility to events: objects that the user
+// gains are added, those that the user loses are deleted.
 type filter struct {
 	reader *Reader
 	who    user.Info
-	// source has what the predicate selects, and the clock.
+	// source has the objects that the predicate selects, and the clock.
 	source    watch.Interface
 	predicate storage.SelectionPredicate
-	// visible is what the user may see, at the point of the stream that has been reached.
+	// visible is what the user may see, at the current point of the stream.
 	visible seen
-	// moving is the object whose rows are being told of, of a resource that has rows.
+	// moving is the object whose rows are being received, of a resource that has rows.
 	moving rows
-	// state is sent first, if there is any, and a bookmark after it if marksState.
+	// state, if not nil, is sent first, followed by a bookmark if marksState.
 	state      runtime.Object
 	marksState bool
 
@@ -83,13 +83,13 @@ func (f *filter) sendState(ctx context.Context) bool {
 	return !f.marksState || f.send(ctx, watch.Event{Type: watch.Bookmark, Object: end})
 }
 
-// show passes an event on if the user may see it. Of an object it reads the metadata only: the cacher wraps objects that
-// go to several watches, so that each is encoded once, and the wrapping stays. What has no name is not shown.
+// show passes an event on if the user may see its object. It reads only the metadata of an object: the cacher wraps objects that it sends to several
+// watches, so that each is encoded once, and the wrapper is retained. An object without a name is not passed on.
 func (f *filter) show(ctx context.Context, event watch.Event) bool {
 	switch event.Type {
 	case watch.Bookmark:
 		if f.moving.name != "" {
-			return true // It would tell that half of a change is all of it. There will be others.
+			return true // It would mark a partial change as complete. More bookmarks will follow.
 		}
 		return f.send(ctx, event)
 	case watch.Error:
@@ -117,7 +117,7 @@ func (f *filter) show(ctx context.Context, event watch.Event) bool {
 	return true
 }
 
-// tick lets a change of the rules take effect.
+// tick puts a change of the rules into effect.
 func (f *filter) tick(ctx context.Context, resourceVersion string) bool {
 	version, err := versioner.ParseResourceVersion(resourceVersion)
 	if err != nil {
@@ -141,7 +141,7 @@ func (f *filter) tick(ctx context.Context, resourceVersion string) bool {
 		if i < len(lost) {
 			kind = watch.Deleted
 		}
-		// The version before the change: a client that breaks off in the middle comes back for all of it.
+		// The version before the change: a client that disconnects in the middle gets all of it again.
 		position.SetVersion(object, version-1)
 		if !f.send(ctx, watch.Event{Type: kind, Object: object}) {
 			return false
@@ -155,8 +155,8 @@ func (f *filter) tick(ctx context.Context, resourceVersion string) bool {
 	return f.send(ctx, watch.Event{Type: watch.Bookmark, Object: done})
 }
 
-// difference is what the watch selects, as it was at a version, and could be seen before and cannot after, or the reverse. It costs
-// the sets that differ or, where an object may be in several, what the user could see and can see.
+// difference returns the objects that the watch selects, at a version, that could be seen before and cannot after, or the reverse. It reads the sets
+// that differ or, where an object may be in several, what the user could see and can see.
 func (f *filter) difference(ctx context.Context, version uint64, before, after seen) (lost, gained []generic.Object, err error) {
 	if f.reader.seesAll(before) && f.reader.seesAll(after) {
 		return nil, nil, nil
@@ -175,7 +175,7 @@ func (f *filter) difference(ctx context.Context, version uint64, before, after s
 	return without(could, can), without(can, could), nil
 }
 
-// without are the objects that are not among the others.
+// without returns the objects that are not among the others.
 func without(objects, others []generic.Object) []generic.Object {
 	names := make(map[string]struct{}, len(others))
 	for _, other := range others {
@@ -187,7 +187,7 @@ func without(objects, others []generic.Object) []generic.Object {
 	})
 }
 
-// selected lists what the watch selects of what can be seen, as it was at a version.
+// selected lists what the watch selects of the visible objects, at a version.
 func (f *filter) selected(ctx context.Context, version uint64, what seen) ([]generic.Object, error) {
 	list := f.reader.Resource.NewList()
 	err := f.reader.listSeen(ctx, storage.ListOptions{
@@ -205,7 +205,7 @@ func (f *filter) fail(ctx context.Context, err *apierrors.StatusError) bool {
 	return false
 }
 
-// send waits for the client. The context ends with the request, also where its handler leaves without stopping the watch.
+// send waits for the client. The context ends with the request, also if its handler returns without stopping the watch.
 func (f *filter) send(ctx context.Context, event watch.Event) bool {
 	select {
 	case f.result <- event:

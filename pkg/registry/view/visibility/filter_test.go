@@ -19,14 +19,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// A handler may give a watch up without stopping it, and without having read anything: its context is all that ends.
+// TestFilter_ThatNobodyReadsEndsWithItsContext: a handler may abandon a watch without stopping it, and without having read anything: only its context
+// ends.
 func TestFilter_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := watch.NewFake()
 		f := &filter{reader: &Reader{Resource: position.Resource{Split: position.SplitName}}, source: source, who: someone("ann"), visible: seen{Names: rbac.Names{All: true}}, result: make(chan watch.Event), stop: make(chan struct{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		go f.run(ctx)
-		source.Add(&view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{Name: "c1.a"}}) // returns when run has taken it
+		source.Add(&view.ClusterSetMember{ObjectMeta: metav1.ObjectMeta{Name: "c1.a"}}) // returns when run has received it
 		synctest.Wait()
 		if source.IsStopped() {
 			t.Fatal("the watch of the cache was stopped before the end")
@@ -39,7 +40,8 @@ func TestFilter_ThatNobodyReadsEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A bookmark in the middle of a change would make a client come back for half of it. What follows on the change tells what the change was.
+// TestFilter_ABookmarkInsideAChangeIsHeldBack: after a bookmark in the middle of a change, a client could resume with half of it. The following
+// events complete the change.
 func TestFilter_ABookmarkInsideAChangeIsHeldBack(t *testing.T) {
 	resource := position.Resource{ByName: true, New: func() generic.Object { return &cluster.ManagedCluster{} }}
 	row := func(name, set, version string) *cluster.ManagedCluster {

@@ -21,11 +21,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// mostAsked is of how many sets of an object the authorizer is asked. An object may be in many.
+// mostAsked is the maximum number of sets of an object for which the authorizer is called. An object may be in many.
 const mostAsked = 4
 
-// getByName returns an object that the user may get by its name, or by a set that it is in. Which sets to ask the authorizer
-// about is what the RBAC rules say, so that who may see nothing costs one question.
+// getByName returns an object that the user may get by its name, or by a set that it is in. The RBAC rules determine for which sets the authorizer is
+// called, so that a user who may see nothing causes one call.
 func (r *Reader) getByName(ctx context.Context, who user.Info, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	if !position.Possible(name) {
 		return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
@@ -82,13 +82,13 @@ func (r *Reader) getByName(ctx context.Context, who user.Info, name string, opti
 	return nil, refused
 }
 
-// Shows tells which sets show a user their clusters, by the RBAC rules of now.
+// Shows returns a function that reports which sets show a user their clusters, by the current RBAC rules.
 func (r *Reader) Shows(ctx context.Context, who user.Info) (func(set string) bool, error) {
 	what, _, err := r.now(ctx, who)
 	return what.Has, err
 }
 
-// needsNameError names the rules that show a user a cluster.
+// needsNameError describes the rules that show a user a cluster.
 type needsNameError struct{ user, name string }
 
 func (e *needsNameError) Error() string {

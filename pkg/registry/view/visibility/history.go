@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// keptEpochs and keptStates bound how far back a watch can be resumed across changes of the rules.
+	// keptEpochs and keptStates limit how far back a watch can be resumed across changes of the rules.
 	keptEpochs = 256
 	keptStates = 256
 )
 
-// history knows which rules hold at which version of the members, and so what a user may see there.
+// history has the rules that are in effect at each version of the members, and so what a user may see at it.
 type history struct {
 	mu sync.Mutex
-	// epochs are ordered by version. They are replaced, never changed, so that readers may keep them.
+	// epochs are ordered by version. The slice is replaced, never modified, so that readers may hold it.
 	epochs []epoch
-	// states are the latest ones that this replica went through, the newest last.
+	// states are the latest states that this replica went through, the newest last.
 	states []*ruling
 	// changed is closed and replaced when a state or an epoch is added.
 	changed chan struct{}
 }
 
-// epoch is a state of the rules and the version of the members from which on it holds. rules is nil while this replica does
-// not know the state: then only system:masters is shown anything.
+// epoch is a state of the rules and the version of the members from which on it is in effect. rules is nil while this replica does not know the
+// state: then only system:masters is shown anything.
 type epoch struct {
 	version uint64
 	digest  string
@@ -45,12 +45,12 @@ type epoch struct {
 
 func newHistory() *history { return &history{changed: make(chan struct{})} }
 
-// isPrivileged says that no rule changes what the user sees.
+// isPrivileged reports whether no rule affects what the user sees.
 func isPrivileged(who user.Info) bool {
 	return slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// names are what a user may see.
+// names returns what a user may see.
 func (e epoch) names(who user.Info) (seen, bool) {
 	if isPrivileged(who) {
 		return seen{Names: rbac.Names{All: true}, byName: rbac.Names{All: true}}, true
@@ -61,7 +61,7 @@ func (e epoch) names(who user.Info) (seen, bool) {
 	return e.rules.seenBy(who), true
 }
 
-// learn takes a state that this replica has come to.
+// learn adds a state that this replica has reached.
 func (h *history) learn(state *ruling) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +76,7 @@ func (h *history) learn(state *ruling) {
 	h.broadcast()
 }
 
-// latest is the newest state that this replica has come to, nil before the first.
+// latest returns the newest state that this replica has reached, or nil before the first.
 func (h *history) latest() *ruling {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,8 +86,7 @@ func (h *history) latest() *ruling {
 	return h.states[len(h.states)-1]
 }
 
-// reset forgets what was before a version. Epochs after it are those of another derived resource, whose watch is ahead: what they
-// took away stays taken away.
+// reset removes what was before a version. Later epochs come from another derived resource, whose watch is ahead: what they revoked stays revoked.
 func (h *history) reset(version uint64, digest string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,15 +100,15 @@ func (h *history) reset(version uint64, digest string) {
 	h.broadcast()
 }
 
-// lookup returns the state with a digest, if this replica has been there. changed is closed when that may have changed.
+// lookup returns the state with a digest, if this replica has reached it. changed is closed when that may have changed.
 func (h *history) lookup(digest string) (state *ruling, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.find(digest), h.changed
 }
 
-// enter begins an epoch, and returns its rules if they are known here. Each derived resource comes to it by its own watch, and so
-// perhaps after another has come to a later one.
+// enter starts an epoch, and returns its rules if they are known here. Each derived resource reaches it with its own watch, and so maybe after
+// another one has reached a later one.
 func (h *history) enter(version uint64, digest string) *ruling {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +133,7 @@ func (h *history) broadcast() {
 	h.changed = make(chan struct{})
 }
 
-// find is called with the lock.
+// find must be called with the lock held.
 func (h *history) find(digest string) *ruling {
 	for _, s := range slices.Backward(h.states) {
 		if s.Hash() == digest {
@@ -144,13 +143,12 @@ func (h *history) find(digest string) *ruling {
 	return nil
 }
 
-// errRulesNotKept makes clients list anew, by the rules of now.
+// errRulesNotKept makes clients list again, by the current rules.
 var errRulesNotKept = apierrors.NewResourceExpired("what you may see has changed since this version: list anew")
 
 var errUnknownRules = errors.New("what you may see is not known yet, because RBAC rules have just changed: try again")
 
-// now returns what a user may see, and from which version on. It waits a moment when this replica does not know
-// the rules.
+// now returns what a user may see, and from which version on. It waits for a moment if this replica does not know the rules.
 func (h *history) now(ctx context.Context, who user.Info) (names seen, since uint64, err error) {
 	timeout := time.NewTimer(10 * catchUp)
 	defer timeout.Stop()
@@ -175,7 +173,7 @@ func (h *history) now(ctx context.Context, who user.Info) (names seen, since uin
 	}
 }
 
-// at returns what a user may see at a version, or false when its rules are not kept or not known.
+// at returns what a user may see at a version, or false if its rules are not retained or not known.
 func (h *history) at(version uint64, who user.Info) (seen, bool) {
 	var then epoch
 	if epochs := h.since(version); len(epochs) > 0 {
@@ -184,9 +182,8 @@ func (h *history) at(version uint64, who user.Info) (seen, bool) {
 	return then.names(who)
 }
 
-// resume returns what a user may see at a version from which a watch goes on. What happened since is told by the
-// rules of its time. None of it may be about what was taken away meanwhile: a client that comes back after that has to
-// list what is left.
+// resume returns what a user may see at a version from which a watch continues. Later events are filtered by the rules of their time. None of them
+// may be about what was revoked since: a client that reconnects after that must list what is left.
 func (h *history) resume(version uint64, who user.Info) (seen, error) {
 	epochs := h.since(version)
 	if len(epochs) == 0 {
@@ -205,7 +202,7 @@ func (h *history) resume(version uint64, who user.Info) (seen, error) {
 	return then, nil
 }
 
-// since returns the epoch that holds at a version and all after it, or none when it is not kept.
+// since returns the epoch that is in effect at a version and all later ones, or none if it is not retained.
 func (h *history) since(version uint64) []epoch {
 	h.mu.Lock()
 	epochs := h.epochs

@@ -55,12 +55,12 @@ func historyOf(states ...string) *history {
 	return h
 }
 
-// A right that was taken away opens no watch at a version from before, whatever was granted in between.
+// TestHistory_AWatchGoesOnWhereNothingWasTakenAwaySince: a revoked right opens no watch at an earlier version, whatever was granted in between.
 func TestHistory_AWatchGoesOnWhereNothingWasTakenAwaySince(t *testing.T) {
 	for _, c := range []struct {
 		states  string
 		version uint64
-		// want are the sets that are visible at the version, "410" when the user has to list anew.
+		// want are the sets that are visible at the version, or "410" if the user has to list again.
 		want string
 	}{
 		{"a", 10, "a"},
@@ -117,7 +117,7 @@ func TestHistory_TellsWhatWasVisibleAtAVersion(t *testing.T) {
 	}
 }
 
-// Versions of before what is kept are as if they had never been.
+// TestHistory_KeepsTheLatestEpochs: older versions than the retained ones behave as if they had never existed.
 func TestHistory_KeepsTheLatestEpochs(t *testing.T) {
 	h := historyOf("a", "b")
 	digest := state("b").Hash()
@@ -174,7 +174,7 @@ func TestHistory_WaitsForRulesThatAreNotHereYet(t *testing.T) {
 	})
 }
 
-// Each derived resource comes to a change of the rules by a watch of its own, one before the other.
+// TestHistory_IsToldOfAnEpochByEachResource: each derived resource reaches a change of the rules with its own watch, one before the other.
 func TestHistory_IsToldOfAnEpochByEachResource(t *testing.T) {
 	h := historyOf("a", "b", "c") // by a resource that is ahead
 	h.learn(state("a,b"))
@@ -191,7 +191,7 @@ func TestHistory_IsToldOfAnEpochByEachResource(t *testing.T) {
 	}
 }
 
-// A resource that begins late, by an older list, gives nothing back that was taken away since.
+// TestHistory_BeginsAnewAndKeepsWhatCameAfter: a resource that starts late, with an older list, restores nothing that was revoked since.
 func TestHistory_BeginsAnewAndKeepsWhatCameAfter(t *testing.T) {
 	h := historyOf("a", "a,b", "c")
 	h.reset(20, state("a,b").Hash())
@@ -206,7 +206,7 @@ func TestHistory_BeginsAnewAndKeepsWhatCameAfter(t *testing.T) {
 	}
 }
 
-// Rules that another resource's watch gave up waiting for may have come since.
+// TestHistory_LearnsOfAnEpochWhenTheNextResourceComesToIt: rules for which another resource's watch waited in vain may have arrived since.
 func TestHistory_LearnsOfAnEpochWhenTheNextResourceComesToIt(t *testing.T) {
 	h := historyOf("a")
 	b := state("b")

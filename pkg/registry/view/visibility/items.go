@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// What follows reads and writes lists of any kind. Those of a derived resource have metadata and items.
+// The functions below read and write lists of any kind. Those of a derived resource have metadata and items.
 
 func listMeta(list runtime.Object) metav1.ListInterface {
 	accessor, err := meta.ListAccessor(list)
@@ -34,7 +34,7 @@ func items(list runtime.Object) reflect.Value {
 	return reflect.ValueOf(pointer).Elem()
 }
 
-// each goes through the objects of a list, which are not copied.
+// each iterates over the objects of a list, which are not copied.
 func each(list runtime.Object) iter.Seq[generic.Object] {
 	return func(yield func(generic.Object) bool) {
 		objects := items(list)
@@ -46,7 +46,7 @@ func each(list runtime.Object) iter.Seq[generic.Object] {
 	}
 }
 
-// join makes the items of several lists those of one.
+// join makes one list of the items of several lists.
 func join(pages []runtime.Object, into runtime.Object) {
 	if len(pages) == 0 {
 		return

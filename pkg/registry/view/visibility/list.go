@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// List returns the objects that a user may see. A user who may see few sets costs those sets, never the fleet.
+// List returns the objects that a user may see. For a user who may see few sets it reads those sets, never the whole fleet.
 func (r *Reader) List(ctx context.Context, who user.Info, opts storage.ListOptions) (runtime.Object, error) {
 	list, _, err := r.list(ctx, who, opts)
 	return list, err
@@ -40,7 +40,7 @@ func (r *Reader) list(ctx context.Context, who user.Info, opts storage.ListOptio
 		if err := r.listSeen(ctx, opts, what, result); err != nil {
 			return nil, what, err
 		}
-		// The list has to be shown by the rules of its own version, or a watch from there would miss a change.
+		// The list must be filtered by the rules of its own version, or a watch from there would miss a change.
 		version, err := versioner.ParseResourceVersion(versionOf(result))
 		if err != nil {
 			return nil, what, err
@@ -58,14 +58,14 @@ func (r *Reader) list(ctx context.Context, who user.Info, opts storage.ListOptio
 	}
 }
 
-// isPinned says that a list is wanted at one version.
+// isPinned reports whether a list is requested at a fixed version.
 func isPinned(opts storage.ListOptions) bool {
 	version := opts.ResourceVersion
 	return opts.Predicate.Continue != "" || opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
 		opts.ResourceVersionMatch == "" && opts.Predicate.Limit > 0 && version != "" && version != "0"
 }
 
-// seesAll says that there is nothing that a user may not see.
+// seesAll reports whether the user may see everything.
 func (r *Reader) seesAll(what seen) bool {
 	if r.Resource.ByName {
 		return what.byName.All
@@ -73,7 +73,7 @@ func (r *Reader) seesAll(what seen) bool {
 	return what.All
 }
 
-// ranges are those that hold what a user may see and the selector selects, in the order of keys.
+// ranges returns the ranges with what a user may see and the selector selects, in the order of keys.
 func (r *Reader) ranges(what seen, selector fields.Selector) []string {
 	within, set, possible := r.Resource.Selected(selector)
 	var ranges []string
@@ -124,7 +124,7 @@ func (r *Reader) listSeen(ctx context.Context, opts storage.ListOptions, what se
 			opts.ResourceVersion, opts.ResourceVersionMatch = "", ""
 		}
 	}
-	// The pages are put together at the end: to append each would copy all that is there again and again.
+	// The pages are joined at the end: appending each would copy all previous ones again and again.
 	var pages []runtime.Object
 	defer func() { join(pages, result) }()
 	all, left, more := listMeta(result), opts.Predicate.Limit, ""
@@ -138,7 +138,7 @@ func (r *Reader) listSeen(ctx context.Context, opts storage.ListOptions, what se
 		}
 		for {
 			if opts.Predicate.Limit > 0 && left == 0 {
-				// More may be in this range; a token cannot end with the slash alone.
+				// This range may have more; a token cannot end with the slash alone.
 				more = cmp.Or(start, key+"\x00")
 				break
 			}
@@ -165,7 +165,7 @@ func (r *Reader) listSeen(ctx context.Context, opts storage.ListOptions, what se
 		}
 	}
 	if versionOf(result) == "" {
-		// Nothing to show, but the version from which a watch can go on.
+		// Nothing to show, except the version from which a watch can continue.
 		return r.listRange(ctx, opts, r.Resource.Nothing(), "", 0, result)
 	}
 	if more == "" {
@@ -180,10 +180,10 @@ func (r *Reader) listSeen(ctx context.Context, opts storage.ListOptions, what se
 	return err
 }
 
-// atLeast is how many rows are read at a time where some of them may not be shown.
+// atLeast is the number of rows that are read at a time where some of them may not be shown.
 const atLeast = 500
 
-// chunk is how many objects are read for a page that has room for some more, 0 for all.
+// chunk returns the number of objects to read for a page that has room for left more, 0 for all.
 func (r *Reader) chunk(left int64) int64 {
 	if left == 0 || !r.Resource.ByName {
 		return left
@@ -191,8 +191,8 @@ func (r *Reader) chunk(left int64) int64 {
 	return max(left, atLeast)
 }
 
-// show leaves on a page what is to be shown, and no more than there is room for, if room is not 0. Last is the key of the last
-// object that was looked at, and cut says that there are more.
+// show removes from a page what must not be shown, and what exceeds room, if room is not 0. Last is the key of the last checked object, and cut
+// reports whether there are more.
 func (r *Reader) show(page runtime.Object, what seen, room int64) (shown int64, last string, cut bool, err error) {
 	objects := items(page)
 	var row generic.Object
@@ -220,7 +220,7 @@ func (r *Reader) show(page runtime.Object, what seen, room int64) (shown int64, 
 	return int64(kept), last, cut, nil
 }
 
-// isFirst says that a row is the first of those by which a user sees an object: the others are not shown.
+// isFirst reports whether a row is the first of those that show a user an object: the others are not shown.
 func (r *Reader) isFirst(row generic.Object, what seen) bool {
 	set, ok := position.RowSet(row)
 	if !r.Resource.ByName || !ok {

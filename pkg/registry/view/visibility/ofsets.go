@@ -18,12 +18,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// OfSets are all objects of some sets, and what a user sees of them. It is for what is computed from all of them and shown to the user
-// in part.
+// OfSets has all objects of some sets, and which of them a user sees. It is for results that are computed from all of them and shown to the user in
+// part.
 type OfSets struct {
 	what  seen
 	lists map[string]runtime.Object
-	// in are all sets that each object is in, also those that were not asked for.
+	// in has all sets that each object is in, including those that were not requested.
 	in map[string][]string
 }
 
@@ -78,8 +78,8 @@ func (r *Reader) readSets(ctx context.Context, opts storage.ListOptions, sets []
 	return versioner.ParseResourceVersion(opts.ResourceVersion)
 }
 
-// Each goes through the objects of one of the sets, ordered by name, whoever may see them. They share all but their outermost struct with
-// a cache.
+// Each iterates over the objects of one of the sets, ordered by name, independent of their visibility. They share everything except their outermost
+// struct with a cache.
 func (o *OfSets) Each(set string) iter.Seq[generic.Object] {
 	if o.lists[set] == nil {
 		return func(func(generic.Object) bool) {}
@@ -87,14 +87,14 @@ func (o *OfSets) Each(set string) iter.Seq[generic.Object] {
 	return each(o.lists[set])
 }
 
-// Shows says whether the user sees an object of one of the sets.
+// Shows reports whether the user sees an object of one of the sets.
 func (o *OfSets) Shows(name string) bool {
 	in, known := o.in[name]
 	return known && (o.what.byName.Has(name) || slices.ContainsFunc(in, o.what.Has))
 }
 
-// ShowsSet says whether the rules show the user all objects of a set, whatever it has.
+// ShowsSet reports whether the rules show the user all objects of a set, whatever its content is.
 func (o *OfSets) ShowsSet(set string) bool { return o.what.byName.All || o.what.Has(set) }
 
-// ShowsAll says whether the rules show the user the objects of all sets.
+// ShowsAll reports whether the rules show the user the objects of all sets.
 func (o *OfSets) ShowsAll() bool { return o.what.byName.All || o.what.All }

@@ -20,9 +20,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// Source has all objects, without regard to visibility.
+// Source has all objects, independent of their visibility.
 type Source interface {
-	// Wait begins to compute the objects, if that has not begun, and waits until they are here.
+	// Wait starts to compute the objects, if that has not started, and waits until it is complete.
 	Wait(ctx context.Context) error
 	GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error
 	Watch(ctx context.Context, key string, opts storage.ListOptions) (watch.Interface, error)
@@ -31,15 +31,15 @@ type Source interface {
 // Reader reads the objects of a derived resource as far as a user may see them.
 type Reader struct {
 	Resource position.Resource
-	// Shown is what the right to get a set shows, in the words of a message.
+	// Shown describes what the right to get a set shows, for messages.
 	Shown   string
 	Objects Source
 	Rules   *Rules
-	// Authorizer is asked by Get: rights that do not come from RBAC count there.
+	// Authorizer is called by Get: rights that do not come from RBAC count there.
 	Authorizer authorizer.Authorizer
 }
 
-// rules are those that decide about the resource.
+// rules returns the rules that decide about the resource.
 func (r *Reader) rules() *history {
 	if r.Resource.ByName {
 		return r.Rules.clusters
@@ -47,8 +47,8 @@ func (r *Reader) rules() *history {
 	return r.Rules.history
 }
 
-// now is what a user may see, and since when. No other resource tells the rules of clusters, so that they are known once these
-// are here.
+// now returns what a user may see, and since which version. No other resource delivers the rules of clusters, so they are known once its own objects
+// are computed.
 func (r *Reader) now(ctx context.Context, who user.Info) (seen, uint64, error) {
 	if r.Resource.ByName {
 		if err := r.Objects.Wait(ctx); err != nil {
@@ -58,7 +58,7 @@ func (r *Reader) now(ctx context.Context, who user.Info) (seen, uint64, error) {
 	return r.rules().now(ctx, who)
 }
 
-// Get returns one object. A user who may not see it gets the same answer whether or not the object exists.
+// Get returns one object. A user who may not see it gets the same error whether or not the object exists.
 func (r *Reader) Get(ctx context.Context, who user.Info, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	if r.Resource.ByName {
 		return r.getByName(ctx, who, name, options)
@@ -81,7 +81,7 @@ func (r *Reader) Get(ctx context.Context, who user.Info, name string, options *m
 	}, name)
 }
 
-// first returns the first object that is read, or says that there is none of the name.
+// first returns the first object that is read, or a NotFound error for the name.
 func (r *Reader) first(ctx context.Context, key string, opts storage.ListOptions, name string) (runtime.Object, error) {
 	list := r.Resource.NewList()
 	if err := r.Objects.GetList(ctx, key, opts, list); err != nil {
@@ -93,14 +93,14 @@ func (r *Reader) first(ctx context.Context, key string, opts storage.ListOptions
 	return nil, apierrors.NewNotFound(r.Resource.GroupResource, name)
 }
 
-// told ends the key of the annotation by which auditors see the right by which one object was read.
+// told is the suffix of the audit annotation with the right by which one object was read.
 const told = "clusterview-get"
 
 func rule(right authorizer.AttributesRecord) permission.Rule {
 	return permission.Rule{Verb: right.Verb, Group: right.APIGroup, Resource: right.Resource, Subresource: right.Subresource, Name: right.Name}
 }
 
-// may asks the authorizer for a right. The first one that a user holds decides.
+// may calls the authorizer for a right. The first right that a user holds decides.
 func (r *Reader) may(ctx context.Context, who user.Info, right authorizer.AttributesRecord) (bool, error) {
 	right.User, right.ResourceRequest = who, true
 	decision, _, err := r.Authorizer.Authorize(ctx, right)
@@ -119,7 +119,7 @@ func setRight(name string) authorizer.AttributesRecord {
 	return authorizer.AttributesRecord{Verb: "get", APIGroup: cluster.GroupName, APIVersion: "v1beta2", Resource: "managedclustersets", Name: name}
 }
 
-// needsSetError names the rule that shows a user what is of a set.
+// needsSetError describes the rule that shows a user the objects of a set.
 type needsSetError struct{ user, set, shown string }
 
 func (e *needsSetError) Error() string {

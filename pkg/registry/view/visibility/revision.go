@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// settle is how long a change of the rules waits for others, so that a bulk of them takes effect as one.
+	// settle is the delay of a change of the rules, so that many changes take effect as one.
 	settle = 20 * time.Millisecond
-	// askAfter is how long this replica yields to a visibility revision that it cannot catch up with before it asks the
-	// front whether it ever will.
+	// askAfter is the time for which this replica yields to a visibility revision that it cannot catch up with before it checks with the front
+	// whether it ever will.
 	askAfter = 10 * time.Second
 )
 
@@ -29,8 +29,7 @@ var versioner = storage.APIObjectVersioner{}
 
 var errBehind = errors.New("another replica has seen later RBAC rules")
 
-// propose turns changes of the rules into visibility revisions. It returns when one could not be written, to be called
-// again.
+// propose writes visibility revisions for changes of the rules. It returns when a write failed, to be called again.
 func (r *Rules) propose(ctx context.Context) {
 	for {
 		r.learn()
@@ -60,7 +59,7 @@ func (r *Rules) propose(ctx context.Context) {
 	}
 }
 
-// write writes the digest of the rules that this replica sees, unless it is what counts already.
+// write writes the digest of the rules that this replica observes, unless it is the current one already.
 func (r *Rules) write(ctx context.Context) error {
 	r.mu.Lock()
 	latest, clusters := r.history.latest(), r.clusters.latest()
@@ -99,9 +98,9 @@ func (r *Rules) write(ctx context.Context) error {
 	return nil
 }
 
-// frontWentBack tells of a visibility revision that this replica will never catch up with, because the front was restored
-// from a backup and counts from an earlier version again. A replica that is merely late goes on yielding: its rules
-// are old ones, and what they allow may have been revoked.
+// frontWentBack returns a function that reports whether this replica will never catch up with a visibility revision, because the front was restored
+// from a backup and counts from an earlier version again. A replica that is merely late continues to yield: its rules are old, and what they allow
+// may have been revoked.
 func (r *Rules) frontWentBack(ctx context.Context) (func(*visibility.Revision) bool, error) {
 	if r.behindSince.IsZero() || time.Since(r.behindSince) < askAfter {
 		return func(*visibility.Revision) bool { return false }, nil
@@ -115,7 +114,7 @@ func (r *Rules) frontWentBack(ctx context.Context) (func(*visibility.Revision) b
 	}, nil
 }
 
-// frontAt reads the versions of a list of one object of each kind, which is that of the whole list.
+// frontAt returns a function that lists one object of each kind to read the versions, which are those of the whole lists.
 func frontAt(client rbacclient.RbacV1Interface) func(context.Context) (roles, bindings uint64, err error) {
 	return func(ctx context.Context) (roles, bindings uint64, err error) {
 		one := metav1.ListOptions{Limit: 1}

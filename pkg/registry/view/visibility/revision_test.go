@@ -21,8 +21,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A replica that lags, however long, must not put its older rules into force; one whose front was restored from a backup
-// must, or it would wait for ever.
+// TestRules_OnlyAFrontThatWentBackLetsAReplicaInsist: a replica that lags, however long, must not put its older rules into effect; one whose front
+// was restored from a backup must, or it would wait forever.
 func TestRules_OnlyAFrontThatWentBackLetsAReplicaInsist(t *testing.T) {
 	asked := 0
 	var failure error

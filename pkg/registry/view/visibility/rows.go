@@ -14,24 +14,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// rows are the events of one change for the rows of one object, which come one after the other. An object of which one row is told
-// is told of by all rows that it had or has, but that of its name only if the object itself has changed, and then as the last. So what
-// a user could and can see follows from them alone, wherever a watch begins.
+// rows has the events of one change for the rows of one object, which arrive one after the other. If a row of an object has an event, all rows that
+// it had or has get one, but that of its name only if the object itself has changed, and then as the last. So these events alone determine what a
+// user could and can see, wherever a watch starts.
 type rows struct {
 	name string
-	// before and after say whether the user could see the object and can.
+	// before and after report whether the user could see the object before, and can see it after.
 	before, after bool
-	// named is the event of the row of the name. gained and lost are rows of sets by which the user has come to see the object, and
-	// by which the user does not see it any more.
+	// named is the event of the row of the name. gained and lost are rows of sets that make the object visible to the user, or do not any more.
 	named        watch.Event
 	gained, lost watch.Event
-	// byName says that the user may see the object by its name.
+	// byName reports whether the user may see the object by its name.
 	byName bool
-	// version is that of the last row.
+	// version is the version of the last row.
 	version string
 }
 
-// add takes the event of a row.
+// add adds the event of a row.
 func (r *rows) add(event watch.Event, row metav1.Object, visible seen) {
 	r.name, r.version, r.byName = row.GetName(), row.GetResourceVersion(), visible.byName.Has(row.GetName())
 	set, ofSet := position.RowSet(row)
@@ -54,13 +53,12 @@ func (r *rows) add(event watch.Event, row metav1.Object, visible seen) {
 	}
 }
 
-// event is what the rows mean for the user, nil for nothing. The version is that of the last row: a client that comes back
-// with it has seen all of them.
+// event returns the event for the user, or nil for none. The version is that of the last row: a client that resumes with it has received all of them.
 func (r *rows) event() *watch.Event {
 	hasChanged := r.named.Object != nil
 	before, after := r.before, r.after
 	if !hasChanged && r.byName {
-		return nil // It has moved between sets, and is seen without them.
+		return nil // It has moved between sets, and is visible without them.
 	}
 	switch {
 	case before && after && hasChanged:
@@ -72,13 +70,13 @@ func (r *rows) event() *watch.Event {
 	case before && !after && r.named.Type == watch.Deleted:
 		return &watch.Event{Type: watch.Deleted, Object: r.named.Object}
 	case before && !after:
-		// As it was when the user saw it last.
+		// As the user last saw it.
 		return &watch.Event{Type: watch.Deleted, Object: r.shown(r.lost)}
 	}
 	return nil
 }
 
-// shown is the object of a row.
+// shown returns the object of a row.
 func (r *rows) shown(row watch.Event) runtime.Object {
 	object := row.Object
 	if wrapped, ok := object.(runtime.CacheableObject); ok {
@@ -92,7 +90,7 @@ func (r *rows) shown(row watch.Event) runtime.Object {
 	return plain
 }
 
-// flush sends what the rows of one object meant.
+// flush sends the event for the rows of one object.
 func (f *filter) flush(ctx context.Context) bool {
 	event := f.moving.event()
 	f.moving = rows{}

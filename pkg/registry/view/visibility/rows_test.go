@@ -18,14 +18,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// wrapped is how the cacher hands out an object that goes to several watches: its own metadata can be read, and a copy be had.
+// wrapped is an object like those that the cacher sends to several watches: its own metadata can be read, and it can be copied.
 type wrapped struct{ *cluster.ManagedCluster }
 
 func (wrapped) CacheEncode(runtime.Identifier, func(runtime.Object) error) error { return nil }
 
 func (w wrapped) GetObject() runtime.Object { return w.DeepCopy() }
 
-// rowEvent is the event of a row, such as "+a" for one that is added to the set a, "=" for one of the name that is modified, and "-b!" for a deleted
+// rowEvent returns the event of a row, such as "+a" for one that is added to the set a, "=" for a modified row of the name, and "-b!" for a deleted
 // one as it was before. Each row has the next version.
 func rowEvent(text string, at int) (watch.Event, *cluster.ManagedCluster) {
 	kinds := map[byte]watch.EventType{'+': watch.Added, '=': watch.Modified, '-': watch.Deleted}
@@ -44,10 +44,10 @@ func TestRows_SayWhatAUserSees(t *testing.T) {
 		// rows are the events of one change, in their order; those of the name are without a set.
 		rows        string
 		sets, names string
-		// want is what the user is told: the event, what the object shows, and its version.
+		// want is the event for the user, the content of its object, and its version.
 		want string
 	}{
-		// The cluster itself changes: all of its rows are told.
+		// The cluster itself changes: all of its rows have events.
 		{"+", "", "c", "ADDED now 1"},
 		{"+", "", "other", ""},
 		{"+a +b +", "a", "", "ADDED now 3"},
@@ -59,7 +59,7 @@ func TestRows_SayWhatAUserSees(t *testing.T) {
 		{"-a -b -", "a", "", "DELETED before 3"},
 		{"-a -b -", "b", "c", "DELETED before 3"},
 		{"-a -b -", "", "", ""},
-		// It moves, by its own labels.
+		// It moves because of its own labels.
 		{"-a +b =", "a", "", "DELETED before 3"},
 		{"-a +b =", "b", "", "ADDED now 3"},
 		{"-a +b =", "a b", "", "MODIFIED now 3"},
@@ -67,11 +67,11 @@ func TestRows_SayWhatAUserSees(t *testing.T) {
 		{"-a =b =", "a b", "", "MODIFIED now 3"},
 		{"+a =b =", "a b", "", "MODIFIED now 3"},
 		{"-a =", "x", "", ""},
-		// A selector matches from now on, or does not any more: the cacher says so of each row.
+		// A selector starts or stops to match: the cacher sends this for each row.
 		{"+a +b +", "a b", "", "ADDED now 3"},
 		{"-a -b -", "a", "", "DELETED before 3"},
 		{"+b +", "a", "", ""},
-		// A set moves it, and it stays what it is: those who see it otherwise are told nothing.
+		// A set moves it, and it does not change itself: users who see it by other rows get no event.
 		{"+a", "a", "", "ADDED now 1"},
 		{"+a", "a", "c", ""},
 		{"+a =b", "a", "", "ADDED now 2"},
@@ -113,7 +113,7 @@ func TestRows_SayWhatAUserSees(t *testing.T) {
 	}
 }
 
-// A right by name that takes the place of one by set may show less.
+// TestSeen_CoversWhatIsNotTakenAway: a right by name that replaces one by set may show less.
 func TestSeen_CoversWhatIsNotTakenAway(t *testing.T) {
 	of := func(sets, names string) seen {
 		names2 := func(text string) rbac.Names {

@@ -1,11 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package visibility decides which objects of a derived resource a user sees: those of the sets that the user may get, by the
-// RBAC rules that hold at the version at which the objects are read. Access, in other packages, is that of AccessRequests.
+// Package visibility decides which objects of a derived resource a user sees: those of the sets that the user may get, by the RBAC rules that are in
+// effect at the version at which the objects are read. Access, in other packages, is that of AccessRequests.
 //
-// Rules follows the RBAC rules and orders their changes with those of the objects, history keeps which rules hold when,
-// and Reader reads objects as one user sees them.
+// Rules follows the RBAC rules and orders their changes with those of the objects, history records which rules are in effect when, and Reader reads
+// objects as one user sees them.
 package visibility
 
 import (
@@ -31,46 +31,45 @@ const (
 	revisions   = position.FleetPrefix + "/" + visibility.Resource
 	revisionKey = revisions + "/" + visibility.Name
 
-	// catchUp is how long the stream of members waits for this replica to see the rules that another replica saw.
+	// catchUp is the maximum time that the stream of members waits for this replica to observe the rules that another replica observed.
 	catchUp = 250 * time.Millisecond
 )
 
-// Rules knows which sets a user may get, and which clusters, at any version of the members that is still kept. The RBAC rules live in the
-// front's etcd; to order their changes with those of the members, the replica that first sees a change writes a
-// visibility revision to our etcd, and all replicas let the change take effect at that revision.
+// Rules has the sets and clusters that a user may get, at any retained version of the members. The RBAC rules are in the front's etcd; to order their
+// changes with those of the members, the replica that first observes a change writes a visibility revision to our etcd, and all replicas put the
+// change into effect at that revision.
 type Rules struct {
-	// history is that of the rules of sets, clusters that of the rules of clusters, by name and by set. They are two, so that
-	// a change of one is none of the other.
+	// history is that of the rules of sets, clusters that of the rules of clusters, by name and by set. They are separate, so that a change of one is
+	// no change of the other.
 	history, clusters *history
 
 	store   storage.Interface
 	destroy func()
 	front   rbacclient.RbacV1Interface
-	// frontAt returns the versions that the front's cluster roles and bindings are at.
+	// frontAt returns the current versions of the front's cluster roles and bindings.
 	frontAt func(context.Context) (roles, bindings uint64, err error)
 
 	mu sync.Mutex
-	// sets are who may get which sets, names and clusterSets who may get which clusters.
+	// sets has who may get which sets, names and clusterSets who may get which clusters.
 	sets, names, clusterSets *rbac.Index
-	// roles and bindings are how far this replica has followed the two kinds.
+	// roles and bindings are the progress of this replica with the two kinds.
 	roles, bindings progress
-	// stateRoles and stateBindings are how far it had at the latest state that the history knows.
+	// stateRoles and stateBindings are its progress at the latest state in the history.
 	stateRoles, stateBindings progress
-	// proposed and proposedClusters are the digests that this replica has written last: they are not written again when
-	// others disagree.
+	// proposed and proposedClusters are the digests that this replica wrote last: they are not written again when others disagree.
 	proposed, proposedClusters string
 
 	// dirty wakes Run.
 	dirty chan struct{}
-	// behindSince is since when this replica yields. Only Run's goroutine uses it.
+	// behindSince is the time since when this replica yields. Only Run's goroutine uses it.
 	behindSince time.Time
 }
 
-// NewRules makes the rules of a front. Visibility revisions are stored in the fleet. Run has to be called to follow the
-// rules. Agents are what the names of users and groups begin with that are shown no clusters: each of them may have a role of its
-// own, and a new one would be a change of what users see.
+// NewRules returns the rules of a front. Visibility revisions are stored in the fleet. Run must be called to follow the rules. agents are prefixes of
+// the names of users and groups that are shown no clusters: each of them may have a role of its own, and a new one would be a change of what users
+// see.
 func NewRules(fleet *storagebackend.ConfigForResource, front rbacclient.RbacV1Interface, agents ...string) (*Rules, error) {
-	// This storage is written to seldom. It is the one that factory.Create makes, and so compacts etcd for all.
+	// This storage is rarely written. It is created by factory.Create, and so compacts etcd for all.
 	store, destroy, err := generic.NewRawStorage(fleet,
 		func() runtime.Object { return &visibility.Revision{} },
 		func() runtime.Object { return &visibility.RevisionList{} }, revisions)
@@ -101,7 +100,7 @@ func newRules(store storage.Interface, front rbacclient.RbacV1Interface, agents 
 	}
 }
 
-// change changes all indexes, and says whether that changed one of them.
+// change changes all indexes, and reports whether one of them changed.
 func (r *Rules) change(f func(*rbac.Index) bool) (changed bool) {
 	for _, index := range []*rbac.Index{r.sets, r.names, r.clusterSets} {
 		changed = f(index) || changed
@@ -115,11 +114,11 @@ func (r *Rules) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, r.propose, time.Second)
 }
 
-// Destroy closes the storage of the revisions. It may be called by each who has the rules.
+// Destroy closes the storage of the revisions. It may be called by each user of the rules.
 func (r *Rules) Destroy() { r.destroy() }
 
-// Latest is the newest state of who may get which sets that this replica has come to, whether or not it holds. It is nil until all
-// rules are here.
+// Latest returns the newest state of who may get which sets that this replica has reached, whether or not it is in effect. It is nil until all rules
+// have been read.
 func (r *Rules) Latest() *rbac.Snapshot {
 	if latest := r.history.latest(); latest != nil {
 		return latest.sets
@@ -127,7 +126,7 @@ func (r *Rules) Latest() *rbac.Snapshot {
 	return nil
 }
 
-// wake makes Run look at the rules again.
+// wake makes Run check the rules again.
 func (r *Rules) wake() {
 	select {
 	case r.dirty <- struct{}{}:
@@ -135,7 +134,7 @@ func (r *Rules) wake() {
 	}
 }
 
-// learn remembers the state of the rules that this replica has come to.
+// learn adds the current state of the rules to the history.
 func (r *Rules) learn() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -147,13 +146,13 @@ func (r *Rules) learn() {
 	r.clusters.learn(&ruling{sets: r.clusterSets.Snapshot(), names: r.names.Snapshot()})
 }
 
-// OfSets is told when the rules of sets change, OfClusters when those of clusters do.
+// OfSets returns an observer of changes of the rules of sets.
 func (r *Rules) OfSets() Observer { return Observer{r, r.history, &r.proposed} }
 
-// OfClusters is told when the rules of clusters change.
+// OfClusters returns an observer of changes of the rules of clusters.
 func (r *Rules) OfClusters() Observer { return Observer{r, r.clusters, &r.proposedClusters} }
 
-// Observer lets changes of the rules take effect where the watch of a derived resource comes to them.
+// Observer puts changes of the rules into effect when the watch of a derived resource reaches them.
 type Observer struct {
 	rules    *Rules
 	history  *history
@@ -164,14 +163,13 @@ type Observer struct {
 func (o Observer) Reset(version uint64, digest string) {
 	o.history.reset(version, digest)
 	if latest := o.history.latest(); latest != nil && latest.Hash() != digest {
-		// Nobody may have looked until now.
+		// There may have been no reader until now.
 		o.disagree(digest)
 		o.rules.wake()
 	}
 }
 
-// disagree notes that a state counts which is not the one that this replica has written. Should it come to see its own again, that is
-// news.
+// disagree records that a state is in effect that this replica did not write. If it observes its own state again later, that is a change.
 func (o Observer) disagree(digest string) {
 	o.rules.mu.Lock()
 	defer o.rules.mu.Unlock()
@@ -185,7 +183,7 @@ func (o Observer) Observe(ctx context.Context, version uint64, digest string) {
 	timeout := time.NewTimer(catchUp)
 	defer timeout.Stop()
 	for waited := false; ; {
-		// Run may be held up by a write, with the rules long here.
+		// Run may be blocked by a write, although the rules have arrived.
 		o.rules.learn()
 		o.disagree(digest)
 		state, changed := o.history.lookup(digest)
@@ -205,8 +203,8 @@ func (o Observer) Observe(ctx context.Context, version uint64, digest string) {
 		klog.InfoS("The RBAC rules that another replica sees have not arrived here; what they show is withheld until they have", "version", version)
 	}
 	if rules != o.history.latest() {
-		// Perhaps this replica has seen more, and says so. Rules that are not here may never arrive, if the replica that
-		// wrote of them is gone.
+		// This replica may have observed more, and will write it. Rules that have not arrived may never arrive, if the replica that wrote the
+		// revision is gone.
 		o.rules.wake()
 	}
 }

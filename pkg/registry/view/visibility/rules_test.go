@@ -11,14 +11,14 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// The stream of members stands still while a replica waits for rules, so it waits a moment only.
+// TestRules_ARevisionWaitsAMomentForItsRules: the stream of members is blocked while a replica waits for rules, so it waits only for a moment.
 func TestRules_ARevisionWaitsAMomentForItsRules(t *testing.T) {
 	ann := someone("ann")
 	mine, other := state("a"), state("b")
 	for _, c := range []struct {
 		name   string
 		digest string
-		// comes is after how long the replica sees the state of the other.
+		// comes is the time after which the replica observes the state of the other.
 		comes time.Duration
 		takes time.Duration
 		known bool
@@ -60,7 +60,7 @@ func TestRules_ARevisionWaitsAMomentForItsRules(t *testing.T) {
 	}
 }
 
-// What holds is not the latest that this replica has seen: it writes of that.
+// TestRules_AReplicaThatKnowsBetterSaysSo: the state in effect is not the latest that this replica has observed, so it writes the latter.
 func TestRules_AReplicaThatKnowsBetterSaysSo(t *testing.T) {
 	r := newRules(nil, fake.NewClientset().RbacV1())
 	before, now := state("a"), state("b")

@@ -15,24 +15,24 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
-// progress is how far a replica has followed one kind of rules, in resource versions of the front.
+// progress is the progress of a replica with one kind of rules, in resource versions of the front.
 type progress struct {
-	// known is up to where nothing can have been missed, changed is the latest change seen.
+	// known is the version up to which nothing can have been missed, and changed the latest observed change.
 	known, changed uint64
-	// listed says that there has been a list.
+	// listed reports whether a list has been read.
 	listed bool
 }
 
-// ruleStore feeds the index with one kind of rules, as the store of a reflector. What an informer does not tell, it
-// learns: the version of a list, together with what that list does not have any more.
+// ruleStore feeds the indexes with one kind of rules, as the store of a reflector. Unlike an informer, it gets the version of a list, together with
+// the deletions that the list implies.
 type ruleStore[T metav1.Object] struct {
 	rules    *Rules
 	progress *progress
 	set      func(*rbac.Index, T) bool
 	remove   func(*rbac.Index, string) bool
-	// names are those of all rules that there are.
+	// names has the names of all existing rules.
 	names map[string]struct{}
-	// kind is what metrics call it.
+	// kind is the kind in metrics.
 	kind string
 }
 
@@ -84,7 +84,7 @@ func (s *ruleStore[T]) Delete(obj any) error {
 	})
 }
 
-// change makes one change of a version.
+// change applies one change of a version.
 func (s *ruleStore[T]) change(version string, make func(*rbac.Index) bool) error {
 	v, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
@@ -101,8 +101,7 @@ func (s *ruleStore[T]) change(version string, make func(*rbac.Index) bool) error
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. What the list does not have was removed at some version up to that of the
-// list.
+// Replace implements cache.ReflectorStore. Rules that are not in the list were deleted at some version up to that of the list.
 func (s *ruleStore[T]) Replace(objs []any, version string) error {
 	known, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
@@ -152,5 +151,5 @@ func (s *ruleStore[T]) Bookmark(version string) error {
 	return nil
 }
 
-// Resync implements cache.ReflectorStore. It has no meaning here.
+// Resync implements cache.ReflectorStore. It does nothing.
 func (s *ruleStore[T]) Resync() error { return nil }

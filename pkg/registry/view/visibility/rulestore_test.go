@@ -25,7 +25,8 @@ func newRuleStore(r *Rules) *ruleStore[*rbacv1.ClusterRoleBinding] {
 	}
 }
 
-// Who learns of a deletion from a list, because it was cut off meanwhile, is no less ahead than who saw it happen.
+// TestRuleStore_ADeletionThatAListTellsHasItsVersion: a replica that learns of a deletion from a list, because it was disconnected, is as far ahead
+// as one that observed it.
 func TestRuleStore_ADeletionThatAListTellsHasItsVersion(t *testing.T) {
 	r := newRules(nil, fake.NewClientset().RbacV1())
 	s := newRuleStore(r)
@@ -56,7 +57,7 @@ func TestRuleStore_ADeletionThatAListTellsHasItsVersion(t *testing.T) {
 	}
 }
 
-// Nothing is said of the rules while one of the two kinds has not been listed.
+// TestRules_HalfOfTheRulesAreNoRules: no state exists while one of the two kinds has not been listed.
 func TestRules_HalfOfTheRulesAreNoRules(t *testing.T) {
 	r := newRules(nil, fake.NewClientset().RbacV1())
 	bindings := newRuleStore(r)

@@ -9,8 +9,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
-// seen is what a user may see of a derived resource: all that is in the sets of Names and, of a resource that has rows
-// (position.Resource.ByName), the objects that byName names.
+// seen is what a user may see of a derived resource: all objects in the sets of Names and, of a resource that has rows (position.Resource.ByName),
+// the objects in byName.
 type seen struct {
 	rbac.Names
 	byName rbac.Names
@@ -18,8 +18,8 @@ type seen struct {
 
 func (s seen) same(other seen) bool { return s.Equal(other.Names) && s.byName.Equal(other.byName) }
 
-// covers says that nothing of the other is left out. A right by name that takes the place of one by set is taken for a loss: which
-// objects are in a set is not known here.
+// covers reports whether s includes everything of the other. A right by name that replaces one by set counts as a loss: which objects are in a set is
+// not known here.
 func (s seen) covers(other seen) bool {
 	return s.byName.All || s.Includes(other.Names) && s.byName.Includes(other.byName)
 }
@@ -27,7 +27,7 @@ func (s seen) covers(other seen) bool {
 // ruling is a state of the rules that decide who sees what. names is nil for resources without rows.
 type ruling struct{ sets, names *rbac.Snapshot }
 
-// Hash is the digest by which all replicas know the state.
+// Hash returns the digest by which all replicas identify the state.
 func (r *ruling) Hash() string {
 	if r.names == nil {
 		return r.sets.Hash()

@@ -19,7 +19,7 @@ import (
 func (r *Reader) Watch(ctx context.Context, who user.Info, opts storage.ListOptions) (watch.Interface, error) {
 	opts.Predicate.Limit, opts.Predicate.Continue = 0, "" // they are for lists
 	if isPrivileged(who) {
-		// No rule changes what the user sees, so there is no need to follow them.
+		// No rule affects what the user sees, so the rules need not be followed.
 		var key string
 		key, opts.Recursive = r.Resource.Range(opts)
 		return r.Objects.Watch(ctx, key, opts)
@@ -31,7 +31,7 @@ func (r *Reader) Watch(ctx context.Context, who user.Info, opts storage.ListOpti
 	if err := f.begin(ctx, &opts); err != nil {
 		return nil, err
 	}
-	// The clock has to get through to the filter, and no name in the request may narrow the watch to one key.
+	// The clock must reach the filter, and no name in the request may narrow the watch to one key.
 	opts.Predicate = position.WithClock(opts.Predicate)
 	source, err := r.Objects.Watch(request.WithRequestInfo(ctx, &request.RequestInfo{}), r.Resource.Root()+"/", opts)
 	if err != nil {
@@ -42,7 +42,7 @@ func (r *Reader) Watch(ctx context.Context, who user.Info, opts storage.ListOpti
 	return f, nil
 }
 
-// begin finds out what is visible where the watch begins, and changes the options to begin there.
+// begin determines what is visible where the watch starts, and changes the options to start there.
 func (f *filter) begin(ctx context.Context, opts *storage.ListOptions) error {
 	version, err := versioner.ParseResourceVersion(opts.ResourceVersion)
 	if err != nil {
@@ -58,13 +58,13 @@ func (f *filter) begin(ctx context.Context, opts *storage.ListOptions) error {
 	}
 	switch {
 	case wantsState && f.visible.All && !f.reader.Resource.ByName:
-		// The cache begins with all objects, and the clock is among them. It would begin with all rows, too.
+		// The cache starts with all objects, including the clock. It would start with all rows, too.
 		return nil
 	case wantsState:
 		return f.beginWithState(ctx, version, opts)
 	}
-	// The replica that the version comes from may be ahead of this one, and "now" is the version of etcd. The rules that
-	// hold there are known here once the cache has come as far; the watch itself would not wait for it.
+	// The replica of the version may be ahead of this one, and "now" is the version of etcd. The rules in effect there are known here once the cache
+	// has caught up; the watch itself would not wait for that.
 	reached := f.reader.Resource.NewList()
 	nothing := storage.ListOptions{ResourceVersion: opts.ResourceVersion, Recursive: true, Predicate: storage.Everything}
 	if err := f.reader.listRange(ctx, nothing, f.reader.Resource.Nothing(), "", 0, reached); err != nil {
@@ -80,8 +80,8 @@ func (f *filter) begin(ctx context.Context, opts *storage.ListOptions) error {
 	return err
 }
 
-// beginWithState reads what is visible as a list does, so that the watch costs the sets that the user may see: the cache
-// itself would begin with the whole fleet, for the filter to drop.
+// beginWithState reads what is visible like a list, so that the watch reads only the sets that the user may see: the cache itself would start with
+// the whole fleet, for the filter to drop.
 func (f *filter) beginWithState(ctx context.Context, version uint64, opts *storage.ListOptions) error {
 	list := *opts
 	list.ResourceVersionMatch = ""
@@ -89,7 +89,7 @@ func (f *filter) beginWithState(ctx context.Context, version uint64, opts *stora
 	case version > 0:
 		list.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	case opts.SendInitialEvents == nil:
-		list.ResourceVersion = "0" // Clients that do not ask for initial events explicitly get those of the cache.
+		list.ResourceVersion = "0" // Clients that do not request initial events explicitly get those of the cache.
 	}
 	state, visible, err := f.reader.list(ctx, f.who, list)
 	if err != nil {

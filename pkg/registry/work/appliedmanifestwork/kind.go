@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package appliedmanifestwork is the registry of what the agent of the hub's own cluster remembers of its works.
+// Package appliedmanifestwork is the registry of the records of works of the agent of the hub's own cluster.
 package appliedmanifestwork
 
 import (

@@ -25,7 +25,7 @@ func workOf(name string, raw ...string) *work.ManifestWork {
 	return w
 }
 
-// ready makes a condition of an expression.
+// ready returns options with a condition rule for an expression.
 func ready(expression string) []work.ManifestConfigOption {
 	return []work.ManifestConfigOption{{
 		ResourceIdentifier: work.ResourceIdentifier{Resource: "configmaps", Name: "a"},
@@ -62,7 +62,7 @@ func TestStorage(t *testing.T) {
 	}.Run(t)
 }
 
-// Upstream's clients expect a 400 of what is wrong with manifests. It has the field, as every refusal.
+// TestCreate_RefusesManifestsAsUpstream: upstream's clients expect a 400 for invalid manifests. It names the field, like every rejection.
 func TestCreate_RefusesManifestsAsUpstream(t *testing.T) {
 	r := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 	ctx := registrytest.Context(r)
@@ -82,7 +82,7 @@ func TestCreate_RefusesManifestsAsUpstream(t *testing.T) {
 	if got := string(created.Spec.Workload.Manifests[0].Raw); got != configMap {
 		t.Errorf("stored %s", got)
 	}
-	// The same manifest in another order of fields is no other spec.
+	// The same manifest with another order of fields is no change of the spec.
 	again := created.DeepCopy()
 	again.Spec.Workload.Manifests[0].Raw = []byte(`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"}}`)
 	updated, err := registrytest.Update(ctx, r, again)

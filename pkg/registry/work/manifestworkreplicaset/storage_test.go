@@ -38,7 +38,7 @@ func replicaSet() *work.ManifestWorkReplicaSet {
 	}
 }
 
-// badRule has a condition rule that is no CEL.
+// badRule sets a condition rule with invalid CEL.
 func badRule(s *work.ManifestWorkReplicaSet) {
 	s.Spec.ManifestWorkTemplate.ManifestConfigs = []work.ManifestConfigOption{{
 		ResourceIdentifier: work.ResourceIdentifier{Resource: "configmaps", Name: "a"},
@@ -66,7 +66,7 @@ func TestStorage(t *testing.T) {
 	}.Run(t)
 }
 
-// Works of a set are made with the rights of its author. So nobody says who that is but the server.
+// TestAuthor: works of a set are created with the rights of its author, so only the server sets the author.
 func TestAuthor(t *testing.T) {
 	r := registrytest.NewStorage(t, registrytest.NewEtcd(t), Kind, nil)
 	as := func(name string, groups ...string) context.Context {

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/table"
 )
 
-// tableConvertor has the columns of upstream's CustomResourceDefinition, and the age where there is room.
+// tableConvertor has the columns of upstream's CustomResourceDefinition, and the age where it fits.
 var tableConvertor = table.Convertor[*work.ManifestWorkReplicaSet]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),

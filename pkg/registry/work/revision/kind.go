@@ -29,7 +29,7 @@ var Kind = &hubgeneric.Kind[*work.ManifestWorkReplicaSetRevision]{
 	Table:   tableConvertor,
 
 	Spec: func(r *work.ManifestWorkReplicaSetRevision) any { return &r.Spec },
-	// The revisions of a set are asked for by its label.
+	// The revisions of a set are listed by its label.
 	IndexedLabels: []string{work.ReplicaSetLabel},
 
 	PrepareForCreate: func(r *work.ManifestWorkReplicaSetRevision) {

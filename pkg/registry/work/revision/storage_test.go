@@ -51,7 +51,7 @@ func TestStorage(t *testing.T) {
 			func(r *work.ManifestWorkReplicaSetRevision) { r.OwnerReferences[0].UID = "another" },
 			func(r *work.ManifestWorkReplicaSetRevision) { r.OwnerReferences[0].Kind = "ConfigMap" },
 		},
-		// Of the spec there is no change.
+		// The spec is immutable.
 		Change: func(r *work.ManifestWorkReplicaSetRevision) { r.Annotations = map[string]string{"a": "b"} },
 		InvalidChanges: []func(*work.ManifestWorkReplicaSetRevision){
 			func(r *work.ManifestWorkReplicaSetRevision) { r.Spec.Revision = 3 },

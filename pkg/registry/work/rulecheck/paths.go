@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/jsonpath"
 )
 
-// validatePaths returns an error for the first path of a feedback rule that is new and no JSONPath.
+// validatePaths returns an error for the first new path of a feedback rule that is not a JSONPath.
 func validatePaths(spec, old *work.ManifestWorkSpec, path *field.Path) field.ErrorList {
 	known := sets.New[string]()
 	for text := range feedbackPaths(old, path) {

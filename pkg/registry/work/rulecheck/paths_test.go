@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// feedback has one rule with these paths.
+// feedback returns a spec with one rule with these paths.
 func feedback(paths ...string) *work.ManifestWorkSpec {
 	rule := work.FeedbackRule{Type: work.JSONPathsType}
 	for _, path := range paths {
@@ -40,7 +40,7 @@ func TestValidate_FeedbackPaths(t *testing.T) {
 			want.warning == "" && want.fault == "" && len(warnings) > 0 {
 			t.Errorf("%s: the warnings are %q", path, warnings)
 		}
-		// A stored path stays, wherever it is.
+		// A stored path stays valid, wherever it is.
 		if errs := Validate(nil, feedback(".new", path), of, spec); len(errs) > 0 {
 			t.Errorf("%s, stored: %v", path, errs)
 		}

@@ -1,12 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rulecheck checks the condition and feedback rules of works and of the templates of replica sets when they are written, so that
-// an error is reported to the writer, and not much later by a condition of each cluster.
+// Package rulecheck validates the condition and feedback rules of works and of the templates of replica sets when they are written, so that an error
+// is reported to the writer, and not much later by a condition of each cluster.
 //
-// What is an error for every agent is refused. A function, a variable or a path that agents of this version do not know is a warning only:
-// the agent decides, and it may be a newer one, or upstream's. Rules that were stored before may stay, in whatever place, so that a work can
-// be changed after the rules have.
+// An error for every agent is rejected. A function, a variable or a path that agents of this version do not know causes only a warning: the agent
+// decides, and it may be a newer one, or upstream's. Rules that were stored before may stay, in whatever place, so that a work can be changed after
+// the validation of rules has changed.
 package rulecheck
 
 import (
@@ -24,12 +24,12 @@ import (
 )
 
 const (
-	// mostNew is how many bytes the expressions have that are compiled for one write: those that are not stored yet, each once. That takes
+	// mostNew is the maximum number of bytes of the expressions that are compiled for one write: those that are not stored yet, each once. That takes
 	// some tenths of a second, and is enough for some hundred different rules.
 	mostNew = 64 << 10
-	// mostWarnings are told.
+	// mostWarnings is the maximum number of warnings.
 	mostWarnings = 8
-	// remembered is of how many expressions it is known what is wrong. The works of a replica set have the same ones.
+	// remembered is the number of expressions whose findings are cached. The works of a replica set have the same expressions.
 	remembered = 4096
 )
 
@@ -39,7 +39,7 @@ type expression struct {
 	message bool
 }
 
-// finding is what is wrong with an expression. Both are nil if nothing is.
+// finding has the errors of an expression. Both are nil for a valid one.
 type finding struct{ fault, unknown error }
 
 // findings are by the hash of an expression.
@@ -60,8 +60,7 @@ func (e expression) check() finding {
 	return f
 }
 
-// Validate adds the first fault of the rules to the errors of all else. Without other errors, the number and the length of rules have
-// bounds.
+// Validate adds the first error of the rules to the other errors. Without other errors, the number and the length of rules are limited.
 func Validate(errs field.ErrorList, spec, old *work.ManifestWorkSpec, path *field.Path) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
@@ -105,7 +104,7 @@ func Validate(errs field.ErrorList, spec, old *work.ManifestWorkSpec, path *fiel
 	return validatePaths(spec, old, path)
 }
 
-// Warnings are about names that agents of this version do not know. They are asked for after Validate.
+// Warnings returns warnings about names that agents of this version do not know. It is called after Validate.
 func Warnings(spec *work.ManifestWorkSpec, path *field.Path) []string {
 	var warnings []string
 	size, known := 0, sets.New[expression]()
@@ -129,10 +128,10 @@ func Warnings(spec *work.ManifestWorkSpec, path *field.Path) []string {
 	return append(warnings, warnOfPaths(spec, path)...)
 }
 
-// errStop ends each.
+// errStop ends an iteration with each.
 var errStop = errors.New("enough")
 
-// each goes through the rules and the expressions that they use. Those of the type CEL alone use celExpressions.
+// each iterates over the rules and the expressions that they use. Only rules of the type CEL use celExpressions.
 func each(spec *work.ManifestWorkSpec, path *field.Path, rule func(*work.ConditionRule, *field.Path) error, use func(expression, *field.Path) error) error {
 	for i := range spec.ManifestConfigs {
 		for j := range spec.ManifestConfigs[i].ConditionRules {

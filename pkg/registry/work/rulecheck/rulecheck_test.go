@@ -27,7 +27,7 @@ func message(text string) work.ConditionRule {
 	return r
 }
 
-// with has each rule in a manifestConfig of its own.
+// with returns a spec with each rule in a manifestConfig of its own.
 func with(rules ...work.ConditionRule) *work.ManifestWorkSpec {
 	s := &work.ManifestWorkSpec{}
 	for _, r := range rules {
@@ -48,7 +48,7 @@ func TestValidate(t *testing.T) {
 		rule             work.ConditionRule
 		at, fault, warns string
 	}{
-		// What upstream's agent evaluates.
+		// Expressions that upstream's agent evaluates.
 		"a condition":      {rule: rule("Ready", `object.status.conditions.exists(c, c.type == "Ready" && c.status == "True")`)},
 		"hasConditions":    {rule: rule("example.com/Ready", `hasConditions(object.status) && size(object.status.conditions) > 0`)},
 		"optional fields":  {rule: rule("Ready", `object.?status.?phase.orValue("") in ["Succeeded", "Failed"]`)},
@@ -110,7 +110,7 @@ func TestValidate_WhatWasThereMayStay(t *testing.T) {
 	}
 }
 
-// What has no bound is not compiled, and what has a fault is told shortly.
+// TestValidate_IsBounded: unlimited input is not compiled, and errors are short.
 func TestValidate_IsBounded(t *testing.T) {
 	before := field.ErrorList{field.Required(spec, "something else")}
 	if errs := Validate(before, with(rule("Ready", "object.")), none, spec); len(errs) != 1 || errs[0].Field != "spec" {
@@ -146,7 +146,7 @@ func TestValidate_IsBounded(t *testing.T) {
 	}
 }
 
-// BenchmarkValidate is what the most and longest expressions cost, and with hits what the next work of a replica set costs.
+// BenchmarkValidate measures the cost of the maximum number of longest expressions, and with hits that of the next work of a replica set.
 func BenchmarkValidate(b *testing.B) {
 	for _, hits := range []bool{false, true} {
 		b.Run(fmt.Sprint("hits=", hits), func(b *testing.B) {
