@@ -10,12 +10,12 @@ import (
 	"path/filepath"
 )
 
-// Cluster is the configuration of a plain cluster beside the hub. Its directory is in that of the hub, and has its name.
+// Cluster returns the configuration of a plain cluster beside the hub. Its directory is in that of the hub, and has its name.
 func (c Config) Cluster(name string) Config {
 	return Config{Dir: filepath.Join(c.Dir, name), BinDir: c.BinDir, ImagesDir: c.ImagesDir, Detach: c.Detach, UnsafeNoFsync: c.UnsafeNoFsync, Plain: true}
 }
 
-// Clusters are the plain clusters beside the hub, by name, whether they run or not.
+// Clusters returns the plain clusters beside the hub, by name, whether they run or not.
 func (h *Hub) Clusters() (clusters []*Hub, err error) {
 	entries, err := os.ReadDir(h.config.Dir)
 	if err != nil {

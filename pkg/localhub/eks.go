@@ -20,21 +20,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// EKS is what makes a front one of EKS: aws-iam-authenticator lets those in whom kube-system/aws-auth names, and TokenWebhook others.
+// EKS makes a front behave like one of EKS: aws-iam-authenticator authenticates the identities in kube-system/aws-auth, and TokenWebhook others.
 type EKS struct {
-	// ClusterName is the cluster's name in EKS, which tokens are for.
+	// ClusterName is the cluster's name in EKS, for which tokens are issued.
 	ClusterName string
-	// Env is how the authenticator comes to AWS, which it asks who has signed a token.
+	// Env is the environment with which the authenticator reaches AWS, to verify who has signed a token.
 	Env []string
-	// TokenWebhook is the URL that the front asks about tokens in the place of the authenticator, which it is to ask in turn, by
-	// Hub.Authenticator: as in EKS, what knows the cluster's access entries stands before aws-auth.
+	// TokenWebhook is the URL that the front uses for TokenReviews instead of the authenticator. It must forward to the authenticator, with
+	// Hub.Authenticator: as in EKS, access entries of the cluster come before aws-auth.
 	TokenWebhook string
 }
 
-// authenticatorKubeconfig is the file that the authenticator makes for those who ask it.
+// authenticatorKubeconfig is the file that the authenticator writes for its clients.
 const authenticatorKubeconfig = "webhook.kubeconfig"
 
-// authenticatorHealth is where the authenticator answers on all addresses, whatever its flags.
+// authenticatorHealth is the health address of the authenticator, on all interfaces and independent of its flags.
 const authenticatorHealth = "127.0.0.1:21363"
 
 func (h *Hub) authenticatorFile(name string) string { return h.path(procAuthenticator, name) }
@@ -44,7 +44,7 @@ func (h *Hub) authenticatorFlags() []string {
 	return []string{"--config=" + h.authenticatorFile("config.yaml"), "--feature-gates=ConfiguredInitDirectories=true"}
 }
 
-// initAuthenticator makes the authenticator's certificate, and returns the flags by which kube-apiserver asks it.
+// initAuthenticator creates the authenticator's certificate, and returns the flags with which kube-apiserver uses the authenticator.
 func (h *Hub) initAuthenticator(ctx context.Context) (flags []string, err error) {
 	webhook := h.authenticatorFile(authenticatorKubeconfig)
 	config, err := yaml.Marshal(map[string]any{
@@ -77,7 +77,7 @@ func (h *Hub) initAuthenticator(ctx context.Context) (flags []string, err error)
 	return []string{"--authentication-token-webhook-config-file=" + webhook, "--authentication-token-webhook-version=v1beta1"}, nil
 }
 
-// kubeconfigOf is that of a server that asks for no credentials.
+// kubeconfigOf returns the kubeconfig of a server that requires no credentials.
 func kubeconfigOf(server string) *clientcmdapi.Config {
 	const name = "webhook"
 	config := clientcmdapi.NewConfig()
@@ -88,7 +88,7 @@ func kubeconfigOf(server string) *clientcmdapi.Config {
 	return config
 }
 
-// Authenticator answers TokenReviews as the authenticator of this hub does, by aws-auth.
+// Authenticator returns a handler of TokenReviews that uses the authenticator of this hub, with aws-auth.
 func (h *Hub) Authenticator() (http.Handler, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", h.authenticatorFile(authenticatorKubeconfig))
 	if err != nil {
@@ -109,7 +109,7 @@ func (h *Hub) Authenticator() (http.Handler, error) {
 }
 
 func (h *Hub) startAuthenticator(ctx context.Context) error {
-	// It goes without where the port is taken: nothing of a hub listens on other addresses than loopback.
+	// The health server is not started where the port is in use: nothing of a hub listens on other addresses than loopback.
 	if taken, err := net.Listen("tcp", authenticatorHealth); err == nil {
 		h.taken = taken
 	}

@@ -19,13 +19,13 @@ import (
 
 const systemNamespace = "clusterhub-system"
 
-// runDir has the locks and ids of the processes, in the directory of every hub.
+// runDir is the folder with the locks and ids of the processes, in the directory of every hub.
 const runDir = "run"
 
-// LockFile is in the directory of every hub: whoever holds it may start and stop its processes.
+// LockFile is in the directory of every hub: its holder may start and stop the hub's processes.
 const LockFile = "lock"
 
-// open makes the directories, takes the lock and finds the processes that run.
+// open creates the directories, takes the lock and finds the running processes.
 func open(config Config) (*Hub, error) {
 	if config.Log == nil {
 		config.Log = func(string, ...any) {}
@@ -71,12 +71,12 @@ func (h *Hub) unlock() {
 	}
 }
 
-// frontURL is where clients reach a front.
+// frontURL returns the URL of a front for clients.
 func (h *Hub) frontURL(replica int) string {
 	return "https://" + localserver.Address(h.ports[memberName(procFront, replica)])
 }
 
-// runningFronts are those that run. When none does, as before the first start, they are those that will.
+// runningFronts returns the running fronts. If none runs, as before the first start, it returns those that will.
 func (h *Hub) runningFronts() (running []int) {
 	all := h.members(procFront)
 	for _, i := range all {
@@ -90,7 +90,7 @@ func (h *Hub) runningFronts() (running []int) {
 	return running
 }
 
-// etcds are the etcds of this hub, by the name of their first process.
+// etcds returns the etcds of this hub, by the name of their first process.
 func (h *Hub) etcds() []string {
 	if h.config.ExternalEtcd {
 		return []string{procEtcd, procHubEtcd}
@@ -98,7 +98,7 @@ func (h *Hub) etcds() []string {
 	return []string{procEtcd}
 }
 
-// etcd is one of the hub's, by the name of its first process.
+// etcd returns one of the hub's etcds, by the name of its first process.
 func (h *Hub) etcd(name string) localserver.Etcd {
 	etcd := localserver.Etcd{
 		Certificates: h.certificates(), ServerCA: serverCA, ClientCA: etcdClientCA(name), PeerCA: etcdPeerCA(name),
@@ -116,8 +116,8 @@ func (h *Hub) etcd(name string) localserver.Etcd {
 // StartEtcd starts a member of each etcd and waits until they serve, which needs most of the others.
 func (h *Hub) StartEtcd(ctx context.Context, member int) error { return h.startEtcds(ctx, member) }
 
-// KillEtcd ends a member of each etcd with SIGKILL. If the others are most of the members, it waits until they serve: a member
-// that led them is missed before they choose another one, and writes fail until then.
+// KillEtcd kills a member of each etcd with SIGKILL. If the others are a majority, it waits until they serve: they need some time to detect the loss
+// of a leader before they elect another one, and writes fail until then.
 func (h *Hub) KillEtcd(ctx context.Context, member int) error {
 	for _, name := range h.etcds() {
 		h.kill(memberName(name, member))
@@ -130,11 +130,10 @@ func (h *Hub) KillEtcd(ctx context.Context, member int) error {
 	return h.awaitEtcds(ctx, left...)
 }
 
-// startEtcds starts members of each etcd. All are started before one is waited for: a member of a new etcd serves only when
-// most of the others run.
+// startEtcds starts members of each etcd. It starts all before it waits for one: a member of a new etcd serves only when most of the others run.
 func (h *Hub) startEtcds(ctx context.Context, members ...int) error {
 	for _, name := range h.etcds() {
-		for _, i := range members { // the number of members is read from the directories, so all of them are there first
+		for _, i := range members { // the number of members is derived from the directories, so all of them are created first
 			if err := os.MkdirAll(h.path(memberName(name, i)), 0o700); err != nil {
 				return err
 			}
@@ -183,8 +182,8 @@ func (h *Hub) startFronts(ctx context.Context) error {
 	return h.startAuthenticator(ctx)
 }
 
-// eventLimits bounds the Events of each namespace, which kube-apiserver stores for an hour: an agent may write them in that of its cluster, and
-// 19,000 of the size that the policy agents-sizes.clusterhub.dev leaves them are 100 MB. No quota counts Events.
+// eventLimits limits the rate of Events of each namespace, which kube-apiserver stores for an hour: an agent may write them in the namespace of its
+// cluster, and 19,000 of the size that the policy agents-sizes.clusterhub.dev allows are 100 MB. No quota counts Events.
 const eventLimits = `apiVersion: apiserver.config.k8s.io/v1
 kind: AdmissionConfiguration
 plugins:
@@ -196,7 +195,7 @@ plugins:
     - {type: Namespace, qps: 5, burst: 1000, cacheSize: 20000}
 `
 
-// limitEvents returns the flags of a kube-apiserver that bounds Events.
+// limitEvents returns the flags of a kube-apiserver that limits Events.
 func (h *Hub) limitEvents() ([]string, error) {
 	file := h.path("admission.yaml")
 	if err := os.WriteFile(file, []byte(eventLimits), 0o600); err != nil {
@@ -213,7 +212,7 @@ func (h *Hub) StartFront(ctx context.Context, replica int) error {
 		Issuer: cmp.Or(h.config.Issuer, localserver.DefaultIssuer), Etcd: h.etcd(procEtcd),
 	}
 	args := append(server.Args(),
-		// The front tells aggregated API servers who asks in these headers, and proves itself with this certificate.
+		// The front passes the user to aggregated API servers in these headers, and authenticates with this certificate.
 		"--requestheader-client-ca-file="+h.pki("front-proxy-ca.crt"), "--requestheader-allowed-names=front-proxy",
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-uid-headers=X-Remote-Uid",
 		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
@@ -244,8 +243,8 @@ func (h *Hub) StartFront(ctx context.Context, replica int) error {
 	return h.kubeconfigs()
 }
 
-// KillFront ends a kube-apiserver with SIGKILL. The kubeconfigs name another one from then on; a process that has read one before
-// has to be started again to see that.
+// KillFront kills a kube-apiserver with SIGKILL. From then on the kubeconfigs name another one; a process that has read one before must be restarted
+// to use it.
 func (h *Hub) KillFront(replica int) {
 	h.kill(memberName(procFront, replica))
 	if err := h.kubeconfigs(); err != nil {

@@ -30,13 +30,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// deploy applies what a hub has in its API: there are no nodes for the rest.
+// deploy applies the API objects of a hub, since there are no nodes for the rest.
 func (h *Hub) deploy(ctx context.Context) error {
 	components := slices.Clone(h.config.Components)
 	if h.config.EKS != nil {
 		components = append(components, "aws-auth")
 	}
-	// There is no cluster network for a Service to stand in: it names this machine.
+	// Without a cluster network, the Service refers to this machine.
 	address := deploy.Address{Host: "localhost", Port: int64(h.ports[procHubAPIServer])}
 	objects, _, err := deploy.Hub{Components: components, Address: address}.Split("")
 	if err != nil {
@@ -84,7 +84,7 @@ func apiServices() (all []apiregistrationv1.APIService, err error) {
 	return all, nil
 }
 
-// startHub starts our servers and waits until the front serves what they do.
+// startHub starts our servers and waits until the front serves their APIs.
 func (h *Hub) startHub(ctx context.Context) error {
 	for _, i := range h.members(procHubAPIServer) {
 		if err := h.StartHubAPIServer(ctx, i); err != nil {
@@ -148,8 +148,8 @@ func (h *Hub) StartHubAPIServer(ctx context.Context, replica int) error {
 	})
 }
 
-// StartHubControllerManager starts hub-controller-manager, and with it hub-certificate-approver, which runs some of its
-// controllers by rights of its own. It waits until they are ready.
+// StartHubControllerManager starts hub-controller-manager and hub-certificate-approver, which runs some of its controllers with rights of its own. It
+// waits until they are ready.
 func (h *Hub) StartHubControllerManager(ctx context.Context) error {
 	err := h.startControllers(ctx, procHubController, "--controllers=sets,placements,works,edge,access,registration")
 	if err != nil || !h.approves() {
@@ -158,14 +158,14 @@ func (h *Hub) StartHubControllerManager(ctx context.Context) error {
 	return h.startControllers(ctx, procHubApprover, "--controllers=certificates", "--leader-elect-resource-name="+procHubApprover)
 }
 
-// approves says whether there is anything for hub-certificate-approver to do.
+// approves reports whether hub-certificate-approver has anything to do.
 func (h *Hub) approves() bool {
 	return !h.config.WithoutHubCertificateApprover && !slices.Contains(h.config.HubControllerManagerArgs, "--registration-drivers=")
 }
 
 func (h *Hub) startControllers(ctx context.Context, name string, args ...string) error {
 	health, metrics := h.ports[name+healthPort], h.ports[name+metricsPort]
-	// A single process needs no Lease, and must not end when it gets no processor time for as long as a leader has to renew one.
+	// A single process needs no Lease, and must not exit when it gets no processor time for as long as a leader's renewal may take.
 	args = append(args, "--leader-elect=false", "--kubeconfig="+h.kubeconfigFile(name),
 		fmt.Sprintf("--health-probe-bind-address=127.0.0.1:%d", health),
 		fmt.Sprintf("--metrics-bind-address=127.0.0.1:%d", metrics))
@@ -174,13 +174,13 @@ func (h *Hub) startControllers(ctx context.Context, name string, args ...string)
 	return h.run(ctx, name, procHubController, args, h.config.HubControllerManagerEnv, ready)
 }
 
-// StartHubAgent starts the agent of a Plain cluster, as its Deployment would with a kubelet: as its ServiceAccount, with
-// the rights that this has been given. It does not wait until the agent has joined a hub.
+// StartHubAgent starts the agent of a Plain cluster, as its Deployment would with a kubelet: with its ServiceAccount, and the rights of that. It does
+// not wait until the agent has joined a hub.
 func (h *Hub) StartHubAgent(ctx context.Context, args ...string) error {
 	return h.StartHubAgentIn(ctx, 0, registration.AgentNamespace, args...)
 }
 
-// StartHubAgentIn is StartHubAgent for one of Config.HubAgents, by its number, whose ServiceAccount is in another namespace.
+// StartHubAgentIn is StartHubAgent for one of Config.HubAgents, by its number, with a ServiceAccount in another namespace.
 func (h *Hub) StartHubAgentIn(ctx context.Context, i int, namespace string, args ...string) error {
 	name := memberName(procHubAgent, i)
 	kubeconfig, err := h.actAs(name, namespace, registration.AgentServiceAccount)
@@ -193,7 +193,7 @@ func (h *Hub) StartHubAgentIn(ctx context.Context, i int, namespace string, args
 	return h.run(ctx, name, procHubAgent, args, nil, func(ctx context.Context) bool { return healthy(ctx, health, "/healthz") })
 }
 
-// healthy asks one of our servers that speak plain HTTP.
+// healthy checks the health of one of our servers that use plain HTTP.
 func healthy(ctx context.Context, port int, path string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", port, path), nil)
 	if err != nil {
@@ -207,23 +207,23 @@ func healthy(ctx context.Context, port int, path string) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// KillHubAPIServer ends a replica with SIGKILL.
+// KillHubAPIServer kills a replica with SIGKILL.
 func (h *Hub) KillHubAPIServer(replica int) {
 	h.kill(memberName(procHubAPIServer, replica))
 }
 
-// StopHubAPIServer ends a replica gracefully.
+// StopHubAPIServer stops a replica gracefully.
 func (h *Hub) StopHubAPIServer(replica int) { h.stop(memberName(procHubAPIServer, replica)) }
 
-// StopHubControllerManager ends hub-controller-manager and hub-certificate-approver gracefully.
+// StopHubControllerManager stops hub-controller-manager and hub-certificate-approver gracefully.
 func (h *Hub) StopHubControllerManager() {
 	for _, name := range []string{procHubApprover, procHubController} {
 		h.stop(name)
 	}
 }
 
-// RouteFront makes the fronts use one replica of hub-apiserver, and waits until all our APIServices are available at each front
-// that runs. Their OpenAPI documents, which kubectl explain needs, follow within two seconds.
+// RouteFront makes the fronts use one replica of hub-apiserver, and waits until all our APIServices are available at each running front. Their
+// OpenAPI documents, which kubectl explain needs, follow within two seconds.
 func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 	if h.record != nil {
 		return nil
@@ -252,11 +252,11 @@ func (h *Hub) RouteFront(ctx context.Context, replica int) error {
 	if err := h.AwaitServed(ctx); err != nil {
 		return err
 	}
-	// An OpenAPI document that the front could not get is asked for again after a minute, or when the APIService changes.
+	// The front retries a failed request for an OpenAPI document after a minute, or when the APIService changes.
 	return patch(`{"metadata":{"annotations":{"clusterhub.dev/routed":%q}}}`, time.Now().Format(time.RFC3339Nano))
 }
 
-// AwaitServed waits until all our APIServices are available at each front that runs.
+// AwaitServed waits until all our APIServices are available at each running front.
 func (h *Hub) AwaitServed(ctx context.Context) error {
 	ours, err := apiServices()
 	if err != nil {
@@ -285,11 +285,11 @@ func (h *Hub) AwaitServed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("kube-apiserver does not serve what hub-apiserver does: %s", last)
 	}
-	// What kubectl remembers is from before our groups; kubectl explain does not look again for a short name.
+	// kubectl's cache is from before our groups; kubectl explain does not refresh it for a short name.
 	return os.RemoveAll(h.path("kubectl-cache"))
 }
 
-// served says whether the front has found an APIService available and answers requests for it.
+// served reports whether the front has found an APIService available and serves requests for it.
 func served(ctx context.Context, client aggregatorclient.Interface, want apiregistrationv1.APIService) (bool, string) {
 	s, err := client.ApiregistrationV1().APIServices().Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil {
@@ -304,7 +304,7 @@ func served(ctx context.Context, client aggregatorclient.Interface, want apiregi
 	if _, err = client.Discovery().ServerResourcesForGroupVersion(groupVersion.String()); err != nil {
 		return false, err.Error()
 	}
-	// What kubectl asks for. The front puts it together later.
+	// kubectl uses this. The front assembles it later.
 	aggregated, ok := client.Discovery().(discovery.AggregatedDiscoveryInterface)
 	if !ok {
 		return true, ""
@@ -321,7 +321,7 @@ func served(ctx context.Context, client aggregatorclient.Interface, want apiregi
 	return true, ""
 }
 
-// servingCA is the CA of hub-apiserver's certificate, as the front has it; nil while it has none.
+// servingCA returns the CA of hub-apiserver's certificate from the front, or nil while it has none.
 func (h *Hub) servingCA() []byte {
 	client, err := aggregatorclient.NewForConfig(h.AdminConfig())
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub/image"
 )
 
-// inImages are the programs that run in their images, where there are any. A provider of clusters on this machine is none of them: it
-// starts programs of this machine.
+// inImages lists the programs that run in their images, if images are available. A provider of clusters on this machine is not one of them: it starts
+// programs of this machine.
 var inImages = []string{procHubAPIServer, procHubController, procHubAgent}
 
-// isImaged is whether a program runs in its image.
+// isImaged reports whether a program runs in its image.
 func (h *Hub) isImaged(bin string) bool {
 	return h.config.ImagesDir != "" && slices.Contains(inImages, bin)
 }
 
-// imaged is the file of a program: that of its image, if it runs there.
+// imaged returns the file of a program, in its image if it runs there.
 func (h *Hub) imaged(bin string) string {
 	if h.isImaged(bin) {
 		return image.Program(h.config.ImagesDir, bin)
@@ -39,14 +39,14 @@ func (h *Hub) checkImages() error {
 	return nil
 }
 
-// inImage is how a process is started in its image, if it is to run there: by this program's own command, which becomes it. The environment
-// is what a container would have, and what tests say to Kubernetes' libraries.
+// inImage returns how a process is started in its image, if it must run there: with this program's own command, which becomes it. The environment is
+// that of a container, with the variables that tests set for Kubernetes' libraries.
 func (h *Hub) inImage(name, bin string, args, env []string) (string, []string, []string) {
 	if !h.isImaged(bin) {
 		return h.bin(bin), args, env
 	}
 	in := image.Image{Root: filepath.Join(h.config.ImagesDir, bin), At: h.path(runDir, name+".root"), Dir: h.config.Dir, Tied: !h.config.Detach,
-		// As the manifests have it: no other may write anything but its volumes.
+		// As in the manifests: no other may write anything except its volumes.
 		Temporary: bin == procHubAPIServer}
 	return h.bin(image.Binary), append(in.Args(), args...), env
 }

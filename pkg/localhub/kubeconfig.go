@@ -15,7 +15,7 @@ const adminClient = "admin"
 
 func (h *Hub) kubeconfigFile(client string) string { return h.path(client + ".kubeconfig") }
 
-// clients are those that have a kubeconfig: a hub-apiserver has one of its own, so that not all of them need the same front.
+// clients returns the clients that have a kubeconfig: each hub-apiserver has its own, so that not all of them need the same front.
 func (h *Hub) clients() []string {
 	names := []string{adminClient, procKCM, procHubController, procHubApprover, procHubAgent, procProvider, procNode}
 	for _, i := range h.members(procHubAPIServer) {
@@ -24,7 +24,7 @@ func (h *Hub) clients() []string {
 	return names
 }
 
-// kubeconfigs writes those of all clients that have a certificate.
+// kubeconfigs writes the kubeconfigs of all clients that have a certificate.
 func (h *Hub) kubeconfigs() error {
 	for _, name := range h.clients() {
 		if kind, _ := memberOf(name); !h.has(kind) {
@@ -37,11 +37,11 @@ func (h *Hub) kubeconfigs() error {
 	return nil
 }
 
-// kubeconfig writes the kubeconfig of a client with its certificate inside, for a front that runs. It keeps the contexts of
-// other clusters that a user has put in.
+// kubeconfig writes the kubeconfig of a client with its embedded certificate, for a running front. It retains the contexts of other clusters that a
+// user has added.
 func (h *Hub) kubeconfig(client string) error {
 	read := func(file string) []byte {
-		data, _ := os.ReadFile(file) // client-go says so when it is missing
+		data, _ := os.ReadFile(file) // client-go reports a missing file
 		return data
 	}
 	certs, file := h.certificates(), h.kubeconfigFile(client)

@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localhub runs a hub as processes on this machine, for development and tests: etcd, kube-apiserver and
-// kube-controller-manager as built from hack/kube, and our own servers. All of them listen on loopback only, on ports
-// that are free, and write nothing outside of the hub's directory.
+// Package localhub runs a hub as processes on this machine, for development and tests: etcd, kube-apiserver and kube-controller-manager as built from
+// hack/kube, and our own servers. All of them listen on loopback only, on free ports, and write nothing outside of the hub's directory.
 package localhub
 
 import (
@@ -23,68 +22,67 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// Config says which processes make up the hub, and where.
+// Config specifies the processes of the hub, and their files.
 type Config struct {
 	// Dir is the hub's directory: its data, certificates, kubeconfigs and logs.
 	Dir string
-	// BinDir is where the binaries are.
+	// BinDir has the binaries.
 	BinDir string
-	// ImagesDir has the files of images, DIR/NAME, as `make roots` unpacks them. Our servers and agents are then started in these, as the
-	// containers that they are elsewhere. Empty starts those of BinDir. Linux only.
+	// ImagesDir has the files of images, DIR/NAME, as `make roots` unpacks them. Our servers and agents are then started in these, as the containers
+	// that they are elsewhere. If empty, those of BinDir are started. Linux only.
 	ImagesDir string
-	// Detach lets the processes live on when this one ends, and has them in its session. Supervise starts those again that end. Without it they
-	// die with this process.
+	// Detach lets the processes continue when this one ends, in its session. Supervise restarts those that exit. Without it they die with this
+	// process.
 	Detach bool
 
-	// Plain leaves out all that is ours: what runs is a Kubernetes cluster without nodes, to be managed by a hub, or to manage others.
+	// Plain leaves out everything that is ours: the result is a Kubernetes cluster without nodes, to be managed by a hub, or to manage others.
 	Plain bool
-	// FrontReplicas is the number of kube-apiservers, Replicas that of hub-apiservers, EtcdMembers that of the members of each etcd, 1
-	// or 3. 0 is what the directory has, and 1 when it is new. API servers come and go with a start; members of an etcd cannot.
+	// FrontReplicas is the number of kube-apiservers, Replicas that of hub-apiservers, EtcdMembers that of the members of each etcd, 1 or 3. 0 means
+	// the number in the directory, or 1 for a new one. The number of API servers can change with a start; that of etcd members cannot.
 	FrontReplicas, Replicas, EtcdMembers int
-	// Clusters is the number of plain clusters beside the hub, which start and stop with it; see Hub.Clusters. 0 is what the
-	// directory has. There cannot be fewer.
+	// Clusters is the number of plain clusters beside the hub, which start and stop with it; see Hub.Clusters. 0 means the number in the directory.
+	// It cannot be reduced.
 	Clusters int
-	// HubAgents is the number of agents of a Plain cluster that StartHubAgentIn can start. 0 is 1.
+	// HubAgents is the number of agents of a Plain cluster that StartHubAgentIn can start. 0 means 1.
 	HubAgents int
-	// ExternalEtcd gives hub-apiserver an etcd of its own outside of its process. Several hub-apiservers, and hubs with an etcd of
-	// three members, have that anyway.
+	// ExternalEtcd gives hub-apiserver an etcd of its own outside of its process. With several hub-apiservers, or an etcd of three members, that is
+	// always so.
 	ExternalEtcd bool
 	// WithoutKubeControllerManager and WithoutHubControllerManager leave a process out.
 	WithoutKubeControllerManager, WithoutHubControllerManager bool
-	// WithoutHubCertificateApprover leaves out what approves certificates.
+	// WithoutHubCertificateApprover leaves out hub-certificate-approver.
 	WithoutHubCertificateApprover bool
-	// Components are some of deploy.Components, whose rights are granted besides.
+	// Components are some of deploy.Components, whose rights are granted in addition.
 	Components []string
-	// FrontArgs, HubAPIServerArgs and HubControllerManagerArgs are further flags. The last are hub-certificate-approver's, too.
+	// FrontArgs, HubAPIServerArgs and HubControllerManagerArgs are further flags. hub-certificate-approver gets the last, too.
 	FrontArgs, HubAPIServerArgs, HubControllerManagerArgs []string
-	// HubControllerManagerEnv is what its environment has besides this process's.
+	// HubControllerManagerEnv is added to its environment, which is that of this process.
 	HubControllerManagerEnv []string
-	// Issuer is that of the tokens of service accounts, defaultIssuer by default.
+	// Issuer is the issuer of the tokens of service accounts, defaultIssuer by default.
 	Issuer string
-	// EKS makes the front one of EKS.
+	// EKS makes the front behave like one of EKS.
 	EKS *EKS
-	// UnsafeNoFsync spares the disk: what a crash of the machine would lose does not matter to a test.
+	// UnsafeNoFsync disables fsync: data loss in a crash of the machine does not matter to a test.
 	UnsafeNoFsync bool
-	// Log is told of each step. It may be nil.
+	// Log is called for each step. It may be nil.
 	Log func(format string, args ...any)
 }
 
-// Hub is a hub that runs.
+// Hub is a running hub.
 type Hub struct {
 	config Config
 	ports  ports
-	// started are the processes that this one has started.
+	// started are the processes that this process has started.
 	started map[string]bool
-	// clusters are those of Config.Clusters that this one has started.
+	// clusters are those of Config.Clusters that this process has started.
 	clusters []*Hub
 	lock     *os.File
 	taken    net.Listener // a port that no process may have, or nil
-	// record, if set, is called with each process instead of starting it. Nothing is waited for then, and no front is asked. It is for tests.
+	// record, if set, is called with each process instead of starting it. Nothing is waited for then, and no front is contacted. It is for tests.
 	record func(name, program string, args, env []string)
 }
 
-// Names of the processes; they are also the names of their logs. Where there are several, those beyond the first have "-1",
-// "-2"… behind the name.
+// Names of the processes, and of their logs. If there are several, those beyond the first have the suffixes "-1", "-2"…
 const (
 	procEtcd          = "etcd"
 	procHubEtcd       = "hub-etcd"
@@ -100,8 +98,8 @@ const (
 	procSupervisor    = "supervisor"
 )
 
-// Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. When
-// that fails, what it started is stopped again; what ran before, and did not have to be restarted, goes on.
+// Start starts what does not run yet, restarts those of our servers that have changed, and waits until the hub serves. On failure, it stops what it
+// started; what ran before, and did not have to be restarted, continues.
 func Start(ctx context.Context, config Config) (*Hub, error) {
 	h, err := open(config)
 	if err != nil {
@@ -118,7 +116,7 @@ func Start(ctx context.Context, config Config) (*Hub, error) {
 	return h, nil
 }
 
-// Open returns the hub in a directory, whatever of it runs, to look at it or to stop it.
+// Open returns the hub in a directory, whatever of it runs, to inspect it or to stop it.
 func Open(config Config) (*Hub, error) {
 	h, err := open(config)
 	if err == nil {
@@ -145,7 +143,7 @@ func (h *Hub) start(ctx context.Context) error {
 	return h.startClusters(ctx)
 }
 
-// startBehind starts what is behind the fronts.
+// startBehind starts the processes behind the fronts.
 func (h *Hub) startBehind(ctx context.Context) error {
 	if h.config.Plain {
 		return h.startKubeControllerManager(ctx)
@@ -191,13 +189,13 @@ func (h *Hub) path(elements ...string) string {
 
 func (h *Hub) bin(name string) string { return filepath.Join(h.config.BinDir, name) }
 
-// Dir is the hub's directory.
+// Dir returns the hub's directory.
 func (h *Hub) Dir() string { return h.config.Dir }
 
-// AdminKubeconfig is the path of the kubeconfig of a member of system:masters.
+// AdminKubeconfig returns the path of the kubeconfig of a member of system:masters.
 func (h *Hub) AdminKubeconfig() string { return h.kubeconfigFile(adminClient) }
 
-// AdminConfig reaches a front that runs as a member of system:masters. Clients are not slowed down.
+// AdminConfig returns a configuration for a running front, as a member of system:masters. Clients are not rate-limited.
 func (h *Hub) AdminConfig() *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", h.AdminKubeconfig())
 	if err != nil {
@@ -207,14 +205,14 @@ func (h *Hub) AdminConfig() *rest.Config {
 	return config
 }
 
-// FrontConfig reaches one of several fronts as a member of system:masters, whether it runs or not.
+// FrontConfig returns a configuration for one of several fronts, running or not, as a member of system:masters.
 func (h *Hub) FrontConfig(replica int) *rest.Config {
 	config := h.AdminConfig()
 	config.Host = h.frontURL(replica)
 	return config
 }
 
-// FrontURLs are where the fronts that run are reached.
+// FrontURLs returns the URLs of the running fronts.
 func (h *Hub) FrontURLs() (urls []string) {
 	for _, i := range h.runningFronts() {
 		urls = append(urls, h.frontURL(i))
@@ -222,12 +220,12 @@ func (h *Hub) FrontURLs() (urls []string) {
 	return urls
 }
 
-// UserConfig reaches a front that runs as another user, by impersonation.
+// UserConfig returns a configuration for a running front that impersonates a user.
 func (h *Hub) UserConfig(user string, groups ...string) *rest.Config {
 	return impersonate(h.AdminConfig(), user, groups)
 }
 
-// HubAPIServerAddresses are where the replicas of hub-apiserver listen, HOST:PORT. A Plain cluster keeps them free.
+// HubAPIServerAddresses returns the addresses of the replicas of hub-apiserver, as HOST:PORT. A Plain cluster keeps them free.
 func (h *Hub) HubAPIServerAddresses() (addresses []string) {
 	for _, i := range h.members(procHubAPIServer) {
 		addresses = append(addresses, localserver.Address(h.ports[memberName(procHubAPIServer, i)]))
@@ -235,17 +233,17 @@ func (h *Hub) HubAPIServerAddresses() (addresses []string) {
 	return addresses
 }
 
-// HubAPIServerConfig reaches one replica of hub-apiserver directly, past the front, as a member of system:masters.
+// HubAPIServerConfig returns a configuration for one replica of hub-apiserver without the front, as a member of system:masters.
 func (h *Hub) HubAPIServerConfig(replica int) *rest.Config {
 	config := h.AdminConfig()
 	config.Host = "https://" + localserver.Address(h.ports[memberName(procHubAPIServer, replica)])
-	// Its certificate is of a CA that the hub keeps in its APIServices, for the name of its Service.
+	// Its certificate is signed by a CA in the hub's APIServices, for the name of its Service.
 	config.CAFile, config.CAData = "", h.servingCA()
 	config.ServerName = "hub-apiserver.clusterhub-system.svc"
 	return config
 }
 
-// HubAPIServerUserConfig reaches one replica of hub-apiserver directly, as another user.
+// HubAPIServerUserConfig returns a configuration for one replica of hub-apiserver without the front, as another user.
 func (h *Hub) HubAPIServerUserConfig(replica int, user string, groups ...string) *rest.Config {
 	return impersonate(h.HubAPIServerConfig(replica), user, groups)
 }
@@ -255,7 +253,7 @@ func impersonate(config *rest.Config, user string, groups []string) *rest.Config
 	return config
 }
 
-// Kubectl returns kubectl with the admin's kubeconfig.
+// Kubectl returns a kubectl command with the admin's kubeconfig.
 func (h *Hub) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.bin("kubectl"), append([]string{"--kubeconfig", h.AdminKubeconfig()}, args...)...)
 	// Its discovery cache stays with the hub.
@@ -265,7 +263,7 @@ func (h *Hub) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// PIDs returns the processes that run, by name, without those of clusters beside the hub.
+// PIDs returns the ids of the running processes, by name, without those of clusters beside the hub.
 func (h *Hub) PIDs() map[string]int {
 	pids := map[string]int{}
 	for _, name := range h.processes() {
@@ -276,14 +274,14 @@ func (h *Hub) PIDs() map[string]int {
 	return pids
 }
 
-// stopOrder has those first that depend on the others.
+// stopOrder lists processes before those that they depend on.
 var stopOrder = []string{procNode, procProvider, procHubAgent, procHubApprover, procHubController, procKCM, procAuthenticator,
 	procHubAPIServer, procFront, procHubEtcd, procEtcd}
 
-// Stop ends all processes, gracefully where they let it, and those of the clusters beside the hub.
+// Stop stops all processes, gracefully where possible, and those of the clusters beside the hub.
 func (h *Hub) Stop() {
 	defer h.unlock()
-	h.stop(procSupervisor) // from here on nothing is started again
+	h.stop(procSupervisor) // from here on nothing is restarted
 	clusters, err := h.Clusters()
 	if err != nil {
 		h.config.Log("%v", err)
@@ -296,8 +294,8 @@ func (h *Hub) Stop() {
 
 func all(string) bool { return true }
 
-// Kill ends all processes with SIGKILL, and those of the clusters beside the hub. It is much faster than Stop, for a hub whose data has no
-// further use.
+// Kill kills all processes with SIGKILL, and those of the clusters beside the hub. It is much faster than Stop, for a hub whose data is no longer
+// needed.
 func (h *Hub) Kill() {
 	defer h.unlock()
 	h.kill(procSupervisor)
@@ -316,7 +314,7 @@ func (h *Hub) Kill() {
 	h.free()
 }
 
-// stopStarted ends what this process has started.
+// stopStarted stops what this process has started.
 func (h *Hub) stopStarted() {
 	for _, c := range h.clusters {
 		c.stopStarted()
@@ -326,7 +324,7 @@ func (h *Hub) stopStarted() {
 
 func (h *Hub) stopProcesses(which func(name string) bool) {
 	for _, kind := range stopOrder {
-		for _, name := range h.processes() { // one by one: a member of an etcd that leads hands that over to another one
+		for _, name := range h.processes() { // one by one: an etcd member that is the leader transfers the leadership
 			if of, _ := memberOf(name); of == kind && which(name) {
 				h.stop(name)
 			}
@@ -335,7 +333,7 @@ func (h *Hub) stopProcesses(which func(name string) bool) {
 	h.free()
 }
 
-// free lets others have the port that no process of the hub may have.
+// free releases the port that no process of the hub may have.
 func (h *Hub) free() {
 	if h.taken != nil {
 		_ = h.taken.Close()

@@ -15,13 +15,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub/node"
 )
 
-// NodeCommand is the command of localhub that is the node.
+// NodeCommand is the command of localhub that runs the node.
 const NodeCommand = "node"
 
-// StartNode gives the cluster a node, which runs pods of hub-operator and of agents that serve other clusters; see package node. It waits
-// until the node is ready.
+// StartNode gives the cluster a node, which runs pods of hub-operator and of agents that serve other clusters; see package node. It waits until the
+// node is ready.
 func (h *Hub) StartNode(ctx context.Context) error {
-	// It does what a kubelet, a scheduler and those who ask for tokens of pods do together.
+	// It combines a kubelet, a scheduler and the requesters of tokens for pods.
 	kubeconfig, err := h.actAsUser(procNode, pkix.Name{CommonName: "system:node:" + node.Name, Organization: []string{"system:masters"}})
 	if err != nil {
 		return err

@@ -12,25 +12,24 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// The CAs of a hub. Each is for one trust: whoever has a certificate of one is let in where that one is trusted, and nowhere
-// else.
+// The CAs of a hub. Each is for one purpose: a certificate of one is trusted where that one is trusted, and nowhere else.
 const (
-	// serverCA signs the certificates of all servers. Clients verify servers with it, and no server lets anybody in for it.
+	// serverCA signs the certificates of all servers. Clients verify servers with it, and no server authenticates clients with it.
 	serverCA = "ca"
-	// clientCA signs what the hub's own clients say who they are with.
+	// clientCA signs the certificates of the hub's own clients.
 	clientCA = "client-ca"
-	// csrSigner is what kube-controller-manager signs CertificateSigningRequests with: those of agents, above all.
+	// csrSigner is the CA with which kube-controller-manager signs CertificateSigningRequests, mostly those of agents.
 	csrSigner = "csr-signer"
-	// frontProxyCA signs the certificate that lets the front say who asks.
+	// frontProxyCA signs the certificate with which the front may assert users.
 	frontProxyCA = "front-proxy-ca"
-	// formerClientCA is there where a hub was made when one CA was everything: the certificates that agents got then stay good.
-	// Its key is that of serverCA, which no process has any more.
+	// formerClientCA exists if a hub was created with a single CA: the certificates that agents got then stay valid. Its key is that of serverCA,
+	// which no process has any more.
 	formerClientCA = "former-client-ca"
-	// clientBundle is whom the front knows by certificate.
+	// clientBundle has the CAs of the clients that the front authenticates.
 	clientBundle = "clients"
 )
 
-// etcdClientCA and etcdPeerCA are those of one etcd: who may use one may not use another.
+// etcdClientCA and etcdPeerCA are those of one etcd: clients of one may not use another.
 func etcdClientCA(etcd string) string { return etcd + "-client-ca" }
 func etcdPeerCA(etcd string) string   { return etcd + "-peer-ca" }
 
@@ -40,12 +39,12 @@ func (h *Hub) certificates() localserver.Certificates {
 	return localserver.Certificates{Dir: h.path("pki")}
 }
 
-// authority makes a CA of the hub, or returns the one that is there.
+// authority creates a CA of the hub, or returns the existing one.
 func (h *Hub) authority(name string) (*localserver.Authority, error) {
 	return h.certificates().Authority(name, "clusterhub-local-"+name)
 }
 
-// identify makes all that the processes prove who they are with.
+// identify creates all certificates and keys of the processes.
 func (h *Hub) identify() error {
 	if err := h.leaveOneCA(); err != nil {
 		return err
@@ -98,7 +97,7 @@ func (h *Hub) identify() error {
 	return h.certificates().Bundle(clientBundle, clients...)
 }
 
-// leaveOneCA brings a hub over in which one CA was everything. What runs trusts it, and has to end before.
+// leaveOneCA migrates a hub with a single CA. The running processes trust it, and must exit before.
 func (h *Hub) leaveOneCA() error {
 	if !h.has(serverCA) || h.has(csrSigner) {
 		return nil
@@ -114,7 +113,7 @@ func (h *Hub) leaveOneCA() error {
 	return localserver.WriteFile(h.certificates().Cert(formerClientCA), former)
 }
 
-// has says whether there is a certificate of that name.
+// has reports whether a certificate of that name exists.
 func (h *Hub) has(name string) bool {
 	return exists(h.certificates().Cert(name))
 }
@@ -131,12 +130,12 @@ func serviceAccount(namespace, name string) pkix.Name {
 	}
 }
 
-// actAs makes the kubeconfig of a process that is a ServiceAccount.
+// actAs creates the kubeconfig of a process with the identity of a ServiceAccount.
 func (h *Hub) actAs(process, namespace, name string) (kubeconfig string, err error) {
 	return h.actAsUser(process, serviceAccount(namespace, name))
 }
 
-// actAsUser makes the kubeconfig of a process that is a user.
+// actAsUser creates the kubeconfig of a process with the identity of a user.
 func (h *Hub) actAsUser(process string, user pkix.Name) (kubeconfig string, err error) {
 	ca, err := h.authority(clientCA)
 	if err != nil {

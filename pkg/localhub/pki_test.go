@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// TestIdentify_LeavesOneCA brings a hub over that runs with one CA for everything: what trusts that CA ends, clients go on to
-// trust the front, and certificates of agents stay good.
+// TestIdentify_LeavesOneCA migrates a running hub with one CA for everything: processes that trust that CA exit, clients continue to trust the front,
+// and certificates of agents stay valid.
 func TestIdentify_LeavesOneCA(t *testing.T) {
 	var said []string
 	config := Config{Dir: t.TempDir(), BinDir: t.TempDir(), Log: func(format string, _ ...any) { said = append(said, format) }}
@@ -90,7 +90,7 @@ func TestIdentify_LeavesOneCA(t *testing.T) {
 	}
 }
 
-// TestIdentify_ServerCAIsForServersOnly: a new hub takes no client for what signs its servers.
+// TestIdentify_ServerCAIsForServersOnly: a new hub authenticates no client by the CA of its servers.
 func TestIdentify_ServerCAIsForServersOnly(t *testing.T) {
 	h, err := open(Config{Dir: t.TempDir(), BinDir: t.TempDir()})
 	if err != nil {
@@ -107,7 +107,7 @@ func TestIdentify_ServerCAIsForServersOnly(t *testing.T) {
 	}
 }
 
-// bundled are the CAs whose clients the front knows.
+// bundled returns the CAs whose clients the front authenticates.
 func bundled(t *testing.T, h *Hub) (names []string) {
 	t.Helper()
 	certs, err := cert.CertsFromFile(h.certificates().Cert(clientBundle))

@@ -21,11 +21,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// ports are the ports of the processes, by name. They stay the same from one start to the next, so that a kubeconfig
-// that was copied stays good.
+// ports are the ports of the processes, by name. They do not change between starts, so that a copied kubeconfig stays valid.
 type ports map[string]int
 
-// A process with several ports has them under its name and one of these.
+// Suffixes of the names of further ports of a process.
 const (
 	portSeparator = "/"
 	peerPort      = portSeparator + "peer"
@@ -33,10 +32,10 @@ const (
 	metricsPort   = portSeparator + "metrics"
 )
 
-// portsFile has the ports.
+// portsFile returns the file with the ports.
 func (c Config) portsFile() string { return filepath.Join(c.Dir, "ports.json") }
 
-// portNames are all that the hub may listen on.
+// portNames returns the names of all ports that the hub may listen on.
 func (c Config) portNames() []string {
 	names := []string{procKCM, procHubController + healthPort, procHubController + metricsPort,
 		procHubApprover + healthPort, procHubApprover + metricsPort, procAuthenticator}
@@ -57,7 +56,7 @@ func (c Config) portNames() []string {
 	return names
 }
 
-// members is the number of processes of a kind whose ports are known.
+// members returns the number of processes of a kind that have ports.
 func (p ports) members(kind string) (n int) {
 	for p[memberName(kind, n)] != 0 {
 		n++
@@ -80,11 +79,10 @@ func readPorts(file string) (ports, error) {
 	return p, nil
 }
 
-// portGrace is how long a port may be taken at first: a process that was killed holds its port until all of it is gone.
+// portGrace is the maximum time that a port may be in use at first: a process that was killed holds its port until all of it is gone.
 const portGrace = 5 * time.Second
 
-// choose adds the ports that are missing, forgets those without one of the names, and checks that those of processes that do
-// not run are free.
+// choose adds missing ports, removes those without one of the names, and checks that those of processes that do not run are free.
 func (p ports) choose(ctx context.Context, file string, names []string, running func(name string) bool) error {
 	maps.DeleteFunc(p, func(name string, _ int) bool { return !slices.Contains(names, name) })
 	var held []net.Listener
@@ -128,7 +126,7 @@ func (p ports) choose(ctx context.Context, file string, names []string, running 
 	return os.WriteFile(file, data, 0o600)
 }
 
-// listen listens on a port as soon as that is free.
+// listen listens on a port as soon as it is free.
 func listen(ctx context.Context, port int) (l net.Listener, err error) {
 	_ = wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(context.Context) (bool, error) {
 		l, err = net.Listen("tcp", localserver.Address(port))

@@ -69,7 +69,7 @@ func TestChoose_FollowsTheTopology(t *testing.T) {
 		}
 	}
 
-	// Members of an etcd cannot get other ports: it is no advice to delete the file.
+	// Members of an etcd cannot get other ports: the error must not suggest to delete the file.
 	l, err := net.Listen("tcp", localserver.Address(p["etcd-2/peer"]))
 	if err != nil {
 		t.Fatal(err)

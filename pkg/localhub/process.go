@@ -21,37 +21,37 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// startTimeout bounds how long a process may take to become ready.
+// startTimeout is the maximum time for a process to become ready.
 const startTimeout = 90 * time.Second
 
-// process is one of the hub, whether it runs or not.
+// process returns a process of the hub, whether it runs or not.
 func (h *Hub) process(name string) localserver.Process {
 	p := processIn(h.config.Dir, name)
 	p.Tied, p.SharesSession = !h.config.Detach, h.config.Detach
 	return p
 }
 
-// processIn is a process of a hub, or of a cluster beside it, that lives on when this one ends.
+// processIn returns a process of a hub, or of a cluster beside it, that continues when this one ends.
 func processIn(dir, name string) localserver.Process {
 	return localserver.Process{Dir: filepath.Join(dir, runDir), Name: name, LogFile: filepath.Join(dir, "logs", name+".log"), SharesSession: true}
 }
 
-// running says whether a process of the hub runs. If that cannot be told, it does not, and cannot be started either.
+// running reports whether a process of the hub runs. If that is unknown, it returns false, and the process cannot be started either.
 func (h *Hub) running(name string) bool {
 	running, err := h.process(name).Running()
 	return err == nil && running
 }
 
-// processes are the names of those that have been started at some time.
+// processes returns the names of the processes that have been started at some time.
 func (h *Hub) processes() []string {
 	return h.withFile(".lock")
 }
 
-// withFile are the processes that have a file with that ending.
+// withFile returns the names of the processes that have a file with that suffix.
 func (h *Hub) withFile(ending string) []string {
 	files, err := filepath.Glob(h.path(runDir, "*"+ending))
 	if err != nil {
-		return nil // of a bad pattern only
+		return nil // only for an invalid pattern
 	}
 	for i, file := range files {
 		files[i] = strings.TrimSuffix(filepath.Base(file), ending)
@@ -59,8 +59,8 @@ func (h *Hub) withFile(ending string) []string {
 	return files
 }
 
-// fingerprint tells a binary with its flags from others. The binary's time would not do: go build sets it also when it
-// leaves the binary as it is.
+// fingerprint identifies a binary with its flags. The modification time of the binary would not be sufficient: go build sets it also when it does not
+// change the binary.
 func fingerprint(bin string, args, env []string) (string, error) {
 	file, err := os.Open(bin)
 	if err != nil {
@@ -75,10 +75,10 @@ func fingerprint(bin string, args, env []string) (string, error) {
 	return fmt.Sprintf("%08x", sum.Sum32()), nil
 }
 
-// restarted are the binaries that are ours.
+// restarted lists our own binaries.
 var restarted = []string{procHubAPIServer, procHubController, procHubAgent, procProvider, image.Binary}
 
-// run starts a process as launch does, and waits until it is ready.
+// run starts a process like launch, and waits until it is ready.
 func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, ready func(context.Context) bool) error {
 	if err := h.launch(name, bin, args, env); err != nil {
 		return err
@@ -86,12 +86,12 @@ func (h *Hub) run(ctx context.Context, name, bin string, args, env []string, rea
 	return h.await(ctx, name, ready)
 }
 
-// launch starts a process unless it is running. One of ours that runs another binary, with other flags, or with another kubeconfig, is
-// restarted; the others are left as they are, and that is said.
+// launch starts a process unless it is running. One of ours with another binary, other flags, or another kubeconfig is restarted; the others are not,
+// which is logged.
 func (h *Hub) launch(name, bin string, args, env []string) error {
 	p, fingerprintFile := h.process(name), h.path(runDir, name+".runs")
 	knows := env
-	if slices.Contains(restarted, bin) { // it reads only once which front to ask
+	if slices.Contains(restarted, bin) { // it reads the address of the front only once
 		kubeconfig, _ := os.ReadFile(h.kubeconfigFile(name))
 		knows = append(slices.Clone(env), string(kubeconfig))
 	}
@@ -114,7 +114,7 @@ func (h *Hub) launch(name, bin string, args, env []string) error {
 			if err := p.Stop(); err != nil {
 				return err
 			}
-		default: // it would end slowly under its clients
+		default: // it would stop slowly while its clients use it
 			h.config.Log("Leaving the old %s running, which `make down up` replaces", name)
 		}
 	}
@@ -153,12 +153,12 @@ func (h *Hub) await(ctx context.Context, name string, ready func(context.Context
 	return err
 }
 
-// stop ends a process, gracefully if it lets us.
+// stop stops a process, gracefully if possible.
 func (h *Hub) stop(name string) {
 	h.unwant(name)
 	p := h.process(name)
 	end := p.Stop
-	if name == procAuthenticator { // it does not end when it is asked to
+	if name == procAuthenticator { // it does not exit on SIGTERM
 		end = p.Kill
 	}
 	if err := end(); err != nil {
@@ -166,7 +166,7 @@ func (h *Hub) stop(name string) {
 	}
 }
 
-// kill ends a process with SIGKILL.
+// kill kills a process with SIGKILL.
 func (h *Hub) kill(name string) {
 	h.unwant(name)
 	if err := h.process(name).Kill(); err != nil {
@@ -174,7 +174,7 @@ func (h *Hub) kill(name string) {
 	}
 }
 
-// refuseFormer tells of processes that earlier versions of this program have started and knew by other files.
+// refuseFormer returns an error about processes that earlier versions of this program have started and recorded in other files.
 func (h *Hub) refuseFormer() error {
 	var pids []string
 	for _, name := range h.withFile(".pid") {

@@ -48,12 +48,12 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 	build := func(comment string) {
 		t.Helper()
 		script, bin := "#!/bin/sh\n# "+comment+"\nexec sleep 600\n", filepath.Join(config.BinDir, procHubAPIServer)
-		// Another file, as of go build: a shell may still read the one that it runs.
+		// Another file, as written by go build: a shell may still read the one that it runs.
 		if err := errors.Join(os.WriteFile(bin+".new", []byte(script), 0o700), os.Rename(bin+".new", bin)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// up returns the id of the process, as another `make up` would have it.
+	// up returns the id of the process after another `make up`.
 	up := func(flag string) int {
 		t.Helper()
 		h, err := open(config)
@@ -77,7 +77,7 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 
 	build("old")
 	first := up("--v=1")
-	build("old") // anew, with the same result
+	build("old") // again, with the same result
 	if again := up("--v=1"); again != first || len(said) > 0 {
 		t.Errorf("process %d was replaced by %d though nothing had changed: %v", first, again, said)
 	}
@@ -91,7 +91,7 @@ func TestRun_RestartsWhatHasChanged(t *testing.T) {
 	}
 }
 
-// TestStart_ThatFailsLeavesRunningWhatRan: an error of `make up` is no reason to take a hub from its users.
+// TestStart_ThatFailsLeavesRunningWhatRan: a failing `make up` must not stop a hub that its users need.
 func TestStart_ThatFailsLeavesRunningWhatRan(t *testing.T) {
 	config := Config{Dir: t.TempDir(), BinDir: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(config.BinDir, procEtcd), []byte("#!/bin/sh\nexec sleep 600\n"), 0o700); err != nil {

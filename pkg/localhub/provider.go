@@ -15,8 +15,8 @@ import (
 // ProviderNamespace has the ServiceAccount of a cluster provider, cluster-provider-NAME.
 const ProviderNamespace = "openmcp-system"
 
-// StartLocalProvider starts a provider of clusters that are processes on this machine, as a ServiceAccount of its own, and
-// waits until its profile ENVIRONMENT.NAME.default is there. The clusters' processes end together with it.
+// StartLocalProvider starts a provider of clusters that are processes on this machine, with a ServiceAccount of its own, and waits until its profile
+// ENVIRONMENT.NAME.default exists. The clusters' processes end together with it.
 func (h *Hub) StartLocalProvider(ctx context.Context, environment, name string, args ...string) error {
 	kubeconfig, err := h.actAs(procProvider, ProviderNamespace, procProvider+"-"+name)
 	if err != nil {
@@ -38,5 +38,5 @@ func (h *Hub) StartLocalProvider(ctx context.Context, environment, name string, 
 	})
 }
 
-// StopLocalProvider ends the provider gracefully, and its clusters with it.
+// StopLocalProvider stops the provider gracefully, and its clusters with it.
 func (h *Hub) StopLocalProvider() { h.stop(procProvider) }

@@ -16,11 +16,11 @@ import (
 	aggregatorclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 )
 
-// front answers what served asks for. No kube-apiserver stays for long in the states between which a test has to tell.
+// front serves what served requests. A kube-apiserver does not stay long enough in the states that the test must distinguish.
 type front struct {
 	available apiregistrationv1.ConditionStatus
 	answers   int
-	// discovered is how fresh the version is in aggregated discovery; empty if it is not there.
+	// discovered is the freshness of the version in aggregated discovery; empty if it is missing.
 	discovered apidiscoveryv2.DiscoveryFreshness
 }
 

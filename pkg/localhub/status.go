@@ -15,11 +15,11 @@ import (
 
 // Status is the status of a process that runs or should run.
 type Status struct {
-	// Name is that of the process, after that of its cluster if it is of one beside the hub.
+	// Name is the name of the process, with the name of its cluster as a prefix if it belongs to one beside the hub.
 	Name string
 	// PID is 0 if the process does not run.
 	PID int
-	// Says is why the process does not run, or was started again.
+	// Says is why the process does not run, or was restarted.
 	Says string
 }
 
@@ -52,7 +52,7 @@ func (h *Hub) Status(now time.Time) ([]Status, error) {
 	return all, nil
 }
 
-// says is what is to be said of a process that should run.
+// says returns the text for a process that should run.
 func (p supervisedProcess) says(runs bool, now time.Time) string {
 	e := p.end()
 	ago := now.Sub(e.At).Round(time.Second)

@@ -19,13 +19,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// Files of a process that is supervised: how it is started, and how it has ended since.
+// Files of a supervised process: how it is started, and how it has exited since.
 const (
 	wantedFile = ".wanted"
 	endedFile  = ".ended"
 )
 
-// wanted is how a process that should run is started.
+// wanted specifies how a process that should run is started.
 type wanted struct {
 	Program   string   `json:"program"`
 	Args      []string `json:"args"`
@@ -54,19 +54,19 @@ func (h *Hub) unwant(name string) {
 	}
 }
 
-// ended records how a process ended that should run.
+// ended records how a process exited that should run.
 type ended struct {
-	// Times is how often it has ended since it was started by Start.
+	// Times is the number of exits since it was started by Start.
 	Times int `json:"times"`
-	// At is when it was last seen to have ended, and Next when it is started again.
+	// At is when it was last observed to have exited, and Next when it is restarted.
 	At   time.Time `json:"at"`
 	Next time.Time `json:"next"`
-	// How is what the system says, if this is known, and Said the last line of its log.
+	// How is the reason from the system, if known, and Said the last line of its log.
 	How  string `json:"how,omitempty"`
 	Said string `json:"said"`
 }
 
-// why returns how the process ended, as text.
+// why returns how the process exited, as text.
 func (e ended) why() string {
 	if e.How == "" {
 		return "its log says: " + e.Said
@@ -74,17 +74,17 @@ func (e ended) why() string {
 	return e.How + ", its log says: " + e.Said
 }
 
-// lookEvery is how often Supervise looks, and boundEvery how many looks later it bounds the logs.
+// lookEvery is the interval of Supervise's checks, and boundEvery the number of checks between those of the logs.
 const (
 	lookEvery  = 500 * time.Millisecond
 	boundEvery = 120
 )
 
-// mostLog is the size of a log from which on its content is moved to that before it.
+// mostLog is the size of a log from which on its content is moved to the previous log.
 const mostLog = 64 << 20
 
-// Supervise starts the processes of a hub, and of the clusters beside it, again when they have ended, until the context ends, or until nothing
-// should run any more. It leaves them running. A process that ends again and again is started less and less often; see localserver.Backoff.
+// Supervise restarts the processes of a hub, and of the clusters beside it, when they have exited, until the context ends, or until nothing should
+// run any more. It leaves them running. A process that exits repeatedly is restarted with growing delays; see localserver.Backoff.
 func Supervise(ctx context.Context, dir string, log func(format string, args ...any)) error {
 	s := &supervisor{dir: dir, log: log, watched: map[string]*watched{}}
 	ticker := time.NewTicker(lookEvery)
@@ -111,14 +111,14 @@ type supervisor struct {
 	watched map[string]*watched // by their names
 }
 
-// watched is what the supervisor remembers of a process.
+// watched is the supervisor's state of a process.
 type watched struct {
-	// started is when it was started, or first seen; zero when it has ended.
+	// started is when it was started, or first observed; zero when it has exited.
 	started time.Time
 	backoff localserver.Backoff
 }
 
-// look starts the processes that have ended and whose backoff has passed. It returns how many should run.
+// look restarts the processes that have exited and whose backoff has passed. It returns how many should run.
 func (s *supervisor) look(now time.Time) int {
 	all := supervised(s.dir)
 	for _, p := range all {
@@ -129,7 +129,7 @@ func (s *supervisor) look(now time.Time) int {
 	return len(all)
 }
 
-// keep starts a process that has ended, after its backoff.
+// keep restarts a process that has exited, after its backoff.
 func (s *supervisor) keep(p supervisedProcess, now time.Time) error {
 	w := s.watched[p.label]
 	if w == nil {
@@ -149,11 +149,11 @@ func (s *supervisor) keep(p supervisedProcess, now time.Time) error {
 	if now.Before(w.backoff.NotBefore) {
 		return nil
 	}
-	// From here on it counts as started, also if it cannot be: it has a backoff then, too.
+	// From here on it counts as started, even if that fails: it has a backoff then, too.
 	w.started = now
 	how, err := p.wanted()
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it is to end
+		return nil // it should not run any more
 	}
 	if err != nil {
 		return err
@@ -163,10 +163,10 @@ func (s *supervisor) keep(p supervisedProcess, now time.Time) error {
 	return p.process.Start(how.Program, how.Args, how.Env...)
 }
 
-// boundLogs moves the content of logs that are too long to their previous files. The processes append, so that they may go on writing.
+// boundLogs moves the content of logs that are too large to their previous files. The processes append, so they may continue to write.
 func (s *supervisor) boundLogs(most int64) {
 	for _, dir := range dirs(s.dir) {
-		files, _ := filepath.Glob(filepath.Join(dir, "logs", "*.log")) // the pattern is good
+		files, _ := filepath.Glob(filepath.Join(dir, "logs", "*.log")) // the pattern is valid
 		for _, file := range files {
 			if info, err := os.Stat(file); err != nil || info.Size() <= most {
 				continue
@@ -178,9 +178,9 @@ func (s *supervisor) boundLogs(most int64) {
 	}
 }
 
-// supervisedProcess is one that should run.
+// supervisedProcess is a process that should run.
 type supervisedProcess struct {
-	// label is its name, after that of its cluster if it is of one beside the hub.
+	// label is its name, with the name of its cluster as a prefix if it belongs to one beside the hub.
 	label   string
 	process localserver.Process
 }
@@ -197,15 +197,15 @@ func (p supervisedProcess) wanted() (how wanted, err error) {
 	return how, json.Unmarshal(data, &how)
 }
 
-// end is how the process has last ended, if it has.
+// end returns how the process has last exited, if it has.
 func (p supervisedProcess) end() (e ended) {
 	if data, err := os.ReadFile(p.file(endedFile)); err == nil {
-		_ = json.Unmarshal(data, &e) // a damaged file says nothing
+		_ = json.Unmarshal(data, &e) // a damaged file is ignored
 	}
 	return e
 }
 
-// noteEnd records that the process has ended, and why.
+// noteEnd records that the process has exited, and why.
 func (p supervisedProcess) noteEnd(at, next time.Time) ended {
 	e := ended{Times: p.end().Times + 1, At: at, Next: next, How: p.process.HowEnded(), Said: localserver.Complaint(p.process.Log())}
 	if data, err := json.Marshal(e); err == nil {
@@ -216,7 +216,7 @@ func (p supervisedProcess) noteEnd(at, next time.Time) ended {
 
 // dirs returns the directories of a hub and of the clusters beside it.
 func dirs(dir string) []string {
-	beside, _ := filepath.Glob(filepath.Join(dir, "*", runDir)) // the pattern is good, but for a strange name of the directory
+	beside, _ := filepath.Glob(filepath.Join(dir, "*", runDir)) // the pattern is valid, except for an unusual name of the directory
 	all := []string{dir}
 	for _, run := range beside {
 		all = append(all, filepath.Dir(run))

@@ -19,11 +19,11 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// fakeHub is one whose programs are scripts of a test, in the background.
+// fakeHub is a hub whose programs are scripts of a test, in the background.
 type fakeHub struct {
 	*Hub
 	t *testing.T
-	// logged is what the supervisor has said.
+	// logged is the output of the supervisor.
 	logged bytes.Buffer
 	*supervisor
 }
@@ -52,7 +52,7 @@ func (h *fakeHub) runs(of *Hub, name, script string) {
 	}
 }
 
-// kills ends a process as the kernel does that has no memory left.
+// kills kills a process like the kernel when memory is exhausted.
 func (h *fakeHub) kills(of *Hub, name string) {
 	h.t.Helper()
 	if err := of.process(name).Kill(); err != nil {
@@ -60,7 +60,7 @@ func (h *fakeHub) kills(of *Hub, name string) {
 	}
 }
 
-// says is what is said of processes, with N for their ids.
+// says returns the texts about processes, with N for their ids.
 func (h *fakeHub) says(now time.Time) string {
 	h.t.Helper()
 	all, err := h.Status(now)
@@ -80,7 +80,8 @@ func (h *fakeHub) says(now time.Time) string {
 
 const lives = `echo "$GREETING $1" && exec sleep 600`
 
-// TestSupervise_StartsAgainWhatHasEnded: with its flags and environment, in the session of the supervisor, and says why it had ended.
+// TestSupervise_StartsAgainWhatHasEnded: processes are restarted with their flags and environment, in the session of the supervisor, and the status
+// reports why they exited.
 func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 	h := newFakeHub(t)
 	beside, err := Open(h.config.Cluster("berlin-1"))
@@ -117,11 +118,11 @@ func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 	}
 }
 
-// TestSupervise_BacksOff: what ends again and again is started less and less often, and the status says when the next time is.
+// TestSupervise_BacksOff: a process that exits repeatedly is restarted with growing delays, and the status reports the next time.
 func TestSupervise_BacksOff(t *testing.T) {
 	h := newFakeHub(t)
 	h.runs(h.Hub, procEtcd, lives)
-	// A new file: the one before is being executed.
+	// A new file: the previous one is being executed.
 	err := errors.Join(os.Remove(h.bin(procEtcd)), os.WriteFile(h.bin(procEtcd), []byte("#!/bin/sh\necho no room; exit 3\n"), 0o700)) //nolint:gosec // it is to be run
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +131,7 @@ func TestSupervise_BacksOff(t *testing.T) {
 	begun := time.Now()
 	ended := func() bool { return !h.running(procEtcd) }
 	end := begun.Add(time.Minute)
-	for now := begun; now.Before(end); now = now.Add(time.Second) { // a minute passes in looks
+	for now := begun; now.Before(end); now = now.Add(time.Second) { // a minute passes in steps
 		h.look(now)
 		awaits(t, "the process ends", ended)
 	}
@@ -146,7 +147,7 @@ func TestSupervise_BacksOff(t *testing.T) {
 	}
 }
 
-// TestSupervise_LeavesAloneWhatIsToEnd: nothing is started again that was stopped, nor anything of a hub that does not run in the background.
+// TestSupervise_LeavesAloneWhatIsToEnd: stopped processes are not restarted, nor those of a hub that does not run in the background.
 func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
 	h := newFakeHub(t)
 	h.runs(h.Hub, procEtcd, lives)
@@ -163,7 +164,7 @@ func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
 	if all := h.look(time.Now()); all != 0 || len(h.PIDs()) > 0 {
 		t.Fatalf("%d processes should run after a stop, and these run: %v", all, h.PIDs())
 	}
-	if err := Supervise(t.Context(), h.Dir(), t.Logf); err != nil { // it ends, as there is nothing left to do
+	if err := Supervise(t.Context(), h.Dir(), t.Logf); err != nil { // it returns, as nothing is left to do
 		t.Error(err)
 	}
 	h.config.Detach = false
@@ -173,7 +174,7 @@ func TestSupervise_LeavesAloneWhatIsToEnd(t *testing.T) {
 	}
 }
 
-// TestSupervise_BoundsLogs: a log that is too long is what was before, and the process goes on writing.
+// TestSupervise_BoundsLogs: a log that is too large becomes the previous one, and the process continues to write.
 func TestSupervise_BoundsLogs(t *testing.T) {
 	h := newFakeHub(t)
 	h.runs(h.Hub, procEtcd, `echo first; while [ ! -e "$0.go" ]; do sleep 0.01; done; echo second; exec sleep 600`)
@@ -206,7 +207,7 @@ func has(file, text string) bool {
 	return err == nil && strings.Contains(string(data), text)
 }
 
-// sessionOf is the session of a process, as the system names it. Systems without /proc have none.
+// sessionOf returns the session of a process, as the system names it. Systems without /proc have none.
 func sessionOf(t *testing.T, pid int) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("/proc", fmt.Sprint(pid), "stat"))

@@ -17,15 +17,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// resultFile has what came of the start that a supervisor begins with, once that is over: an error, or nothing.
+// resultFile has the result of the start of a hub by a supervisor, once it is complete: an error, or nothing.
 const resultFile = "supervisor.result"
 
-// readEvery is how often StartSupervisor looks for more that the supervisor says.
+// readEvery is the interval at which StartSupervisor reads the supervisor's output.
 const readEvery = 50 * time.Millisecond
 
-// StartSupervisor starts a program in the background that starts the hub and calls Report, and then Supervise; it takes the place of the one before. The processes of the
-// hub are children of the program, and in its session. Until Report is called, what it writes is copied to out; then the error of Report is
-// returned. When the context ends, the program gets SIGINT, and is still waited for.
+// StartSupervisor starts a program in the background that starts the hub and calls Report, and then Supervise; it replaces the previous one. The
+// processes of the hub are children of the program, and in its session. Until Report is called, its output is copied to out; then the error of Report
+// is returned. When the context ends, the program gets SIGINT, and is still waited for.
 func StartSupervisor(ctx context.Context, config Config, out io.Writer, program string, args ...string) error {
 	h, err := Open(config)
 	if err != nil {
@@ -53,7 +53,7 @@ func StartSupervisor(ctx context.Context, config Config, out io.Writer, program 
 	return follow(ctx, p, result, out)
 }
 
-// follow copies what a supervisor says, until there is a result.
+// follow copies the output of a supervisor, until a result exists.
 func follow(ctx context.Context, p localserver.Process, result string, out io.Writer) error {
 	log, err := os.Open(p.Log())
 	if err != nil {
@@ -72,7 +72,7 @@ func follow(ctx context.Context, p localserver.Process, result string, out io.Wr
 			}
 		case <-ticker.C:
 		}
-		// In this order: all of what was said before is there when there is a result.
+		// In this order: all earlier output is complete when the result exists.
 		running, err := p.Running()
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func follow(ctx context.Context, p localserver.Process, result string, out io.Wr
 	}
 }
 
-// Report tells StartSupervisor how the start of the hub in a directory has ended.
+// Report reports to StartSupervisor how the start of the hub in a directory has ended.
 func Report(dir string, started error) error {
 	said := ""
 	if started != nil {

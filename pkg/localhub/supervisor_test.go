@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// supervisorScript plays the program: it says something and ends its start as the first argument has it.
+// supervisorScript plays the program: it writes a line and ends its start as the first argument specifies.
 const supervisorScript = `#!/bin/sh
 trap 'printf interrupted >supervisor.new; mv supervisor.new supervisor.result; exec sleep 600' INT
 echo "Starting $1"
@@ -26,7 +26,7 @@ mv supervisor.new supervisor.result
 exec sleep 600
 `
 
-// TestStartSupervisor follows the start of supervisors, each of which takes the place of the one before.
+// TestStartSupervisor follows the start of supervisors, each of which replaces the previous one.
 func TestStartSupervisor(t *testing.T) {
 	config := Config{Dir: t.TempDir(), BinDir: t.TempDir()}
 	program := filepath.Join(config.BinDir, "localhub")

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// The most that one machine is asked for, of fronts and of hub-apiservers each, and of clusters: each front takes some 300 MB, each cluster some 400.
+// The maximum on one machine, of fronts and of hub-apiservers each, and of clusters: each front takes some 300 MB, each cluster some 400.
 const (
 	MaxReplicas = 5
 	MaxClusters = 8
 )
 
-// memberName is the name of a process of which there can be several. The first is named by its kind alone.
+// memberName returns the name of a process of which there can be several. The name of the first is its kind alone.
 func memberName(kind string, i int) string {
 	if i == 0 {
 		return kind
@@ -24,7 +24,7 @@ func memberName(kind string, i int) string {
 	return fmt.Sprintf("%s-%d", kind, i)
 }
 
-// memberOf is the kind of a process, and which of its kind it is.
+// memberOf returns the kind of a process, and its number.
 func memberOf(name string) (kind string, i int) {
 	if at := strings.LastIndexByte(name, '-'); at > 0 {
 		if i, err := strconv.Atoi(name[at+1:]); err == nil {
@@ -34,10 +34,10 @@ func memberOf(name string) (kind string, i int) {
 	return name, 0
 }
 
-// clusterName is that of a cluster of Config.Clusters, and of its directory.
+// clusterName returns the name of a cluster of Config.Clusters, and of its directory.
 func clusterName(i int) string { return fmt.Sprintf("cluster-%d", i+1) }
 
-// members are the numbers of the processes of a kind, of which there is at least one.
+// members returns the numbers of the processes of a kind, at least one.
 func (h *Hub) members(kind string) (all []int) {
 	for i := range max(h.ports.members(kind), 1) {
 		all = append(all, i)
@@ -45,12 +45,12 @@ func (h *Hub) members(kind string) (all []int) {
 	return all
 }
 
-// topology is what a directory has of each; all is 0 when it is new.
+// topology is the topology that a directory has; all fields are 0 when it is new.
 type topology struct {
 	fronts, hubAPIServers, clusters int
-	// etcdMembers are those that have data, etcdPorts those whose ports are known.
+	// etcdMembers is the number of members with data, and etcdPorts of those whose ports are known.
 	etcdMembers, etcdPorts int
-	// embedded and external say where hub-apiserver has kept its objects.
+	// embedded and external report where hub-apiserver has stored its objects.
 	embedded, external bool
 }
 
@@ -68,7 +68,7 @@ func (h *Hub) topology() topology {
 	return has
 }
 
-// within completes a configuration by what its directory has, and refuses what that cannot become.
+// within completes a configuration with the topology of its directory, and returns an error for impossible changes.
 func (c Config) within(has topology) (Config, error) {
 	for _, count := range []struct {
 		what             string
@@ -113,7 +113,7 @@ func (c Config) within(has topology) (Config, error) {
 	return c, nil
 }
 
-// stopSurplus ends the API servers that the hub had, and that are not asked for any more.
+// stopSurplus stops the API servers that the hub had, and that are no longer desired.
 func (h *Hub) stopSurplus() {
 	h.stopProcesses(func(name string) bool {
 		kind, _ := memberOf(name)

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// counts are what Config says of a topology: fronts, hub-apiservers, members of an etcd, clusters.
+// counts returns a Config with a topology: fronts, hub-apiservers, members of an etcd, clusters.
 func counts(fronts, hubAPIServers, etcdMembers, clusters int) Config {
 	return Config{FrontReplicas: fronts, Replicas: hubAPIServers, EtcdMembers: etcdMembers, Clusters: clusters}
 }
@@ -100,7 +100,7 @@ func TestPortNames(t *testing.T) {
 	}
 }
 
-// newTopology is a hub with these ports, whose processes only sleep.
+// newTopology returns a hub with these ports, whose processes only sleep.
 func newTopology(t *testing.T, p ports, runs ...string) *Hub {
 	t.Helper()
 	config := Config{Dir: t.TempDir(), BinDir: t.TempDir()}
@@ -131,7 +131,7 @@ func TestStopSurplus(t *testing.T) {
 	}
 }
 
-// TestKubeconfigs_NameAFrontThatRuns: users find the hub there, and hub-apiservers do not all need the same front.
+// TestKubeconfigs_NameAFrontThatRuns: users reach the hub there, and hub-apiservers do not all need the same front.
 func TestKubeconfigs_NameAFrontThatRuns(t *testing.T) {
 	h := newTopology(t, ports{procFront: 11, "kube-apiserver-1": 12, procHubAPIServer: 13, "hub-apiserver-1": 14})
 	want := func(when string, servers map[string]string) {
@@ -167,7 +167,7 @@ func TestKubeconfigs_NameAFrontThatRuns(t *testing.T) {
 	}
 }
 
-// TestClusters finds those beside the hub, and nothing else that is in its directory.
+// TestClusters finds those beside the hub, and nothing else in its directory.
 func TestClusters(t *testing.T) {
 	h := newTopology(t, ports{}, "etcd")
 	beside, err := Open(h.config.Cluster("cluster-1"))

@@ -41,8 +41,8 @@ func (r recorded) flags(name string) (values []string) {
 	return values
 }
 
-// record returns what a hub of this configuration starts, with names for folders and ports. Nothing is started but kubectl and the init command
-// of the authenticator, which are scripts that do nothing.
+// record returns what a hub of this configuration starts, with names for folders and ports. Nothing is started except kubectl and the init command of
+// the authenticator, which are scripts that do nothing.
 func record(t *testing.T, config Config, besides func(*Hub) error) (processes []recorded) {
 	t.Helper()
 	config.Dir, config.BinDir = t.TempDir(), t.TempDir()
@@ -115,7 +115,7 @@ func TestWiring_ProcessesOfALocalHub(t *testing.T) {
 		config  Config
 		besides func(*Hub) error
 	}{
-		// make up, with all that the example starts on the hub.
+		// make up, with everything that the example starts on the hub.
 		"default": {Config{Detach: true, HubControllerManagerArgs: []string{"--scheduler-config=scheduler.yaml"}}, func(h *Hub) error {
 			return errors.Join(h.StartNode(t.Context()), h.StartLocalProvider(t.Context(), "dev", "local", "--more"))
 		}},
@@ -158,7 +158,7 @@ func TestWiring_ProcessesOfALocalHub(t *testing.T) {
 	}
 }
 
-// required lists flags by the kind of a process, and why it has them: no update of a golden file takes them away.
+// required has the flags that processes must have by their kind, and why: no update of a golden file may remove them.
 var required = map[string]map[string]string{
 	procEtcd: {
 		"--client-cert-auth":      "whoever reaches the port could read and write the cluster otherwise",
@@ -213,7 +213,7 @@ func checkRequired(t *testing.T, processes []recorded) {
 	}
 }
 
-// checkOwn reports folders, ports and identities that several processes have.
+// checkOwn reports folders, ports and identities that several processes share.
 func checkOwn(t *testing.T, processes []recorded) {
 	t.Helper()
 	owner := map[string]string{}
@@ -231,7 +231,7 @@ func checkOwn(t *testing.T, processes []recorded) {
 	}
 }
 
-// TestWiring_ControllersAreThoseOfTheManifests holds the two processes of a local hub to the division of controllers that is deployed.
+// TestWiring_ControllersAreThoseOfTheManifests compares the controllers of the two processes of a local hub with the deployed ones.
 func TestWiring_ControllersAreThoseOfTheManifests(t *testing.T) {
 	objects, err := deploy.Hub{}.Objects()
 	if err != nil {

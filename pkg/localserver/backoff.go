@@ -5,22 +5,21 @@ package localserver
 
 import "time"
 
-// A process that ends is started again at once, then after firstBackoff, and twice as long each time up to lastBackoff, until it has run for
-// goodRun.
+// A process that exits is restarted at once, then after firstBackoff, and twice as long each time up to lastBackoff, until it has run for goodRun.
 const (
 	firstBackoff = time.Second
 	lastBackoff  = 30 * time.Second
 	goodRun      = time.Minute
 )
 
-// Backoff says when a process that has ended is started again.
+// Backoff determines when a process that has exited is restarted.
 type Backoff struct {
 	failures int
-	// NotBefore is when.
+	// NotBefore is the time of the next start.
 	NotBefore time.Time
 }
 
-// Ended plans the next start of a process that was started at one time and has ended at another.
+// Ended plans the next start of a process that was started at started and has exited at at.
 func (b *Backoff) Ended(started, at time.Time) {
 	if at.Sub(started) > goodRun {
 		b.failures = 0

@@ -13,7 +13,7 @@ func TestBackoff(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var b Backoff
 	var got []time.Duration
-	for range 8 { // it ends at once each time
+	for range 8 { // it exits at once each time
 		b.Ended(now, now)
 		got = append(got, b.NotBefore.Sub(now))
 		now = b.NotBefore

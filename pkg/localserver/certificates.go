@@ -25,18 +25,18 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// validity is that of all certificates: servers for development and tests are not kept longer.
+// validity is the validity of all certificates: servers for development and tests do not exist longer.
 const validity = 10 * 365 * 24 * time.Hour
 
-// Certificates are a directory of certificates and keys, each pair with a name. What is there already is kept.
+// Certificates is a directory of certificates and keys, with a name for each pair. Existing ones are retained.
 //
-// Whoever trusts a CA lets in all that it has signed, and will sign. So each CA is for one trust.
+// A server that trusts a CA accepts everything that the CA has signed, and will sign. So each CA is for one purpose.
 type Certificates struct{ Dir string }
 
-// Cert is the file of a certificate.
+// Cert returns the file of a certificate.
 func (c Certificates) Cert(name string) string { return filepath.Join(c.Dir, name+".crt") }
 
-// Key is the file of a private key.
+// Key returns the file of a private key.
 func (c Certificates) Key(name string) string { return filepath.Join(c.Dir, name+".key") }
 
 // Authority signs certificates of its directory.
@@ -46,7 +46,7 @@ type Authority struct {
 	key          crypto.Signer
 }
 
-// Authority makes a CA with that subject, or returns the one that is there.
+// Authority creates a CA with that subject, or returns the existing one.
 func (c Certificates) Authority(name, commonName string) (*Authority, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
@@ -79,22 +79,22 @@ func (c Certificates) Authority(name, commonName string) (*Authority, error) {
 	return &Authority{certificates: c, cert: certs[0], key: signer}, nil
 }
 
-// Server makes a certificate for a server on this machine, which has further names.
+// Server creates a certificate for a server on this machine, with further names.
 func (a *Authority) Server(name, commonName string, dnsNames ...string) error {
 	return a.leaf(name, pkix.Name{CommonName: commonName}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, dnsNames...)
 }
 
-// Client makes a certificate by which a client says who it is.
+// Client creates a client certificate.
 func (a *Authority) Client(name string, subject pkix.Name) error {
 	return a.leaf(name, subject, []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth})
 }
 
-// Peer makes a certificate for a member of a cluster, which is a server and a client of the others.
+// Peer creates a certificate for a member of a cluster, which is a server and a client of the others.
 func (a *Authority) Peer(name, commonName string) error {
 	return a.leaf(name, pkix.Name{CommonName: commonName}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth})
 }
 
-// leaf replaces a certificate that is there by another CA, or for another purpose.
+// leaf creates a certificate. It replaces an existing one of another CA, or for another purpose.
 func (a *Authority) leaf(name string, subject pkix.Name, usages []x509.ExtKeyUsage, dnsNames ...string) error {
 	if exists(a.certificates.Cert(name)) {
 		certs, err := cert.CertsFromFile(a.certificates.Cert(name))
@@ -132,7 +132,7 @@ func (a *Authority) leaf(name string, subject pkix.Name, usages []x509.ExtKeyUsa
 	return a.certificates.write(name, der, key)
 }
 
-// SigningKey makes a key that signs tokens.
+// SigningKey creates a key for signing tokens.
 func (c Certificates) SigningKey(name string) error {
 	if exists(c.Key(name)) {
 		return nil
@@ -148,7 +148,7 @@ func (c Certificates) SigningKey(name string) error {
 	return WriteFile(c.Key(name), data)
 }
 
-// Bundle puts the certificates of CAs into one, for a server that trusts them all.
+// Bundle concatenates the certificates of CAs, for a server that trusts all of them.
 func (c Certificates) Bundle(name string, authorities ...string) error {
 	var bundle []byte
 	for _, authority := range authorities {

@@ -15,13 +15,13 @@ import (
 	"sync"
 )
 
-// Egress connects to Services for a kube-apiserver: this machine has no DNS that knows their names, and no way to their addresses. It is
-// given HOST:PORT.
+// Egress connects to Services for a kube-apiserver: this machine has no DNS that resolves their names, and no route to their addresses. It gets
+// HOST:PORT.
 type Egress func(ctx context.Context, address string) (net.Conn, error)
 
-// Start returns the flags of a kube-apiserver that reaches all Services so, until stop is called.
+// Start returns the flags of a kube-apiserver that reaches all Services through e, until stop is called.
 func (e Egress) Start() (flags []string, stop func(), err error) {
-	dir, err := os.MkdirTemp("", "egress") // the name of a socket cannot be long
+	dir, err := os.MkdirTemp("", "egress") // the path of a socket cannot be long
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,20 +16,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// etcdDialTimeout bounds how long a client may take to connect.
+// etcdDialTimeout is the timeout of a client's connection.
 const etcdDialTimeout = 30 * time.Second
 
-// Etcd is an etcd of one member or of several, which share its certificates. It has a CA for each trust, since
-// all that a trusted CA signs is let in.
+// Etcd is an etcd of one or several members, which share its certificates. It has a CA for each purpose, since everything that a trusted CA signs is
+// accepted.
 type Etcd struct {
 	Members []EtcdMember
-	// Certificates has those that are named below.
+	// Certificates has the certificates that are named below.
 	Certificates Certificates
-	// ServerCA signs Server, the certificate of the etcd; ClientCA signs Client, that of its clients; PeerCA signs Peer, with which
-	// members speak to each other.
+	// ServerCA signs Server, the certificate of the etcd; ClientCA signs Client, that of its clients; PeerCA signs Peer, which members use among each
+	// other.
 	ServerCA, ClientCA, PeerCA string
 	Server, Client, Peer       string
-	// UnsafeNoFsync spares the disk: a crash of the machine loses data.
+	// UnsafeNoFsync disables fsync: a crash of the machine loses data.
 	UnsafeNoFsync bool
 }
 
@@ -39,12 +39,12 @@ type EtcdMember struct {
 	DataDir        string
 }
 
-// URL is where clients reach it.
+// URL returns the URL for clients.
 func (m EtcdMember) URL() string { return "https://" + Address(m.Port) }
 
 func (m EtcdMember) peerURL() string { return "https://" + Address(m.PeerPort) }
 
-// Identify makes the certificates that are missing. The authorities are those of the three CAs, by name.
+// Identify creates missing certificates. The authorities are those of the three CAs, by name.
 func (e Etcd) Identify(authorities map[string]*Authority) error {
 	return errors.Join(
 		authorities[e.ServerCA].Server(e.Server, "etcd"),
@@ -53,7 +53,7 @@ func (e Etcd) Identify(authorities map[string]*Authority) error {
 	)
 }
 
-// URLs are where clients reach its members.
+// URLs returns the URLs of its members for clients.
 func (e Etcd) URLs() (urls []string) {
 	for _, member := range e.Members {
 		urls = append(urls, member.URL())
@@ -61,7 +61,7 @@ func (e Etcd) URLs() (urls []string) {
 	return urls
 }
 
-// etcdMemberName is what a member calls itself.
+// etcdMemberName returns the name of a member.
 func etcdMemberName(i int) string {
 	if i == 0 {
 		return "local"
@@ -69,7 +69,7 @@ func etcdMemberName(i int) string {
 	return fmt.Sprintf("local-%d", i)
 }
 
-// Args are the flags of one of its members. A member serves once most of them run, so the first start is of all together.
+// Args returns the flags of one of its members. A member serves once most of them run, so all must be started together at first.
 func (e Etcd) Args(member int) []string {
 	var all []string
 	for i, m := range e.Members {
@@ -84,7 +84,7 @@ func (e Etcd) Args(member int) []string {
 		"--cert-file=" + certs.Cert(e.Server), "--key-file=" + certs.Key(e.Server),
 		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + certs.Cert(e.PeerCA),
 		"--peer-cert-file=" + certs.Cert(e.Peer), "--peer-key-file=" + certs.Key(e.Peer),
-		"--enable-grpc-gateway=false", // etcd would be its own client there, with the certificate of a server
+		"--enable-grpc-gateway=false", // etcd would be its own client there, with a server's certificate
 		"--quota-backend-bytes=8589934592",
 	}
 	if e.UnsafeNoFsync {
@@ -93,7 +93,7 @@ func (e Etcd) Args(member int) []string {
 	return args
 }
 
-// ClientFlags are the flags by which API servers reach it.
+// ClientFlags returns the flags with which API servers reach it.
 func (e Etcd) ClientFlags() []string {
 	certs := e.Certificates
 	return []string{
@@ -102,7 +102,7 @@ func (e Etcd) ClientFlags() []string {
 	}
 }
 
-// Through is the etcd as clients see it that know one of its members only.
+// Through returns the etcd with only one of its members, as some clients use it.
 func (e Etcd) Through(member int) Etcd {
 	e.Members = e.Members[member : member+1]
 	return e

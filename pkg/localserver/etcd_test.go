@@ -35,7 +35,7 @@ func TestEtcd_Args(t *testing.T) {
 		t.Errorf("the etcd has become one of %d members", len(etcd.Members))
 	}
 
-	// One member has the flags that it had when there was no other topology: those that run are not to be started again.
+	// One member has the same flags as before other topologies existed: running ones must not be restarted.
 	etcd.Members, etcd.UnsafeNoFsync = etcd.Members[:1], true
 	want := "--name=local --data-dir=/a --log-level=warn --listen-client-urls=https://127.0.0.1:1 --advertise-client-urls=https://127.0.0.1:1 " +
 		"--listen-peer-urls=https://127.0.0.1:2 --initial-advertise-peer-urls=https://127.0.0.1:2 --initial-cluster=local=https://127.0.0.1:2 " +

@@ -5,7 +5,7 @@ package localserver
 
 import "fmt"
 
-// DefaultIssuer is that of the tokens of service accounts, as in any cluster.
+// DefaultIssuer is the issuer of the tokens of service accounts, as in any cluster.
 const DefaultIssuer = "https://kubernetes.default.svc"
 
 // ServiceAccountKey is the name of the key that signs tokens of service accounts.
@@ -31,15 +31,15 @@ type KubeAPIServer struct {
 	// Certificates has the key ServiceAccountKey, the certificate of the server, Server, and that of the CA of its clients, ClientCA.
 	Certificates     Certificates
 	Server, ClientCA string
-	// Issuer is that of the tokens of service accounts.
+	// Issuer is the issuer of the tokens of service accounts.
 	Issuer string
 	Etcd   Etcd
 }
 
-// URL is where clients reach it.
+// URL returns the URL for clients.
 func (s KubeAPIServer) URL() string { return "https://" + Address(s.Port) }
 
-// Args are the flags of kube-apiserver that each has.
+// Args returns the common flags of kube-apiservers.
 func (s KubeAPIServer) Args() []string {
 	certs := s.Certificates
 	return append([]string{
@@ -52,7 +52,7 @@ func (s KubeAPIServer) Args() []string {
 		"--authorization-mode=RBAC",
 		// There are no nodes and no network of services.
 		"--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
-		// Else it does not end before its watches do, or a minute has passed.
+		// Otherwise it does not exit before its watches end, or a minute has passed.
 		"--shutdown-watch-termination-grace-period=3s",
 	}, s.Etcd.ClientFlags()...)
 }

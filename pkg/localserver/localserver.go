@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localserver has what servers of Kubernetes need that are processes on this machine, for development and tests:
-// certificates, ports, and a start and an end that can be explained.
+// Package localserver has what Kubernetes servers need as processes on this machine, for development and tests: certificates, ports, and starts and
+// exits that can be explained.
 package localserver
 
 import (
@@ -18,18 +18,17 @@ import (
 	"unicode"
 )
 
-// Ports are taken from these, which no system gives to clients by itself: between the choice of a port and its use, a
-// connection could take it.
+// Ports are taken from these, which no system assigns to clients by itself: between the choice of a port and its use, a connection could take it.
 const (
 	FirstPort = 10_000
 	LastPort  = 32_767
 )
 
-// Address is that of a port on the only interface that these servers listen on.
+// Address returns the address of a port on the only interface that these servers listen on.
 func Address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 
-// Listen takes a port that is free, by chance: others may be choosing at the same time. Nobody else of this user chooses it for some
-// minutes, so that a server can have it once it is closed.
+// Listen listens on a random free port, since others may be choosing at the same time. No other process of this user chooses it for some minutes, so
+// that a server can have it once it is closed.
 func Listen() (l net.Listener, port int, err error) {
 	for range 1000 {
 		port = FirstPort + rand.IntN(LastPort-FirstPort+1)
@@ -44,8 +43,8 @@ func Listen() (l net.Listener, port int, err error) {
 	return nil, 0, fmt.Errorf("no port from %d to %d is free on 127.0.0.1: %w", FirstPort, LastPort, err)
 }
 
-// Complaint is the line of a log that most likely says why a process has ended: the last error, or else the last line. It has no characters
-// that a terminal would take for commands.
+// Complaint returns the line of a log that most likely explains why a process has exited: the last error, or else the last line. It has no characters
+// that a terminal would interpret as commands.
 func Complaint(log string) string {
 	data, err := os.ReadFile(log)
 	if err != nil {
@@ -79,7 +78,7 @@ func Complaint(log string) string {
 	}, last)
 }
 
-// WriteFile replaces a file at once, so that nobody ever reads half of it. Only its owner may read it.
+// WriteFile replaces a file atomically, so that no reader sees a partial file. Only its owner may read it.
 func WriteFile(file string, data []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-")
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// TestCertificates shows that what one authority signs is good on this machine, for the purpose that it was made for, and
-// nowhere else.
+// TestCertificates verifies that what one authority signs is valid on this machine, for the purpose that it was made for, and nowhere else.
 func TestCertificates(t *testing.T) {
 	certs := localserver.Certificates{Dir: filepath.Join(t.TempDir(), "pki")}
 	create := func() {
@@ -87,7 +86,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestCertificates_OfAnotherPurposeOrCA: what is there of the same name is not good then, and is made anew.
+// TestCertificates_OfAnotherPurposeOrCA: an existing certificate of the same name is not valid then, and is recreated.
 func TestCertificates_OfAnotherPurposeOrCA(t *testing.T) {
 	certs := localserver.Certificates{Dir: filepath.Join(t.TempDir(), "pki")}
 	one, errOne := certs.Authority("one", "one")
@@ -116,7 +115,7 @@ func TestCertificates_OfAnotherPurposeOrCA(t *testing.T) {
 	}
 }
 
-// files are the contents of a directory that has nothing which others may read.
+// files returns the contents of a directory that has no files which others may read.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

@@ -19,36 +19,35 @@ import (
 	"time"
 )
 
-// stopGrace is how long a process may take to end by itself.
+// stopGrace is the maximum time for a process to exit by itself.
 const stopGrace = 30 * time.Second
 
-// Process is a process with a name in a directory, whether it runs or not. It is told from all others by a lock on a file
-// that it inherits when it is started and holds as long as it lives, however it ends and whoever started it. A process id
-// alone would not do: what starts it can be killed before it writes one down, and the system gives ids to others later.
+// Process is a process with a name in a directory, whether it runs or not. It is identified by a lock on a file that it inherits when it is started
+// and holds as long as it lives, however it exits and whatever process started it. A process id alone would not be sufficient: the starting process
+// can be killed before it writes the id, and the system reuses ids.
 type Process struct {
-	// Dir is where the process runs and has its files, which Name is the name of.
+	// Dir is the working directory of the process and has its files, which are named by Name.
 	Dir, Name string
-	// LogFile is where its output goes, <Dir>/<Name>.log by default.
+	// LogFile is the file for its output, <Dir>/<Name>.log by default.
 	LogFile string
 	// Tied ends the process together with the one that has started it, on Linux.
 	Tied bool
 	// SharesSession leaves the process in the session of the one that starts it, in a process group of its own. Without it the process has its own
 	// session. Linux gives each session an equal share of the processors (sched_autogroup_enabled): the processes of one program should share one.
 	SharesSession bool
-	// OwnMounts gives the process mounts of its own, in which it can make itself a root directory; see rootdir.Enter. Linux only.
+	// OwnMounts gives the process mounts of its own, in which it can create a root directory for itself; see rootdir.Enter. Linux only.
 	OwnMounts bool
 }
 
-// PreviousLog is how the name of the log ends that was written before.
+// PreviousLog is the suffix of the previous log.
 const PreviousLog = ".previous"
 
-// script writes its process id down, and becomes the process: there is no moment in which the process runs and nobody can
-// know its id.
+// script writes its process id, and becomes the process: there is no moment in which the process runs with an unknown id.
 const script = `echo $$ >"$1" && shift && exec "$@"`
 
 func (p Process) file(suffix string) string { return filepath.Join(p.Dir, p.Name+suffix) }
 
-// Log is the file that has the output of the process since its last start.
+// Log returns the file with the output of the process since its last start.
 func (p Process) Log() string {
 	if p.LogFile != "" {
 		return p.LogFile
@@ -56,7 +55,7 @@ func (p Process) Log() string {
 	return p.file(".log")
 }
 
-// Running says whether the process runs, or one that was started as its successor just now.
+// Running reports whether the process runs, or one that was just started as its successor.
 func (p Process) Running() (bool, error) {
 	lock, err := os.Open(p.file(".lock"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -69,8 +68,8 @@ func (p Process) Running() (bool, error) {
 	return TryLock(lock, syscall.LOCK_SH)
 }
 
-// TryLock takes the lock of a file for as long as that is open: syscall.LOCK_SH is one of several, syscall.LOCK_EX the only one. It
-// returns true if another has it.
+// TryLock locks a file for as long as that is open: syscall.LOCK_SH is a shared lock, syscall.LOCK_EX an exclusive one. It returns true if another
+// process has the lock.
 func TryLock(file *os.File, how int) (taken bool, err error) {
 	err = syscall.Flock(int(file.Fd()), how|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -79,7 +78,7 @@ func TryLock(file *os.File, how int) (taken bool, err error) {
 	return false, err
 }
 
-// Runs says whether the process was started with this command line.
+// Runs reports whether the process was started with this command line.
 func (p Process) Runs(bin string, args []string) bool {
 	data, err := os.ReadFile(p.file(".cmdline"))
 	return err == nil && bytes.Equal(data, cmdline(bin, args))
@@ -89,10 +88,10 @@ func cmdline(bin string, args []string) []byte {
 	return []byte(strings.Join(append([]string{bin}, args...), "\n") + "\n")
 }
 
-// kubernetesPrograms are the servers that are not ours.
+// kubernetesPrograms lists the servers that are not ours.
 var kubernetesPrograms = []string{"etcd", "kube-apiserver", "kube-controller-manager"}
 
-// environment returns what a program has of this process's environment. The detectors of faults in clients, with which tests run, are for our own
+// environment returns the part of this process's environment for a program. The mutation detectors in clients, with which tests run, are for our own
 // programs: Kubernetes' servers would spend a tenth of their processor time on comparing their caches.
 func environment(bin string) []string {
 	all := os.Environ()
@@ -105,7 +104,7 @@ func environment(bin string) []string {
 	})
 }
 
-// Start starts the process, which must not run. Its environment is env and this process's, in the case of Kubernetes' servers without detectors.
+// Start starts the process, which must not run. Its environment is env and this process's, for Kubernetes' servers without detectors.
 func (p Process) Start(bin string, args []string, env ...string) error {
 	lock, err := os.OpenFile(p.file(".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -143,10 +142,10 @@ func (p Process) Start(bin string, args []string, env ...string) error {
 	return nil
 }
 
-// lookLimit is how long others may hold the lock of a process to see whether it runs.
+// lookLimit is the maximum time that others may hold the lock of a process to check whether it runs.
 const lookLimit = time.Second
 
-// claim takes the lock of a process that is to be started. Those who only look whether the process runs hold it for a moment.
+// claim takes the lock of a process that is about to be started. Processes that only check whether it runs hold the lock for a moment.
 func (p Process) claim(lock *os.File) error {
 	for started := time.Now(); ; time.Sleep(time.Millisecond) {
 		taken, err := TryLock(lock, syscall.LOCK_EX)
@@ -175,10 +174,10 @@ func (p Process) Restart() error {
 	return p.Start(line[0], line[1:])
 }
 
-// Stop ends the process, and kills it if it takes longer than stopGrace.
+// Stop stops the process, and kills it if it takes longer than stopGrace.
 func (p Process) Stop() error { return p.end(syscall.SIGTERM) }
 
-// Kill ends the process without letting it know.
+// Kill kills the process.
 func (p Process) Kill() error { return p.end(syscall.SIGKILL) }
 
 func (p Process) end(signal syscall.Signal) error {
@@ -203,7 +202,7 @@ func (p Process) end(signal syscall.Signal) error {
 	}
 }
 
-// PID is the id of the process, which must be running; 0 in the moment before it has written it down.
+// PID returns the id of the process, which must be running; 0 until the process has written it.
 func (p Process) PID() int {
 	data, err := os.ReadFile(p.file(".pid"))
 	if err != nil {
@@ -216,7 +215,7 @@ func (p Process) PID() int {
 	return pid
 }
 
-// Ended is an error of one line that says why the process has ended, as far as that is known.
+// Ended returns an error of one line with the reason why the process has exited, as far as known.
 func (p Process) Ended() error {
 	how := ""
 	if known := p.HowEnded(); known != "" {
@@ -225,8 +224,8 @@ func (p Process) Ended() error {
 	return fmt.Errorf("%s has ended%s: %s; its log is %s", p.Name, how, Complaint(p.Log()), p.Log())
 }
 
-// HowEnded is how a process that does not run any more has ended, as the system says it: "signal: killed". It is empty if another process has
-// started it: the system tells it to that one only.
+// HowEnded returns how a process that does not run any more has exited, as the system reports it: "signal: killed". It is empty if another process
+// has started it: the system reports it to that one only.
 func (p Process) HowEnded() string {
 	of, ok := endings.Load(p.file(""))
 	if !ok {
@@ -236,19 +235,19 @@ func (p Process) HowEnded() string {
 	select {
 	case <-ending.known:
 		return ending.how
-	case <-time.After(tellLimit): // another has started it since
+	case <-time.After(tellLimit): // another one has been started since
 		return ""
 	}
 }
 
-// tellLimit is how long the system may take to tell how a process has ended, once that holds its lock no more.
+// tellLimit is the maximum time for the system to report how a process has exited, after that has released its lock.
 const tellLimit = time.Second
 
-// ending is the end of a process that this one has started.
+// ending is the exit of a process that this one has started.
 type ending struct {
 	known chan struct{} // closed when how is known
 	how   string
 }
 
-// endings are those of the processes that this one has started last.
+// endings has the exits of the processes that this one has started last.
 var endings sync.Map // by their files

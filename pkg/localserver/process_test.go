@@ -29,7 +29,7 @@ func awaitEnd(t *testing.T, proc Process) {
 	}
 }
 
-// TestProcess_LeavesAnothersProcessAlone: the id of a process that has ended is given to another one sooner or later.
+// TestProcess_LeavesAnothersProcessAlone: the id of a process that has exited is reused sooner or later.
 func TestProcess_LeavesAnothersProcessAlone(t *testing.T) {
 	proc := Process{Dir: t.TempDir(), Name: "true", Tied: true}
 	if err := proc.Start("/bin/true", nil); err != nil {
@@ -56,7 +56,7 @@ func TestProcess_LeavesAnothersProcessAlone(t *testing.T) {
 	}
 }
 
-// TestProcess_Stops stops one that does as it is told, and starts it only once.
+// TestProcess_Stops stops a process that exits on SIGTERM, and starts it only once.
 func TestProcess_Stops(t *testing.T) {
 	proc := Process{Dir: t.TempDir(), Name: "sleep", Tied: true}
 	if err := proc.Start("/bin/sleep", []string{"600"}); err != nil {
@@ -76,7 +76,7 @@ func TestProcess_Stops(t *testing.T) {
 	}
 }
 
-// TestProcess_SaysHowItEnded: a process that is killed says nothing itself.
+// TestProcess_SaysHowItEnded: a process that is killed prints nothing itself.
 func TestProcess_SaysHowItEnded(t *testing.T) {
 	proc := Process{Dir: t.TempDir(), Name: "sleep", LogFile: t.TempDir() + "/log", Tied: true}
 	if err := proc.Start("/bin/sh", []string{"-c", "echo $SAID; exec sleep 600"}, "SAID=hello"); err != nil {
@@ -98,7 +98,7 @@ func TestProcess_SaysHowItEnded(t *testing.T) {
 	}
 }
 
-// TestEnvironment_DetectorsAreForOurPrograms: what tests set for our programs is not for Kubernetes' own.
+// TestEnvironment_DetectorsAreForOurPrograms: variables that tests set for our programs are not passed to Kubernetes' own.
 func TestEnvironment_DetectorsAreForOurPrograms(t *testing.T) {
 	t.Setenv("KUBE_CACHE_MUTATION_DETECTOR", "true")
 	t.Setenv("KUBE_OTHER", "1")

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// reservedFor is how long nobody else of this user chooses a port that was chosen. A server listens on it long before.
+// reservedFor is the time for which no other process of this user chooses a chosen port. A server listens on it long before.
 const reservedFor = 10 * time.Minute
 
-// reservations are the ports that this process has chosen. On Linux, other processes see them by a socket for each port in the
-// abstract namespace: it belongs to the network namespace, as ports do, leaves no file, and ends with the process.
+// reservations are the ports that this process has chosen. On Linux, other processes detect them by a socket for each port in the abstract namespace:
+// it belongs to the network namespace, as ports do, leaves no file, and ends with the process.
 type reservations struct {
-	// name is that of the socket of a port, without the port.
+	// name is the name of the socket of a port, without the port.
 	name string
 	now  func() time.Time
 
@@ -38,7 +38,7 @@ func newReservations(name string) *reservations {
 	return &reservations{name: name, now: time.Now, chosen: map[int]reservation{}}
 }
 
-// reserve says whether a port can be chosen. Where there are no abstract sockets, only this process knows.
+// reserve reports whether a port can be chosen. Where abstract sockets do not exist, it only considers this process.
 func (r *reservations) reserve(port int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// theirs is the name of another process's reservations, which that process, this test run once more, is told of.
+// theirs is the environment variable with the name of reservations for another process, which is this test run once more.
 const theirs = "CLUSTERHUB_TEST_RESERVATIONS"
 
 // TestReserve_NobodyElseChoosesAPortThatWasChosen: a server may listen on it only seconds later.
@@ -37,7 +37,7 @@ func TestReserve_NobodyElseChoosesAPortThatWasChosen(t *testing.T) {
 	}
 	began := r.now()
 	r.now = func() time.Time { return began.Add(reservedFor + time.Minute) }
-	r.reserve(port + 3) // looks what is over
+	r.reserve(port + 3) // removes expired reservations
 	if err := another(); err == nil {
 		t.Error("another process does not get the port when the time is over")
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
 )
 
-// Enter makes this process the program of an image, with its files, its user and no rights. It returns only if that fails.
+// Enter makes this process the program of an image, with its files, its user and no privileges. It returns only on failure.
 func (i Image) Enter(args []string) error {
 	runtime.LockOSThread()
 	syscall.Umask(0o022)

@@ -7,5 +7,5 @@ package image
 
 import "errors"
 
-// Enter is for Linux only.
+// Enter is supported on Linux only.
 func (Image) Enter([]string) error { return errors.New("images run on Linux only") }

@@ -23,10 +23,10 @@ const (
 	Command = "enter"
 )
 
-// Program is the file of the program of an image.
+// Program returns the file of the program of an image.
 func Program(dir, name string) string { return filepath.Join(dir, name, rootdir.Program) }
 
-// Check says how a program gets its image, if it has none.
+// Check returns an error that says how to get the image of a program, if it is missing.
 func Check(dir, name string) error {
 	if _, err := os.Stat(Program(dir, name)); err != nil {
 		return fmt.Errorf("the image of %s is not in %s: unpack it with `make roots`", name, dir)
@@ -34,7 +34,7 @@ func Check(dir, name string) error {
 	return nil
 }
 
-// Mounts are the files of an image.
+// Mounts returns the files of an image as mounts.
 func Mounts(root string) (all []rootdir.Mount, err error) {
 	entries, err := os.ReadDir(root)
 	for _, entry := range entries {
@@ -43,32 +43,32 @@ func Mounts(root string) (all []rootdir.Mount, err error) {
 	return all, err
 }
 
-// Image is what a process gets of the image that it runs in.
+// Image specifies how a process runs in an image.
 type Image struct {
-	// Root has the files of the image, and At is an empty folder for its root directory, which is made if it is not there.
+	// Root has the files of the image, and At is an empty folder for its root directory, which is created if missing.
 	Root, At string
-	// Dir is a folder of this machine that the process sees as it is, and can write to.
+	// Dir is a folder of this machine that the process can read and write at the same path.
 	Dir string
-	// Temporary gives it a folder /tmp that it can write to.
+	// Temporary adds a writable folder /tmp.
 	Temporary bool
-	// Tied ends it together with the process that has started it.
+	// Tied ends the process together with the process that has started it.
 	Tied bool
 }
 
-// Args are those by which localhub becomes the program, up to its own.
+// Args returns the arguments with which localhub becomes the program, up to the program's own.
 func (i Image) Args() []string {
 	return []string{Command, "--image=" + i.Root, "--at=" + i.At, "--share=" + i.Dir,
 		fmt.Sprintf("--temporary=%t", i.Temporary), fmt.Sprintf("--tied=%t", i.Tied), "--"}
 }
 
-// mounts are what is in the root directory of a process.
+// mounts returns the mounts of the root directory of a process.
 func (i Image) mounts(args []string) ([]rootdir.Mount, error) {
 	files, err := Mounts(i.Root)
 	if err != nil {
 		return nil, err
 	}
 	mounts := append(append(rootdir.Devices(), rootdir.Mount{From: "/proc", To: "/proc", Recursive: true}), files...)
-	// What a runtime of containers writes.
+	// A container runtime writes these.
 	for name, content := range map[string]string{"hosts": "127.0.0.1\tlocalhost\n::1\tlocalhost\n", "resolv.conf": "# There is no DNS here.\n"} {
 		file := i.At + "." + name
 		if err := localserver.WriteFile(file, []byte(content)); err != nil {
@@ -76,7 +76,7 @@ func (i Image) mounts(args []string) ([]rootdir.Mount, error) {
 		}
 		mounts = append(mounts, rootdir.Mount{From: file, To: "/etc/" + name})
 	}
-	if i.Temporary { // what else is in /tmp comes after it
+	if i.Temporary { // mounts in /tmp come after it
 		tmp := i.At + ".tmp"
 		if err := errors.Join(os.RemoveAll(tmp), os.MkdirAll(tmp, 0o700)); err != nil {
 			return nil, err
@@ -97,7 +97,7 @@ func (i Image) mounts(args []string) ([]rootdir.Mount, error) {
 	return mounts, nil
 }
 
-// containerEnv is what of an environment a container of ours has.
+// containerEnv returns the part of an environment that a container of ours has.
 func containerEnv(env []string) []string {
 	return slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")

@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package node is the node of a local hub. It runs the pods of hub-operator, and of agents that serve other clusters, as processes of the
-// user who runs it. They get what their pods mount, as files that follow changes, and listen on loopback only. It needs no privilege, so a
-// process sees the files of that user, too: it runs no pods of other programs or other namespaces.
+// Package node is the node of a local hub. It runs the pods of hub-operator, and of agents that serve other clusters, as processes of the user who
+// runs it. They get what their pods mount, as files that follow changes, and listen on loopback only. It needs no privilege, so a process sees the
+// files of that user, too: it runs no pods of other programs or in other namespaces.
 package node
 
 import (
@@ -29,29 +29,29 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Name is that of the node.
+// Name is the name of the node.
 const Name = "this-machine"
 
 const (
-	// look is how often pods are looked at though nothing has happened: their processes end, and become ready, by themselves.
+	// look is the interval of checks of pods without events: their processes exit, and become ready, by themselves.
 	look = time.Second
-	// heartbeat is how often the node says that it is there. The node lifecycle controller misses it after 40 seconds.
+	// heartbeat is the interval of the node's status updates. The node lifecycle controller marks the node as unreachable after 40 seconds.
 	heartbeat = 10 * time.Second
 )
 
-// Config is what a node is told.
+// Config is the configuration of a node.
 type Config struct {
-	// Cluster is the way to the cluster of the pods, as an admin of it.
+	// Cluster is the client configuration of the cluster of the pods, as an admin of it.
 	Cluster *rest.Config
 	// BinDir has the programs of the images.
 	BinDir string
-	// ImagesDir has the images themselves, as package image says: the pods then run in these.
+	// ImagesDir has the images, as in package image: the pods then run in these.
 	ImagesDir string
-	// Dir is for the files of pods. What is in it is removed at the start and at the end.
+	// Dir is for the files of pods. Its content is deleted at the start and at the end.
 	Dir string
-	// LogDir is for what pods say, a file for each.
+	// LogDir is for the output of pods, with a file for each.
 	LogDir string
-	// Log is told what goes wrong. It may be nil.
+	// Log is called with errors. It may be nil.
 	Log func(format string, args ...any)
 }
 
@@ -60,7 +60,7 @@ type node struct {
 	client  kubernetes.Interface
 	pods    corelisters.PodLister
 	secrets corelisters.SecretLister
-	// wake has the node look at its pods.
+	// wake makes the node check its pods.
 	wake chan struct{}
 	runs map[types.UID]*run
 	// ends are the processes that are about to end.
@@ -68,7 +68,7 @@ type node struct {
 	said string
 }
 
-// Run runs pods until the context ends. Their processes end with it.
+// Run runs pods until the context ends, and stops their processes then.
 func Run(ctx context.Context, config Config) error {
 	client, err := kubernetes.NewForConfig(config.Cluster)
 	if err != nil {
@@ -100,7 +100,7 @@ func Run(ctx context.Context, config Config) error {
 	return os.RemoveAll(config.Dir)
 }
 
-// endFormer ends what a former node has left, which was killed.
+// endFormer stops the processes of a previous node that was killed.
 func (n *node) endFormer() error {
 	folders, err := filepath.Glob(filepath.Join(n.Dir, "*"))
 	for _, folder := range folders {
@@ -141,7 +141,7 @@ func (n *node) work(ctx context.Context) {
 	}
 }
 
-// say tells what goes wrong, once.
+// say logs an error, once.
 func (n *node) say(ctx context.Context, err error) {
 	text := ""
 	if err != nil {
@@ -178,7 +178,7 @@ func (n *node) lookAtAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// lookAt takes one look at a pod.
+// lookAt reconciles a pod once.
 func (n *node) lookAt(ctx context.Context, pod *corev1.Pod) error {
 	r := n.runs[pod.UID]
 	switch {
@@ -210,7 +210,7 @@ func (n *node) lookAt(ctx context.Context, pod *corev1.Pod) error {
 	return errors.Join(n.keep(ctx, r), n.tell(ctx, r))
 }
 
-// end has the process of a pod end, and says whether it has.
+// end stops the process of a pod, and reports whether it has exited.
 func (n *node) end(r *run) bool {
 	if r.ended == nil {
 		r.ended = make(chan struct{})
@@ -230,7 +230,7 @@ func (n *node) end(r *run) bool {
 	}
 }
 
-// SayReady makes a node, or says of the one that is there that it is ready.
+// SayReady creates a node, or marks the existing one as ready.
 func SayReady(ctx context.Context, client kubernetes.Interface, name string) error {
 	nodes := client.CoreV1().Nodes()
 	node, err := nodes.Get(ctx, name, metav1.GetOptions{})

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	os.Exit(operatortest.Shared.Main(m))
 }
 
-// play is an agent that says its arguments, and as whom the management cluster knows it. It is ready while its file says so, and ends when
-// that says so.
+// play is an agent that prints its arguments, and its user on the management cluster. It is ready while its file says so, and exits when that says
+// so.
 func play(args []string) error {
 	fmt.Println("arguments:", strings.Join(args, " "))
 	flags := map[string]string{}
@@ -108,7 +108,7 @@ func podOf(t *testing.T, text, namespace string) *corev1.Pod {
 	return pod
 }
 
-// TestRun has a pod become a process, whose files follow its Secret.
+// TestRun verifies that a pod becomes a process, whose files follow its Secret.
 func TestRun(t *testing.T) {
 	namespace := "c-" + rand.String(5) + agentSuffix
 	config := operatortest.Shared.Config(t, "management")
@@ -132,14 +132,14 @@ func TestRun(t *testing.T) {
 	go func() {
 		ended <- Run(running, Config{Cluster: config, BinDir: bin, Dir: filepath.Join(dir, "pods"), LogDir: filepath.Join(dir, "logs"), Log: t.Logf})
 	}()
-	// Before the directories of the test go.
+	// Before the directories of the test are deleted.
 	t.Cleanup(func() {
 		_ = os.WriteFile(filepath.Join(bin, "end"), nil, 0o600)
 		end()
 		if err, left := <-ended, folders(dir); err != nil || len(left) > 0 {
 			t.Errorf("the node has ended with %v, and left %q", err, left)
 		}
-		// Other nodes of that name have nothing to do with it.
+		// A pod of another node does not concern this one.
 		if err := client.CoreV1().Pods(namespace).Delete(context.Background(), "other", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 			t.Error(err)
 		}
@@ -149,7 +149,7 @@ func TestRun(t *testing.T) {
 	for _, name := range []string{"agent", "other"} {
 		pod := podOf(t, agent, namespace)
 		pod.Name = name
-		operatortest.Eventually(t, "the pod can be made", func() bool { // as soon as its ServiceAccount is there
+		operatortest.Eventually(t, "the pod can be made", func() bool { // as soon as its ServiceAccount exists
 			_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
 			return err == nil
 		})
@@ -193,7 +193,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The pod is there until its process has ended.
+	// The pod exists until its process has exited.
 	process := processIn(filepath.Join(dir, "pods", string(pod.UID)), "hub-agent", "")
 	if err := pods.Delete(ctx, "agent", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -234,7 +234,7 @@ func folders(dir string) []string {
 	return found
 }
 
-// TestRefused: who makes a pod gets no other process of the user that runs the node, and none of this user's files.
+// TestRefused: a user who may create a pod gets no other process of the user that runs the node, and none of this user's files.
 func TestRefused(t *testing.T) {
 	for change, want := range map[string][3]string{
 		"":                   {"", "", ""},

@@ -13,21 +13,21 @@ import (
 	operatorv1 "github.com/clusterhub/clusterhub/pkg/apis/operator/v1"
 )
 
-// program is one that the node runs.
+// program is a program that the node runs.
 type program struct {
 	// cluster is the flag for the kubeconfig of the cluster that runs the pod. In a container the program finds that by itself.
 	cluster string
-	// args are those that it has besides, and needs is one that its pod has to have.
+	// args are added to its arguments, and needs is an argument that its pod must have.
 	args  []string
 	needs string
-	// isIn is whether a namespace is one of the program. Only admins make namespaces, and pods in these.
+	// isIn reports whether the program may run in a namespace. Only admins create these namespaces, and pods in them.
 	isIn func(namespace string) bool
 }
 
-// operatorNamespace is that of hub-operator.
+// operatorNamespace is the namespace of hub-operator.
 const operatorNamespace = "clusterhub-operator"
 
-// agentSuffix is how the namespaces of agents of Klusterlets in mode Detached end.
+// agentSuffix is the suffix of the namespaces of agents of Klusterlets in mode Detached.
 var agentSuffix = (&operatorv1.Klusterlet{Spec: operatorv1.KlusterletSpec{DeployOption: operatorv1.KlusterletDeployOption{
 	Mode: operatorv1.InstallModeDetached}}}).AgentNamespace()
 
@@ -37,22 +37,22 @@ const (
 	tokenVolume = "kube-api-access-"
 )
 
-// programs are those that the node runs, by the names of their images.
+// programs are the programs that the node runs, by the names of their images.
 var programs = map[string]program{
 	"hub-operator": {cluster: "--kubeconfig=", args: []string{"--metrics-bind-address=0"},
 		isIn: func(namespace string) bool { return namespace == operatorNamespace }},
-	// As a detached one, it runs no program that a kubeconfig in a Secret names, and reads no file.
+	// A detached agent runs no program that a kubeconfig in a Secret names, and reads no file.
 	"hub-agent": {cluster: "--management-kubeconfig=", needs: "--detached",
 		isIn: func(namespace string) bool { return strings.HasSuffix(namespace, agentSuffix) }},
 }
 
-// programOf is the name of the program in an image.
+// programOf returns the name of the program in an image.
 func programOf(image string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(image, images), ":")
 	return name
 }
 
-// refused says why the node does not run a pod, or nothing.
+// refused returns why the node does not run a pod, or "".
 func refused(pod *corev1.Pod) string {
 	spec := &pod.Spec
 	if len(spec.Containers) != 1 || len(spec.InitContainers) > 0 || !strings.HasPrefix(spec.Containers[0].Image, images) {
@@ -85,14 +85,14 @@ func refused(pod *corev1.Pod) string {
 	return ""
 }
 
-// isToken is whether a volume is the one by which every pod gets the way to its own cluster.
+// isToken reports whether a volume is the one with which every pod reaches its own cluster.
 func isToken(v corev1.Volume) bool {
 	return v.Projected != nil && strings.HasPrefix(v.Name, tokenVolume)
 }
 
 func hasToken(pod *corev1.Pod) bool { return slices.ContainsFunc(pod.Spec.Volumes, isToken) }
 
-// mountOf is the one that a path is in.
+// mountOf returns the volume mount of a path.
 func mountOf(c *corev1.Container, path string) *corev1.VolumeMount {
 	for i, m := range c.VolumeMounts {
 		if (path == m.MountPath || strings.HasPrefix(path, m.MountPath+"/")) && !strings.Contains(path, "..") && m.SubPath == "" {
@@ -102,7 +102,7 @@ func mountOf(c *corev1.Container, path string) *corev1.VolumeMount {
 	return nil
 }
 
-// argsOf are those of a pod as a process: files are where volumes gives them, and it listens on a port of loopback.
+// argsOf returns the arguments of a pod as a process: files are in the folders of volumes, and it listens on a port of loopback.
 func argsOf(pod *corev1.Pod, volumes func(name string) string, health, kubeconfig string) (args []string) {
 	c := &pod.Spec.Containers[0]
 	p := programs[programOf(c.Image)]

@@ -23,12 +23,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// run is a pod, and the process that is it.
+// run is a pod with its process.
 type run struct {
 	pod     *corev1.Pod
 	dir     string
 	process localserver.Process
-	// written is what is in the volumes.
+	// written is the current content of the volumes.
 	written map[string]map[string]volume.File
 	token   *volume.Token
 
@@ -37,9 +37,9 @@ type run struct {
 	restarts int32
 	backoff  localserver.Backoff
 	ready    bool
-	// waiting is why it does not run.
+	// waiting is the reason why it does not run.
 	waiting corev1.ContainerStateWaiting
-	// ended is closed when the process has ended for good. It is nil until it has to.
+	// ended is closed when the process has exited for good. It is nil until it must stop.
 	ended chan struct{}
 }
 
@@ -52,7 +52,7 @@ func (n *node) newRun(pod *corev1.Pod) *run {
 	r := &run{pod: pod, dir: dir, written: map[string]map[string]volume.File{},
 		process: processIn(dir, programOf(pod.Spec.Containers[0].Image), filepath.Join(n.LogDir, pod.Namespace+"_"+pod.Name+".log")),
 		waiting: corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
-	for _, c := range pod.Status.ContainerStatuses { // of a former process of this node
+	for _, c := range pod.Status.ContainerStatuses { // of a previous process of this node
 		r.restarts = c.RestartCount
 		if c.State.Running != nil {
 			r.restarts++
@@ -61,7 +61,7 @@ func (n *node) newRun(pod *corev1.Pod) *run {
 	return r
 }
 
-// keep has the process of a pod run, with files as they are now.
+// keep reconciles the process of a pod, with the current files.
 func (n *node) keep(ctx context.Context, r *run) error {
 	if r.ended != nil {
 		return nil
@@ -69,9 +69,9 @@ func (n *node) keep(ctx context.Context, r *run) error {
 	if err := n.prepare(ctx, r); err != nil {
 		if r.started.IsZero() {
 			r.waiting = corev1.ContainerStateWaiting{Reason: "CreateContainerConfigError", Message: err.Error()}
-			return nil // the status says it
+			return nil // the status reports it
 		}
-		return err // what is there stays as it was
+		return err // existing files are not changed
 	}
 	running, err := r.process.Running()
 	if err != nil {
@@ -90,7 +90,7 @@ func (n *node) keep(ctx context.Context, r *run) error {
 	return n.start(r)
 }
 
-// plan says when a process that has ended starts again.
+// plan sets when a process that has exited is restarted.
 func (r *run) plan() {
 	r.backoff.Ended(r.started, time.Now())
 	r.restarts++
@@ -124,7 +124,7 @@ func (n *node) start(r *run) error {
 	return nil
 }
 
-// program is the file that becomes a program.
+// program returns the file to execute for a program.
 func (n *node) program(name string) (string, error) {
 	if n.ImagesDir != "" {
 		return filepath.Join(n.BinDir, image.Binary), image.Check(n.ImagesDir, name)
@@ -138,10 +138,10 @@ func (n *node) program(name string) (string, error) {
 
 func (r *run) volume(name string) string { return filepath.Join(r.dir, "volumes", name) }
 
-// identity is the folder of what the pod shows its own cluster.
+// identity returns the folder with the pod's credentials for its own cluster.
 func (r *run) identity() string { return filepath.Join(r.dir, "identity") }
 
-// prepare brings the files of a pod up to date.
+// prepare updates the files of a pod.
 func (n *node) prepare(ctx context.Context, r *run) error {
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return err
@@ -171,12 +171,12 @@ func (n *node) prepare(ctx context.Context, r *run) error {
 	return errors.Join(errs...)
 }
 
-// write replaces the files of a folder, if they are others.
+// write replaces the files of a folder, if they have changed.
 func (r *run) write(dir string, files map[string]volume.File) error {
 	if before, ok := r.written[dir]; ok && maps.Equal(before, files) {
 		return nil
 	}
-	// They are this user's alone, whatever else the pod says.
+	// Only this user may read them, whatever the pod specifies.
 	if err := volume.Write(dir, files, func(name string, _ volume.File) error { return os.Chmod(name, 0o600) }); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (r *run) write(dir string, files map[string]volume.File) error {
 // identify gives the pod a kubeconfig of its own cluster, with a token of its ServiceAccount.
 func (n *node) identify(ctx context.Context, r *run) error {
 	if r.token == nil || r.token.Due(time.Now()) {
-		// Of the time that the volume of a pod asks for.
+		// With the lifetime that the volume of a pod requests.
 		token, err := volume.RequestToken(ctx, n.client, r.pod, &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607))})
 		if err != nil {
 			return fmt.Errorf("a token of the ServiceAccount %s: %w", r.pod.Spec.ServiceAccountName, err)
@@ -201,7 +201,7 @@ func (n *node) identify(ctx context.Context, r *run) error {
 	return r.write(r.identity(), map[string]volume.File{"kubeconfig": {Data: string(kubeconfig)}, "token": {Data: r.token.Value}})
 }
 
-// kubeconfigOf is the way to the cluster with the token that is in a file beside it.
+// kubeconfigOf returns a kubeconfig of the cluster with the token in a file beside it.
 func kubeconfigOf(cluster *rest.Config) ([]byte, error) {
 	cluster = rest.CopyConfig(cluster)
 	if err := rest.LoadTLSFiles(cluster); err != nil {
@@ -216,7 +216,7 @@ func kubeconfigOf(cluster *rest.Config) ([]byte, error) {
 	})
 }
 
-// isReady asks the process what its readiness probe asks.
+// isReady executes the readiness probe.
 func (r *run) isReady(ctx context.Context) bool {
 	probe := r.pod.Spec.Containers[0].ReadinessProbe
 	if probe == nil || probe.HTTPGet == nil {

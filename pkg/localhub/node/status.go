@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// tell writes the status of a pod, if there is something new.
+// tell writes the status of a pod, if it has changed.
 func (n *node) tell(ctx context.Context, r *run) error {
 	status := r.status()
 	if equality.Semantic.DeepEqual(status, r.pod.Status) {
@@ -24,7 +24,7 @@ func (n *node) tell(ctx context.Context, r *run) error {
 	return err
 }
 
-// refuse says in the status of a pod why it does not run.
+// refuse sets in the status of a pod why it does not run.
 func (n *node) refuse(ctx context.Context, pod *corev1.Pod, why string) error {
 	before := pod.Status.DeepCopy()
 	setCondition(&pod.Status, corev1.PodScheduled, false, corev1.PodReasonUnschedulable, why)
@@ -80,5 +80,5 @@ func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, holds 
 	status.Conditions[at] = condition
 }
 
-// stamp is a time as the API server keeps it.
+// stamp returns a time with the precision of the API server.
 func stamp(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }

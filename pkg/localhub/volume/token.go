@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Token is one of the ServiceAccount of a pod. It ends with the pod.
+// Token is a token of the ServiceAccount of a pod. It becomes invalid with the pod.
 type Token struct {
 	Value           string
 	Issued, Expires time.Time
 }
 
-// Due is whether it is time for another one: when a fifth of its time is left, or after a day.
+// Due reports whether a new token is needed: when a fifth of its lifetime is left, or after a day.
 func (t *Token) Due(now time.Time) bool {
 	return now.Sub(t.Issued) > 24*time.Hour || now.After(t.Issued.Add(t.Expires.Sub(t.Issued)*4/5))
 }
 
-// RequestToken gets one for a pod.
+// RequestToken requests a token for a pod.
 func RequestToken(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod, want *corev1.ServiceAccountTokenProjection) (*Token, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: want.ExpirationSeconds,

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package volume has the files of pods: what of a Secret or ConfigMap is in a volume, and how all files of one change at once.
+// Package volume writes the files of pods: the content of a Secret or ConfigMap in a volume, with atomic updates of all files of one.
 package volume
 
 import (
@@ -18,24 +18,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// File is one of a volume, by its path there.
+// File is a file of a volume, by its path there.
 type File struct {
 	Data string
 	Mode os.FileMode
-	// Own is whether it belongs to the user of the pod, and not to root.
+	// Own reports whether it belongs to the user of the pod, and not to root.
 	Own bool
 }
 
 // Current is the link that makes all files of a volume change at once. Programs look for it by this name.
 const Current = "..data"
 
-// Write replaces the files of a volume at once: they are links into a folder, which is replaced as a whole. own gives a file its
-// owner and its mode. The former folder stays until the next time: a program that has just followed the link into it finds its file.
+// Write replaces the files of a volume at once: they are links into a folder, which is replaced as a whole. own sets the owner and the mode of a
+// file. The previous folder stays until the next call: a program that has just followed the link into it finds its file.
 func Write(dir string, files map[string]File, own func(string, File) error) error {
 	if err := publicFolder(dir); err != nil {
 		return err
 	}
-	former, _ := os.Readlink(filepath.Join(dir, Current)) // there is none at first
+	former, _ := os.Readlink(filepath.Join(dir, Current)) // it does not exist at first
 	next := ".." + time.Now().UTC().Format("2006_01_02_15_04_05.000000000")
 	for name, file := range files {
 		at := filepath.Join(dir, next, name)
@@ -61,7 +61,7 @@ func Write(dir string, files map[string]File, own func(string, File) error) erro
 	return removeFolders(dir, next, former)
 }
 
-// removeFolders removes all former folders of files but some.
+// removeFolders deletes all previous folders of files except some.
 func removeFolders(dir string, but ...string) error {
 	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
@@ -72,7 +72,7 @@ func removeFolders(dir string, but ...string) error {
 	return err
 }
 
-// publicFolder makes a folder that all users may look into.
+// publicFolder creates a folder that all users may read.
 func publicFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -80,7 +80,7 @@ func publicFolder(dir string) error {
 	return os.Chmod(dir, 0o755)
 }
 
-// linkFiles has a link for the first part of each path, and no other.
+// linkFiles creates a link for the first part of each path, and deletes all others.
 func linkFiles(dir string, files map[string]File) error {
 	wanted := map[string]bool{}
 	for name := range files {
@@ -117,7 +117,7 @@ func replaceLink(dir, name, target string) error {
 	return os.Rename(temporary, filepath.Join(dir, name))
 }
 
-// AddKeys adds the files of the keys of a Secret or ConfigMap: all of them, or the items. err is that of reading the object.
+// AddKeys adds the files of the keys of a Secret or ConfigMap: all of them, or the items. err is the error of reading the object.
 func AddKeys(files map[string]File, data map[string][]byte, items []corev1.KeyToPath, optional *bool, mode *int32, err error) error {
 	isOptional := optional != nil && *optional
 	if err != nil && (!isOptional || !apierrors.IsNotFound(err)) {
@@ -140,7 +140,7 @@ func AddKeys(files map[string]File, data map[string][]byte, items []corev1.KeyTo
 	return nil
 }
 
-// ModeOf is the first mode that is stated, 0644 by default.
+// ModeOf returns the first mode that is set, 0644 by default.
 func ModeOf(modes ...*int32) os.FileMode {
 	for _, mode := range modes {
 		if mode != nil {

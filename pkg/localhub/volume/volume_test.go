@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// TestWrite_ChangesAllAtOnce reads two files by the folder that was current, as programs do that want them to fit together.
+// TestWrite_ChangesAllAtOnce reads two files through the folder that was current, as programs do that need a consistent set.
 func TestWrite_ChangesAllAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "volume")
 	own := func(string, File) error { return nil }
@@ -41,7 +41,7 @@ func TestWrite_ChangesAllAtOnce(t *testing.T) {
 			if errA == nil && errC == nil && string(a) != string(c) {
 				t.Errorf("a is %s and c is %s", a, c)
 			}
-			// A reader that was stopped for two changes in the middle of it has to try again.
+			// A reader that was interrupted for two changes must try again.
 			if _, err := os.ReadFile(filepath.Join(dir, "a")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Error(err)
 			}
@@ -59,7 +59,7 @@ func TestWrite_ChangesAllAtOnce(t *testing.T) {
 	close(done)
 	reading.Wait()
 	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 6 { // its folder, the former one, ..data, a, b, n199
+	if err != nil || len(entries) != 6 { // its folder, the previous one, ..data, a, b, n199
 		t.Errorf("there are %v, %v", entries, err)
 	}
 	t.Logf("%d reads", reads)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Numbers of the system that package syscall does not have.
+// Constants of the system that package syscall does not have.
 const (
 	capSysChroot      = 18
 	capSysAdmin       = 21
@@ -20,8 +20,8 @@ const (
 	prCapAmbientClear = 4
 )
 
-// Own is for a process that is about to be started: it gets mounts of its own, and is a user and a group who are the caller's own to all
-// others. So it needs no privilege, where users may make user namespaces.
+// Own configures a process that is about to be started: it gets mounts of its own, and a user and a group that are the caller's own outside of it. So
+// it needs no privilege, where users may create user namespaces.
 func Own(attr *syscall.SysProcAttr, user, group int) {
 	attr.Cloneflags |= syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: user, HostID: os.Getuid(), Size: 1}}
@@ -29,9 +29,9 @@ func Own(attr *syscall.SysProcAttr, user, group int) {
 	attr.AmbientCaps = []uintptr{capSysChroot, capSysAdmin}
 }
 
-// Enter makes what is mounted the root directory of this process, on an empty folder. Nothing can be written to the root directory itself.
+// Enter makes the mounts the root directory of this process, on an empty folder. The root directory itself is read-only.
 func Enter(root string, mounts []Mount) error {
-	// What is mounted from here on is seen by no other process.
+	// Mounts from here on are visible to no other process.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("mounts of its own: %w", err)
 	}
@@ -80,7 +80,7 @@ func (m Mount) mount(target string) error {
 	if err := syscall.Statfs(target, &of); err != nil {
 		return err
 	}
-	// What is forbidden on this machine cannot be allowed again.
+	// Restrictions of this machine cannot be lifted.
 	flags := uintptr(of.Flags)&(syscall.MS_NOSUID|syscall.MS_NODEV|syscall.MS_NOEXEC) | syscall.MS_BIND | syscall.MS_REMOUNT | syscall.MS_NOSUID
 	if !m.Writable {
 		flags |= syscall.MS_RDONLY
@@ -91,7 +91,7 @@ func (m Mount) mount(target string) error {
 	return syscall.Mount("", target, "", flags, "")
 }
 
-// NoNewPrivileges keeps this thread, and what it executes, from getting any.
+// NoNewPrivileges prevents this thread, and what it executes, from getting new privileges.
 func NoNewPrivileges() error {
 	if err := prctl(prSetNoNewPrivs, 1); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
@@ -99,7 +99,7 @@ func NoNewPrivileges() error {
 	return nil
 }
 
-// DropCapabilities leaves what this thread executes with no capability, if it runs as another user than root.
+// DropCapabilities drops all capabilities of what this thread executes, if it runs as another user than root.
 func DropCapabilities() error {
 	if err := prctl(prCapAmbient, prCapAmbientClear); err != nil {
 		return fmt.Errorf("capabilities: %w", err)
@@ -107,7 +107,7 @@ func DropCapabilities() error {
 	return nil
 }
 
-// Tie ends this process together with the thread that has started it. Another user than before is not tied any more.
+// Tie ends this process together with the thread that has started it. After a change of the user it is not tied any more.
 func Tie() error { return prctl(syscall.PR_SET_PDEATHSIG, uintptr(syscall.SIGKILL)) }
 
 func prctl(option int, argument uintptr) error {

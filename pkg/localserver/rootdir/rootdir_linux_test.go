@@ -82,7 +82,7 @@ func look(data string) (*seen, error) {
 	return found, err
 }
 
-// TestEnter looks around in a root directory.
+// TestEnter inspects a root directory from inside.
 func TestEnter(t *testing.T) {
 	f := folders{Root: t.TempDir(), Image: t.TempDir(), Shared: t.TempDir()}
 	if err := os.WriteFile(filepath.Join(f.Image, "hosts"), []byte("the hosts"), 0o644); err != nil {

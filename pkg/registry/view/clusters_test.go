@@ -282,7 +282,7 @@ func TestClusters_ADigestThatIsMissingIsWrittenAgain(t *testing.T) {
 	for {
 		event, open := w.next()
 		if !open || event.Type == watch.Error || event.String() == "DELETED c1" {
-			break // The watch continues, or the client is told to list again.
+			break // The watch continues, or the client must list again.
 		}
 		if event.Type != watch.Bookmark {
 			t.Fatalf("got %s", event)

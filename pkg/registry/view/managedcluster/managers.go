@@ -20,8 +20,8 @@ import (
 
 var _ rest.ResetFieldsStrategy = &REST{}
 
-// GetResetFields implements rest.ResetFieldsStrategy. The effect of a write on a manager is computed in the version of that manager, which is that of
-// the stored resource for all managers except the one that writes here.
+// GetResetFields implements rest.ResetFieldsStrategy. The effect of a write on a manager is computed in the version of that manager: that of the
+// stored resource for all managers except the one that writes here.
 func (r *REST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	ignored := fieldpath.NewSet(fieldpath.MakePathOrDie("status"))
 	return map[fieldpath.APIVersion]*fieldpath.Set{

@@ -28,10 +28,10 @@ type seer interface {
 
 var _ seer = &visibility.OfSets{}
 
-// noSet is what a cluster falls out by that is in no set of the placement.
+// noSet is the filter that excludes a cluster that is in no set of the placement.
 const noSet = "ClusterSet"
 
-// show is what the reader gets of an explanation.
+// show returns the part of an explanation that the reader may see.
 func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *cluster.PlacementExplainOptions) *cluster.PlacementExplanation {
 	e := &cluster.PlacementExplanation{
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID, Generation: p.Generation},
@@ -41,7 +41,7 @@ func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *clus
 	e.Status.Partial = !v.sets
 	e.Status.Problem = problem(p, all, v.sets)
 	shown := slices.DeleteFunc(all.Clusters, func(c placement.Explanation) bool {
-		// Whoever names a cluster has been asked about already.
+		// The visibility of a requested cluster was checked already.
 		return c.Cluster != asked.Cluster && !seen.Shows(c.Cluster)
 	})
 	ranks := v.ranks(shown)
@@ -58,7 +58,7 @@ func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *clus
 	}
 	e.Status.Counts = counts(shown)
 	from, _ := slices.BinarySearchFunc(shown, asked.Continue, func(c placement.Explanation, after string) int {
-		// The one that the page before ended with is not told again.
+		// The last cluster of the previous page is not repeated.
 		if asked.Continue != "" && c.Cluster == after {
 			return -1
 		}
@@ -75,7 +75,7 @@ func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *clus
 	return e
 }
 
-// problem is told in full to whoever sees all clusters of the placement: it may count them.
+// problem returns the problem in full if the reader sees all clusters of the placement, since it may count them.
 func problem(p *v1beta1.Placement, all *placement.Explained, full bool) string {
 	switch {
 	case p.Annotations[v1beta1.PlacementDisableAnnotation] == "true":
@@ -88,14 +88,14 @@ func problem(p *v1beta1.Placement, all *placement.Explained, full bool) string {
 	return all.Problem
 }
 
-// viewer shows clusters to the reader.
+// viewer converts clusters for the reader.
 type viewer struct {
 	seer
-	// sets says that the reader sees all clusters of the placement, hub that they see those of all sets.
+	// sets reports whether the reader sees all clusters of the placement, and hub whether the reader sees those of all sets.
 	sets, hub bool
 }
 
-// knows says whether the reader sees all that a score compares. It does not depend on which clusters there are.
+// knows reports whether the reader sees everything that a score compares. It does not depend on the existing clusters.
 func (v *viewer) knows(score *placement.PrioritizerScore) bool {
 	switch score.Compared {
 	case placement.WithNone:
@@ -106,7 +106,7 @@ func (v *viewer) knows(score *placement.PrioritizerScore) bool {
 	return v.hub
 }
 
-// ranks are the places of the clusters that have passed and whose total is shown.
+// ranks returns the ranks of the clusters that passed and whose total is shown.
 func (v *viewer) ranks(shown []placement.Explanation) map[string]int32 {
 	var ranked []*placement.Explanation
 	for i := range shown {
@@ -155,13 +155,13 @@ func (v *viewer) cluster(of *placement.Explanation, ranks map[string]int32) clus
 	return c
 }
 
-// counts says how many clusters are chosen, and how many fell out by what, the most first.
+// counts returns how many clusters are chosen, and how many are excluded by each filter, the most first.
 func counts(shown []placement.Explanation) (result []cluster.ExplainedCount) {
 	at := map[string]int{}
 	for i := range shown {
 		by := shown[i].FilteredBy
 		if !shown[i].Chosen && by == "" {
-			continue // problem says why
+			continue // problem has the reason
 		}
 		if _, known := at[by]; !known {
 			at[by] = len(result)

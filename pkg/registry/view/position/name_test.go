@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzSplitName: an accepted name is that of one member, and a part of one key.
+// FuzzSplitName: an accepted name belongs to one member, and is a part of one key.
 func FuzzSplitName(f *testing.F) {
 	for _, name := range []string{"c1.set", "c1.set.with.dots", "c1", ".set", "c1.", "c1.a/b", "../c1.set", "c1.SET", "c1..set"} {
 		f.Add(name)

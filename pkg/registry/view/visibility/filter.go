@@ -30,7 +30,7 @@ type filter struct {
 	// source has the objects that the predicate selects, and the clock.
 	source    watch.Interface
 	predicate storage.SelectionPredicate
-	// visible is what the user may see, at the current point of the stream.
+	// visible has what the user may see, at the current point of the stream.
 	visible seen
 	// moving is the object whose rows are being received, of a resource that has rows.
 	moving rows

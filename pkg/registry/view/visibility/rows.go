@@ -53,7 +53,7 @@ func (r *rows) add(event watch.Event, row metav1.Object, visible seen) {
 	}
 }
 
-// event returns the event for the user, or nil for none. The version is that of the last row: a client that resumes with it has received all of them.
+// event returns the event for the user, or nil for none. It has the version of the last row: a client that resumes with it has received all of them.
 func (r *rows) event() *watch.Event {
 	hasChanged := r.named.Object != nil
 	before, after := r.before, r.after

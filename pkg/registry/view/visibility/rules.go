@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package visibility decides which objects of a derived resource a user sees: those of the sets that the user may get, by the RBAC rules that are in
-// effect at the version at which the objects are read. Access, in other packages, is that of AccessRequests.
+// effect at the version at which the objects are read. In other packages, access refers to AccessRequests.
 //
 // Rules follows the RBAC rules and orders their changes with those of the objects, history records which rules are in effect when, and Reader reads
 // objects as one user sees them.
@@ -39,8 +39,8 @@ const (
 // changes with those of the members, the replica that first observes a change writes a visibility revision to our etcd, and all replicas put the
 // change into effect at that revision.
 type Rules struct {
-	// history is that of the rules of sets, clusters that of the rules of clusters, by name and by set. They are separate, so that a change of one is
-	// no change of the other.
+	// history has the rules of sets, and clusters the rules of clusters, by name and by set. They are separate, so that a change of one is no change
+	// of the other.
 	history, clusters *history
 
 	store   storage.Interface

@@ -9,7 +9,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rbac"
 )
 
-// seen is what a user may see of a derived resource: all objects in the sets of Names and, of a resource that has rows (position.Resource.ByName),
+// seen has what a user may see of a derived resource: all objects in the sets of Names and, of a resource that has rows (position.Resource.ByName),
 // the objects in byName.
 type seen struct {
 	rbac.Names
