@@ -39,8 +39,8 @@ func (h *Hub) checkImages() error {
 	return nil
 }
 
-// inImage returns how a process is started in its image, if it must run there: with this program's own command, which becomes it. The environment is
-// that of a container, with the variables that tests set for Kubernetes' libraries.
+// inImage returns how a process is started in its image, if it must run there: with this program's own command, which becomes it. The environment has
+// the variables of a container, and those that tests set for Kubernetes' libraries.
 func (h *Hub) inImage(name, bin string, args, env []string) (string, []string, []string) {
 	if !h.isImaged(bin) {
 		return h.bin(bin), args, env

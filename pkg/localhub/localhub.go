@@ -31,7 +31,7 @@ type Config struct {
 	// ImagesDir has the files of images, DIR/NAME, as `make roots` unpacks them. Our servers and agents are then started in these, as the containers
 	// that they are elsewhere. If empty, those of BinDir are started. Linux only.
 	ImagesDir string
-	// Detach lets the processes continue when this one ends, in its session. Supervise restarts those that exit. Without it they die with this
+	// Detach lets the processes outlive this one, in whose session they are. Supervise restarts those that exit. Without it they die with this
 	// process.
 	Detach bool
 

@@ -90,8 +90,8 @@ func (w *world) granted(names ...string) {
 	}
 }
 
-// safe fails unless nothing gets lost while no provider runs: what has been given is held by the finalizer of its request, and is not in a cluster
-// that others may have.
+// safe fails unless nothing gets lost while no provider runs: granted access is protected by the finalizer of its request, and is not in a cluster
+// that others may get.
 func (w *world) safe() {
 	w.t.Helper()
 	given, ar := w.given(), named("ann")

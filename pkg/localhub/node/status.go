@@ -63,7 +63,7 @@ var kinds = []corev1.PodConditionType{corev1.PodScheduled, corev1.PodInitialized
 
 func order(kind corev1.PodConditionType) int { return slices.Index(kinds, kind) }
 
-// setCondition sets a condition. Its time is that of its last change.
+// setCondition sets a condition, with the time of its last change.
 func setCondition(status *corev1.PodStatus, kind corev1.PodConditionType, holds bool, reason, message string) {
 	condition := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: stamp(time.Now()), ObservedGeneration: status.ObservedGeneration}
 	if !holds {

@@ -24,7 +24,7 @@ const inside = "CLUSTERHUB_TEST_INSIDE"
 
 type folders struct{ Root, Image, Shared string }
 
-// seen is what that process finds.
+// seen has the observations of that process.
 type seen struct {
 	User, Group int
 	Entries     []string

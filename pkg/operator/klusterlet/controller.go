@@ -165,8 +165,8 @@ func (r *Reconciler) follow(ctx context.Context, objects metadata.Interface) lis
 	return listen(ctx, objects, r.sights, all)
 }
 
-// isUpdate reports whether an update event must reconcile a Klusterlet: a resync, or a change that was not observed yet, as for other objects. The
-// reconciler's own writes cause events, too.
+// isUpdate reports whether an update event must reconcile a Klusterlet: a resync, or an event of a Klusterlet that no sight observes. Otherwise the
+// sights decide whether the change is news, as for all objects: the reconciler's own writes cause events, too.
 func (r *Reconciler) isUpdate(e event.UpdateEvent) bool {
 	again := e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion()
 	return again || !r.sights.tell(klusterletID(e.ObjectNew.GetName()), e.ObjectNew)

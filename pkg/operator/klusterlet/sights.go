@@ -132,7 +132,7 @@ func (s *sights) unwant(name string, objects map[remote.ID]*found) {
 	}
 }
 
-// end ends a reconcile. If there are news since its start, the Klusterlet is enqueued again.
+// end ends a reconcile. If news arrived since its start, the Klusterlet is enqueued again.
 func (s *sights) end(name string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

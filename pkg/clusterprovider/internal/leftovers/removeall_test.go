@@ -25,7 +25,7 @@ func TestWithdraw_RemovesWhatTheClusterSaysWhetherTheHubKnowsItOrNot(t *testing.
 		t.Fatal(err)
 	}
 	for object := range s.objects() {
-		// Roles with names of the requests' own, without a binding, cannot be told from others'.
+		// Roles with names of the requests' own, without a binding, cannot be distinguished from others'.
 		if !strings.HasPrefix(object, "ClusterRole ") || !strings.HasSuffix(object, "-named") {
 			t.Errorf("%s is left", object)
 		}

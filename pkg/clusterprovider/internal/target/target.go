@@ -72,7 +72,7 @@ func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[remot
 	var recreating *remote.Recreating
 	switch {
 	case errors.As(err, &notOurs):
-		// The requester of access is not told how to transfer the object.
+		// The error does not tell the requester of access how to transfer the object.
 		return hub.Because(hub.ReasonNotManaged, fmt.Errorf("%s: it exists but does not contain the expected management labels, "+
 			"so it is somebody else's and is left alone", notOurs.Object))
 	case errors.As(err, &recreating):

@@ -67,7 +67,7 @@ func stamp(ctx context.Context, s, old *edge.EdgeService, changed bool) {
 // readArchive writes the content of the archive to the status, once for each archive. Without a status, the archive could not be read.
 func readArchive(s, old *edge.EdgeService) {
 	if archiveOf(s) != nil && bytes.Equal(archiveOf(s), archiveOf(old)) {
-		return // The stored object has the status.
+		return // It has the status of the stored object.
 	}
 	s.Status = edge.EdgeServiceStatus{}
 	if packed := archiveOf(s); len(packed) > 0 && len(packed) <= validation.MaxArchive {

@@ -33,9 +33,9 @@ type object struct {
 	namespace, name string
 }
 
-// Warnings returns a warning for each rule that matches no manifest of the work: what it says of updates, of status feedback or of deletion has no
-// effect. The hub does not know the resources of the managed cluster. A resource of a group of Kubernetes is taken for the regular plural of its
-// kind, and a resource of another group only for wrong if it looks like the kind itself.
+// Warnings returns a warning for each rule that matches no manifest of the work: its options for updates, status feedback or deletion have no effect.
+// The hub does not know the resources of the managed cluster. In a group of Kubernetes, a resource is compared with the regular plural of the kind;
+// in another group, it is only considered wrong if it looks like the kind itself.
 func Warnings(spec *work.ManifestWorkSpec, path *field.Path) (warnings []string) {
 	var orphaning []work.OrphaningRule
 	if spec.DeleteOption != nil && spec.DeleteOption.SelectivelyOrphan != nil {
