@@ -18,7 +18,7 @@ const ControllersWithoutNodes = "namespace-controller,garbage-collector-controll
 
 // ControllersWithoutStorage leaves out the controllers of kube-controller-manager that have nothing to do in a cluster whose nodes, if any, have
 // neither volumes, devices, metrics nor addresses of their own for pods. Without them it takes 40 % less processor time, to start and at rest. Those
-// that remove finalizers of admission plugins remain: no PersistentVolumeClaim would go, and no namespace with one.
+// that remove finalizers of admission plugins remain: without them no PersistentVolumeClaim could be deleted, and no namespace with one.
 const ControllersWithoutStorage = "*,-persistentvolume-binder-controller,-persistentvolume-attach-detach-controller,-persistentvolume-expander-controller," +
 	"-ephemeral-volume-controller,-resourceclaim-controller,-resourcepoolstatusrequest-controller,-device-taint-eviction-controller," +
 	"-horizontal-pod-autoscaler-controller,-node-ipam-controller,-service-cidr-controller,-ttl-controller," +

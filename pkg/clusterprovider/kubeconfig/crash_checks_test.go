@@ -112,7 +112,7 @@ func (w *world) safe() {
 	}
 }
 
-// ended fails unless all tokens of requests are refused. The cluster remembers for ten seconds which it has accepted.
+// ended fails unless all tokens of requests are rejected. The cluster caches accepted tokens for ten seconds.
 func (w *world) ended() {
 	w.t.Helper()
 	c, err := kubernetes.NewForConfig(w.config)

@@ -60,7 +60,7 @@ func (f *front) client() (rules rbacclient.RbacV1Interface, ready func(testing.T
 	}
 }
 
-// fakeRules tells reflectors what a fake client cannot do.
+// fakeRules tells reflectors which features a fake client lacks.
 type fakeRules struct{ rbacclient.RbacV1Interface }
 
 func (fakeRules) IsWatchListSemanticsUnSupported() bool { return true }

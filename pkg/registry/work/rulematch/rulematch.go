@@ -81,7 +81,7 @@ func objectsOf(manifests []work.Manifest) (objects []object, complete bool) {
 
 // unmatched returns why a rule matches none of the objects, or an empty string if it matches one, or may.
 func unmatched(rule work.ResourceIdentifier, objects []object, exact bool) string {
-	// The names of the objects of the rule's group that it names, by a kind that is not of its resource.
+	// The matching objects of the rule's group, with a kind that does not belong to its resource.
 	var named []object
 	for _, o := range objects {
 		if !names(rule, o, exact) {
