@@ -56,7 +56,7 @@ type Config struct {
 	Components []string
 	// FrontArgs, HubAPIServerArgs and HubControllerManagerArgs are further flags. hub-certificate-approver gets the last, too.
 	FrontArgs, HubAPIServerArgs, HubControllerManagerArgs []string
-	// HubControllerManagerEnv is added to its environment, which is that of this process.
+	// HubControllerManagerEnv is added to its environment, which it inherits from this process.
 	HubControllerManagerEnv []string
 	// Issuer is the issuer of the tokens of service accounts, defaultIssuer by default.
 	Issuer string

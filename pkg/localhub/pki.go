@@ -22,7 +22,7 @@ const (
 	csrSigner = "csr-signer"
 	// frontProxyCA signs the certificate with which the front may assert users.
 	frontProxyCA = "front-proxy-ca"
-	// formerClientCA exists if a hub was created with a single CA: the certificates that agents got then stay valid. Its key is that of serverCA,
+	// formerClientCA exists if a hub was created with a single CA: the certificates that agents got then stay valid. It has the key of serverCA,
 	// which no process has any more.
 	formerClientCA = "former-client-ca"
 	// clientBundle has the CAs of the clients that the front authenticates.

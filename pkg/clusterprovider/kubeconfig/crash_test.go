@@ -16,7 +16,7 @@ import (
 type step struct {
 	name string
 	do   func(w *world)
-	// away is what users do while no process runs. It may be nil.
+	// away has the actions of users while no process runs. It may be nil.
 	away func(w *world)
 	want func(w *world)
 }
