@@ -31,7 +31,7 @@ type acceptOptions struct {
 	csr            string
 	skipCheck      bool
 	adoptNamespace bool
-	// manager is what is known of hub-controller-manager, or nil.
+	// manager describes hub-controller-manager. It is nil if unknown.
 	manager *manager
 }
 
@@ -66,16 +66,16 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 	return cmd
 }
 
-// acceptance is what has become of one cluster.
+// acceptance is the result for one cluster.
 type acceptance struct {
 	Name string `json:"name"`
-	// Changed is false for a cluster that was accepted before.
+	// Changed is false for a cluster that was already accepted.
 	Changed      bool   `json:"changed"`
 	Registration string `json:"registration"`
-	// ARN is that of an EKS cluster, Requesters are the users who have asked for a certificate.
+	// ARN is the ARN of an EKS cluster. Requesters are the users who requested a certificate.
 	ARN        string   `json:"managedClusterARN,omitempty"`
 	Requesters []string `json:"requesters,omitempty"`
-	// Requests are the certificate requests that waited.
+	// Requests are the certificate requests that were pending.
 	Requests []request `json:"requests,omitempty"`
 	// Adopted reports whether an existing namespace was given to the cluster.
 	Adopted   bool  `json:"adoptedNamespace,omitempty"`
@@ -182,7 +182,7 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 		}
 		a.Requesters = requesters(a.Requests)
 	}
-	// Before anything is changed.
+	// Print the requests before anything is changed.
 	for _, request := range a.Requests {
 		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: certificate request %s\n", name, request)
 	}
@@ -209,7 +209,7 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 	return a, nil
 }
 
-// patch accepts what was looked at, and nothing that has taken its place, with the key that was looked at, if there is one.
+// patch accepts the cluster that was read, and fails if it was replaced since then. It sets the key that was read, if there is one.
 func (o *acceptOptions) patch(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster, key string) (*clusterv1.ManagedCluster, error) {
 	metadata := map[string]any{"uid": cluster.UID}
 	if annotations := o.annotations(key); len(annotations) > 0 {
@@ -222,7 +222,7 @@ func (o *acceptOptions) patch(ctx context.Context, h *hub, cluster *clusterv1.Ma
 	return h.clusters.ClusterV1().ManagedClusters().Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 }
 
-// annotations say whose certificate the hub is to approve.
+// annotations returns the annotations that name the requesters whose certificates the hub approves.
 func (o *acceptOptions) annotations(key string) map[string]string {
 	annotations := map[string]string{}
 	if len(o.requesters) > 0 {
@@ -234,7 +234,7 @@ func (o *acceptOptions) annotations(key string) map[string]string {
 	return annotations
 }
 
-// find waits for the cluster if that is wanted.
+// find returns the cluster. It waits for the cluster to exist if the user asked to wait.
 func (o *acceptOptions) find(ctx context.Context, h *hub, name string) (cluster *clusterv1.ManagedCluster, err error) {
 	err = o.await(ctx, "managed cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err = h.clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
@@ -249,7 +249,7 @@ func (o *acceptOptions) find(ctx context.Context, h *hub, name string) (cluster 
 	return cluster, err
 }
 
-// awaitAvailable waits until the agent of an accepted cluster has come with its own identity.
+// awaitAvailable waits until the agent of an accepted cluster connects with its own identity.
 func (o *acceptOptions) awaitAvailable(ctx context.Context, h *hub, name string) error {
 	return o.await(ctx, "managed cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err := h.clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
@@ -267,7 +267,7 @@ func (o *acceptOptions) awaitAvailable(ctx context.Context, h *hub, name string)
 	})
 }
 
-// progressOf says what a cluster lacks to be in use, or nothing.
+// progressOf returns what is missing before the cluster is usable, or "".
 func progressOf(cluster *clusterv1.ManagedCluster) string {
 	for _, step := range []struct{ condition, missing string }{
 		{registration.ConditionHubAccepted, "hub-controller-manager has not made its rights yet"},

@@ -16,11 +16,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// looks is how often accept looks at what the hub makes of it: for two seconds, if it is not done before.
+// looks is the number of times that accept checks the conditions of the clusters: for up to two seconds.
 const looks = int(2 * time.Second / pollInterval)
 
-// lookAfter warns of clusters that the hub has been told to accept and cannot register, such as for a driver that hub-controller-manager
-// does not run with. That is known where it runs, and comes as a condition of the cluster.
+// lookAfter warns about accepted clusters that the hub cannot register, such as those of a driver that is not enabled in hub-controller-manager. Only
+// the controller knows, and it reports this as a condition of the cluster.
 func (o *acceptOptions) lookAfter(ctx context.Context, h *hub, accepted []acceptance) {
 	failures := map[string]string{}
 	pending := slices.DeleteFunc(slices.Clone(accepted), func(a acceptance) bool { return a.told || !a.Changed && !a.Adopted })

@@ -14,14 +14,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// What the hub makes of an accepted cluster is said, whatever is known of its controllers: here nothing is, as of a detached hub.
+// TestAccept_WarnsOfWhatTheHubCannotRegister verifies that accept reports the conditions of an accepted cluster even if nothing is known of the
+// controllers. Here it is as with a detached hub.
 func TestAccept_WarnsOfWhatTheHubCannotRegister(t *testing.T) {
 	const noDriver = "none of the enabled registration drivers [awsirsa] can register the cluster"
 	for name, test := range map[string]struct {
 		conditions []metav1.Condition
 		args       []string
 		want       string
-		// looks is how often the cluster is read after it was accepted.
+		// looks is the number of times that the cluster is read after it was accepted.
 		looks int
 	}{
 		"no driver": {conditions: []metav1.Condition{{Type: registration.ConditionHubAccepted, Status: metav1.ConditionFalse, Reason: registration.ReasonError, Message: noDriver}},

@@ -99,7 +99,7 @@ func (o *accessOptions) run(ctx context.Context, cluster string) error {
 	if err := o.awaitGranted(ctx, h, name); err != nil {
 		return err
 	}
-	// A token that is thrown away: it shows that there are some, and how the cluster is reached.
+	// The token is discarded. The request shows that tokens can be created, and how to reach the cluster.
 	token, err := h.clusters.OpenMCPV1alpha1().AccessRequests(o.namespace).
 		CreateToken(ctx, name, &v1alpha1.AccessToken{}, metav1.CreateOptions{})
 	if err != nil {
@@ -125,7 +125,7 @@ func (o *accessOptions) run(ctx context.Context, cluster string) error {
 	return err
 }
 
-// validate returns the rights that are asked for, nil if none are.
+// validate returns the requested permissions, or nil if there are none.
 func (o *accessOptions) validate(cluster string) (*v1alpha1.TokenConfig, error) {
 	if err := o.validateTimeout(); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (o *accessOptions) validate(cluster string) (*v1alpha1.TokenConfig, error) 
 	return &v1alpha1.TokenConfig{RoleRefs: refs}, nil
 }
 
-// requestName is the same whenever this user asks for that cluster, and another for another user.
+// requestName returns the name of the AccessRequest. It depends on the user and the cluster alone.
 func (o *accessOptions) requestName(ctx context.Context, h *hub) (string, error) {
 	self, err := h.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
@@ -176,7 +176,7 @@ func (o *accessOptions) requestName(ctx context.Context, h *hub) (string, error)
 	return o.cluster.Name[:min(len(o.cluster.Name), 200)] + "-" + hex.EncodeToString(sum[:5]), nil
 }
 
-// ask makes the request, or makes it one for what is wanted now.
+// ask creates the request, or updates it to the desired permissions.
 func (o *accessOptions) ask(ctx context.Context, h *hub, name string, wanted *v1alpha1.TokenConfig) error {
 	requests := h.clusters.OpenMCPV1alpha1().AccessRequests(o.namespace)
 	have, err := requests.Get(ctx, name, metav1.GetOptions{})
@@ -235,7 +235,7 @@ func (o *accessOptions) awaitGranted(ctx context.Context, h *hub, name string) e
 	})
 }
 
-// conditionsOf says what a request lacks.
+// conditionsOf returns the conditions that are not True.
 func conditionsOf(r *v1alpha1.AccessRequest) string {
 	var missing []string
 	for _, c := range r.Status.Conditions {
@@ -246,7 +246,7 @@ func conditionsOf(r *v1alpha1.AccessRequest) string {
 	return strings.Join(slices.Compact(missing), "; ")
 }
 
-// end deletes the request, and waits until it is gone and the access with it.
+// end deletes the request, and waits until it is gone. By then the access is revoked.
 func (o *accessOptions) end(ctx context.Context, h *hub, entry *accessContext) error {
 	requests := h.clusters.OpenMCPV1alpha1().AccessRequests(o.namespace)
 	err := requests.Delete(ctx, entry.request, metav1.DeleteOptions{})

@@ -25,7 +25,7 @@ import (
 
 const (
 	accessRequests = "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/teams/accessrequests"
-	// annsBlue is the name of ann's request for the cluster blue: a hash of both is in it.
+	// annsBlue is the name of ann's request for the cluster blue. It contains a hash of both.
 	annsBlue     = "blue-f8fd451f26"
 	accessToken  = "the-clusters-token"
 	clusterToken = `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "x", "user": "u"}}],
@@ -33,7 +33,7 @@ const (
 		"clusters": [{"name": "x", "cluster": {"server": "https://blue.example.com"}}]}`
 )
 
-// newAccess is a hub that knows the user as ann. Requests are granted once they have been looked at as often as said.
+// newAccess returns a hub that knows the user as ann. It grants a request after it was read the given number of times.
 func newAccess(t *testing.T, looks int) (*fakeServer, string) {
 	t.Helper()
 	s := newServer(t)
@@ -104,7 +104,7 @@ func TestAccess_AgainChangesWhatIsAskedFor(t *testing.T) {
 			if _, _, err := run(t, file, "access", "blue", "-n", "teams", "--cluster-role", "view", "--ttl", "1h"); err != nil {
 				t.Fatal(err)
 			}
-			// The user has chosen a namespace in the cluster, which stays.
+			// The user sets a namespace in the context, which must stay.
 			config, err := clientcmd.LoadFromFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -149,7 +149,7 @@ func TestAccess_Revoke(t *testing.T) {
 	if _, _, err := run(t, file, "access", "blue", "-n", "teams", "--cluster-role", "view"); err != nil {
 		t.Fatal(err)
 	}
-	// It goes when the provider has taken the access back.
+	// The request is gone when the provider has revoked the access.
 	looks := 0
 	delete(s.on, "GET "+accessRequests+"/"+annsBlue)
 	s.on["DELETE "+accessRequests+"/"+annsBlue] = func(w http.ResponseWriter, _ []byte) bool {
@@ -200,7 +200,7 @@ func TestAccess_SaysWhatIsWrong(t *testing.T) {
 		"no rights":       {nil, "", "--cluster-role or --role must be set to the rights that you need, such as --cluster-role view"},
 		"no right to ask": {func(s *fakeServer, _ string) { s.refuse("POST "+accessRequests, forbidden("accessrequests", "create")) }, "--cluster-role view", "cannot create"},
 		"not looked at":   {request(func(*v1alpha1.AccessRequest) {}), "--cluster-role view", "waiting for AccessRequest teams/" + annsBlue + ": interrupted: no controller has handled it yet"},
-		// Whoever writes the status of a request is no one to move the cursor of the requester.
+		// A user who can write the status of a request must not be able to move the cursor of the requester.
 		"it waits": {request(waits), "--cluster-role view", `interrupted: a\x1b[1A\x1b[2Kb\u202ec; Busy`},
 		"it is denied": {request(func(r *v1alpha1.AccessRequest) { waits(r); r.Status.Phase = v1alpha1.REQUEST_DENIED }), "--cluster-role view",
 			`AccessRequest teams/` + annsBlue + ` is denied: a\x1b[1A\x1b[2Kb\u202ec; Busy (this is final: to ask again, delete it first)`},
@@ -236,7 +236,7 @@ func TestAccess_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// addContext adds a context of the name that access would take, made by someone else.
+// addContext adds a context with the name that access would use, created by another program.
 func addContext(t *testing.T, file string) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(file)
@@ -249,7 +249,7 @@ func addContext(t *testing.T, file string) {
 	}
 }
 
-// access-token is what kubectl runs: it prints what client-go reads.
+// TestAccessToken: kubectl runs access-token, which prints an ExecCredential for client-go.
 func TestAccessToken(t *testing.T) {
 	s, file := newAccess(t, 1)
 	const token = "POST " + accessRequests + "/" + annsBlue + "/token"

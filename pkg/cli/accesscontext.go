@@ -25,8 +25,7 @@ import (
 
 const accessTokenCommand = "access-token"
 
-// accessContext is the context of a cluster in the kubeconfig that the flags point to. Context, cluster and user have one
-// name.
+// accessContext is the context of a cluster in the kubeconfig that the flags select. Context, cluster and user have the same name.
 type accessContext struct {
 	*global
 	name, request, namespace string
@@ -34,7 +33,7 @@ type accessContext struct {
 	kubeconfig               *clientcmdapi.Config
 }
 
-// contextFor refuses to take a context that belongs to something else.
+// contextFor returns the context for a request. It fails if a context with that name belongs to something else.
 func (o *accessOptions) contextFor(request string) (*accessContext, error) {
 	c := &accessContext{global: o.global, name: o.cluster.Namespace + "--" + o.cluster.Name, request: request, namespace: o.namespace,
 		access: o.flags.ToRawKubeConfigLoader().ConfigAccess()}
@@ -51,7 +50,7 @@ func (o *accessOptions) contextFor(request string) (*accessContext, error) {
 	return c, nil
 }
 
-// config is a kubeconfig with the context. Its user asks the hub for a token, with the credentials of this command.
+// config returns a kubeconfig with the context. Its user gets tokens from the hub with the credentials of this command.
 func (c *accessContext) config(token *v1alpha1.AccessToken) (*clientcmdapi.Config, error) {
 	config, err := clientcmd.Load([]byte(token.Status.Kubeconfig))
 	if err != nil || config.Contexts[config.CurrentContext] == nil ||
@@ -77,7 +76,7 @@ func (c *accessContext) config(token *v1alpha1.AccessToken) (*clientcmdapi.Confi
 	}, nil
 }
 
-// args name the hub as it is meant now, whatever the current context will be then.
+// args returns the arguments of access-token. They fix the hub that is used now, even if the current context changes later.
 func (c *accessContext) args() []string {
 	args := []string{accessTokenCommand, "--request=" + c.namespace + "/" + c.request}
 	if path := *c.flags.KubeConfig; path != "" {
@@ -102,10 +101,10 @@ func (c *accessContext) args() []string {
 	return args
 }
 
-// merge adds the context and says to which file. The current context stays.
+// merge adds the context and returns the file that it is in. The current context stays.
 func (c *accessContext) merge(config *clientcmdapi.Config) (string, error) {
 	c.kubeconfig.Clusters[c.name], c.kubeconfig.AuthInfos[c.name] = config.Clusters[c.name], config.AuthInfos[c.name]
-	if have := c.kubeconfig.Contexts[c.name]; have == nil { // a namespace that the user has chosen is kept
+	if have := c.kubeconfig.Contexts[c.name]; have == nil { // the namespace that the user selected stays
 		c.kubeconfig.Contexts[c.name] = config.Contexts[c.name]
 	}
 	if err := clientcmd.ModifyConfig(c.access, *c.kubeconfig, true); err != nil {
@@ -124,7 +123,7 @@ func (c *accessContext) remove() error {
 	return nil
 }
 
-// newAccessTokenCommand is for the kubeconfigs that access writes.
+// newAccessTokenCommand returns the command that the kubeconfigs written by access run.
 func (g *global) newAccessTokenCommand() *cobra.Command {
 	request, lifetime := "", time.Hour
 	cmd := &cobra.Command{

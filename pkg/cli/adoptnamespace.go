@@ -21,12 +21,12 @@ import (
 
 const adoptFlag = "adopt-namespace"
 
-// adopt labels a namespace of the cluster's name that others have made: by the label the hub knows the namespaces of clusters, whose agents
-// get rights there. It changes none that has anything in it, such as a RoleBinding by which others would write works for the cluster.
+// adopt labels an existing namespace with the cluster's name. The hub knows the namespaces of clusters by this label, and agents get permissions
+// there. adopt does not change a namespace that has any objects in it, such as a RoleBinding by which others could write works for the cluster.
 func (o *acceptOptions) adopt(ctx context.Context, h *hub, cluster string) (adopted bool, err error) {
 	namespace, err := h.kube.CoreV1().Namespaces().Get(ctx, cluster, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return false, nil // the hub makes it
+		return false, nil // the hub creates it
 	}
 	if err != nil {
 		return false, fmt.Errorf("managed cluster %s: looking for the namespace of its name: %w", cluster, err)
@@ -61,7 +61,7 @@ func (o *acceptOptions) adopt(ctx context.Context, h *hub, cluster string) (adop
 	return true, nil
 }
 
-// mayNotBeAdopted returns why a namespace cannot be given to a cluster, even if it is empty; "" if it can.
+// mayNotBeAdopted returns why a namespace cannot be adopted for a cluster even if it is empty, or "".
 func mayNotBeAdopted(namespace *corev1.Namespace) string {
 	switch of := namespace.Labels[registration.ClusterNameLabel]; {
 	case of != "":

@@ -19,7 +19,8 @@ import (
 
 func inC1(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "c1", Name: name} }
 
-// A namespace that was there before its cluster becomes the cluster's if nothing is in it that others could have rights by, or lose.
+// TestAccept_AdoptsAnEmptyNamespace verifies that a namespace that existed before its cluster is adopted if it has nothing in it that gives
+// permissions to others, or that others could lose.
 func TestAccept_AdoptsAnEmptyNamespace(t *testing.T) {
 	now := metav1.Now()
 	usual := []runtime.Object{&corev1.ServiceAccount{ObjectMeta: inC1("default")}, &corev1.ConfigMap{ObjectMeta: inC1("kube-root-ca.crt")}}
@@ -81,7 +82,7 @@ func TestAccept_AdoptsAnEmptyNamespace(t *testing.T) {
 	}
 }
 
-// Without the flag nobody's namespace is labelled.
+// TestAccept_LeavesANamespaceAlone verifies that no namespace is labeled without the flag.
 func TestAccept_LeavesANamespaceAlone(t *testing.T) {
 	s := newServer(t, newCluster("c1", nil), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c1"}})
 	mustRun(t, kubeconfig(t, map[string]*fakeServer{"hub": s}), "accept", "--clusters", "c1")

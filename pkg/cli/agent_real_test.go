@@ -31,12 +31,12 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// teams is a real cluster with namespaces, and users who have a role in one of them. What RBAC makes of rights only a real server says.
+// teams is a real cluster with namespaces, and with users who have a role in one of them. Only a real server evaluates RBAC.
 type teams struct {
 	t     *testing.T
 	admin *rest.Config
 	client.Client
-	// install are the arguments that say which hub, and what Secrets the namespaces have.
+	// args are the arguments of install that select the hub, and name the Secrets that the namespaces have.
 	args []string
 }
 
@@ -61,7 +61,7 @@ func newTeams(t *testing.T, namespaces ...string) *teams {
 	return w
 }
 
-// settled waits until a namespace has what every namespace gets by itself.
+// settled waits until a namespace has the objects that every namespace gets by default.
 func (w *teams) settled(namespace string) {
 	w.t.Helper()
 	for name, object := range map[string]client.Object{"default": &corev1.ServiceAccount{}, "kube-root-ca.crt": &corev1.ConfigMap{}} {
@@ -80,7 +80,7 @@ func (w *teams) make(objects ...client.Object) {
 	}
 }
 
-// user has a ClusterRole in a namespace, if one is given, and nothing else. It returns the user's kubeconfig.
+// user creates a user with a ClusterRole in a namespace, if one is given, and no other permissions. It returns the user's kubeconfig.
 func (w *teams) user(name, role, namespace string) (config *rest.Config, file string) {
 	w.t.Helper()
 	w.make(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "people", Name: name}})
@@ -106,7 +106,7 @@ func (w *teams) file(config *rest.Config) string {
 	return name
 }
 
-// do runs kubectl hub agent. Not run, whose time limit is for fakes.
+// do runs kubectl hub agent. It does not use run, whose time limit is for fake servers.
 func (w *teams) do(kubeconfig, verb string, args ...string) (stdout, stderr string, err error) {
 	w.t.Helper()
 	all := append([]string{"agent", verb, "--timeout", await.Limit.String()}, args...)
@@ -125,7 +125,7 @@ func (w *teams) must(kubeconfig, verb string, args ...string) (stdout, stderr st
 	return stdout, stderr
 }
 
-// refused wants an error with these texts, and that nothing was made or removed.
+// refused verifies that the command fails with these texts, and that nothing was created or deleted.
 func (w *teams) refused(kubeconfig, verb string, args []string, want ...string) {
 	w.t.Helper()
 	before := operatortest.Objects(w.t, w.admin)
@@ -145,7 +145,8 @@ func (w *teams) refused(kubeconfig, verb string, args []string, want ...string) 
 
 var ofTeam = []string{"--namespace"}
 
-// A user who has admin in one namespace installs the agent there, upgrades it, and takes it away; and what is made has no right outside.
+// TestAgentInstall_ByAUserWithOneNamespace verifies that a user with the role admin in one namespace can install, upgrade and uninstall the agent
+// there, and that the installed objects have no permissions elsewhere.
 func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 	w := newTeams(t, "shop", "other")
 	_, anns := w.user("ann", "admin", "shop")
@@ -176,7 +177,7 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 		}
 	}
 
-	// Again, by what is there: nothing is made anew.
+	// Installing again takes the values of the installed agent, and creates nothing.
 	_, stderr = w.must(anns, "install", install...)
 	if strings.Contains(stderr, "Made") {
 		t.Errorf("again: %s", stderr)
@@ -197,7 +198,8 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 	}
 }
 
-// What services have is the user's to decide on, and is taken away with the rights that the user has.
+// TestAgentUninstall_EndsWhatItBroughtToItsNamespace verifies that the user decides whether services are deleted, and that they are deleted with the
+// permissions of that user.
 func TestAgentUninstall_EndsWhatItBroughtToItsNamespace(t *testing.T) {
 	w := newTeams(t, "running")
 	config, sues := w.user("sue", "admin", "running")
@@ -232,7 +234,7 @@ func TestAgentUninstall_EndsWhatItBroughtToItsNamespace(t *testing.T) {
 	}
 }
 
-// What is printed can be applied by the same user.
+// TestAgentInstall_PrintsWhatAUserWithOneNamespaceCanApply verifies that the user who printed the manifests can apply them.
 func TestAgentInstall_PrintsWhatAUserWithOneNamespaceCanApply(t *testing.T) {
 	w := newTeams(t, "printed")
 	config, pams := w.user("pam", "admin", "printed")
@@ -262,7 +264,8 @@ func TestAgentInstall_PrintsWhatAUserWithOneNamespaceCanApply(t *testing.T) {
 	operatortest.NothingSince(t, w.admin, before)
 }
 
-// Who may not do all of it is told what is missing, and what to ask for. Nothing is made.
+// TestAgentInstall_SaysWhichRightIsMissing verifies that a user without the necessary permissions gets an error that says what is missing and what to
+// request, and that nothing is created.
 func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 	w := newTeams(t, "lacking", "not-theirs")
 	_, eds := w.user("ed", "edit", "lacking")
@@ -279,11 +282,11 @@ func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 	w.refused(nos, "install", install, "this user may not get the namespace lacking, if it is there: "+ask("no", "lacking"))
 	w.refused(als, "install", append(slices.Clone(ofTeam), "not-theirs"), "this user may not get the namespace not-theirs, if it is there: "+ask("al", "not-theirs"))
 	w.refused(w.file(w.admin), "install", append(slices.Clone(ofTeam), "missing"), "the cluster has no namespace missing", "kubectl create namespace missing")
-	// An agent of the whole cluster is more than they may make.
+	// These users may not create an agent of the whole cluster.
 	w.refused(als, "install", []string{"--works", "admin"}, "this user may not ", "clusterroles.rbac.authorization.k8s.io", "install an agent of one namespace by --namespace NAMESPACE")
 	w.refused(als, "install", []string{"--namespace", "lacking", "--cluster-scoped"}, "install an agent of one namespace by --namespace NAMESPACE without --cluster-scoped")
 
-	// One who may write roles and has no other right may not give any.
+	// A user who may write roles, and has no other permission, cannot grant any.
 	_, ros := w.user("ro", "edit", "lacking")
 	w.make(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "lacking", Name: "ro"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings"}, Verbs: []string{"*"}}}},
@@ -293,14 +296,14 @@ func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 	w.refused(ros, "install", install, "this user may not give the rights of RoleBinding lacking/clusterhub:hub-agent-namespace, because it does not have them (nothing was made): "+
 		ask("ro", "lacking"))
 
-	// What is there and not ours is in the way, and stays.
+	// An existing object of another owner is a conflict, and stays.
 	w.make(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "lacking", Name: registration.AgentServiceAccount}})
 	w.refused(als, "install", install, "ServiceAccount lacking/"+registration.AgentServiceAccount+" already exists and was not made by kubectl hub")
 	w.refused(eds, "uninstall", []string{"--namespace", "not-theirs"}, "this user may not look for the agent in namespace not-theirs", ask("ed", "not-theirs"))
 }
 
-// TestAttack_AnAgentOfANamespaceMayDoNothingOutside asks for every verb on every resource of the cluster: the agent has nothing that a
-// user without any right does not have.
+// TestAttack_AnAgentOfANamespaceMayDoNothingOutside checks every verb on every resource of the cluster: outside of its namespace the agent has no
+// more permissions than a user without any role.
 func TestAttack_AnAgentOfANamespaceMayDoNothingOutside(t *testing.T) {
 	w := newTeams(t, "inside", "outside")
 	_, ians := w.user("ian", "admin", "inside")
@@ -328,7 +331,8 @@ func TestAttack_AnAgentOfANamespaceMayDoNothingOutside(t *testing.T) {
 	operatortest.NothingSince(t, w.admin, before)
 }
 
-// Agents of teams and of the whole cluster are in one cluster, are upgraded and go in any order: none takes away what another has.
+// TestAgents_OfOneCluster verifies that agents of teams and of the whole cluster can run in one cluster, and can be upgraded and uninstalled in any
+// order, without deleting each other's objects.
 func TestAgents_OfOneCluster(t *testing.T) {
 	w := newTeams(t, "red", "blue")
 	_, rays := w.user("ray", "admin", "red")
@@ -350,7 +354,7 @@ func TestAgents_OfOneCluster(t *testing.T) {
 			}
 		}
 		w.refused(admin, "install", []string{"--namespace", "another", "--cluster-scoped"}, "the namespace "+registration.AgentNamespace+" has an agent of the whole cluster already")
-		for _, a := range agents { // an upgrade keeps what is not said
+		for _, a := range agents { // an upgrade keeps what is not set
 			_, stderr := w.must(a.kubeconfig, "install", slices.DeleteFunc(slices.Clone(a.args), func(arg string) bool { return arg == "--works" || arg == "cluster-admin" })...)
 			if strings.Contains(stderr, "Made") || strings.Contains(stderr, "Removed") {
 				t.Errorf("the upgrade in %s says %s", a.namespace, stderr)
@@ -366,7 +370,7 @@ func TestAgents_OfOneCluster(t *testing.T) {
 				}
 			}
 		}
-		// The namespace that join makes stays.
+		// The namespace that join creates stays.
 		w.settled(registration.AgentNamespace)
 		for _, name := range []string{"namespaces " + registration.AgentNamespace, "serviceaccounts " + registration.AgentNamespace + "/default",
 			"configmaps " + registration.AgentNamespace + "/kube-root-ca.crt"} {

@@ -29,7 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// newTeam is a cluster with a namespace, of which the user may do everything, and what install has to be given.
+// newTeam returns a cluster with a namespace in which the user may do everything, and the required arguments of install.
 func newTeam(t *testing.T) (cluster *fakeServer, config string, args []string) {
 	t.Helper()
 	hub := newServer(t)
@@ -89,7 +89,7 @@ func TestAgentInstall_GivesTheAgentItsFlags(t *testing.T) {
 	}
 }
 
-// What is installed starts: hub-agent knows the flags, and so does the Job by which it leaves.
+// TestAgentInstall_GivesFlagsThatTheAgentTakes verifies that the installed agent starts: hub-agent and the Job by which it leaves accept the flags.
 func TestAgentInstall_GivesFlagsThatTheAgentTakes(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	for _, scoped := range []bool{true, false} {
@@ -177,7 +177,8 @@ func TestAgentInstall_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// An agent leaves by a Job in its own namespace, which needs no more rights than it has. Without the hub it stays, unless that is forced.
+// TestAgentUninstall_LeavesByAJobInTheNamespace verifies that an agent leaves by a Job in its own namespace, which needs no more permissions than it
+// has. If the hub cannot be reached, the agent stays unless --force is set.
 func TestAgentUninstall_LeavesByAJobInTheNamespace(t *testing.T) {
 	const jobs = "/apis/batch/v1/namespaces/team-a/jobs"
 	for name, test := range map[string]struct {
@@ -231,7 +232,8 @@ func TestAgentUninstall_LeavesByAJobInTheNamespace(t *testing.T) {
 	}
 }
 
-// An uninstall that was interrupted knows what is left, and of whom.
+// TestAgentUninstall_GoesOnWithWhatIsLeft verifies that an uninstall that was interrupted finds the remaining objects, and the cluster that they
+// belong to.
 func TestAgentUninstall_GoesOnWithWhatIsLeft(t *testing.T) {
 	cluster, config, args := newTeam(t)
 	if _, _, err := run(t, config, args...); err != nil {
@@ -240,7 +242,7 @@ func TestAgentUninstall_GoesOnWithWhatIsLeft(t *testing.T) {
 	cluster.mu.Lock()
 	delete(cluster.objects, teamsDeployment)
 	cluster.mu.Unlock()
-	// What a try has left that was interrupted when the hub had been told.
+	// These objects remain of an uninstall that was interrupted after the hub had been notified.
 	left := newIdentity(t, "c1-team-a", "")
 	left.Namespace = "team-a"
 	cluster.put(left)
@@ -259,7 +261,8 @@ func TestAgentUninstall_GoesOnWithWhatIsLeft(t *testing.T) {
 	}
 }
 
-// A Deployment that others have made in the namespace is theirs, and so is a Secret beside it; a Job of theirs is in the way.
+// TestAgentUninstall_LeavesWhatOthersMade verifies that Deployments and Secrets of other owners in the namespace stay, and that a Job of another
+// owner is a conflict.
 func TestAgentUninstall_LeavesWhatOthersMade(t *testing.T) {
 	cluster, config, args := newTeam(t)
 	if _, _, err := run(t, config, args...); err != nil {
@@ -290,7 +293,8 @@ func TestAgentUninstall_LeavesWhatOthersMade(t *testing.T) {
 	}
 }
 
-// What is left of an agent of a whole cluster, in a namespace of its own, takes nothing of the one that another namespace has.
+// TestAgentUninstall_LeavesTheAgentOfTheClusterThatIsElsewhere verifies that uninstalling what remains of an agent of the whole cluster in one
+// namespace deletes nothing of the agent in a different namespace.
 func TestAgentUninstall_LeavesTheAgentOfTheClusterThatIsElsewhere(t *testing.T) {
 	cluster, config, args := newTeam(t)
 	if _, stderr, err := run(t, config, with(args, "--namespace", "-")...); err != nil {
@@ -306,7 +310,7 @@ func TestAgentUninstall_LeavesTheAgentOfTheClusterThatIsElsewhere(t *testing.T) 
 	}
 }
 
-// A join would end the edge node without saying so.
+// TestJoin_IsNoEdgeAgent: a join would remove the edge node without a warning.
 func TestJoin_IsNoEdgeAgent(t *testing.T) {
 	cluster, config, args := newTeam(t)
 	args = with(args, "--namespace", "-")
@@ -350,7 +354,7 @@ func TestNameOfCluster(t *testing.T) {
 	}
 }
 
-// What is printed can be pasted into a shell, whatever a user is called.
+// TestBindCommand verifies that the printed command can be pasted into a shell for any user name.
 func TestBindCommand(t *testing.T) {
 	for user, want := range map[string]string{
 		"ann":                         "kubectl create rolebinding ann-admin --clusterrole=admin --user=ann --namespace=shop",
@@ -365,7 +369,7 @@ func TestBindCommand(t *testing.T) {
 	}
 }
 
-// Whom to ask is said even where the cluster does not say who the user is.
+// TestAgentInstall_AsksForTheRole verifies that the error says whom to ask even if the cluster does not return the user's name.
 func TestAgentInstall_AsksForTheRole(t *testing.T) {
 	for name, want := range map[string]string{"ann": "--user=ann --namespace=team-a", "": "ask an admin of the cluster for the ClusterRole admin in the namespace team-a"} {
 		cluster, config, args := newTeam(t)

@@ -30,11 +30,11 @@ const (
 	wholeFlag     = "cluster-scoped"
 	edgeFlag      = "edge-namespace"
 
-	// edgeNamespace is where the services of an edge agent of a whole cluster go by default.
+	// edgeNamespace is the default namespace for the services of an edge agent of a whole cluster.
 	edgeNamespace = "openhorizon-agent"
-	// ofSystem begins the names of Kubernetes' own namespaces.
+	// ofSystem is the prefix of the names of Kubernetes' own namespaces.
 	ofSystem = "kube-"
-	// ofHub begins the names of the namespaces of a hub.
+	// ofHub is the prefix of the names of the namespaces of a hub.
 	ofHub = "clusterhub-"
 )
 
@@ -43,12 +43,12 @@ func (g *global) newAgentCommand() *cobra.Command {
 		g.newAgentInstallCommand(), g.newAgentUninstallCommand(), g.newAgentUpgradeCommand())
 }
 
-// installOptions are those of a join whose agent makes an edge node of the cluster, or of a namespace of it.
+// installOptions are the options of a join whose agent makes an edge node of the cluster, or of one namespace of it.
 type installOptions struct {
 	*joinOptions
-	// whole is that the agent is one of the whole cluster, whatever its namespace.
+	// whole reports whether the agent is one of the whole cluster, in any namespace.
 	whole bool
-	// edgeNamespace is where services go by default.
+	// edgeNamespace is the default namespace for services.
 	edgeNamespace string
 }
 
@@ -195,7 +195,7 @@ func (o *installOptions) run(ctx context.Context) error {
 	})
 }
 
-// complete finds what is not said: by the agent that is there, or by the kubeconfig. Manifests are printed without a look at the cluster.
+// complete sets missing values from the installed agent or from the kubeconfig. If manifests are printed, it does not read the cluster.
 func (o *installOptions) complete(ctx context.Context) error {
 	if o.out.value != "yaml" {
 		m, err := o.managed(o.namespace)
@@ -229,7 +229,7 @@ func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
 	there, err := m.look(ctx)
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil // what is missing is said when it is known what is to be made
+		return nil // the caller reports missing rights when it knows the objects
 	case err != nil:
 		return err
 	case there.found && there.scoped != o.scoped:
@@ -249,7 +249,7 @@ func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
 	return o.completeWhole(ctx, m)
 }
 
-// completeWhole refuses a second agent of the whole cluster, and keeps the rights for works that the first one has.
+// completeWhole fails if the cluster already has an agent of the whole cluster elsewhere, and keeps the permissions for works of the existing agent.
 func (o *installOptions) completeWhole(ctx context.Context, m *managed) error {
 	elsewhere, err := m.wholeAgentElsewhere(ctx)
 	if err == nil && elsewhere != "" {
@@ -282,7 +282,7 @@ func upgradeOf(scoped bool) string {
 	return "set --" + wholeFlag + " to upgrade it"
 }
 
-// wholeAgentElsewhere is the namespace of an agent of the whole cluster, if it is another one than m's. Two would have one role.
+// wholeAgentElsewhere returns the namespace of an agent of the whole cluster if it is not m's namespace. Two such agents would share one role.
 func (m *managed) wholeAgentElsewhere(ctx context.Context) (string, error) {
 	binding := &rbacv1.ClusterRoleBinding{}
 	if err := m.Get(ctx, client.ObjectKey{Name: deploy.AgentRole}, binding); err != nil {
@@ -296,14 +296,14 @@ func (m *managed) wholeAgentElsewhere(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// notInLabels is what no DNS label has.
+// notInLabels matches the characters that a DNS label cannot have.
 var notInLabels = regexp.MustCompile(`[^a-z0-9]+`)
 
-// nameOfCluster makes a name on the hub of the cluster's name in the kubeconfig, and of the namespace that the agent is for; empty if
-// there is none. What would be too long is cut, with a hash of all.
+// nameOfCluster derives a name on the hub from the cluster's name in the kubeconfig and from the agent's namespace. It returns "" if there is no
+// name. A name that is too long is cut, and gets a hash of the whole name.
 func (o *installOptions) nameOfCluster() string {
 	whole := o.contextCluster()
-	parts := []string{whole[strings.LastIndex(whole, "/")+1:]} // EKS names a cluster by its ARN
+	parts := []string{whole[strings.LastIndex(whole, "/")+1:]} // EKS uses the ARN as the name
 	if o.scoped {
 		parts = append(parts, o.namespace)
 	}

@@ -27,14 +27,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// seen is what is known of an agent by the cluster.
+// seen is what was observed of an agent in the cluster.
 type seen struct {
-	// found is that there is one of ours, or what is left of it.
+	// found reports whether there is an agent of ours, or objects that remain of one.
 	found, scoped bool
 	clusterName   string
 }
 
-// look looks for an agent in the namespace. The ServiceAccount is made first and removed last.
+// look finds an agent in the namespace. The ServiceAccount is created first and deleted last.
 func (m *managed) look(ctx context.Context) (there seen, err error) {
 	deployment, account := &appsv1.Deployment{}, &corev1.ServiceAccount{}
 	for name, object := range map[string]client.Object{deploy.AgentName: deployment, registration.AgentServiceAccount: account} {
@@ -56,7 +56,7 @@ func (m *managed) look(ctx context.Context) (there seen, err error) {
 	return there, err
 }
 
-// checkNamespace wants the namespace to be there, and to stay.
+// checkNamespace returns an error if the namespace does not exist or is being deleted.
 func (m *managed) checkNamespace(ctx context.Context) error {
 	namespace := &corev1.Namespace{}
 	err := m.Get(ctx, client.ObjectKey{Name: m.namespace}, namespace)
@@ -73,7 +73,8 @@ func (m *managed) checkNamespace(ctx context.Context) error {
 	return nil
 }
 
-// mayMake says in one line all that the user may not do of what it takes to make or to change objects, and to see how the agent is.
+// mayMake returns an error that lists, in one line, the permissions that the user lacks to create or patch the objects and to see the state of the
+// agent.
 func (m *managed) mayMake(ctx context.Context, objects []*unstructured.Unstructured) error {
 	rights, err := m.rightsTo(objects, "get", "create", "patch")
 	if err != nil {
@@ -82,7 +83,7 @@ func (m *managed) mayMake(ctx context.Context, objects []*unstructured.Unstructu
 	return m.may(ctx, append(rights, m.inNamespace("", "pods", "list")...), "nothing was made")
 }
 
-// mayRemove is the same of what it takes to have the agent leave, and to remove it.
+// mayRemove returns an error that lists the permissions that the user lacks to have the agent leave, and to delete it.
 func (m *managed) mayRemove(ctx context.Context, objects []*unstructured.Unstructured) error {
 	rights, err := m.rightsTo(objects, "get", "delete")
 	if err != nil {
@@ -103,7 +104,7 @@ func (m *managed) inNamespace(group, resource string, verbs ...string) (rights [
 	return rights
 }
 
-// rightsTo are rights to objects, each once.
+// rightsTo returns the permissions for the verbs on the objects, without duplicates.
 func (m *managed) rightsTo(objects []*unstructured.Unstructured, verbs ...string) (rights []authorizationv1.ResourceAttributes, err error) {
 	for _, o := range objects {
 		kind := o.GroupVersionKind()
@@ -121,7 +122,7 @@ func (m *managed) rightsTo(objects []*unstructured.Unstructured, verbs ...string
 	return rights, nil
 }
 
-// may says which of the rights the user does not have.
+// may returns an error that lists the permissions that the user does not have.
 func (m *managed) may(ctx context.Context, rights []authorizationv1.ResourceAttributes, so string) error {
 	kube, err := kubernetes.NewForConfig(m.config)
 	if err != nil {
@@ -131,7 +132,7 @@ func (m *managed) may(ctx context.Context, rights []authorizationv1.ResourceAttr
 	if allowed, err := isAllowed(ctx, kube, all); err != nil || allowed {
 		return m.explain(err)
 	}
-	// What is missing, by the resource: "create, patch roles.rbac.authorization.k8s.io".
+	// missing has an entry for each resource, such as "create, patch roles.rbac.authorization.k8s.io".
 	var missing []string
 	last, verbs := authorizationv1.ResourceAttributes{}, []string(nil)
 	flush := func() {
@@ -162,7 +163,7 @@ func (m *managed) may(ctx context.Context, rights []authorizationv1.ResourceAttr
 	return m.askFor(ctx, "this user may not "+strings.Join(missing, "; ")+" ("+so+")")
 }
 
-// askFor says whom to ask for what is missing.
+// askFor returns an error that says whom to ask for the missing permissions.
 func (m *managed) askFor(ctx context.Context, missing string) error {
 	if !m.scoped {
 		return fmt.Errorf("%s: have an admin of the cluster run this command, or install an agent of one namespace by --%s NAMESPACE without --%s", missing,
@@ -179,10 +180,10 @@ func (m *managed) askFor(ctx context.Context, missing string) error {
 	return fmt.Errorf("%s: ask an admin of the cluster to run %s", missing, bindCommand(self.Status.UserInfo.Username, m.namespace))
 }
 
-// plain is what a shell takes as it is.
+// plain matches words that need no quoting in a shell.
 var plain = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// bindCommand makes a user an admin of a namespace.
+// bindCommand returns the command that makes a user an admin of a namespace.
 func bindCommand(user, namespace string) string {
 	name, subject := user, "--user="+user
 	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
@@ -197,8 +198,8 @@ func bindCommand(user, namespace string) string {
 	return fmt.Sprintf("kubectl create rolebinding %s-%s --clusterrole=%[2]s %s --%s=%s", name[:min(len(name), 200)], worksAdmin, subject, namespaceFlag, namespace)
 }
 
-// tryAllRights asks the cluster whether the user may give the rights that objects give, before anything is made. A binding to a role that is
-// among the objects gives what that role has.
+// tryAllRights checks, before anything is created, whether the user may grant the permissions that the objects grant. A binding to a role that is
+// among the objects grants the permissions of that role.
 func (m *managed) tryAllRights(ctx context.Context, objects []*unstructured.Unstructured) error {
 	made := idsOf(objects)
 	for _, o := range objects {
@@ -218,7 +219,7 @@ func (m *managed) tryAllRights(ctx context.Context, objects []*unstructured.Unst
 			continue
 		}
 		if o.GetNamespace() != "" && !m.scoped {
-			continue // the namespace may not be there yet, and the rights are those of the cluster
+			continue // the namespace may not exist yet; the rights are those of the cluster
 		}
 		err := m.tryToMake(ctx, o)
 		var escalation *escalationError

@@ -20,11 +20,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// maxShared is how many bindings an error names.
+// maxShared is the number of bindings that an error names at most.
 const maxShared = 3
 
-// checkShared refuses an agent of the whole cluster in a namespace where others than admins of the cluster could act as it. These are the
-// subjects of RoleBindings there: whom a ClusterRoleBinding gives the same has it in every namespace, also in that of other agents.
+// checkShared refuses an agent of the whole cluster in a namespace where users other than admins of the cluster could act as it. It checks the
+// subjects of the RoleBindings there: a subject with the same permissions by a ClusterRoleBinding has them in every namespace, including those of
+// other agents.
 func (m *managed) checkShared(ctx context.Context) error {
 	bindings := &rbacv1.RoleBindingList{}
 	if err := m.List(ctx, bindings, client.InNamespace(m.namespace)); err != nil {
@@ -55,8 +56,8 @@ func (m *managed) checkShared(ctx context.Context) error {
 		registration.AgentNamespace)
 }
 
-// sharedBy is one subject of a binding that is neither the agent nor an admin of the cluster, and a right of it by which it can act as
-// the agent. The right is empty if there is none.
+// sharedBy returns a subject of a binding that is neither the agent nor an admin of the cluster, and a permission by which it can act as the agent.
+// The permission is empty if there is no such subject.
 func (m *managed) sharedBy(ctx context.Context, binding *rbacv1.RoleBinding) (who, right string, err error) {
 	rules, err := m.rulesOf(ctx, binding)
 	if err != nil {
@@ -85,7 +86,7 @@ func (m *managed) sharedBy(ctx context.Context, binding *rbacv1.RoleBinding) (wh
 	return "", "", nil
 }
 
-// rulesOf returns the rules of the binding's role; none if the role does not exist.
+// rulesOf returns the rules of the binding's role, or nil if the role does not exist.
 func (m *managed) rulesOf(ctx context.Context, binding *rbacv1.RoleBinding) ([]rbacv1.PolicyRule, error) {
 	var rules *[]rbacv1.PolicyRule
 	var object client.Object
@@ -106,16 +107,16 @@ func (m *managed) rulesOf(ctx context.Context, binding *rbacv1.RoleBinding) ([]r
 }
 
 var (
-	// reads are the verbs that show an object.
+	// reads are the verbs that read an object.
 	reads = []string{"get", "list", "watch"}
-	// connects are subresources by which a read runs commands in a pod, or goes through it.
+	// connects are the subresources by which a read runs commands in a pod, or connects to it.
 	connects = []string{"*", "exec", "attach", "portforward", "proxy"}
-	// harmless are resources that may be written beside an agent: they neither run anything nor have credentials.
+	// harmless are the resources that may be written next to an agent: they neither run anything nor contain credentials.
 	harmless = []string{"events", "leases"}
 )
 
-// takesOver returns a permission of the rule that lets its holder act as a ServiceAccount of the namespace; "" if there is none. Every permission that
-// is not known to be harmless counts: a custom resource may have its controller run pods, or copy Secrets.
+// takesOver returns a permission of the rule that lets its holder act as a ServiceAccount of the namespace, or "". Every permission that is not known
+// to be harmless counts: the controller of a custom resource may run pods, or copy Secrets.
 func takesOver(rule *rbacv1.PolicyRule) string {
 	verbs := strings.Join(rule.Verbs, ", ")
 	reading := !slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains(reads, verb) })
@@ -131,7 +132,7 @@ func takesOver(rule *rbacv1.PolicyRule) string {
 	return ""
 }
 
-// isClusterAdmin reports whether the cluster's authorizers allow a subject everything. If the user may not ask, it reports false.
+// isClusterAdmin reports whether the cluster's authorizers allow a subject everything. It returns false if the user may not check that.
 func (m *managed) isClusterAdmin(ctx context.Context, subject rbacv1.Subject) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}}}

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/operatortest"
 )
 
-// What lets others act as a ServiceAccount of their namespace, and what does not.
+// TestTakesOver verifies that takesOver returns the permissions by which others can act as a ServiceAccount of their namespace, and no others.
 func TestTakesOver(t *testing.T) {
 	for rule, want := range map[string]bool{
 		"get,list,watch pods,configmaps,pods/log": false, "* events,leases": false, "create events": false, "get services": false,
@@ -30,8 +30,8 @@ func TestTakesOver(t *testing.T) {
 	}
 }
 
-// TestAttack_AnAgentOfTheClusterInATeamsNamespace has a team that would become admins of the cluster: by a token of the agent, by a Secret or
-// a pod. An agent of the whole cluster comes to no namespace where others than admins of the cluster have any of these rights.
+// TestAttack_AnAgentOfTheClusterInATeamsNamespace: a team tries to become admins of the cluster by a token of the agent, by a Secret or by a pod. An
+// agent of the whole cluster is not installed in a namespace where users other than admins of the cluster have any of these permissions.
 func TestAttack_AnAgentOfTheClusterInATeamsNamespace(t *testing.T) {
 	w := newTeams(t, "theirs", "seen", "minted", "empty")
 	admin := w.file(w.admin)
@@ -50,20 +50,20 @@ func TestAttack_AnAgentOfTheClusterInATeamsNamespace(t *testing.T) {
 	w.refused(admin, "install", []string{"--cluster-scoped", "--namespace", "minted"}, "RoleBinding mint lets group minters create serviceaccounts/token; "+
 		"RoleBinding read lets group minters get secrets")
 
-	// A team's admin who asks for a namespace gets an agent of that, and no more.
+	// An admin of a team who installs with --namespace gets an agent of that namespace and no more.
 	_, amys := w.user("amy", "admin", "theirs")
 	stdout, _ := w.must(amys, "install", "--namespace", "theirs")
 	says(t, stdout, "with the rights of admin in these namespaces: theirs.")
 	w.must(amys, "uninstall", "--namespace", "theirs")
 
-	// Who reads no Secrets is in nobody's way, and neither are admins of the cluster, by whatever binding they are that.
+	// A user who reads no Secrets is allowed, and so are admins of the cluster, by any kind of binding.
 	w.make(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "roots"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "roots"}}},
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "seen", Name: "roots"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "admin"},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "roots"}}})
 	before := operatortest.Objects(t, w.admin)
 	for _, namespace := range []string{"seen", "empty"} {
-		for range 2 { // an upgrade finds what the agent itself has been given
+		for range 2 { // an upgrade finds the agent's own bindings
 			stdout, _ = w.must(admin, "install", "--cluster-scoped", "--namespace", namespace)
 			says(t, stdout, "with the rights of admin in all namespaces.")
 		}
@@ -72,7 +72,8 @@ func TestAttack_AnAgentOfTheClusterInATeamsNamespace(t *testing.T) {
 	operatortest.NothingSince(t, w.admin, before)
 }
 
-// Who may not look at bindings and roles of the namespace is told so, and gets no agent there.
+// TestAgentInstall_LooksForOthersFirst verifies that a user who may not read the bindings and roles of the namespace gets an error, and that no agent
+// is installed.
 func TestAgentInstall_LooksForOthersFirst(t *testing.T) {
 	const bindings, roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/rolebindings", "/apis/rbac.authorization.k8s.io/v1/namespaces/team-a/roles/"
 	for want, refuse := range map[string]string{

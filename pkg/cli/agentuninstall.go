@@ -82,7 +82,7 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	return o.leave(ctx, m)
 }
 
-// checkJob refuses a Job of others in the place of the one by which the agent leaves: it would be replaced.
+// checkJob returns an error if a Job of another owner has the name of the Job by which the agent leaves. It would be replaced.
 func (m *managed) checkJob(ctx context.Context) error {
 	job := &batchv1.Job{}
 	err := m.Get(ctx, m.key(leaveJob), job)
@@ -92,7 +92,7 @@ func (m *managed) checkJob(ctx context.Context) error {
 	return m.explain(client.IgnoreNotFound(err))
 }
 
-// keepOthers has the namespace stay, and what an agent of the whole cluster has that is in another one.
+// keepOthers excludes the namespace from deletion and, if an agent of the whole cluster exists in a different namespace, the objects of that agent.
 func (m *managed) keepOthers(ctx context.Context) error {
 	elsewhere := ""
 	if !m.scoped {

@@ -95,7 +95,7 @@ func (o *upgradeOptions) upgrade(ctx context.Context) error {
 	return err
 }
 
-// replicaSet returns what the flags ask for.
+// replicaSet returns the replica set that the flags describe.
 func (o *upgradeOptions) replicaSet() (*workv1alpha1.ManifestWorkReplicaSet, error) {
 	namespace, placement, err := o.placementName()
 	if err != nil {
@@ -121,7 +121,7 @@ func (o *upgradeOptions) replicaSet() (*workv1alpha1.ManifestWorkReplicaSet, err
 	set.Spec.ManifestWorkTemplate = workv1.ManifestWorkSpec{
 		Workload:        workv1.ManifestsTemplate{Manifests: []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}},
 		ManifestConfigs: []workv1.ManifestConfigOption{config},
-		// Agents of other versions and programs may take what a work has with it.
+		// Agents of other versions and programs may delete the objects of a work together with it.
 		DeleteOption: &workv1.DeleteOption{PropagationPolicy: workv1.DeletePropagationPolicyTypeOrphan},
 	}
 	set.Spec.PlacementRefs = []workv1alpha1.LocalPlacementReference{{Name: placement, RolloutStrategy: clusterv1alpha1.RolloutStrategy{
@@ -131,11 +131,11 @@ func (o *upgradeOptions) replicaSet() (*workv1alpha1.ManifestWorkReplicaSet, err
 	return set, nil
 }
 
-// comesBack is true of a Klusterlet that hub-operator has seen, and whose agents run.
+// comesBack is true for a Klusterlet that hub-operator has observed and whose agents are running.
 const comesBack = "has(object.status) && has(object.status.observedGeneration) && object.status.observedGeneration == object.metadata.generation && " +
 	"has(object.status.conditions) && ['Applied', 'Available'].all(t, object.status.conditions.exists(c, c.type == t && c.status == 'True'))"
 
-// manifest returns what a work has for an agent, and how it is applied and judged.
+// manifest returns the manifest of the work for an agent, and its options for apply and completion.
 func (o *upgradeOptions) manifest() (*unstructured.Unstructured, workv1.ManifestConfigOption) {
 	config := workv1.ManifestConfigOption{UpdateStrategy: &workv1.UpdateStrategy{Type: workv1.UpdateStrategyTypeServerSideApply,
 		ServerSideApply: &workv1.ServerSideApplyConfig{Force: true}}}
@@ -152,7 +152,7 @@ func (o *upgradeOptions) manifest() (*unstructured.Unstructured, workv1.Manifest
 	return registration.AgentImage(o.agentNamespace, o.image), config
 }
 
-// write makes the replica set, or changes the one that is there for the same placement.
+// write creates the replica set, or updates the existing one for the same placement.
 func (o *upgradeOptions) write(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) (_ *workv1alpha1.ManifestWorkReplicaSet, done string, err error) {
 	h, err := o.hub()
 	if err != nil {
@@ -180,12 +180,12 @@ func (o *upgradeOptions) write(ctx context.Context, set *workv1alpha1.ManifestWo
 	}
 	executor := there.Spec.ManifestWorkTemplate.Executor
 	there.Spec = set.Spec
-	there.Spec.ManifestWorkTemplate.Executor = executor // a user has set it: no flag does
+	there.Spec.ManifestWorkTemplate.Executor = executor // set by a user: no flag does
 	made, err = sets.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()})
 	return made, "configured", err
 }
 
-// checkTolerates returns an error if a cluster that is lost would leave the placement, and with it the rollout.
+// checkTolerates returns an error if a cluster that becomes unreachable would leave the placement, and with it the rollout.
 func checkTolerates(placement *clusterv1beta1.Placement) error {
 	for _, taint := range []string{registration.TaintUnreachable, registration.TaintUnavailable} {
 		if !slices.ContainsFunc(placement.Spec.Tolerations, func(t clusterv1beta1.Toleration) bool {

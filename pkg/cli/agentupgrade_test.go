@@ -23,8 +23,8 @@ func placementTolerating(tolerations ...clusterv1beta1.Toleration) *clusterv1bet
 	return &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "stores"}, Spec: clusterv1beta1.PlacementSpec{Tolerations: tolerations}}
 }
 
-// TestAttack_ALostClusterStaysInTheRollout: a cluster whose agent does not come back becomes unreachable. A placement that does not tolerate that drops
-// it, and a rollout that knows of no failure goes on to the next clusters.
+// TestAttack_ALostClusterStaysInTheRollout: a cluster whose agent does not come back becomes unreachable. A placement that does not tolerate this
+// drops the cluster, and a rollout that observes no failure continues with the next clusters.
 func TestAttack_ALostClusterStaysInTheRollout(t *testing.T) {
 	unreachable := clusterv1beta1.Toleration{Key: registration.TaintUnreachable, Operator: clusterv1beta1.TolerationOpExists}
 	unavailable := clusterv1beta1.Toleration{Key: registration.TaintUnavailable, Operator: clusterv1beta1.TolerationOpExists}
@@ -77,7 +77,7 @@ func TestAgentUpgrade(t *testing.T) {
 		return set
 	}
 	set := read()
-	// What the agent refuses must not come from this command.
+	// The command must not create objects that the agent refuses.
 	manifest := s.get(path)
 	raw := set.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw
 	if err := manifest.UnmarshalJSON(raw); err != nil {
@@ -113,7 +113,7 @@ func TestAgentUpgrade(t *testing.T) {
 
 func TestTopAgents_ShowsUpgrades(t *testing.T) {
 	s, config := newTop(t)
-	maps.DeleteFunc(s.objects, func(path string, _ map[string]any) bool { return strings.Contains(path, "/manifestworks/") }) // it knows no selectors
+	maps.DeleteFunc(s.objects, func(path string, _ map[string]any) bool { return strings.Contains(path, "/manifestworks/") }) // the fake supports no selectors
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "up", Labels: map[string]string{registration.LabelAgentUpgrade: "true"}}}
 	template := func(image string) workv1.ManifestWorkSpec {
 		raw, err := json.Marshal(registration.AgentImage(registration.AgentNamespace, image))

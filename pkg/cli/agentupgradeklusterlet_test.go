@@ -14,7 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/work/rules"
 )
 
-// TestAgentUpgrade_OfAKlusterletIsDoneWhenItsAgentsRun: without a rule of its own, a rollout would take a Klusterlet for done as soon as it is applied.
+// TestAgentUpgrade_OfAKlusterletIsDoneWhenItsAgentsRun: without a condition rule, a rollout would consider a Klusterlet complete as soon as it is
+// applied.
 func TestAgentUpgrade_OfAKlusterletIsDoneWhenItsAgentsRun(t *testing.T) {
 	o := &upgradeOptions{klusterlet: "k1", image: "clusterhub/hub-agent:v2"}
 	manifest, config := o.manifest()
