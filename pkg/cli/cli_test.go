@@ -96,7 +96,8 @@ func TestAwait_IsInterrupted(t *testing.T) {
 	})
 }
 
-// What is waited for says so itself, or a pod does: a terminal shows it, and does nothing that is in it.
+// TestAwait_MovesNoCursor verifies that the reason that a wait prints, which an object or a pod provides, is escaped: the terminal shows control
+// characters and does not act on them.
 func TestAwait_MovesNoCursor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, out := newGlobal()
@@ -142,7 +143,7 @@ func TestImageOf_WasBuiltWithTheProgram(t *testing.T) {
 	for version, want := range map[string]string{
 		"v1.2.3": "clusterhub/hub-agent:v1.2.3", "v1.2.3-4-gabcdef0-dirty": "clusterhub/hub-agent:v1.2.3-4-gabcdef0-dirty",
 		"abcdef0": "clusterhub/hub-agent:abcdef0",
-		// No image was built with these.
+		// No image was built with these versions.
 		"(devel)": "", UnknownVersion: "", "": "", "v1.2.3+dirty": "",
 		"v0.0.0-20260101000000-abcdefabcdef": "", "v1.2.4-0.20260101000000-abcdefabcdef": "",
 	} {
@@ -169,7 +170,7 @@ func TestContextARN_IsWhatTheAWSCLIHasWritten(t *testing.T) {
 	}
 }
 
-// Whatever an admin has added to the pod of the agent, the Job needs too.
+// TestLeaveJob_HasThePodOfTheAgent verifies that the Job gets everything that an admin has added to the pod of the agent.
 func TestLeaveJob_HasThePodOfTheAgent(t *testing.T) {
 	deployment := agentDeployment(t)
 	spec := &deployment.Spec.Template.Spec
@@ -206,7 +207,7 @@ func agentDeployment(t *testing.T, args ...string) *appsv1.Deployment {
 	return deployment
 }
 
-// What is deployed starts: hub-agent knows the flags.
+// TestAgent_TakesTheFlags verifies that the deployed agent starts: hub-agent accepts the flags.
 func TestAgent_TakesTheFlags(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	for auth, more := range map[string][]string{

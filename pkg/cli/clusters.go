@@ -22,17 +22,17 @@ import (
 	typedv1 "github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/typed/cluster/v1"
 )
 
-// clusters are those of a hub, as a user reaches them.
+// clusters are the ManagedClusters of a hub by one of the ways in which a user can access them.
 type clusters interface {
 	Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error)
 	List(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error)
-	// Label changes the labels of a cluster, or of one that is as it was read.
+	// Label patches the labels of a cluster. A patch with a resourceVersion applies to that version alone.
 	Label(ctx context.Context, name string, patch []byte) (*clusterv1.ManagedCluster, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
-// reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview. The two have
-// resourceVersions of their own, so that all of it is done in one of them.
+// reach calls do with managedclusters and, if that is forbidden, with managedclusters of clusterview. The two have different resourceVersions, so all
+// requests of do must use the same one.
 func reach[T any](h *hub, do func(clusters) (T, error)) (T, error) {
 	return answers.Reach(func() (T, error) { return do(stored{h.clusters.ClusterV1().ManagedClusters()}) }, func() (result T, err error) {
 		view, err := h.view("v1", "managedclusters")
@@ -43,7 +43,7 @@ func reach[T any](h *hub, do func(clusters) (T, error)) (T, error) {
 	})
 }
 
-// view is a resource of clusterview. What it shows has the fields of what is stored.
+// view returns a client for a resource of clusterview. Its objects have the fields of the stored ones.
 func (h *hub) view(version, resource string) (dynamic.ResourceInterface, error) {
 	client, err := dynamic.NewForConfig(h.config)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h *hub) view(version, resource string) (dynamic.ResourceInterface, error) 
 	return client.Resource(schema.GroupVersionResource{Group: clusterview.GroupName, Version: version, Resource: resource}), nil
 }
 
-// listSets lists all sets or, for a user who may not, those that the user may get.
+// listSets lists all sets or, for a user who may not, the sets that the user may get.
 func (h *hub) listSets(ctx context.Context, options metav1.ListOptions) (*v1beta2.ManagedClusterSetList, error) {
 	list, err := h.clusters.ClusterV1beta2().ManagedClusterSets().List(ctx, options)
 	if !apierrors.IsForbidden(err) {
@@ -64,12 +64,12 @@ func (h *hub) listSets(ctx context.Context, options metav1.ListOptions) (*v1beta
 	}
 	seen := &v1beta2.ManagedClusterSetList{}
 	if viewErr = listView(ctx, view, options, seen); viewErr != nil || len(seen.Items) == 0 {
-		return nil, err // the user is to know which right is missing
+		return nil, err // the error names the missing permission
 	}
 	return seen, nil
 }
 
-// listView lists into a list of the stored kind.
+// listView lists a view into a list of the stored kind.
 func listView(ctx context.Context, view dynamic.ResourceInterface, options metav1.ListOptions, into any) error {
 	list, err := view.List(ctx, options)
 	if err != nil {
@@ -78,7 +78,7 @@ func listView(ctx context.Context, view dynamic.ResourceInterface, options metav
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), into)
 }
 
-// stored are managedclusters themselves.
+// stored accesses managedclusters.
 type stored struct {
 	typedv1.ManagedClusterInterface
 }
@@ -92,7 +92,7 @@ func (s stored) Label(ctx context.Context, name string, patch []byte) (*clusterv
 	if !apierrors.IsForbidden(err) {
 		return cluster, err
 	}
-	// There are users who may change the labels and nothing else.
+	// Some users may change the labels and nothing else.
 	cluster, narrow := s.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "label")
 	if narrow != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (s stored) Label(ctx context.Context, name string, patch []byte) (*clusterv
 	return cluster, nil
 }
 
-// viewed are managedclusters of clusterview, which have the fields of the stored ones.
+// viewed accesses managedclusters of clusterview, which have the fields of the stored ones.
 type viewed struct{ dynamic.ResourceInterface }
 
 func (v viewed) Get(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
@@ -110,7 +110,7 @@ func (v viewed) Get(ctx context.Context, name string) (*clusterv1.ManagedCluster
 func (v viewed) List(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
 	list := &clusterv1.ManagedClusterList{}
 	err := listView(ctx, v.ResourceInterface, options, list)
-	if err == nil && len(list.Items) == 0 && options.Continue == "" { // the user is to know which right is missing
+	if err == nil && len(list.Items) == 0 && options.Continue == "" { // the error names the missing permission
 		err = apierrors.NewForbidden(clusterv1.Resource("managedclusters"), "", errors.New("no cluster is shown to this user"))
 	}
 	return list, err
@@ -120,7 +120,7 @@ func (v viewed) Label(ctx context.Context, name string, patch []byte) (*clusterv
 	return answers.AsCluster(v.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}))
 }
 
-// Delete does not say that a cluster is gone which the user cannot see.
+// Delete returns a Forbidden error if the user cannot see the cluster, rather than reporting that it does not exist.
 func (v viewed) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
 	err := v.ResourceInterface.Delete(ctx, name, options)
 	if apierrors.IsNotFound(err) {

@@ -20,7 +20,7 @@ const (
 	viewedSetsPath = "/apis/clusterview.open-cluster-management.io/v1alpha1/managedclustersets"
 )
 
-// newRoleOnASet is a hub for a user who has rights on a set with the cluster c1, and none on clusters or on all sets.
+// newRoleOnASet returns a hub for a user who has permissions on a set with the cluster c1, and none on clusters or on all sets.
 func newRoleOnASet(t *testing.T) (*fakeServer, string) {
 	s := newServer(t, newCluster("c1", nil), newSet("payments"))
 	for path, version := range map[string]string{viewedPath + "/c1": "v1", viewedSetsPath + "/payments": "v1alpha1"} {
@@ -46,11 +46,12 @@ func TestReach_WhatARoleOnASetGives(t *testing.T) {
 	if got := s.get(viewedPath + "/c1").GetLabels(); !maps.Equal(got, map[string]string{"a": "b"}) {
 		t.Errorf("the labels are %v", got)
 	}
-	// The version that was read there is meant.
+	// The patch names the version that was read by the view.
 	says(t, s.bodies["PATCH "+viewedPath+"/c1"], `"resourceVersion":"7.of-the-view"`)
 }
 
-// A cluster that is gone is in no set, so that nobody sees it by one. It may be in no set that the user sees, too: that is the same.
+// TestReach_DeletesByARoleOnASet verifies that a cluster can be deleted by a role on a set. A deleted cluster is in no set, so that no user sees it
+// by one. This looks the same as a cluster that is in none of the user's sets.
 func TestReach_DeletesByARoleOnASet(t *testing.T) {
 	for name, gone := range map[string]*apierrors.StatusError{
 		"forbidden": forbidden("managedclusters", "get"), "not found": apierrors.NewNotFound(clusterv1.Resource("managedclusters"), "c1"),
@@ -63,12 +64,13 @@ func TestReach_DeletesByARoleOnASet(t *testing.T) {
 		if got := mustRun(t, config, "delete", "cluster", "c1", "--wait"); got != "managedcluster \"c1\" deleted\n" || s.get(viewedPath+"/c1") != nil {
 			t.Errorf("%s: it says %q", name, got)
 		}
-		// The one that was read there is meant.
+		// The deletion names the UID that was read by the view.
 		says(t, s.bodies["DELETE "+viewedPath+"/c1"], `"preconditions":{"uid":"c1-uid"}`)
 	}
 }
 
-// Who may do it by the cluster's name does it there, and is not sent elsewhere by other errors.
+// TestReach_AsksTheViewOnlyWhenItIsForbidden verifies that a user with the permission on managedclusters uses these, and that errors other than
+// Forbidden do not make the command use the view.
 func TestReach_AsksTheViewOnlyWhenItIsForbidden(t *testing.T) {
 	s, config := newRoleOnASet(t)
 	clear(s.on)
@@ -85,7 +87,8 @@ func TestReach_AsksTheViewOnlyWhenItIsForbidden(t *testing.T) {
 	}
 }
 
-// A user without any right is told of the right that users know, also by a hub without the view.
+// TestReach_SaysWhatIsMissing verifies that the error for a user without any permission names the well-known one, also if the hub does not serve the
+// view.
 func TestReach_SaysWhatIsMissing(t *testing.T) {
 	for name, change := range map[string]func(*fakeServer){
 		"no role on a set": func(s *fakeServer) {

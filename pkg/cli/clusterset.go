@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// group is a command that only has others below it.
+// group returns a command that only has subcommands.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	names := make([]string, len(commands))
 	for i, c := range commands {
@@ -82,7 +82,7 @@ kubectl hub create clusterset tests --selector 'env=test,tier notin (gold)'`),
 	return cmd
 }
 
-// newClusterSet is in v1beta1, the version in which sets can have an exclusive label.
+// newClusterSet returns a set of v1beta1, the version in which sets can have an exclusive label.
 func newClusterSet(name, exclusive, labels string) (*v1beta1.ManagedClusterSet, error) {
 	set := &v1beta1.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	selects := &set.Spec.ClusterSelector
@@ -160,7 +160,7 @@ func (o *deleteClusterSetOptions) run(ctx context.Context, name string) error {
 	}, func(ctx context.Context) (metav1.Object, error) { return sets.Get(ctx, name, metav1.GetOptions{}) })
 }
 
-// newBindCommands are bind and unbind. clusteradm has them below clusterset.
+// newBindCommands returns bind and unbind. clusteradm has them below clusterset.
 func (g *global) newBindCommands() []*cobra.Command {
 	command := func(use, short, long, says string, run func(ctx context.Context, h *hub, set, namespace string) (changed bool, err error)) *cobra.Command {
 		namespace, out := "", newFormat("text", "json")
@@ -207,7 +207,7 @@ func (g *global) newBindCommands() []*cobra.Command {
 	}
 }
 
-// bind looks for the set first: a binding to none would wait for one.
+// bind first checks that the set exists: a binding to a set that does not exist has no effect until it is created.
 func bind(ctx context.Context, h *hub, set, namespace string) (bool, error) {
 	if _, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{}); err != nil {
 		return false, err

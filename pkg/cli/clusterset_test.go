@@ -29,7 +29,7 @@ func newBinding(set string) *v1beta2.ManagedClusterSetBinding {
 func TestCreateClusterSet(t *testing.T) {
 	for name, test := range map[string]struct {
 		args, selector string
-		// fails is what the error has; otherwise body is what is sent.
+		// fails is the expected error; if it is empty, body is the expected request.
 		fails, body string
 	}{
 		"as clusteradm does": {body: `"clusterSelector":{}`},
@@ -67,7 +67,8 @@ func TestCreateClusterSet(t *testing.T) {
 	}
 }
 
-// What is there is left as it is, and is no success if it was to select in a certain way.
+// TestCreateClusterSet_ThatIsThere verifies that an existing set is not changed, and that the command fails if the set should have a certain
+// selector.
 func TestCreateClusterSet_ThatIsThere(t *testing.T) {
 	s := newServer(t)
 	s.refuse("POST "+setsV1beta1, apierrors.NewAlreadyExists(v1beta2.Resource("managedclustersets"), "payments"))
@@ -101,7 +102,7 @@ func TestDeleteClusterSet(t *testing.T) {
 		t.Errorf("unbind says %q", got)
 	}
 	mustRun(t, config, "unbind", "payments", "-n", "team-b")
-	// The deletion is of the set that was there. What the hub warns of is shown.
+	// The deletion names the UID of the set that was read. Warnings of the hub are printed.
 	s.on["DELETE "+setsPath+"/payments"] = func(w http.ResponseWriter, _ []byte) bool {
 		w.Header().Add("Warning", `299 - "the set has 2 members"`)
 		return false
@@ -120,7 +121,7 @@ func TestDeleteClusterSet(t *testing.T) {
 	}
 }
 
-// A user who may delete the set need not see all bindings.
+// TestDeleteClusterSet_ByAUserWhoDoesNotSeeBindings verifies that a user who may delete the set does not need permission to list all bindings.
 func TestDeleteClusterSet_ByAUserWhoDoesNotSeeBindings(t *testing.T) {
 	s := newServer(t, newSet("payments"))
 	s.refuse(allBindings, forbidden("managedclustersetbindings", "list"))
@@ -137,7 +138,7 @@ func TestDeleteClusterSet_ByAUserWhoDoesNotSeeBindings(t *testing.T) {
 	}
 }
 
-// clusteradm has the same below clusterset.
+// TestBind: clusteradm has the same commands below clusterset.
 func TestBind(t *testing.T) {
 	for _, words := range [][]string{nil, {"clusterset"}} {
 		s := newServer(t, newSet("payments"))
@@ -166,7 +167,7 @@ func TestBind(t *testing.T) {
 	}
 }
 
-// Without the flag the namespace is that of the context.
+// TestBind_InTheNamespaceOfTheContext verifies that the default namespace is the one of the context.
 func TestBind_InTheNamespaceOfTheContext(t *testing.T) {
 	s := newServer(t, newSet("payments"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})

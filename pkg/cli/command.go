@@ -1,10 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is the kubectl plugin "kubectl hub". Its words and flags are those of Open Cluster Management's clusteradm,
-// where that has the same.
+// Package cli is the kubectl plugin "kubectl hub". Its commands and flags are those of Open Cluster Management's clusteradm where that has an
+// equivalent.
 //
-// Results go to stdout, everything else to stderr. A command that fails says why in one line.
+// Results go to stdout, everything else to stderr. A command that fails prints why in one line.
 package cli
 
 import (
@@ -23,28 +23,28 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/logging"
 )
 
-// CompletionName begins the name of the program that kubectl asks for completions of "kubectl hub": a link to this one.
+// CompletionName is the prefix of the name of the program that kubectl runs for completions of "kubectl hub": a link to this one.
 const CompletionName = "kubectl_complete-hub"
 
-// UnknownVersion is the version of a program that does not know it.
+// UnknownVersion is the version of a program that was built without one.
 const UnknownVersion = "unknown"
 
-// global is what all commands share.
+// global has the state that all commands share.
 type global struct {
 	genericiooptions.IOStreams
 	flags   *genericclioptions.ConfigFlags
 	version string
-	// poll is how often a wait looks, pollInterval if it is 0. trial is how long a hub has to issue a certificate, trialFor if it is 0.
+	// poll is the interval of a wait, or 0 for pollInterval. trial is how long a hub may take to issue a certificate, or 0 for trialFor.
 	poll, trial time.Duration
 }
 
-// NewCommand returns the command. The version is that of the binary.
+// NewCommand returns the command. The version is the version of the binary.
 func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Command {
 	return newCommand(&global{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true), version: version})
 }
 
 func newCommand(g *global) *cobra.Command {
-	// kubectl's --cluster is about a kubeconfig, clusteradm's about a managed cluster: here only the latter has a meaning.
+	// kubectl's --cluster is a cluster of the kubeconfig, and clusteradm's is a managed cluster. Only the latter is supported here.
 	g.flags.ClusterName = nil
 	g.flags.Namespace = nil
 	cmd := &cobra.Command{
@@ -83,12 +83,12 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 	cmd.AddCommand(g.newBindCommands()...)
 	cmd.AddCommand(g.newGrantCommands()...)
 	upstreams := group("clusterset", "The same as bind and unbind", g.newBindCommands()...)
-	upstreams.Hidden = true // it is for those who know clusteradm
+	upstreams.Hidden = true // for users who know clusteradm
 	cmd.AddCommand(upstreams)
 	return cmd
 }
 
-// shownFlags are the global flags in --help; the others of kubectl work too.
+// shownFlags are the global flags in --help. The other flags of kubectl work too.
 var shownFlags = []string{"as", "as-group", "context", "kubeconfig", "request-timeout", "v"}
 
 func (g *global) addGlobalFlags(cmd *cobra.Command) {
@@ -100,7 +100,7 @@ func (g *global) addGlobalFlags(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("context", g.completeContexts))
 }
 
-// where are the flags by which the user has said which cluster is meant, for commands that are printed.
+// where returns the flags by which the user has selected the cluster, for commands that are printed.
 func (g *global) where() (flags []string) {
 	if f := g.flags.KubeConfig; f != nil && *f != "" {
 		flags = append(flags, "--kubeconfig="+*f)
@@ -111,9 +111,9 @@ func (g *global) where() (flags []string) {
 	return flags
 }
 
-// setupLog keeps the libraries from logging what a command says itself.
+// setupLog prevents libraries from logging what a command prints itself.
 func (g *global) setupLog(verbosity int) error {
-	// Without a logger, controller-runtime complains on stderr after 30 seconds, which commands that wait may take.
+	// Without a logger, controller-runtime prints a warning to stderr after 30 seconds, and commands that wait may take longer.
 	log.SetLogger(klog.Background())
 	klog.LogToStderr(false)
 	klog.SetOutput(g.ErrOut)

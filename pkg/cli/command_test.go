@@ -22,7 +22,7 @@ import (
 )
 
 func TestVersion(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "none") // nobody is asked
+	config := filepath.Join(t.TempDir(), "none") // no server is used
 	if got := mustRun(t, config, "version"); got != "kubectl-hub v1.2.3\n" {
 		t.Errorf("it prints %q", got)
 	}
@@ -32,7 +32,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// commands are all of them, but for what cobra adds.
+// commands returns all commands, except those that cobra adds.
 func commands(t *testing.T) (all []*cobra.Command) {
 	t.Helper()
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
@@ -50,11 +50,11 @@ func commands(t *testing.T) (all []*cobra.Command) {
 	return all
 }
 
-// A flag without a description, or a sentence without an end, teaches nothing.
+// TestHelp_DescribesEveryFlagOfOurs verifies that every flag of ours has a description that is a sentence.
 func TestHelp_DescribesEveryFlagOfOurs(t *testing.T) {
 	kubectls := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericclioptions.NewConfigFlags(true).AddFlags(kubectls)
-	borrowed := []string{"allow-missing-template-keys", "show-managed-fields", "template"} // kubectl's own words
+	borrowed := []string{"allow-missing-template-keys", "show-managed-fields", "template"} // text of kubectl
 	sentence := regexp.MustCompile(`^("|[A-Z]|https ).*[.)]$`)
 	for _, cmd := range commands(t) {
 		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
@@ -68,7 +68,7 @@ func TestHelp_DescribesEveryFlagOfOurs(t *testing.T) {
 	}
 }
 
-// Examples name commands and flags that there are.
+// TestHelp_ShowsExamplesThatAreTrue verifies that examples use commands and flags that exist.
 func TestHelp_ShowsExamplesThatAreTrue(t *testing.T) {
 	shown := 0
 	for _, cmd := range commands(t) {
@@ -99,7 +99,8 @@ func TestHelp_ShowsExamplesThatAreTrue(t *testing.T) {
 	}
 }
 
-// Users of kubectl know its flags; help shows the few that matter here, and no --cluster, which would mean something else.
+// TestHelp_ShowsFewOfTheFlagsOfKubectl verifies that help shows only the few flags of kubectl that matter here, and does not show --cluster, which
+// would mean something else.
 func TestHelp_ShowsFewOfTheFlagsOfKubectl(t *testing.T) {
 	config := filepath.Join(t.TempDir(), "none")
 	help := mustRun(t, config, "get", "clusters", "--help")
@@ -114,7 +115,7 @@ func TestHelp_ShowsFewOfTheFlagsOfKubectl(t *testing.T) {
 	}
 }
 
-// Completion is asked for at each press of a key: it says nothing of its own, also when it cannot help.
+// TestComplete: the shell requests completions at each key press, so the command prints nothing else, even if it fails.
 func TestComplete(t *testing.T) {
 	s, config := newFleet(t)
 	shop := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "shop", Name: name} }
@@ -164,7 +165,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// -v shows which requests are sent, and never a token.
+// TestVerbosity_ShowsRequests verifies that -v prints the requests, and never a token.
 func TestVerbosity_ShowsRequests(t *testing.T) {
 	_, config := newFleet(t)
 	_, stderr, err := run(t, config, "get", "clusters", "-v", "9")

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// completeFor is how long a shell may be kept waiting.
+	// completeFor is the time limit of a completion.
 	completeFor = 3 * time.Second
-	// mostCompletions is more than a user looks through.
+	// mostCompletions is the largest number of completions. It is more than a user reads.
 	mostCompletions = 500
 )
 
@@ -33,7 +33,7 @@ func (g *global) completeContexts(*cobra.Command, []string, string) ([]string, c
 	return slices.Sorted(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// names completes the names that the hub knows. What is typed may be a list: then it is about the last of it.
+// names completes names that the hub lists. If the argument is a comma-separated list, it completes the last element.
 func (g *global) names(list func(context.Context, *hub) ([]string, error)) completion {
 	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		h, err := g.hub()

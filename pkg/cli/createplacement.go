@@ -123,11 +123,11 @@ func (o *createPlacementOptions) done(p *v1beta1.Placement, operation string) er
 	return err
 }
 
-// warnOfUnbound tells of sets from which nothing can be chosen yet.
+// warnOfUnbound warns about sets that have no binding in the namespace: no cluster can be chosen from them yet.
 func (o *createPlacementOptions) warnOfUnbound(ctx context.Context, h *hub, namespace string) {
 	bindings, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return // it is a hint only
+		return // this is a hint only
 	}
 	bound := make([]string, len(bindings.Items))
 	for i := range bindings.Items {
@@ -143,7 +143,7 @@ func (o *createPlacementOptions) warnOfUnbound(ctx context.Context, h *hub, name
 	}
 }
 
-// predicatesOf are one for each selector, each with all expressions.
+// predicatesOf returns a predicate for each selector, each with all expressions.
 func (o *createPlacementOptions) predicatesOf() (predicates []v1beta1.ClusterPredicate, err error) {
 	add := func(flag, text string) error {
 		selector, err := metav1.ParseToLabelSelector(text)
@@ -195,7 +195,7 @@ func splitSelectors(texts string) (selectors []string) {
 	return append(selectors, texts[start:])
 }
 
-// parsePrioritizer reads what clusteradm takes.
+// parsePrioritizer parses the format of clusteradm.
 func parsePrioritizer(text string) (config v1beta1.PrioritizerConfig, err error) {
 	parts := strings.Split(text, ":")
 	expected := fmt.Errorf("--prioritizers: expected BuiltIn:NAME:WEIGHT or AddOn:RESOURCE:SCORE:WEIGHT, got %q", text)

@@ -123,7 +123,7 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 	return o.awaitWorks(ctx, h, o.clusters, name)
 }
 
-// placementName is the namespace and the name of the placement, if there is one.
+// placementName returns the namespace and the name of the placement, or "" if none is set.
 func (o *createWorkOptions) placementName() (namespace, name string, err error) {
 	namespace, name, found := strings.Cut(o.placement, "/")
 	switch {
@@ -139,7 +139,7 @@ func (o *createWorkOptions) placementName() (namespace, name string, err error) 
 	return namespace, name, err
 }
 
-// chosenBy are the clusters that a placement has chosen now.
+// chosenBy returns the clusters that a placement currently chooses.
 func (h *hub) chosenBy(ctx context.Context, namespace, placement string) (clusters []string, err error) {
 	if _, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, placement, metav1.GetOptions{}); answers.IsMissing(err, "placements") {
 		return nil, fmt.Errorf("there is no placement %s in the namespace %s: --placement takes NAMESPACE/NAME for one of another namespace", placement, namespace)
@@ -160,7 +160,7 @@ func (h *hub) chosenBy(ctx context.Context, namespace, placement string) (cluste
 	return clusters, nil
 }
 
-// spec has the objects of the files.
+// spec returns a spec with the objects of the files.
 func (o *createWorkOptions) spec() (spec workv1.ManifestWorkSpec, err error) {
 	infos, err := resource.NewLocalBuilder().Unstructured().
 		FilenameParam(false, &resource.FilenameOptions{Filenames: o.files, Recursive: o.recursive}).Flatten().Do().Infos()
@@ -184,7 +184,7 @@ func (o *createWorkOptions) spec() (spec workv1.ManifestWorkSpec, err error) {
 	return spec, nil
 }
 
-// makeWorks goes on with the other clusters if one fails.
+// makeWorks creates the work in each cluster. If this fails for a cluster, it continues with the others.
 func (o *createWorkOptions) makeWorks(ctx context.Context, h *hub, name string, spec workv1.ManifestWorkSpec) error {
 	list, failed := &workv1.ManifestWorkList{}, []error{}
 	for _, cluster := range o.clusters {
@@ -230,13 +230,13 @@ func (o *createWorkOptions) makeWork(ctx context.Context, h *hub, work *workv1.M
 	if err != nil {
 		return nil, false, err
 	}
-	// All else of the spec, such as the executor, is somebody's decision.
+	// The other fields of the spec, such as the executor, may have been set by users.
 	there.Spec.Workload = work.Spec.Workload
 	made, err = works.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()})
 	return made, true, err
 }
 
-// makeSet makes the ManifestWorkReplicaSet.
+// makeSet creates the ManifestWorkReplicaSet.
 func (o *createWorkOptions) makeSet(ctx context.Context, namespace, placement, name string, spec workv1.ManifestWorkSpec) error {
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	set.Spec.ManifestWorkTemplate = spec

@@ -55,7 +55,7 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 	defer cancel()
 	warned := false
 	_, err = reach(h, func(c clusters) (struct{}, error) {
-		// Who may delete a cluster need not be allowed to see it.
+		// A user who may delete a cluster need not have permission to get it.
 		cluster, err := c.Get(ctx, name)
 		if err == nil && !warned && meta.IsStatusConditionTrue(cluster.Status.Conditions, registration.ConditionAvailable) {
 			warned = true
@@ -65,7 +65,7 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 			return c.Delete(ctx, name, options)
 		}, func(ctx context.Context) (metav1.Object, error) {
 			cluster, err := c.Get(ctx, name)
-			if _, bySet := c.(viewed); bySet && apierrors.IsForbidden(err) { // a cluster that is gone is in no set of the user
+			if _, bySet := c.(viewed); bySet && apierrors.IsForbidden(err) { // a deleted cluster is in no set of the user
 				err = apierrors.NewNotFound(clusterv1.Resource("managedclusters"), name)
 			}
 			return cluster, err
@@ -74,7 +74,7 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 	return err
 }
 
-// remove deletes the object that is there now, and waits until that is gone if this is wanted. What is not there is deleted already.
+// remove deletes the object that currently exists and, if requested, waits until it is gone. An object that does not exist counts as deleted.
 func (g *global) remove(ctx context.Context, w *waiting, out *format, kind, name string,
 	remove func(context.Context, metav1.DeleteOptions) error, get func(context.Context) (metav1.Object, error)) error {
 	options := metav1.DeleteOptions{}

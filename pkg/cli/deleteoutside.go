@@ -29,7 +29,8 @@ func addPurgeTo(fs *pflag.FlagSet, purge *bool) {
 	fs.BoolVar(purge, purgeFlag, false, "Remove hub-operator from the management cluster, too, if kubectl hub has made it and nothing needs it any more.")
 }
 
-// delete deletes what hub-operator takes care of, and waits until it is gone. state says what of its status tells why it is still there.
+// delete deletes an object that hub-operator reconciles, and waits until it is gone. state returns the part of its status that says why it still
+// exists.
 func (m *management) delete(ctx context.Context, o client.Object, what string, state func() string) error {
 	uid := o.GetUID()
 	if err := m.Delete(ctx, o, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
@@ -48,7 +49,7 @@ func (m *management) delete(ctx context.Context, o client.Object, what string, s
 	})
 }
 
-// deletionOf says what an object waits for that is being deleted.
+// deletionOf returns what an object that is being deleted waits for.
 func deletionOf(o client.Object, conditions []metav1.Condition) string {
 	var all []string
 	if since, err := time.Parse(time.RFC3339, o.GetAnnotations()[operatorv1.AnnotationEvictionTimestamp]); err == nil {
@@ -67,7 +68,7 @@ func deletionOf(o client.Object, conditions []metav1.Condition) string {
 	return strings.Join(all, "; ")
 }
 
-// purgeOperator removes hub-operator if that is wanted, unless something needs it.
+// purgeOperator deletes hub-operator if requested, unless something needs it.
 func (m *management) purgeOperator(ctx context.Context, wanted bool) (bool, error) {
 	if !wanted {
 		return false, nil

@@ -72,7 +72,7 @@ func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
 			clusters = append(clusters, works[i].Namespace)
 		}
 	}
-	// All are deleted before one of them is waited for.
+	// Delete all works before waiting for one of them.
 	left := map[string]types.UID{}
 	for _, cluster := range clusters {
 		uid, err := h.deleteWork(ctx, cluster, name)
@@ -101,7 +101,7 @@ func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
 	return nil
 }
 
-// deleteWork deletes the work that is there now, and returns its UID; none if there is no work.
+// deleteWork deletes the work that currently exists, and returns its UID. It returns "" if there is no work.
 func (h *hub) deleteWork(ctx context.Context, cluster, name string) (types.UID, error) {
 	works := h.clusters.WorkV1().ManifestWorks(cluster)
 	work, err := works.Get(ctx, name, metav1.GetOptions{})
@@ -117,7 +117,7 @@ func (h *hub) deleteWork(ctx context.Context, cluster, name string) (types.UID, 
 	return work.UID, nil
 }
 
-// awaitGone waits until works are gone, or others have their names.
+// awaitGone waits until the works are gone, or other works have their names.
 func (o *deleteWorkOptions) awaitGone(ctx context.Context, h *hub, name string, left map[string]types.UID) error {
 	clusters := slices.Sorted(maps.Keys(left))
 	return o.await(ctx, "the deletion of work "+name, func(ctx context.Context) (bool, string, error) {

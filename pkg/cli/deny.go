@@ -45,7 +45,7 @@ func (g *global) newDenyCommand() *cobra.Command {
 	return cmd
 }
 
-// addClusters adds the flags that name clusters, as clusteradm spells them.
+// addClusters adds the flags that name clusters, with clusteradm's names.
 func (g *global) addClusters(cmd *cobra.Command, clusters, more *[]string) {
 	cmd.Flags().StringSliceVar(clusters, "clusters", nil, "Names of the clusters.")
 	cmd.Flags().StringSliceVarP(more, "cluster", "c", nil, "The same as --clusters.")
@@ -54,7 +54,7 @@ func (g *global) addClusters(cmd *cobra.Command, clusters, more *[]string) {
 	}
 }
 
-// namedClusters are the names that the flags give, each once.
+// namedClusters returns the names that the flags have, without duplicates.
 func namedClusters(command string, clusters, more []string) ([]string, error) {
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(clusters, more))))
 	if len(names) == 0 || slices.Contains(names, "") {
@@ -63,10 +63,10 @@ func namedClusters(command string, clusters, more []string) ([]string, error) {
 	return names, nil
 }
 
-// change is what has become of one object.
+// change is the result for one object.
 type change struct {
 	Name string `json:"name"`
-	// Changed is false where there was nothing to do.
+	// Changed is false if there was nothing to do.
 	Changed bool `json:"changed"`
 }
 
@@ -109,7 +109,7 @@ func (o *denyOptions) run(ctx context.Context) error {
 	return errors.Join(append(failed, o.out.json(o.Out, denied))...)
 }
 
-// deny denies what was looked at, and nothing that has taken its place.
+// deny denies the cluster that was read, and fails if it was replaced since then.
 func (h *hub) deny(ctx context.Context, name string) (changed bool, err error) {
 	clusters := h.clusters.ClusterV1().ManagedClusters()
 	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
@@ -123,7 +123,7 @@ func (h *hub) deny(ctx context.Context, name string) (changed bool, err error) {
 	return err == nil, err
 }
 
-// awaitDenied waits until the hub says that nothing of the cluster's rights is left. A cluster that it never accepted had none.
+// awaitDenied waits until the hub reports that all permissions of the cluster are revoked. A cluster that was never accepted had none.
 func (o *denyOptions) awaitDenied(ctx context.Context, h *hub, name string) error {
 	return o.await(ctx, "managed cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err := h.clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})

@@ -27,7 +27,7 @@ func TestDeny(t *testing.T) {
 	if got := mustRun(t, config, "deny", "--clusters", "c2,c1", "-c", "c1"); got != want {
 		t.Errorf("it says %q", got)
 	}
-	// It is the cluster that was looked at, and nothing else of it changes.
+	// The patch names the UID of the cluster that was read, and changes no other field.
 	if got := s.bodies["PATCH "+clustersPath+"/c1"]; got != `{"metadata":{"uid":"uid-of-"},"spec":{"hubAcceptsClient":false}}` {
 		t.Errorf("it sends %s", got)
 	}
@@ -48,7 +48,7 @@ func TestDeny(t *testing.T) {
 	}
 }
 
-// deny --wait goes on when the hub says that it has taken the rights away, and says what it waits for.
+// TestDeny_Waits verifies that deny --wait ends when the hub reports that the permissions are revoked, and that it prints what it waits for.
 func TestDeny_Waits(t *testing.T) {
 	is := func(status metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return metav1.Condition{Type: registration.ConditionHubAccepted, Status: status, Reason: reason, Message: message}
@@ -96,7 +96,7 @@ func TestDeleteCluster(t *testing.T) {
 		t.Error("the other cluster is gone, too")
 	}
 
-	// A deletion takes the time that the hub needs for what it has made.
+	// A deletion takes as long as the hub's finalizers.
 	going := newCluster("c3", nil)
 	going.Finalizers = []string{"example.com/a"}
 	s.put(going)
@@ -110,7 +110,7 @@ func TestDeleteCluster(t *testing.T) {
 	}
 	says(t, err.Error(), "waiting for managedcluster c3: interrupted: it has the finalizers example.com/a")
 
-	// Who may not see it may delete it.
+	// A user who may not get the cluster may delete it.
 	s.refuse("GET "+clustersPath+"/c2", forbidden("managedclusters", "get"))
 	if got := mustRun(t, config, "delete", "cluster", "c2"); got != "managedcluster \"c2\" deleted\n" {
 		t.Errorf("it says %q", got)

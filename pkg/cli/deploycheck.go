@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// nothingDeployed is the exit code of a check by which nothing would be deployed.
+// nothingDeployed is the exit code if the checked policy or pattern deploys nothing.
 const nothingDeployed = 2
 
 type deployCheckOptions struct {
@@ -126,21 +126,21 @@ func (o *deployCheckOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// asked is what the files have.
+// asked has the objects of the files.
 type asked struct {
 	namespace string
 	policies  []*api.DeploymentPolicy
 	patterns  []*api.DeploymentPattern
 	services  []*api.EdgeService
 	nodes     []*api.EdgeNode
-	// policy or pattern is the one that is judged; nil if it is one of the hub.
+	// policy or pattern is the one that is checked. Both are nil if it is stored in the hub.
 	policy  *api.DeploymentPolicy
 	pattern *api.DeploymentPattern
-	// policyName or patternName is that of one of the hub.
+	// policyName or patternName is the name if it is stored in the hub.
 	policyName, patternName string
 }
 
-// sort puts each object to its kind, once each, and says what the hub would refuse.
+// sort assigns the objects to the fields for their kinds. It returns an error for duplicates, and for objects that the hub would reject.
 func (o *deployCheckOptions) sort(q *asked, objects []edgeObject) error {
 	from, faults := map[string]string{}, []error{}
 	for _, object := range objects {
@@ -177,7 +177,7 @@ func (o *deployCheckOptions) sort(q *asked, objects []edgeObject) error {
 	return errors.Join(faults...)
 }
 
-// choose says what is judged.
+// choose selects the policy or pattern that is checked.
 func (q *asked) choose(policy, pattern string) error {
 	byPolicy := slices.IndexFunc(q.policies, func(p *api.DeploymentPolicy) bool { return p.Name == policy })
 	byPattern := slices.IndexFunc(q.patterns, func(p *api.DeploymentPattern) bool { return p.Name == pattern })
@@ -207,7 +207,7 @@ func (q *asked) choose(policy, pattern string) error {
 	return nil
 }
 
-// own is the namespace of what is judged, if it is in the files.
+// own returns the namespace of the checked policy or pattern if it is in the files.
 func (q *asked) own() string {
 	switch {
 	case q.policy != nil:
@@ -218,7 +218,7 @@ func (q *asked) own() string {
 	return ""
 }
 
-// name of what is judged.
+// name returns the name of the checked policy or pattern.
 func (q *asked) name() string {
 	switch {
 	case q.policy != nil:
@@ -229,7 +229,8 @@ func (q *asked) name() string {
 	return q.policyName + q.patternName
 }
 
-// meant are the services of the files that the policy or pattern names; all of them for one of the hub. Others have nothing to do with it.
+// meant returns the services of the files that the policy or pattern names, or all services if it is stored in the hub. Other services do not affect
+// the result.
 func (q *asked) meant() []*api.EdgeService {
 	var wanted []model.Wanted
 	switch {
@@ -246,7 +247,7 @@ func (q *asked) meant() []*api.EdgeService {
 	})
 }
 
-// check is the question without services and nodes, for its answer.
+// check returns the DeployCheck without services and nodes.
 func (q *asked) check() *api.DeployCheck {
 	c := &api.DeployCheck{TypeMeta: metav1.TypeMeta{APIVersion: api.SchemeGroupVersion.String(), Kind: "DeployCheck"}}
 	c.Namespace, c.Name = q.namespace, q.name()
@@ -260,7 +261,7 @@ func (q *asked) check() *api.DeployCheck {
 	return c
 }
 
-// ask asks the hub, page by page.
+// ask sends the check to the hub, page by page.
 func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployCheck, error) {
 	check := q.check()
 	for _, s := range q.meant() {
@@ -295,7 +296,7 @@ func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployChec
 		if got.Status.Continue == "" {
 			break
 		}
-		// The nodes are in the order of their names, so a server that does not go on would be asked for ever.
+		// The nodes are in the order of their names. Without this check, a server that repeats a page would cause an endless loop.
 		if got.Status.Continue <= check.Spec.Continue {
 			return nil, fmt.Errorf("the hub answers with the page after %q again and again: report this as a fault of the hub", got.Status.Continue)
 		}
@@ -308,11 +309,11 @@ func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployChec
 	return answer, nil
 }
 
-// explainRefusal says what to do if a hub does not answer.
+// explainRefusal adds what to do to an error of the hub.
 func explainRefusal(err error, q *asked) error {
 	switch {
 	case answers.IsMissing(err, "deploychecks"), answers.IsMissing(err, "deploymentpolicies"), answers.IsMissing(err, "deploymentpatterns"):
-		// A server that reads another object for a request names the resource of the request.
+		// A server that does not find a different object for a request names the resource of the request.
 		return fmt.Errorf("there is no such policy or pattern %s in the namespace %s: kubectl get dpol,dpat -n %[2]s shows all", q.name(), q.namespace)
 	case apierrors.IsNotFound(err) && !strings.Contains(err.Error(), `"`):
 		return fmt.Errorf("the hub does not serve deploychecks of %s: it is of a version that does not know edge nodes. With nodes in the files, no hub is asked",

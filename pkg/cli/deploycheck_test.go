@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// packed is a tar.gz with one Deployment, which is in a namespace if that is not empty.
+// packed returns a tar.gz with one Deployment. The Deployment has a namespace if that is not empty.
 func packed(t *testing.T, name, namespace string) []byte {
 	t.Helper()
 	manifest := fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s, namespace: %q}\n", name, namespace)
@@ -61,7 +61,7 @@ const (
 		"  services: [{serviceUrl: web, serviceVersions: [{version: 1.0.0}]}, {serviceUrl: db, serviceVersions: [{version: 1.0.0}]}]\n"
 )
 
-// inFolder writes files, each a list of documents, and is their folder.
+// inFolder writes files, each a list of documents, and returns their folder.
 func inFolder(t *testing.T, files map[string][]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -73,7 +73,7 @@ func inFolder(t *testing.T, files map[string][]string) string {
 	return folder
 }
 
-// deployCheck runs a check, and is its code: 0 or 2. Anything else is a fault.
+// deployCheck runs a check and returns its exit code, 0 or 2. Any other code fails the test.
 func deployCheck(t *testing.T, kubeconfig string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	stdout, stderr, err := run(t, kubeconfig, append([]string{"deploycheck"}, args...)...)
@@ -88,7 +88,7 @@ func deployCheck(t *testing.T, kubeconfig string, args ...string) (stdout, stder
 	return stdout, stderr, code
 }
 
-// With nodes in the files, a policy is judged by the files, and no server is asked.
+// TestDeployCheck_ByFilesAlone verifies that a check with nodes in the files uses the files alone, and sends no requests.
 func TestDeployCheck_ByFilesAlone(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -119,7 +119,8 @@ Not to the others: OtherClusterNamespace 1.`
 	}
 }
 
-// A node of a file has the defaults of the server, and nothing is deployed to one that tells nothing.
+// TestDeployCheck_NothingIsDeployed verifies that a node of a file gets the server's defaults, and that nothing is deployed to a node without facts
+// in its status.
 func TestDeployCheck_NothingIsDeployed(t *testing.T) {
 	node := "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: edge.clusterhub.dev/v1alpha1, kind: EdgeNode, metadata: {name: m}, spec: {properties: [{name: openhorizon.arch, value: amd64}]}}\n"
 	folder := inFolder(t, map[string][]string{"all.yaml": {policyYAML, serviceYAML(t, "web", ""), node}})
@@ -148,7 +149,7 @@ Not to the others: PatternWithoutNamespace 1.`
 	}
 }
 
-// Files of Open Horizon, whose nodes do not say what an agent tells the hub.
+// TestDeployCheck_FilesOfOpenHorizon: nodes in files of Open Horizon do not have the facts that an agent reports to the hub.
 func TestDeployCheck_FilesOfOpenHorizon(t *testing.T) {
 	folder := inFolder(t, map[string][]string{
 		"p.json": {`/* of the team */ {"service":{"name":"web","org":"Acme Corp","serviceVersions":[{"version":"$V"}]},"secretBinding":[{"serviceUrl":"web"}]}`},
@@ -179,7 +180,7 @@ func TestDeployCheck_FilesOfOpenHorizon(t *testing.T) {
 
 const checksPath = "/apis/edge.clusterhub.dev/v1alpha1/namespaces/shop/deploychecks"
 
-// Without nodes in the files, the hub is asked, in pages, with what the files have.
+// TestDeployCheck_AsksTheHub verifies that a check without nodes in the files is sent to the hub with the objects of the files, page by page.
 func TestDeployCheck_AsksTheHub(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -237,7 +238,7 @@ func TestDeployCheck_AsksTheHub(t *testing.T) {
 	}
 }
 
-// Nodes that a user does not see count. That there are some, and how to see them, is said.
+// TestDeployCheck_NodesThatAreNotShown verifies that nodes that the user may not see are counted, and that the output says how to see them.
 func TestDeployCheck_NodesThatAreNotShown(t *testing.T) {
 	s := newServer(t)
 	s.on["POST "+checksPath] = func(w http.ResponseWriter, _ []byte) bool {
@@ -251,7 +252,7 @@ func TestDeployCheck_NodesThatAreNotShown(t *testing.T) {
 	says(t, stdout, "It would be deployed to 2 of 2 nodes.", "1 of the nodes are not shown", "managedclustersets/clusters")
 }
 
-// What a hub answers is not trusted to end, and what it refuses is said with what to do.
+// TestDeployCheck_AHubThatDoesNotAnswer verifies that the command ends even if the hub repeats pages, and that errors of the hub say what to do.
 func TestDeployCheck_AHubThatDoesNotAnswer(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -274,7 +275,8 @@ func TestDeployCheck_AHubThatDoesNotAnswer(t *testing.T) {
 	fails(`User "ann" cannot create resource "deploychecks"`)
 }
 
-// Files are of others. What is wrong with one is said with its name, and nothing is decided.
+// TestDeployCheck_RefusesFiles verifies that an error in a file, which may come from another user, is reported with the file's name, and that nothing
+// is decided.
 func TestDeployCheck_RefusesFiles(t *testing.T) {
 	node, service := nodeYAML("a", "blue", true), serviceYAML(t, "web", "")
 	bomb := "apiVersion: edge.clusterhub.dev/v1alpha1\nkind: EdgeNode\nmetadata: {name: a}\nx: &a [1,1,1,1,1,1,1,1,1,1]\n"
@@ -321,7 +323,7 @@ func TestDeployCheck_RefusesFiles(t *testing.T) {
 	}
 }
 
-// A file without end, and a link out of the folder of a definition, are not read.
+// TestDeployCheck_ReadsWithinBounds verifies that an endless file, and a link to outside of the folder of a definition, are not read.
 func TestDeployCheck_ReadsWithinBounds(t *testing.T) {
 	if _, _, err := run(t, "", "deploycheck", "-f", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "a file may have 16777216 bytes") {
 		t.Errorf("got %v", err)

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// nodeFlags are facts of nodes of which the files have none, as those of Open Horizon.
+// nodeFlags are facts of nodes that the files lack, such as those of Open Horizon.
 type nodeFlags struct{ arch, namespace, scope string }
 
 var nodeScopes = []string{"cluster", "namespace"}
@@ -43,7 +43,7 @@ func (n *nodeFlags) validate() error {
 	return nil
 }
 
-// fill gives a node facts.
+// fill sets missing facts of a node.
 func (n *nodeFlags) fill(node *api.EdgeNode) {
 	node.Spec.NodeType = cmp.Or(node.Spec.NodeType, api.NodeTypeCluster)
 	node.Status.Arch = n.arch
@@ -57,12 +57,12 @@ func (n *nodeFlags) fill(node *api.EdgeNode) {
 	}
 }
 
-// serviceName is the name that an EdgeService has to have.
+// serviceName returns the name that an EdgeService must have.
 func serviceName(s *api.EdgeService) string {
 	return edge.ServiceName(s.Spec.URL, s.Spec.Version, s.Spec.Arch)
 }
 
-// offline answers by the files alone. They are bounded, and so is what an archive comes to.
+// offline computes the result from the files alone. Their size is bounded, and so is the unpacked size of an archive.
 func (o *deployCheckOptions) offline(_ context.Context, q *asked) (*api.DeployCheck, error) {
 	if q.policyName != "" || q.patternName != "" {
 		return nil, fmt.Errorf("there is no %s in the files: with nodes in the files, all is judged by the files. Add it, or ask the hub by --node or --all", q.name())
@@ -102,7 +102,7 @@ func (o *deployCheckOptions) offline(_ context.Context, q *asked) (*api.DeployCh
 	}
 }
 
-// print shows the answer.
+// print prints the result.
 func (o *deployCheckOptions) print(c *api.DeployCheck) error {
 	if !o.out.isTable() {
 		return o.out.printObjects(o.Out, c)
@@ -143,7 +143,7 @@ func (o *deployCheckOptions) print(c *api.DeployCheck) error {
 	return l.err
 }
 
-// nodeRows are the rows of a node: one, or for a pattern one for each of its services.
+// nodeRows returns the rows of a node: one, or for a pattern one for each of its services.
 func nodeRows(n *api.NodeVerdict, ofPattern bool) (rows [][]any) {
 	verdict := map[bool]string{true: "yes", false: "no"}
 	row := func(service string, deployable bool, version, namespace, reason, message string) {

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// errorFound is the exit code of a doctor that has found an error.
+// errorFound is the exit code if the doctor finds an error.
 const errorFound = 2
 
 type doctorOptions struct {
@@ -85,7 +85,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	if config.Timeout == 0 || config.Timeout > answers.LongestRead {
 		config.Timeout = answers.LongestRead
 	}
-	config.WarningHandler = nil // what is found says it
+	config.WarningHandler = nil // the findings say it
 	r, err := answers.NewReader(ctx, config, o.bundle != "")
 	if err != nil {
 		return fmt.Errorf("the doctor cannot look: %w", unreachable(config.Host, err, "check --context and --kubeconfig"))
@@ -113,7 +113,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// look takes the cluster for what it is.
+// look diagnoses the cluster as a hub or as a managed cluster.
 func (o *doctorOptions) look(ctx context.Context, r *answers.Reader) (*diagnosis.Report, error) {
 	if o.managed {
 		return o.lookManaged(ctx, r)
@@ -133,7 +133,7 @@ func (o *doctorOptions) look(ctx context.Context, r *answers.Reader) (*diagnosis
 		"agent should be there, and -n if its namespace is another one", r.Config.Host, o.namespace)
 }
 
-// deployed are all objects of artifacts/deploy of which --show can print one.
+// deployed returns all objects of artifacts/deploy that --show can print.
 func (o *doctorOptions) deployed() (all []*unstructured.Unstructured, err error) {
 	objects, err := deploy.Hub{}.Objects()
 	if err != nil {
@@ -146,7 +146,7 @@ func (o *doctorOptions) deployed() (all []*unstructured.Unstructured, err error)
 	return append(objects, agent...), nil
 }
 
-// agentNamespace is that of the agent as its manifests take it: empty for the usual one.
+// agentNamespace returns the namespace for the agent's manifests: "" for the default one.
 func (o *doctorOptions) agentNamespace() string {
 	if o.namespace == registration.AgentNamespace {
 		return ""
@@ -169,7 +169,7 @@ func (o *doctorOptions) showObject() error {
 	}
 	all := append(hub, agent...)
 	if o.agentNamespace() != "" {
-		// A namespace that is none of the manifests' is that of an agent.
+		// A namespace that no manifest has is the namespace of an agent.
 		if moved, err := o.deployed(); err == nil {
 			all = append(all, moved...)
 		}

@@ -32,7 +32,7 @@ func withVersion(s *fakeServer) *fakeServer {
 	return s
 }
 
-// found wants that the doctor ends with 2.
+// found verifies that the doctor ends with exit code 2.
 func found(t *testing.T, stdout string, err error, want ...string) {
 	t.Helper()
 	exit := (*command.Exit)(nil)
@@ -42,7 +42,8 @@ func found(t *testing.T, stdout string, err error, want ...string) {
 	says(t, stdout, want...)
 }
 
-// What agents say that they trust is compared with this.
+// TestReader_KnowsByWhichCertificateItTrustsTheServer verifies that the reader knows the certificate by which it trusts the server. It is compared
+// with what agents report.
 func TestReader_KnowsByWhichCertificateItTrustsTheServer(t *testing.T) {
 	s := withVersion(newServer(t))
 	for _, insecure := range []bool{false, true} {
@@ -70,7 +71,7 @@ func TestDoctor_NoRoom(t *testing.T) {
 		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: "InsufficientStorage", Message: "the database is full"}})
 	stdout, _, err := run(t, kubeconfig(t, map[string]*fakeServer{"hub": hub}), "doctor")
 	found(t, stdout, err, "ERROR StorageFull  etcd\n", "the database is full", "docs/findings.md#storagefull")
-	// Nothing is changed: the one write is a dry run.
+	// Nothing is changed: the only write is a dry run.
 	for _, asked := range hub.asked {
 		if !strings.HasPrefix(asked, "GET ") && !strings.HasPrefix(asked, "POST /apis/cluster.open-cluster-management.io/v1beta2/managedclustersets?dryRun=All&") {
 			t.Errorf("it asks for %s", asked)
@@ -96,7 +97,7 @@ func TestDoctor_CouldNotLook(t *testing.T) {
 	says(t, mustRun(t, file, "doctor", "--show", "rolebinding/clusterhub:hub-agent", "-n", "shop"), "namespace: shop")
 }
 
-// withoutRights answers 403 to all that is asked of objects.
+// withoutRights responds with 403 to all requests for objects.
 func withoutRights(s *fakeServer) {
 	for _, path := range []string{"/apis/apps/v1/namespaces/open-cluster-management-agent/deployments", "/api/v1/namespaces/open-cluster-management-agent/pods",
 		"/api/v1/namespaces/open-cluster-management-agent/events", "/api/v1/namespaces/open-cluster-management-agent/secrets/bootstrap-hub-kubeconfig",
@@ -115,7 +116,7 @@ func TestDoctor_WithoutRights(t *testing.T) {
 	says(t, stdout, "No problems found.", "Not seen, so neither right nor wrong:", "deployments: you may not read them", "secret bootstrap-hub-kubeconfig: you may not read them")
 }
 
-// agentsSecret has a kubeconfig that others have written.
+// agentsSecret returns a Secret with a kubeconfig that another user has written.
 func agentsSecret(t *testing.T, name string, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) *corev1.Secret {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -129,8 +130,8 @@ func agentsSecret(t *testing.T, name string, cluster *clientcmdapi.Cluster, user
 		Data: map[string][]byte{registration.KeyKubeconfig: data}}
 }
 
-// TestDoctor_UsesNothingOfThisMachine: who may write the Secrets of an agent must not run programs where an admin runs the doctor, nor get files
-// or credentials of that machine.
+// TestDoctor_UsesNothingOfThisMachine: a user who may write the Secrets of an agent must not be able to run programs on the machine of an admin who
+// runs the doctor, or to get files or credentials of that machine.
 func TestDoctor_UsesNothingOfThisMachine(t *testing.T) {
 	trace, token := filepath.Join(t.TempDir(), "ran"), filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("a-token-of-this-machine"), 0o600); err != nil {
@@ -164,7 +165,7 @@ func TestDoctor_UsesNothingOfThisMachine(t *testing.T) {
 	}
 }
 
-// TestDoctor_FollowsNoHub: a hub that sends elsewhere gets no other server the credentials of the agent, nor those of the user.
+// TestDoctor_FollowsNoHub: the doctor follows no redirect of a hub, so no other server gets the credentials of the agent or of the user.
 func TestDoctor_FollowsNoHub(t *testing.T) {
 	thief, hub := withVersion(newServer(t)), newServer(t)
 	hub.on["GET /version"] = func(w http.ResponseWriter, _ []byte) bool {

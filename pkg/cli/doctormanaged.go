@@ -60,7 +60,7 @@ func (o *doctorOptions) lookManaged(ctx context.Context, r *answers.Reader) (*di
 	return m.Check(), nil
 }
 
-// agentOf is what is deployed of the agent, as far as its rights go; nil if they are not known.
+// agentOf returns the deployed agent with the fields that determine its permissions, or nil if they are unknown.
 func (o *doctorOptions) agentOf(m *diagnosis.Managed) *deploy.Agent {
 	for i := range m.Deployments.Items {
 		d := &m.Deployments.Items[i]
@@ -76,7 +76,7 @@ func (o *doctorOptions) agentOf(m *diagnosis.Managed) *deploy.Agent {
 	return nil
 }
 
-// secret is one of the agent's. What is in it stays here: neither findings nor archives get it.
+// secret returns a Secret of the agent. Its data stays in memory: neither findings nor archives contain it.
 func (o *doctorOptions) secret(ctx context.Context, r *answers.Reader, name string, way *diagnosis.Way) *corev1.Secret {
 	object, err := r.Get(ctx, answers.GVR("", "v1", "secrets"), o.namespace, name)
 	switch {

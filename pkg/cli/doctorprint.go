@@ -57,7 +57,7 @@ func (o *doctorOptions) printReport(report *diagnosis.Report) error {
 	return err
 }
 
-// reportText is the report for people. What others wrote is on one line, and moves no cursor.
+// reportText returns the report for users. Text of other users is printed on one line, without control characters.
 func reportText(report *diagnosis.Report) string {
 	b := &strings.Builder{}
 	line := func(format string, args ...any) { _, _ = fmt.Fprintf(b, format+"\n", args...) }
@@ -93,9 +93,9 @@ func reportText(report *diagnosis.Report) string {
 	return b.String()
 }
 
-// writeBundle writes what may leave the cluster.
+// writeBundle writes an archive with the data that may leave the cluster.
 func (o *doctorOptions) writeBundle(report *diagnosis.Report, r *answers.Reader) (err error) {
-	// Not over a file that is there, and for its owner alone: names of clusters and users are in it.
+	// It replaces no existing file, and is readable by its owner alone: it contains names of clusters and users.
 	file, err := os.OpenFile(o.bundle, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s exists already: name a file that does not", o.bundle)
@@ -119,7 +119,7 @@ func writeArchive(to io.Writer, report *diagnosis.Report, r *answers.Reader, ver
 	archive := tar.NewWriter(zipped)
 	made := r.Now().UTC().Truncate(time.Second)
 	add := func(name string, value any) error {
-		// Once more over all of it: findings quote messages, too.
+		// Redact all of it again: findings quote messages, too.
 		data, err := json.Marshal(value)
 		if err != nil {
 			return err

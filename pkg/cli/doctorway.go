@@ -29,10 +29,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/bootstrap"
 )
 
-// The kubeconfigs here are written by others than the user. So nothing in them names a file or a program of this machine, the user's own
-// credentials are not sent anywhere by them, and a hub that sends elsewhere is not followed with those of the agent.
+// The kubeconfigs here are written by other users. So files and programs of this machine that they name are not used, the credentials of the user are
+// not sent anywhere because of them, and redirects of a hub are not followed with the credentials of the agent.
 
-// bootstrapWay is the way to the hub by the bootstrap kubeconfig.
+// bootstrapWay returns the state of the connection to the hub by the bootstrap kubeconfig.
 func bootstrapWay(ctx context.Context, secret *corev1.Secret) diagnosis.Way {
 	w := diagnosis.Way{Seen: true}
 	data := secret.Data[registration.KeyKubeconfig]
@@ -50,7 +50,7 @@ func bootstrapWay(ctx context.Context, secret *corev1.Secret) diagnosis.Way {
 	return w
 }
 
-// identityWay is that by the agent's own kubeconfig, whose certificate and key are beside it in the Secret.
+// identityWay returns the same for the agent's own kubeconfig, whose certificate and key are in the same Secret.
 func identityWay(ctx context.Context, secret *corev1.Secret) (diagnosis.Way, *rest.Config) {
 	w := diagnosis.Way{Seen: true}
 	data := secret.Data[registration.KeyKubeconfig]
@@ -96,7 +96,7 @@ func identityWay(ctx context.Context, secret *corev1.Secret) (diagnosis.Way, *re
 	return w, way
 }
 
-// tryWay asks the hub of a kubeconfig for its version.
+// tryWay requests the version of the hub of a kubeconfig.
 func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) (*rest.Config, error) {
 	cluster, err := bootstrap.Cluster(config)
 	if err != nil {
@@ -135,7 +135,7 @@ func tryWay(ctx context.Context, w *diagnosis.Way, config *clientcmdapi.Config) 
 	return way, nil
 }
 
-// distrust says what came and what was expected.
+// distrust describes the certificate that was received and the one that was expected.
 func distrust(err *tls.CertificateVerificationError, ca []byte) string {
 	text := command.ErrorLine(err.Err)
 	if len(err.UnverifiedCertificates) > 0 {
@@ -153,7 +153,7 @@ func distrust(err *tls.CertificateVerificationError, ca []byte) string {
 	return text
 }
 
-// certificateEnds is nil if there is no certificate.
+// certificateEnds returns when the certificate expires, or nil if there is no certificate.
 func certificateEnds(data []byte) *time.Time {
 	block, _ := pem.Decode(data)
 	if block == nil {
@@ -166,7 +166,7 @@ func certificateEnds(data []byte) *time.Time {
 	return &c.NotAfter
 }
 
-// askLease asks the hub, as the agent, when it has heard of the agent.
+// askLease gets the agent's lease from the hub with the identity of the agent.
 func askLease(ctx context.Context, way *rest.Config, m *diagnosis.Managed) {
 	client, err := answers.Client(way)
 	if err != nil {

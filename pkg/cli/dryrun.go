@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// dryRun is the flag --dry-run, as kubectl's.
+// dryRun is the flag --dry-run, with kubectl's values.
 type dryRun struct{ value string }
 
 var dryRuns = []string{"none", "client", "server"}
@@ -42,7 +42,7 @@ func (d *dryRun) Set(value string) error {
 
 func (d *dryRun) isClient() bool { return d.value == "client" }
 
-// options are those of requests.
+// options returns the DryRun field of requests.
 func (d *dryRun) options() []string {
 	if d.value == "server" {
 		return []string{metav1.DryRunAll}
@@ -56,11 +56,12 @@ func (d *dryRun) outcome(kind, name, operation string) string { return outcome(k
 // created returns the result of the creation of an object.
 func created(o *unstructured.Unstructured) string { return outcome(o.GetKind(), o.GetName(), "created") }
 
+// outcome returns the result of one operation on an object.
 func outcome(kind, name, operation string) string {
 	return strings.ToLower(kind) + "/" + name + " " + operation
 }
 
-// suffix is what kubectl appends to the result of a dry run.
+// suffix returns the text that kubectl appends to the result of a dry run.
 func (d *dryRun) suffix() string {
 	switch d.value {
 	case "client":

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/archive"
 )
 
-// readArchive reads a file that a service definition names. Others may have written the definition, and the file is sent to the hub: outside of
-// the folder of the definition, it reads only from the folder that the user allows, and below it.
+// readArchive reads a file that a service definition names. Another user may have written the definition, and the file is sent to the hub. So outside
+// of the folder of the definition, it only reads files below the folder that the user allows.
 func readArchive(of, name, allowed string) ([]byte, error) {
 	if of == standardInput {
 		return nil, errors.New("the definition comes by the standard input, so it has no folder: give it as a file")
@@ -51,7 +51,7 @@ func readArchive(of, name, allowed string) ([]byte, error) {
 	return data, err
 }
 
-// absolute is the path of a file that a definition in a folder names.
+// absolute returns the absolute path of a file that a definition in a folder names.
 func absolute(folder, name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -59,7 +59,8 @@ func absolute(folder, name string) string {
 	return filepath.Join(folder, name)
 }
 
-// allowing returns the folder to allow, as the user types it. It takes nothing but ".." from the definition, which others may have written.
+// allowing returns the folder to allow, in the form that the user types. It takes nothing but ".." from the definition, which another user may have
+// written.
 func allowing(folder, name string) string {
 	if up := filepath.Dir(name); strings.Trim(filepath.ToSlash(up), "./") == "" && !filepath.IsAbs(name) {
 		return filepath.Join(folder, up)
@@ -67,7 +68,7 @@ func allowing(folder, name string) string {
 	return "FOLDER, with the folder that it is in"
 }
 
-// within is the path of a file from the folder that is allowed.
+// within returns the path of a file relative to the folder that is allowed.
 func within(allowed, path string) (string, error) {
 	from, err := filepath.Abs(allowed)
 	if err != nil {

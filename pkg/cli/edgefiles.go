@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/hzn"
 )
 
-// What is read of files: they can be of others, and a folder can be any.
+// These bounds apply to files because other users may have written them, and a folder can be of any size.
 const (
 	mostEdgeFiles   = 500
 	mostEdgeFile    = 16 << 20
@@ -40,7 +40,7 @@ type edgeFiles struct {
 	servicePolicy string
 	// archives is the folder in which archives may be that are not in the folder of their definition.
 	archives string
-	// nodesByFile says that a node without a name has that of its file, as all others have. It is for what makes no node.
+	// nodesByFile reports whether a node without a name gets the name of its file, as all other objects do. It is for commands that create no node.
 	nodesByFile bool
 	bytes       int
 }
@@ -50,7 +50,7 @@ type edgeObject struct {
 	runtime.Object
 	// source is the file.
 	source string
-	// hzn is what the file has, if it is one of Open Horizon.
+	// hzn is the kind of the file if it is one of Open Horizon.
 	hzn hzn.Kind
 }
 
@@ -67,7 +67,7 @@ func (f *edgeFiles) addTo(cmd *cobra.Command, formats string) {
 	fs.StringVar(&f.servicePolicy, "service-policy", "", "File of Open Horizon with the policy of the one service of the files.")
 }
 
-// read reads all files. Files of Open Horizon have their objects in the namespace, unless they name an organization.
+// read reads all files. Objects of Open Horizon's files are in the namespace, unless they name an organization.
 func (f *edgeFiles) read(namespace string) ([]edgeObject, error) {
 	paths, err := f.paths()
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *edgeFiles) read(namespace string) ([]edgeObject, error) {
 	return all, f.addServicePolicy(all)
 }
 
-// paths are the files, those of a folder by their names.
+// paths returns the paths of the files. Files of a folder are sorted by name.
 func (f *edgeFiles) paths() (paths []string, err error) {
 	for _, given := range f.files {
 		info, err := os.Stat(given)
@@ -126,7 +126,7 @@ func (f *edgeFiles) paths() (paths []string, err error) {
 	return paths, nil
 }
 
-// load reads a file within its bounds.
+// load reads a file of limited size.
 func (f *edgeFiles) load(path string) ([]byte, error) {
 	in := f.In
 	if path != standardInput {
@@ -154,7 +154,7 @@ func shownPath(path string) string {
 	return path
 }
 
-// parse reads a file: manifests of ours, or a file of Open Horizon, which has neither apiVersion nor kind.
+// parse parses a file: manifests of ours, or a file of Open Horizon, which has neither apiVersion nor kind.
 func (f *edgeFiles) parse(path string, data []byte, namespace string) ([]edgeObject, error) {
 	if isManifest(data) {
 		objects, err := readManifests(data)
@@ -190,7 +190,7 @@ func (f *edgeFiles) parse(path string, data []byte, namespace string) ([]edgeObj
 	return all, nil
 }
 
-// tell says what was not carried over.
+// tell prints what was not converted.
 func (f *edgeFiles) tell(path string, notes []hzn.Note) {
 	for _, note := range notes {
 		f.note("%s: %s", shownPath(path), note)
@@ -208,7 +208,7 @@ func (f *edgeFiles) options(path, namespace string) hzn.Options {
 	}
 }
 
-// addServicePolicy gives the service of the files its policy, for all versions and architectures.
+// addServicePolicy adds the policy of the flag for all versions and architectures of the service in the files.
 func (f *edgeFiles) addServicePolicy(all []edgeObject) error {
 	if f.servicePolicy == "" {
 		return nil

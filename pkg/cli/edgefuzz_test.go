@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// FuzzEdgeFiles: whatever a file has, it is an error or objects of ours; what the hub would take can be decided about, and a node that it
-// would take can be read.
+// FuzzEdgeFiles: every file results in an error or in objects of ours. What the hub would accept can be checked, and a node that it would accept can
+// be read.
 func FuzzEdgeFiles(f *testing.F) {
 	for _, seed := range []string{
 		policyYAML, patternYAML, nodeYAML("a", "blue", true), policyYAML + "---\n" + nodeYAML("a", "blue", false), "",

@@ -23,10 +23,10 @@ import (
 // importManager is the manager of the fields that an import sets.
 const importManager = "kubectl-hub-import"
 
-// mostPointers is how many policies and patterns an import points to.
+// mostPointers is the largest number of policies and patterns for which an import prints a command.
 const mostPointers = 3
 
-// importOrder has what others refer to first.
+// importOrder lists the kinds. Kinds that others refer to come first.
 var importOrder = []string{"EdgeService", api.KindDeploymentPattern, api.KindDeploymentPolicy, "EdgeNode"}
 
 type importOptions struct {
@@ -115,7 +115,7 @@ func (o *importOptions) run(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// pointToCheck names the command that says which nodes get what was applied.
+// pointToCheck prints the command that shows which nodes get what was applied.
 func (o *importOptions) pointToCheck(objects []*unstructured.Unstructured) {
 	var commands []string
 	services := false
@@ -141,7 +141,7 @@ func (o *importOptions) pointToCheck(objects []*unstructured.Unstructured) {
 	}
 }
 
-// objects are what is applied, in the order in which they refer to each other.
+// objects returns the objects to apply. Objects come after those that they refer to.
 func (o *importOptions) objects(read []edgeObject) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	from, faults := map[string]string{}, []error{}
@@ -172,7 +172,7 @@ func (o *importOptions) objects(read []edgeObject) ([]*unstructured.Unstructured
 	return objects, errors.Join(faults...)
 }
 
-// toApply is an object without what its user does not set.
+// toApply returns an object without the fields that users do not set.
 func toApply(o runtime.Object) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 	if err != nil {
@@ -208,7 +208,7 @@ func idOf(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// asOne is an object, or a list of several.
+// asOne returns the object, or a list of several.
 func asOne(objects []*unstructured.Unstructured) runtime.Object {
 	if len(objects) == 1 {
 		return objects[0]

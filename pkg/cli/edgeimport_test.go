@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// exported is a folder as hzn has its files.
+// exported returns a folder with files in the format of hzn.
 func exported(t *testing.T) string {
 	t.Helper()
 	folder := inFolder(t, map[string][]string{
@@ -33,7 +33,7 @@ func importArgs(folder string, more ...string) []string {
 	return append([]string{"edge", "import", "-f", folder, "-n", "shop", "--organization", "Acme Corp=acme", "--variable", "VERSION=1.0.0"}, more...)
 }
 
-// What is not carried over is said for each file, and never what is secret.
+// TestEdgeImport_ShowsWhatBecomesOfFiles verifies that the output lists for each file what was not converted, and never contains secrets.
 func TestEdgeImport_ShowsWhatBecomesOfFiles(t *testing.T) {
 	s := newServer(t)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -90,7 +90,7 @@ func TestEdgeImport_Applies(t *testing.T) {
 	if got := s.asked[len(s.asked)-1]; !strings.Contains(got, "dryRun=All") || !strings.Contains(got, "force=true") {
 		t.Errorf("it asks %s", got)
 	}
-	// One that is refused does not keep the others away.
+	// An object that the hub rejects does not prevent the others from being applied.
 	s.refuse("PATCH "+base+"namespaces/acme/edgeservices/web--1.0.0--amd64", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "acme"))
 	stdout, _, err = run(t, config, importArgs(exported(t))...)
 	if err == nil || !strings.Contains(err.Error(), "EdgeService acme/web--1.0.0--amd64: there is no namespace acme") || strings.Count(stdout, " is applied\n") != 2 {
@@ -147,7 +147,8 @@ func TestEdgeImport_NamesAndServicePolicies(t *testing.T) {
 	}
 }
 
-// An archive outside of the folder of its definition is read where the user allows it, and never by what the definition says alone.
+// TestEdgeImport_ReadsArchivesOfAllowedFoldersOnly verifies that an archive outside of the folder of its definition is read if the user allows that
+// folder, and never because of the definition alone.
 func TestEdgeImport_ReadsArchivesOfAllowedFoldersOnly(t *testing.T) {
 	folder := t.TempDir()
 	for _, sub := range []string{"project/horizon", "other"} {
@@ -199,7 +200,7 @@ func TestEdgeImport_ReadsArchivesOfAllowedFoldersOnly(t *testing.T) {
 	}
 }
 
-// What the files of people have and templates of hzn do not.
+// TestEdgeImport_TakesWhatPeopleWrite: files of users contain things that the templates of hzn do not.
 func TestEdgeImport_TakesWhatPeopleWrite(t *testing.T) {
 	t.Chdir(inFolder(t, map[string][]string{
 		"policy.json": {`{"label": "Web", "service": {"name": "web", "org": "acme", "arch": "*", "serviceVersions": [

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// policyNames are the policies of the namespace that a check is about.
+// policyNames returns the policies of the namespace of the check.
 func (o *deployCheckOptions) policyNames(ctx context.Context, h *hub) (names []string, err error) {
 	namespace, err := o.in.name()
 	if err != nil {
@@ -25,7 +25,7 @@ func (o *deployCheckOptions) policyNames(ctx context.Context, h *hub) (names []s
 	return names, nil
 }
 
-// patternNames are its patterns.
+// patternNames returns the patterns of the namespace of the check.
 func (o *deployCheckOptions) patternNames(ctx context.Context, h *hub) (names []string, err error) {
 	namespace, err := o.in.name()
 	if err != nil {
@@ -41,7 +41,7 @@ func (o *deployCheckOptions) patternNames(ctx context.Context, h *hub) (names []
 	return names, nil
 }
 
-// nodeNames are the edge nodes of the hub.
+// nodeNames returns the edge nodes of the hub.
 func nodeNames(ctx context.Context, h *hub) (names []string, err error) {
 	list, err := h.clusters.EdgeV1alpha1().EdgeNodes().List(ctx, metav1.ListOptions{Limit: mostCompletions})
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// edgeScheme has the versions of edge.clusterhub.dev, with their defaults, and lists of Kubernetes.
+// edgeScheme has the versions of edge.clusterhub.dev with their defaults, and lists of Kubernetes.
 var edgeScheme = func() *runtime.Scheme {
 	s := runtime.NewScheme()
 	install.Install(s)
@@ -36,7 +36,7 @@ var edgeScheme = func() *runtime.Scheme {
 	return s
 }()
 
-// isManifest says whether a file has manifests: objects with apiVersion and kind, in JSON or YAML.
+// isManifest reports whether a file has manifests: objects with apiVersion and kind, in JSON or YAML.
 func isManifest(data []byte) bool {
 	trimmed := bytes.TrimSpace(data)
 	// Files of Open Horizon are one object in JSON, or a list of user input, and can begin with a comment.
@@ -47,7 +47,7 @@ func isManifest(data []byte) bool {
 	return json.Unmarshal(trimmed, &kind) == nil && (kind.APIVersion != "" || kind.Kind != "")
 }
 
-// readManifests reads all objects of a file. What it has and we do not know is an error: it can be a mistake in writing.
+// readManifests reads all objects of a file. It returns an error for unknown fields, which may be typing mistakes.
 func readManifests(data []byte) (all []runtime.Object, err error) {
 	documents := yamlutil.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for n := 1; ; n++ {
@@ -72,7 +72,7 @@ func readManifests(data []byte) (all []runtime.Object, err error) {
 	}
 }
 
-// readManifest reads an object, or the objects of a list. Lists in lists are none of ours.
+// readManifest reads an object, or the objects of a list. It does not support nested lists.
 func readManifest(document []byte, lists bool) ([]runtime.Object, error) {
 	decoder := jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, edgeScheme, edgeScheme,
 		jsonserializer.SerializerOptions{Yaml: true, Strict: true})
@@ -113,7 +113,7 @@ func readManifest(document []byte, lists bool) ([]runtime.Object, error) {
 	return []runtime.Object{object}, known(object)
 }
 
-// known refuses kinds that are no part of a question.
+// known returns an error for kinds that a check does not use.
 func known(objects ...runtime.Object) error {
 	for _, o := range objects {
 		switch o.(type) {
@@ -125,8 +125,8 @@ func known(objects ...runtime.Object) error {
 	return nil
 }
 
-// checkEdgeObject says why the hub would refuse an object. It takes out properties that the hub makes itself, as the hub does, and says
-// which.
+// checkEdgeObject returns the error with which the hub would reject an object. Like the hub, it removes the properties that only the hub sets, and
+// returns their names.
 func checkEdgeObject(o runtime.Object) (dropped []string, err error) {
 	languages, spec := model.Languages(), field.NewPath("spec")
 	var errs field.ErrorList
@@ -172,7 +172,7 @@ func checkEdgeObject(o runtime.Object) (dropped []string, err error) {
 	return dropped, errors.Join(errs.ToAggregate(), err)
 }
 
-// nodeFacts checks the status of a node, which a DeployCheck is asked with.
+// nodeFacts validates the status of a node, which is sent in a DeployCheck.
 func nodeFacts(n *edge.EdgeNode, languages validation.Languages) (errs field.ErrorList) {
 	question := &edge.DeployCheck{Spec: edge.DeployCheckSpec{PolicyName: "p", Limit: 1, Nodes: []edge.CheckedNode{{Name: "n", Status: n.Status}}}}
 	question.Namespace = metav1.NamespaceDefault

@@ -16,7 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// unreachable explains an error of the connection to a server, and says what to do. Other errors stay as they are.
+// unreachable explains an error of the connection to a server, and says what to do. It returns other errors unchanged.
 func unreachable(server string, err error, next string) error {
 	var verification *tls.CertificateVerificationError
 	var request *url.Error
@@ -40,7 +40,7 @@ func isNetwork(err *url.Error) bool {
 	return errors.As(err.Err, &network) || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// mayPass says whether an error is one of the moment.
+// mayPass reports whether an error may be temporary.
 func mayPass(err error) bool {
 	var request *url.Error
 	return errors.As(err, &request) && isNetwork(request) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) ||

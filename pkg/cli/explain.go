@@ -59,7 +59,7 @@ kubectl hub explain placement web -n dev --cluster berlin-1`),
 			}
 			p, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(cmd.Context(), args[0], metav1.GetOptions{})
 			if err != nil {
-				p = nil // whoever may read the explanation need not be allowed to read the placement
+				p = nil // a user who may read the explanation need not have permission to get the placement
 			}
 			if cluster != "" && len(e.Status.Clusters) == 1 {
 				return explainCluster(g.Out, p, e)
@@ -80,7 +80,7 @@ type lines struct {
 	err error
 }
 
-// printf writes a line. What comes from a server does not move the cursor.
+// printf writes a line. It escapes control characters of what a server returned.
 func (l *lines) printf(format string, args ...any) {
 	if l.err != nil {
 		return
@@ -88,7 +88,7 @@ func (l *lines) printf(format string, args ...any) {
 	_, l.err = fmt.Fprintln(l.out, command.Printable(fmt.Sprintf(format, args...)))
 }
 
-// problems says what holds for all clusters.
+// problems prints the problems that hold for all clusters.
 func problems(l *lines, e *v1beta1.PlacementExplanation) {
 	if e.Status.Problem != "" {
 		l.printf("%s", e.Status.Problem)
@@ -98,7 +98,7 @@ func problems(l *lines, e *v1beta1.PlacementExplanation) {
 	}
 }
 
-// explainAll shows the clusters that are chosen, and counts the others.
+// explainAll prints the clusters that are chosen, and counts the others.
 func explainAll(g *global, out *table, e *v1beta1.PlacementExplanation) error {
 	l := &lines{out: g.Out}
 	problems(l, e)
@@ -146,7 +146,7 @@ func explainAll(g *global, out *table, e *v1beta1.PlacementExplanation) error {
 	return l.err
 }
 
-// fallen says what a cause means, as a heading.
+// fallen returns the heading for a cause.
 func fallen(by string) string {
 	switch by {
 	case "Deletion":
@@ -170,7 +170,7 @@ func clusterCount(n int) string {
 	return strconv.Itoa(n) + " clusters"
 }
 
-// someNames is a list that may be long.
+// someNames returns a list of names that is cut if it is long.
 func someNames(names []string) string {
 	const most = 10
 	if len(names) <= most {
@@ -179,7 +179,7 @@ func someNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// mostFirst are the keys, those with the most values first.
+// mostFirst returns the keys, those with the most values first.
 func mostFirst(of map[string][]string) (keys []string) {
 	for key := range of {
 		keys = append(keys, key)
@@ -222,7 +222,7 @@ func numberOr[T int32 | int64](n *T, otherwise string) string {
 	return strconv.FormatInt(int64(*n), 10)
 }
 
-// scoresOf are the scores with their weights. One that is not shown is a question mark.
+// scoresOf returns the scores with their weights. A score that is not shown is a question mark.
 func scoresOf(c *v1beta1.ExplainedCluster) string {
 	parts := make([]string, len(c.Scores))
 	for i := range c.Scores {

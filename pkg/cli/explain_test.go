@@ -22,7 +22,7 @@ const (
 	explainPath    = placementsPath + "/web/explain"
 )
 
-// explained is an explanation of the placement dev/web.
+// explained returns an explanation of the placement dev/web.
 func explained(clusters ...v1beta1.ExplainedCluster) *v1beta1.PlacementExplanation {
 	e := &v1beta1.PlacementExplanation{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web"}}
 	e.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "PlacementExplanation"}
@@ -141,7 +141,7 @@ Sets FELL OUT in none of those that are bound to the namespace`},
 	}
 }
 
-// What is not there is said to be so: the placement, or the cluster.
+// TestExplain_WhatIsNotThere verifies that the error says whether the placement or the cluster does not exist.
 func TestExplain_WhatIsNotThere(t *testing.T) {
 	s, config := newExplained(t, explained())
 	for resource, want := range map[string]string{
@@ -154,7 +154,7 @@ func TestExplain_WhatIsNotThere(t *testing.T) {
 	}
 }
 
-// Who may not read the placement is shown what the explanation says.
+// TestExplain_WithoutThePlacement verifies that a user who may not get the placement is shown the explanation.
 func TestExplain_WithoutThePlacement(t *testing.T) {
 	e := explained(fell("a", "Predicate", "The cluster matches nothing \x1b[2J"))
 	e.Status.Partial, e.Status.Problem = true, "The placement is being deleted"

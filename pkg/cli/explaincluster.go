@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// explainCluster shows the steps that a cluster went through, down to the one that it fell out by. The placement may be nil.
+// explainCluster prints the steps that a cluster passed, down to the one that dropped it. The placement may be nil.
 func explainCluster(out io.Writer, p *v1beta1.Placement, e *v1beta1.PlacementExplanation) error {
 	l, c := &lines{out: out}, &e.Status.Clusters[0]
 	problems(l, e)
@@ -21,7 +21,7 @@ func explainCluster(out io.Writer, p *v1beta1.Placement, e *v1beta1.PlacementExp
 		l.printf("Cluster %s is not chosen: %s.", c.ClusterName, sentence(c.Message))
 	}
 	if c.FilteredBy == "" && !c.Chosen || e.Status.Problem != "" && len(c.Scores) == 0 && c.FilteredBy == "" {
-		return l.err // the problem says why, and nothing else was looked at
+		return l.err // the problem says why, and nothing else was computed
 	}
 	l.printf("")
 	for _, step := range diagnosis.PlacementSteps(p, c) {
@@ -40,7 +40,7 @@ func explainCluster(out io.Writer, p *v1beta1.Placement, e *v1beta1.PlacementExp
 	return l.err
 }
 
-// sentence is a message with a small first letter, as it follows a colon.
+// sentence returns a message that starts with a lower-case letter, for use after a colon.
 func sentence(message string) string {
 	if message == "" {
 		return message

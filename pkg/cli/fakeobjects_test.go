@@ -60,7 +60,7 @@ func root(groupVersion string) string {
 	return "/apis/" + groupVersion
 }
 
-// do does what an API server does with a request for one object or a list, for as much as commands need of it.
+// do handles a request for one object or a list like an API server, as far as commands need it.
 func (s *fakeServer) do(r *http.Request, body []byte) (int, any) {
 	path := r.URL.Path
 	if kind, collection := collectionKind(path); collection {
@@ -114,7 +114,7 @@ func (s *fakeServer) create(r *http.Request, collection string, body []byte) (in
 	return http.StatusCreated, object
 }
 
-// patch merges; an object that is applied is merged into what is there, or made.
+// patch merges. An object that is applied is merged into the existing one, or created.
 func (s *fakeServer) patch(r *http.Request, body []byte) (int, any) {
 	path := r.URL.Path
 	object := s.objects[path]
@@ -153,7 +153,7 @@ func merge(into, patch map[string]any) {
 	}
 }
 
-// list takes selectors for what they are, whatever resources can be selected by on a real server.
+// list supports any selector, even those that a real server does not support for the resource.
 func (s *fakeServer) list(r *http.Request, kind string) any {
 	query := r.URL.Query()
 	byLabel, err := labels.Parse(query.Get("labelSelector"))
@@ -196,7 +196,7 @@ func (f fieldsOf) Get(field string) string {
 	return fmt.Sprint(value)
 }
 
-// collectionKind is the kind of the objects of a list's path.
+// collectionKind returns the kind of the objects of a list's path.
 func collectionKind(path string) (string, bool) {
 	for groupVersion, resources := range served {
 		rest, ok := strings.CutPrefix(path, root(groupVersion)+"/")

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// served are the resources of a server, by their group versions. Those with a star are in namespaces.
+// served are the resources of a server by group version. Those with a star are namespaced.
 var served = map[string]map[string]string{
 	"v1": {"namespaces": "Namespace", "serviceaccounts": "*ServiceAccount", "secrets": "*Secret", "pods": "*Pod",
 		"configmaps": "*ConfigMap"},
@@ -50,21 +50,21 @@ var served = map[string]map[string]string{
 		"deploymentpatterns": "*DeploymentPattern", "deploychecks": "*DeployCheck"},
 }
 
-// fakeServer is a hub, or a managed cluster, as a command sees it: objects that are kept by their paths.
+// fakeServer is a hub or a managed cluster for a command. It stores objects by their paths.
 type fakeServer struct {
 	*httptest.Server
 	t *testing.T
 
 	mu      sync.Mutex
 	objects map[string]map[string]any
-	// on answers requests for a method and path in place of the server, or looks at them and returns false.
+	// on handles requests for a method and path in place of the server if it returns true, and only observes them otherwise.
 	on map[string]func(w http.ResponseWriter, body []byte) bool
-	// asked are the requests with their queries, but for those that ask what is served. bodies are those of the last ones.
+	// asked are the requests with their queries, except discovery. bodies has the last body for each request.
 	asked  []string
 	bodies map[string]string
-	// credentials are those that came with requests.
+	// credentials are the credentials of all requests.
 	credentials map[string]bool
-	// pageSize is how many objects of a list come at once, if it is not 0.
+	// pageSize is the number of objects in a page of a list, or 0 for no pages.
 	pageSize int
 }
 
@@ -81,12 +81,12 @@ func newServer(t *testing.T, objects ...runtime.Object) *fakeServer {
 	return s
 }
 
-// ca is the authority of the server's certificate.
+// ca returns the authority of the server's certificate.
 func (s *fakeServer) ca() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// put stores an object as it is.
+// put stores an object without changing it.
 func (s *fakeServer) put(o runtime.Object) {
 	s.t.Helper()
 	object, err := asMap(o)
@@ -98,7 +98,7 @@ func (s *fakeServer) put(o runtime.Object) {
 	s.objects[pathOf(object)] = object
 }
 
-// get reads an object, nil if it is not there.
+// get returns an object, or nil if it does not exist.
 func (s *fakeServer) get(path string) *unstructured.Unstructured {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,14 +108,14 @@ func (s *fakeServer) get(path string) *unstructured.Unstructured {
 	return nil
 }
 
-// paths are those of all objects.
+// paths returns the paths of all objects.
 func (s *fakeServer) paths() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Sorted(maps.Keys(s.objects))
 }
 
-// refuse has requests answered with an error.
+// refuse has the server respond to the request with an error.
 func (s *fakeServer) refuse(request string, err *apierrors.StatusError) {
 	s.on[request] = func(w http.ResponseWriter, _ []byte) bool {
 		writeJSON(w, int(err.ErrStatus.Code), err.ErrStatus)
@@ -123,7 +123,7 @@ func (s *fakeServer) refuse(request string, err *apierrors.StatusError) {
 	}
 }
 
-// answer has requests answered with an object.
+// answer has the server respond to the request with an object.
 func (s *fakeServer) answer(request string, object any) {
 	s.on[request] = func(w http.ResponseWriter, _ []byte) bool {
 		writeJSON(w, http.StatusCreated, object)
@@ -160,7 +160,7 @@ func (s *fakeServer) serve(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, code, object)
 }
 
-// note keeps the body as JSON, in whatever format it has come.
+// note stores the body as JSON, whatever its format.
 func (s *fakeServer) note(r *http.Request, body []byte) {
 	if object, err := decode(body); err == nil && !json.Valid(body) {
 		body, _ = json.Marshal(object)
@@ -181,7 +181,7 @@ func writeJSON(w http.ResponseWriter, code int, object any) {
 	_ = json.NewEncoder(w).Encode(object)
 }
 
-// discover answers what is served.
+// discover handles discovery requests.
 func discover(w http.ResponseWriter, path string) bool {
 	switch path {
 	case "/api":

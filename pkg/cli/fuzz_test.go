@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// FuzzParseLabels: what is taken is what the API server takes, and says the same once it is written out.
+// FuzzParseLabels: parseLabels accepts what the API server accepts, and parsing the written form again gives the same result.
 func FuzzParseLabels(f *testing.F) {
 	for _, seed := range []string{"a=b", "a-", "a=", "x.io/a=b c-", "a=b a-", "=", "-", "a=b=c", "a--", "A/b/c=d"} {
 		f.Add(seed)

@@ -70,7 +70,7 @@ func (g *global) newGetClustersCommand() *cobra.Command {
 	return cmd
 }
 
-// clustersOf are the clusters of a set, or all of them. Who is a member the hub knows: sets select in several ways.
+// clustersOf returns the clusters of a set, or all clusters. The hub determines the members: sets select in several ways.
 func (h *hub) clustersOf(ctx context.Context, set string) (*clusterv1.ManagedClusterList, error) {
 	options := metav1.ListOptions{}
 	var members *viewv1alpha1.ClusterSetMemberList
@@ -104,7 +104,7 @@ func (h *hub) clustersOf(ctx context.Context, set string) (*clusterv1.ManagedClu
 	return list, nil
 }
 
-// membersOf tells a set that is not there, or not shown to the user, from one without members.
+// membersOf returns the members of a set. It returns an error if the set does not exist or is not shown to the user, rather than an empty list.
 func (h *hub) membersOf(ctx context.Context, set string) (*viewv1alpha1.ClusterSetMemberList, error) {
 	if _, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{}); err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func clusterRows(list *clusterv1.ManagedClusterList) *metav1.Table {
 	return rows
 }
 
-// status is that of a condition, Unknown when it has not been written.
+// status returns the status of a condition, or Unknown if it is not set.
 func status(c *clusterv1.ManagedCluster, conditionType string) string {
 	if condition := meta.FindStatusCondition(c.Status.Conditions, conditionType); condition != nil {
 		return string(condition.Status)
@@ -156,7 +156,7 @@ func quantity(c *clusterv1.ManagedCluster, name clusterv1.ResourceName) string {
 	return "<none>"
 }
 
-// registrationOf is how a cluster proves who it is.
+// registrationOf returns how a cluster authenticates.
 func registrationOf(c *clusterv1.ManagedCluster) string {
 	if arnOf(c) != "" {
 		return authAWS
@@ -214,7 +214,7 @@ func (g *global) newGetClusterSetsCommand() *cobra.Command {
 	return cmd
 }
 
-// boundNamespaces are those in which a set may be used, by set; nil if the user may not see them.
+// boundNamespaces returns the namespaces in which a set may be used, by set. It returns nil if the user may not list the bindings.
 func (h *hub) boundNamespaces(ctx context.Context) (map[string][]string, error) {
 	list, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(corev1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if apierrors.IsForbidden(err) {

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// squeeze makes one space of several: how wide columns are is the printer's business.
+// squeeze replaces several spaces by one: the width of columns is up to the printer.
 func squeeze(table string) string {
 	lines := strings.Split(strings.TrimSuffix(table, "\n"), "\n")
 	for i := range lines {
@@ -25,7 +25,7 @@ func squeeze(table string) string {
 	return strings.Join(lines, "\n")
 }
 
-// newFleet is a hub with two clusters: c1 has joined by certificate, c2 waits to be accepted, by AWS IAM.
+// newFleet returns a hub with two clusters: c1 has joined by certificate, and c2, by AWS IAM, has not been accepted.
 func newFleet(t *testing.T) (*fakeServer, string) {
 	t.Helper()
 	c1 := newCluster("c1", map[string]string{"cluster.open-cluster-management.io/clusterset": "payments", "env": "prod"})
@@ -107,7 +107,7 @@ func TestGet_PrintsObjects(t *testing.T) {
 	}
 }
 
-// Fleets are large: lists come in pages, and all of them count.
+// TestGet_ReadsAllPages verifies that all pages of a list are read.
 func TestGet_ReadsAllPages(t *testing.T) {
 	s, config := newFleet(t)
 	s.pageSize = 1
@@ -123,10 +123,11 @@ func TestGet_ReadsAllPages(t *testing.T) {
 		"GET "+membersPath+"?continue=1&fieldSelector=spec.clusterSet%3Dproduction&limit=500")
 }
 
-// Who is a member says the hub. The selector spares it clusters that are none.
+// TestGet_AsksTheHubWhoIsAMember verifies that the hub determines the members of a set. The selector only reduces the number of clusters that are
+// listed.
 func TestGet_AsksTheHubWhoIsAMember(t *testing.T) {
 	s, config := newFleet(t)
-	s.put(newCluster("c3", map[string]string{"env": "prod"})) // the selector matches it, and it has become no member yet
+	s.put(newCluster("c3", map[string]string{"env": "prod"})) // the selector matches it, and it is not a member yet
 	if got := mustRun(t, config, "get", "clusters", "--clusterset", "production", "-o", "name"); !strings.HasSuffix(got, "/c1\n") || strings.Contains(got, "c3") {
 		t.Errorf("it prints %q", got)
 	}
@@ -143,12 +144,12 @@ func TestGet_OfNothing(t *testing.T) {
 		if err != nil || stdout != "" || stderr != want {
 			t.Errorf("%s: %v, %q, %q", command, err, stdout, stderr)
 		}
-		// A program gets an empty list.
+		// Programs get an empty list.
 		says(t, mustRun(t, config, append(strings.Fields(command), "-o", "json")...), `"items": []`)
 	}
 }
 
-// What a user may not see is not guessed.
+// TestGet_SaysWhatTheUserMayNotSee verifies that what the user may not see is shown as unknown.
 func TestGet_SaysWhatTheUserMayNotSee(t *testing.T) {
 	s, config := newFleet(t)
 	s.refuse("GET /apis/cluster.open-cluster-management.io/v1beta2/managedclustersetbindings", forbidden("managedclustersetbindings", "list"))
@@ -163,7 +164,8 @@ func TestGet_SaysWhatTheUserMayNotSee(t *testing.T) {
 	says(t, err.Error(), "cannot list", "(kubectl hub members production shows what you may see of them)")
 }
 
-// Others write the message of a condition: it does not move the cursor of whoever looks at a set.
+// TestGet_ShowsNothingThatMovesTheCursor verifies that a message of a condition, which other users may have written, cannot move the cursor of a user
+// who reads a set.
 func TestGet_ShowsNothingThatMovesTheCursor(t *testing.T) {
 	set := newSet("s")
 	set.Status.Conditions = []metav1.Condition{{Type: v1beta2.ManagedClusterSetConditionEmpty, Message: "\x1b[2J\x1b[1;1Hempty"}}

@@ -112,7 +112,7 @@ type decision struct {
 	group string
 }
 
-// decisions are those of each placement of a namespace, or of one placement: in the order of their groups and of their numbers.
+// decisions returns the decisions of each placement of a namespace, or of one placement, in the order of their groups and numbers.
 func (h *hub) decisions(ctx context.Context, namespace string, of []string) (map[types.NamespacedName][]decision, error) {
 	list, err := answers.Pages(func(options metav1.ListOptions) ([]v1beta1.PlacementDecision, string, error) {
 		options.LabelSelector = v1beta1.PlacementLabel
@@ -128,7 +128,7 @@ func (h *hub) decisions(ctx context.Context, namespace string, of []string) (map
 	if err != nil {
 		return nil, err
 	}
-	// The numbers at the end of the names run on over the groups.
+	// The numbers at the end of the names continue across groups.
 	slices.SortFunc(list, func(a, b v1beta1.PlacementDecision) int {
 		if d := len(a.Name) - len(b.Name); d != 0 {
 			return d
@@ -150,7 +150,7 @@ func (h *hub) decisions(ctx context.Context, namespace string, of []string) (map
 	return decided, nil
 }
 
-// availability says which clusters are available, as far as the user may see them.
+// availability returns which clusters are available, as far as the user may see them.
 func (h *hub) availability(ctx context.Context) map[string]string {
 	available := map[string]string{}
 	list, err := h.listClusters(ctx, metav1.ListOptions{})
@@ -163,7 +163,7 @@ func (h *hub) availability(ctx context.Context) map[string]string {
 	return available
 }
 
-// placed begins each row, as clusteradm does.
+// placed returns the first cells of a row, like clusteradm.
 func placed(p *v1beta1.Placement, all bool) []any {
 	state, reason := unknown, "<none>"
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1beta1.PlacementConditionSatisfied); c != nil {

@@ -33,7 +33,7 @@ func (s *subjects) addTo(cmd *cobra.Command) {
 	cmd.Flags().StringSliceVar(&s.accounts, "serviceaccount", nil, "Service accounts, as NAMESPACE:NAME.")
 }
 
-// parse is sorted, and has each subject once.
+// parse returns the subjects, sorted and without duplicates.
 func (s *subjects) parse() (all []rbacv1.Subject, err error) {
 	for kind, names := range map[string][]string{rbacv1.UserKind: s.users, rbacv1.GroupKind: s.groups} {
 		for _, name := range names {
@@ -57,7 +57,7 @@ func (s *subjects) parse() (all []rbacv1.Subject, err error) {
 	return slices.Compact(all), err
 }
 
-// newGrantCommands are grant and revoke.
+// newGrantCommands returns grant and revoke.
 func (g *global) newGrantCommands() []*cobra.Command {
 	command := func(use, short, long, has string, run func(ctx context.Context, h *hub, set, role string, who []rbacv1.Subject) (bool, error)) *cobra.Command {
 		role, who, out := "", &subjects{}, newFormat("text", "json")
@@ -115,7 +115,7 @@ func (g *global) newGrantCommands() []*cobra.Command {
 	}
 }
 
-// readable names the subjects as the flags do.
+// readable returns the names of the subjects in the form of the flags.
 func readable(all []rbacv1.Subject) string {
 	names := make([]string, len(all))
 	for i, s := range all {
@@ -128,10 +128,10 @@ func readable(all []rbacv1.Subject) string {
 	return strings.Join(names, ", ")
 }
 
-// errEarlier is of what was made for a set that is gone, and whose name another set has now.
+// errEarlier reports that an object was created for a deleted set whose name a different set has now.
 var errEarlier = errors.New("it belongs to an earlier set of this name")
 
-// grant gives no rights to those who had them on an earlier set of this name.
+// grant creates a role and a binding. It grants no permissions to users who had them on an earlier set of this name.
 func grant(ctx context.Context, h *hub, name, role string, who []rbacv1.Subject) (changed bool, err error) {
 	set, err := h.clusters.ClusterV1beta1().ManagedClusterSets().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -153,7 +153,7 @@ func grant(ctx context.Context, h *hub, name, role string, who []rbacv1.Subject)
 			fill()
 			return nil
 		})
-		if errors.Is(err, errEarlier) { // the garbage collector removes it some time later
+		if errors.Is(err, errEarlier) { // the garbage collector deletes it later
 			err = errors.Join(errEarlier, removeRead(ctx, c, object))
 		}
 		changed = changed || result != controllerutil.OperationResultNone
@@ -200,7 +200,7 @@ func revoke(ctx context.Context, h *hub, set, role string, who []rbacv1.Subject)
 	})
 }
 
-// ownedBySet has what is new be deleted with its set: rights are on a set's name, and another set may get that.
+// ownedBySet sets the set as the owner of a new object: permissions are for a set's name, and a different set may get the name later.
 func ownedBySet(object client.Object, set *v1beta1.ManagedClusterSet) error {
 	if object.GetUID() == "" {
 		object.SetLabels(map[string]string{deploy.LabelManagedBy: deploy.ManagedBy})
@@ -225,7 +225,7 @@ func madeByUs(object client.Object) error {
 	return nil
 }
 
-// removeRead deletes what was read, and nothing that has taken its place or was written since.
+// removeRead deletes the object that was read, and fails if it was replaced or changed since then.
 func removeRead(ctx context.Context, c client.Client, object client.Object) error {
 	uid, version := object.GetUID(), object.GetResourceVersion()
 	return client.IgnoreNotFound(c.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}))

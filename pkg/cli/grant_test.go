@@ -28,7 +28,7 @@ func newSetBy(name, uid string, selects v1beta1.ManagedClusterSelector) *v1beta1
 	return &v1beta1.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}, Spec: v1beta1.ManagedClusterSetSpec{ClusterSelector: selects}}
 }
 
-// object reads what the server has, and fails if it has not.
+// object returns an object of the server, and fails if it does not exist.
 func object[T any](t *testing.T, s *fakeServer, path string) *T {
 	t.Helper()
 	have := s.get(path)
@@ -42,7 +42,7 @@ func object[T any](t *testing.T, s *fakeServer, path string) *T {
 	return typed
 }
 
-// grants are rights, one for each verb, as VERB RESOURCE NAME.
+// grants returns the permissions of the rules, one for each verb, as VERB RESOURCE NAME.
 func grants(rules []rbacv1.PolicyRule) (all []string) {
 	for _, r := range rules {
 		for _, verb := range r.Verbs {
@@ -77,7 +77,7 @@ func TestGrant_TheRulesOfARole(t *testing.T) {
 		"admin of an exclusive set": {setroles.Admin, exclusive("info.open-cluster-management.io/region"),
 			append(slices.Clone(change), "cluster create managedclusters/label info.open-cluster-management.io/region:eu")},
 		"admin of a set that a free label selects": {setroles.Admin, exclusive("region"), change},
-		// The label may bring clusters into other sets, too.
+		// The label may add clusters to other sets, too.
 		"admin of a set that a selector selects": {setroles.Admin, v1beta1.ManagedClusterSelector{SelectorType: v1beta1.LabelSelector,
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"info.open-cluster-management.io/region": "eu"}}}, change},
 	} {
@@ -134,7 +134,8 @@ func TestGrantAndRevoke(t *testing.T) {
 	}
 }
 
-// A set's name may have been that of another set, whose users have no rights on this one. The garbage collector may be late.
+// TestGrant_NothingToTheUsersOfAnEarlierSet verifies that users of a deleted set of the same name get no permissions on the new set, even if the
+// garbage collector is late.
 func TestGrant_NothingToTheUsersOfAnEarlierSet(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -150,7 +151,7 @@ func TestGrant_NothingToTheUsersOfAnEarlierSet(t *testing.T) {
 	}
 }
 
-// A set may select by another label than it did, and users may have given a role more than it should have.
+// TestGrant_MendsTheRole verifies that grant corrects the role: the label that the set selects by may have changed, and users may have added rules.
 func TestGrant_MendsTheRole(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
@@ -209,7 +210,7 @@ func TestGrant_ThatIsWrong(t *testing.T) {
 	s.wantUnchanged()
 }
 
-// Two users grant at the same time.
+// TestGrant_TogetherWithOthers verifies that two users can grant at the same time.
 func TestGrant_TogetherWithOthers(t *testing.T) {
 	s := newServer(t, newSetBy("payments", "1", v1beta1.ManagedClusterSelector{}))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})

@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 )
 
-// hub is a hub that has answered.
+// hub is a hub that responds.
 type hub struct {
 	config   *rest.Config
 	kube     kubernetes.Interface
@@ -27,7 +27,7 @@ type hub struct {
 	asked    *answers.Hub
 }
 
-// hub is the one that the flags point to.
+// hub returns the hub that the flags select.
 func (g *global) hub() (*hub, error) {
 	config, err := g.restConfig()
 	if err != nil {
@@ -43,7 +43,7 @@ func (g *global) hub() (*hub, error) {
 	return h, nil
 }
 
-// restConfig is that of the cluster that the flags point to. A command asks for few things, and is not to be slowed down.
+// restConfig returns the configuration for the cluster that the flags select. It has no rate limit: a command sends few requests.
 func (g *global) restConfig() (*rest.Config, error) {
 	config, err := g.flags.ToRESTConfig()
 	if err != nil {
@@ -54,7 +54,7 @@ func (g *global) restConfig() (*rest.Config, error) {
 	return rest.AddUserAgent(config, "kubectl-hub"), nil
 }
 
-// warner shows what a server warns of.
+// warner prints warnings of a server.
 type warner struct{ *global }
 
 // HandleWarningHeader implements rest.WarningHandler.
@@ -80,10 +80,10 @@ func newHub(config *rest.Config) (*hub, error) {
 	return &hub{config: config, kube: kube, clusters: clusters, asked: asked}, nil
 }
 
-// check refuses a cluster that is not a hub.
+// check returns an error if the cluster is not a hub.
 func (h *hub) check() error { return h.notAHub(servesClusters(h.kube.Discovery())) }
 
-// notAHub says what it means that a server does not serve clusters.
+// notAHub explains the error of a server that does not serve clusters.
 func (h *hub) notAHub(err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("%s is not a hub: it does not serve managedclusters of %s: choose another --context, or deploy the "+
@@ -96,18 +96,18 @@ func (h *hub) notAHub(err error) error {
 	return err
 }
 
-// servesClusters asks the server, and no cache of what it served before.
+// servesClusters sends a request to the server, and uses no cached discovery.
 func servesClusters(client discovery.ServerResourcesInterface) error {
 	return answers.ServesClusters(client)
 }
 
-// answers says why something is as it is.
+// answers returns the reader that explains the state of objects.
 func (h *hub) answers() *answers.Hub { return h.asked }
 
-// objects reads and writes objects of any kind of Kubernetes' own.
+// objects returns a client for Kubernetes' own kinds.
 func (h *hub) objects() (client.Client, error) { return client.New(h.config, client.Options{}) }
 
-// listClusters reads the clusters in pages: there may be many.
+// listClusters lists the clusters in pages, since there may be many.
 func (h *hub) listClusters(ctx context.Context, options metav1.ListOptions) (*clusterv1.ManagedClusterList, error) {
 	options.Limit = 500
 	return reach(h, func(c clusters) (*clusterv1.ManagedClusterList, error) {

@@ -30,8 +30,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// TestAccept_ShowsWhatTheHubDecidesBy has an admin accept a cluster by the command, and then the hub decide on the request that
-// there was. What the command shows, refuses and warns of has to be what the hub finds.
+// TestAccept_ShowsWhatTheHubDecidesBy verifies that the command and the hub agree: an admin accepts a cluster by the command, and then the hub
+// decides on the pending request. What the command shows, rejects and warns about must match the hub's decision.
 func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 	agentUser := registration.ClusterUser("c1", "agent")
 	decided := func(as certificatesv1.RequestConditionType) func(*certificatesv1.CertificateSigningRequest) {
@@ -43,16 +43,16 @@ func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 	for name, test := range map[string]struct {
 		user   string
 		change func(*certificatesv1.CertificateSigningRequest)
-		// key is what the cluster names as its agent's, from the key of the request.
+		// key returns the key that the cluster names as its agent's, given the key of the request.
 		key func(string) string
-		// requesters is the flag of the command, identities that of the hub.
+		// requesters is the flag of the command, identities the one of the hub.
 		requesters, identities []string
 
-		// hidden is a request that neither shows: it is somebody else's, or has been decided on. approved is one that the hub
-		// approves; why it leaves others is left.
+		// hidden is a request that neither shows: it belongs to another cluster, or is already decided. approved is a request that the hub approves.
+		// left is why the hub does not.
 		hidden, approved bool
 		left             string
-		// refused and warned are what the command says of it: before the acceptance, and after one with --skip-approve-check.
+		// refused and warned are what the command prints: before the acceptance, and after an acceptance with --skip-approve-check.
 		refused, warned string
 	}{
 		"a bootstrap token's":                  {approved: true},
@@ -130,7 +130,7 @@ func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 	}
 }
 
-// A request that another admin has denied while this one looked at it is not reported as approved.
+// TestApprove_SaysSoWhenItWasDecidedOtherwise verifies that a request that another admin denied concurrently is not reported as approved.
 func TestApprove_SaysSoWhenItWasDecidedOtherwise(t *testing.T) {
 	for as, want := range map[certificatesv1.RequestConditionType]string{
 		certificatesv1.CertificateApproved: "", certificatesv1.CertificateDenied: "has been denied", certificatesv1.CertificateFailed: "has failed",
@@ -150,7 +150,7 @@ func decidedByHub(t *testing.T, cluster *clusterv1.ManagedCluster, request *cert
 	t.Helper()
 	cluster.ResourceVersion, request.ResourceVersion = "", ""
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, registration.AnnotationAcceptedAt, time.Now().UTC().Format(time.RFC3339))
-	// What pkg/controllers/registration/clusteracceptance makes of the acceptance.
+	// This is what pkg/controllers/registration/clusteracceptance stores for an accepted cluster.
 	kept := record.New("c1")
 	record.Record{
 		Driver: "csr", UID: cluster.UID, Granted: time.Now(),

@@ -21,19 +21,19 @@ import (
 const (
 	accessEntry = "access-entry"
 	awsAuth     = "aws-auth"
-	// hubServiceAccount is that of artifacts/deploy.
+	// hubServiceAccount is the ServiceAccount of artifacts/deploy.
 	hubServiceAccount = "clusterhub-system/hub-controller-manager"
 
 	accessPolicyName = "clusterhub"
 )
 
-// tagKeyForm is a key of a tag, as IAM takes it.
+// tagKeyForm matches the keys of tags that IAM accepts.
 var tagKeyForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/+@-]{1,128}$`)
 
-// oidcProviderForm is an issuer without "https://": a host, and a path.
+// oidcProviderForm matches an issuer without "https://": a host and a path.
 var oidcProviderForm = regexp.MustCompile(`^[0-9A-Za-z.-]+(:[0-9]+)?(/[0-9A-Za-z._~/-]*)?$`)
 
-// iamRole is a role that an admin of AWS makes, in the account of the cluster that acts as it.
+// iamRole is a role that an admin of AWS creates, in the account of the cluster that acts as it.
 type iamRole struct {
 	Name         string            `json:"roleName"`
 	ARN          string            `json:"roleARN"`
@@ -173,7 +173,7 @@ func (o *iamRoleOptions) tagKeys() (keys []string, err error) {
 	return keys, nil
 }
 
-// subjects are the service accounts as their tokens name them.
+// subjects returns the service accounts in the form of the subjects of their tokens.
 func (o *iamRoleOptions) subjects(byDefault string) (subjects []string, err error) {
 	accounts := o.serviceAccounts
 	if len(accounts) == 0 {
@@ -189,7 +189,7 @@ func (o *iamRoleOptions) subjects(byDefault string) (subjects []string, err erro
 	return subjects, nil
 }
 
-// commands are for a shell. What is in quotes has none itself: policies and tags are made of names that IAM allows.
+// commands returns shell commands. Quoted values contain no quotes: policies and tags consist of names that IAM allows.
 func (r *iamRole) commands() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "aws iam create-role --role-name %s --assume-role-policy-document '%s'", r.Name, r.TrustPolicy.Indented())

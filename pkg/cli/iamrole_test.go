@@ -32,7 +32,7 @@ func iamRoleOutput(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// What it prints is for a shell: the aws CLI gets whole documents, and the tags.
+// TestIAMRole_PrintsCommandsThatAShellTakes verifies that a shell can run the printed commands: the aws CLI gets complete documents, and the tags.
 func TestIAMRole_PrintsCommandsThatAShellTakes(t *testing.T) {
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
@@ -97,7 +97,7 @@ func TestIAMRole_OfTheHub(t *testing.T) {
 	}
 }
 
-// The agent of a Klusterlet has an account for each of its parts.
+// TestIAMRole_OfSeveralAccounts: the agent of a Klusterlet has a ServiceAccount for each of its parts.
 func TestIAMRole_OfSeveralAccounts(t *testing.T) {
 	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--managed-cluster-arn", managedARN, "--oidc-provider", issuer, "--service-account", "n/k-registration-sa,n/k-work-sa", "-o", "json")
 	for _, want := range []string{`"system:serviceaccount:n:k-registration-sa"`, `"system:serviceaccount:n:k-work-sa"`} {
@@ -107,7 +107,7 @@ func TestIAMRole_OfSeveralAccounts(t *testing.T) {
 	}
 }
 
-// The hub's role may set the tags that hub-controller-manager is told to set.
+// TestIAMRole_MaySetTheTagsThatAreConfigured verifies that the hub's role may set the tags that hub-controller-manager is configured with.
 func TestIAMRole_MaySetTheTagsThatAreConfigured(t *testing.T) {
 	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--aws-resource-tags", "team=a=b,cost center=1", "-o", "json")
 	if err != nil {
@@ -119,7 +119,8 @@ func TestIAMRole_MaySetTheTagsThatAreConfigured(t *testing.T) {
 	}
 }
 
-// With a path and a boundary, the hub's role makes no others, and the agent's becomes the one with that path.
+// TestIAMRole_MakesRolesAsAPlatformTeamDemands verifies that the hub's role, given a path and a boundary, may create no other roles, and that the
+// agent's role has that path.
 func TestIAMRole_MakesRolesAsAPlatformTeamDemands(t *testing.T) {
 	const boundary = "arn:aws:iam::123456789012:policy/limits"
 	out, err := iamRoleOutput(t, "--hub-cluster-arn", hubARN, "--oidc-provider", issuer, "--hub-role-path", "/a/", "--hub-role-permissions-boundary", boundary, "-o", "json")
@@ -156,7 +157,7 @@ func TestIAMRole_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What docs/registration.md shows is what the commands print.
+// TestIAMRole_IsWhatTheDocumentationShows verifies that docs/registration.md shows the output of the commands.
 func TestIAMRole_IsWhatTheDocumentationShows(t *testing.T) {
 	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "registration.md"))
 	if err != nil {

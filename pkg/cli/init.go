@@ -37,7 +37,7 @@ import (
 const (
 	fieldOwner = client.FieldOwner(deploy.ManagedBy)
 
-	// trialFor is how long a hub has to issue a certificate. Hubs that can take a second.
+	// trialFor is how long a hub may take to issue a certificate. A working hub takes about a second.
 	trialFor  = 10 * time.Second
 	trialName = "kubectl-hub-trial"
 )
@@ -46,13 +46,13 @@ type initOptions struct {
 	tokenOptions
 	waiting
 	upstream bool
-	// boundary is the ARN of the permissions boundary of the roles that the hub makes.
+	// boundary is the ARN of the permissions boundary of the roles that the hub creates.
 	boundary string
 
-	// printOnly is that hub-controller-manager is left as it runs.
+	// printOnly leaves the configuration of hub-controller-manager unchanged.
 	printOnly bool
 
-	// outside is for hubs whose servers run elsewhere.
+	// outside is for hubs whose servers run on another cluster.
 	outside outsideHub
 }
 
@@ -82,7 +82,7 @@ kubectl hub init --mode=detached --name blue --management-context mgmt --hub-kub
 		"Let Open Cluster Management's agents join: bootstrap tokens can list and watch all certificate requests of the hub, and get every "+
 			"ManagedCluster. hub-agent does not need this. Without the flag, init takes these rights away again. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
 	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "The same as --upstream-agents.")
-	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // it is there
+	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // it has always been the default
 	cmd.Flags().StringVar(&o.boundary, boundaryFlag, "", "ARN of the policy that is to be the permissions boundary of the roles that the hub makes for "+
 		"clusters, for "+authAWS+". The default is that of the Deployment "+deploy.Manager+".")
 	cmd.Flags().BoolVar(&o.printOnly, printFlag, false, "Only print how "+deploy.Manager+" comes to run with the drivers of --registration-auth. Without it, init changes "+
@@ -115,7 +115,7 @@ func (o *initOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The names are for this alone, so what is there is taken over, whatever has prepared the hub before.
+	// The names are used for this alone, so existing objects are adopted, whatever prepared the hub before.
 	objects := &remote.Applier{Client: c, Strategy: remote.ServerSideApply(deploy.ManagedBy), Adopt: true}
 	for _, object := range deploy.Bootstrap(o.upstream) {
 		have, err := objects.Get(ctx, object)
@@ -138,7 +138,7 @@ func (o *initOptions) run(ctx context.Context) error {
 	return o.print(ctx, h, "The hub is prepared for clusters to join.\n\n")
 }
 
-// validateBoundary is after validate, which finds the hub's ARN.
+// validateBoundary must run after validate, which determines the hub's ARN.
 func (o *initOptions) validateBoundary() error {
 	if o.boundary == "" {
 		return nil
@@ -156,12 +156,12 @@ func (o *initOptions) validateBoundary() error {
 	return nil
 }
 
-// upstreams is the name that earlier versions gave to the role of bootstrap tokens and to its binding. It is that of upstream's
-// operator, whose role has more rules.
+// upstreams is the name that earlier versions gave to the role of bootstrap tokens and to its binding. It is also the name of a role of upstream's
+// operator, which has more rules.
 const upstreams = "open-cluster-management:bootstrap"
 
-// takeBack removes rights that an earlier init has given and this one does not. What others have written to, too, is theirs. A hub
-// without that is prepared all the same.
+// takeBack deletes roles and bindings that an earlier init has created and this one does not. Objects that have other field managers, too, stay. An
+// error is a warning only: the hub is prepared in any case.
 func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
 	remove := func(gone *unstructured.Unstructured, why, others string) {
 		have := &metav1.PartialObjectMetadata{}
@@ -201,7 +201,7 @@ func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
 	}
 }
 
-// awaitHub waits if that is wanted for the API and, because the controllers make it, for the default set.
+// awaitHub waits, if requested, for the API and for the default set, because the controllers create it.
 func (o *initOptions) awaitHub(ctx context.Context) (h *hub, err error) {
 	if !o.wait {
 		if h, err = o.hub(); err != nil {
@@ -229,7 +229,7 @@ func (o *initOptions) awaitHub(ctx context.Context) (h *hub, err error) {
 	})
 }
 
-// tryCertificate asks for a client certificate, approves that, and looks whether there is one. The key is thrown away.
+// tryCertificate requests a client certificate, approves it, and checks that it is issued. The key is discarded.
 func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -252,7 +252,7 @@ func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
 		return fmt.Errorf("trying it: %w", err)
 	}
 	defer func() {
-		// Also when it was interrupted.
+		// Delete it even if the command was interrupted.
 		if gone := requests.Delete(context.WithoutCancel(ctx), csr.Name, metav1.DeleteOptions{}); gone != nil {
 			o.warn("certificate request %s is left: %v", csr.Name, gone)
 		}

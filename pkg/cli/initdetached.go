@@ -106,14 +106,14 @@ func (o *outsideHub) parseAddress() error {
 	return nil
 }
 
-// namespace is where the servers run, on the management cluster.
+// namespace returns the namespace of the servers on the management cluster.
 func (o *outsideHub) namespace() string {
 	c := &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: o.name}}
 	c.Spec.DeployOption.Mode = o.apiMode()
 	return c.ServerNamespace()
 }
 
-// wanted is the ClusterManager, with the fields that init is about and no others.
+// wanted returns the ClusterManager with only the fields that init sets.
 func (o *initOptions) wanted() *unstructured.Unstructured {
 	spec := map[string]any{"deployOption": map[string]any{"mode": string(o.outside.apiMode())}}
 	ours := map[string]any{}
@@ -133,7 +133,7 @@ func (o *initOptions) wanted() *unstructured.Unstructured {
 	}}
 }
 
-// runOutside tries all that can be tried before it makes anything, and can be run again wherever it has ended.
+// runOutside runs all checks before it creates anything, and can be run again wherever it was interrupted.
 func (o *initOptions) runOutside(ctx context.Context) error {
 	m, err := o.management(ctx, &o.outside.outside)
 	if err != nil {
@@ -183,7 +183,7 @@ func (o *initOptions) runOutside(ctx context.Context) error {
 		o.outside.name, o.outside.namespace()))
 }
 
-// checkClusterManager refuses to change a ClusterManager that is for something else.
+// checkClusterManager returns an error if a ClusterManager of that name exists and is for something else.
 func (m *management) checkClusterManager(ctx context.Context, o *initOptions) error {
 	have, name := &operatorv1.ClusterManager{}, o.outside.name
 	err := m.Get(ctx, client.ObjectKey{Name: name}, have)
@@ -221,13 +221,14 @@ func (m *management) awaitClusterManager(ctx context.Context, name string) error
 			why, err := m.operatorState(ctx)
 			return false, cmp.Or(why, state), err
 		}
-		// The pod knows more than the conditions.
+		// The pod has more details than the conditions.
 		why, err := m.podOf(ctx, client.ObjectKey{Namespace: c.ServerNamespace(), Name: deploy.APIServer})
 		return false, cmp.Or(after("hub-apiserver does not run: ", why), state), err
 	})
 }
 
-// whyNot is the message of the first condition that is False; the last one has to be True. Those of an earlier spec say nothing.
+// whyNot returns the message of the first condition that is False, in the given order; the last one must be True. It ignores conditions of an earlier
+// generation.
 func whyNot(conditions []metav1.Condition, generation int64, order ...string) string {
 	for i, conditionType := range order {
 		c := conditionNow(conditions, generation, conditionType)

@@ -26,7 +26,7 @@ const (
 	hubSource          = "/api/v1/namespaces/" + hubSpace + "/secrets/" + operatorv1.ExternalHubKubeconfig
 )
 
-// newOutsideHub are a management cluster and a cluster that becomes a hub, and what init has to be given. hub-operator needs a few looks.
+// newOutsideHub returns a management cluster, a cluster that becomes a hub, and the required arguments of init. hub-operator takes a few polls.
 func newOutsideHub(t *testing.T) (management, hub *fakeServer, config string, args []string) {
 	t.Helper()
 	hub, _ = newPrepared(t)
@@ -144,7 +144,7 @@ func TestInitDetached_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// What a file is wrong for a klusterlet is wrong for a hub, too: one rule has it.
+// TestInitDetached_RefusesASourceThatIsNotVerified: the rules for the file are the same as for a klusterlet.
 func TestInitDetached_RefusesASourceThatIsNotVerified(t *testing.T) {
 	_, hub, config, args := newOutsideHub(t)
 	file := sourceFile(t, hub, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
@@ -159,7 +159,7 @@ func TestInitDetached_RefusesASourceThatIsNotVerified(t *testing.T) {
 func TestClean(t *testing.T) {
 	management := newServer(t, newClusterManager(nil)).named("management")
 	config := kubeconfig(t, map[string]*fakeServer{"hub": management})
-	// It takes hub-operator some time.
+	// hub-operator takes some time.
 	looks, there := 0, management.get(clusterManagerPath)
 	management.on["GET "+clusterManagerPath] = func(w http.ResponseWriter, _ []byte) bool {
 		if looks++; looks > 1 && looks < 4 {
@@ -209,7 +209,7 @@ func TestClean_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A deletion that takes long says what is waited for.
+// TestClean_Waits verifies that a deletion that takes long prints what it waits for.
 func TestClean_Waits(t *testing.T) {
 	goes := newClusterManager(func(c *operatorv1.ClusterManager) {
 		c.Generation, c.Finalizers = 2, []string{operatorv1.ClusterManagerFinalizer}

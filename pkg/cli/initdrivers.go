@@ -35,12 +35,13 @@ const (
 type registering struct {
 	drivers []string
 	hubARN  string
-	// role is the ARN that it acts as, if AWS is among the drivers, and making are the flags that say how it makes roles.
+	// role is the ARN that it assumes, if AWS is among the drivers. making are the flags for the creation of roles.
 	role   string
 	making []string
 }
 
-// configureDrivers makes hub-controller-manager run with the drivers, or says how, unless it does. Its default is certificates.
+// configureDrivers configures the drivers of hub-controller-manager, or prints how to do that, unless they are already set. The default is
+// certificates.
 func (o *initOptions) configureDrivers(ctx context.Context, h *hub) error {
 	m := h.manager(ctx)
 	rolePath, boundary := o.rolePath, o.boundary
@@ -54,7 +55,7 @@ func (o *initOptions) configureDrivers(ctx context.Context, h *hub) error {
 		return nil
 	}
 	r := registering{drivers: o.auths, hubARN: o.hubARN}
-	if m != nil && m.stated { // those that the hub has stay, and the first that handles a cluster has it
+	if m != nil && m.stated { // keep the drivers that are set; for each cluster the first that handles it is used
 		r.drivers = slices.Concat(slices.DeleteFunc(slices.Clone(o.auths), func(d string) bool { return slices.Contains(m.drivers, d) }), m.drivers)
 	}
 	if hub, err := irsa.ParseClusterARN(o.hubARN); err == nil && slices.Contains(r.drivers, authAWS) {
@@ -74,7 +75,7 @@ func (o *initOptions) configureDrivers(ctx context.Context, h *hub) error {
 	return nil
 }
 
-// explain says how hub-controller-manager comes to run like that, or that it does and how it stays so.
+// explain prints how to configure hub-controller-manager or, if it is configured, how to keep it so.
 func (o *initOptions) explain(r *registering, changed bool) {
 	how := after(" ", command.Printable(strings.Join(r.making, " ")))
 	flags := "--registration-drivers=" + strings.Join(r.drivers, ",") + after(" --hub-cluster-arn=", r.hubARN) + how
@@ -92,8 +93,8 @@ func (o *initOptions) explain(r *registering, changed bool) {
 	}
 }
 
-// configure changes the Deployment of hub-controller-manager and its ServiceAccount, where they are nobody else's to write. What would take
-// from clusters that have joined what they have is left to an admin.
+// configure changes the Deployment of hub-controller-manager and its ServiceAccount, unless another program manages them. A change that would affect
+// the permissions of clusters that have joined is left to an admin.
 func (o *initOptions) configure(ctx context.Context, h *hub, m *manager, r *registering) (changed bool, err error) {
 	if o.printOnly || m == nil || r.role == "" || !slices.Contains(o.auths, authAWS) {
 		return false, nil
@@ -106,7 +107,7 @@ func (o *initOptions) configure(ctx context.Context, h *hub, m *manager, r *regi
 		o.warn("%s is not changed: %s", deploy.Manager, why)
 		return false, nil
 	}
-	// The account first: pods get the role when they start.
+	// Change the account first: pods get the role when they start.
 	err = o.giveRole(ctx, h, deployment.Spec.Template.Spec.ServiceAccountName, r.role)
 	if err == nil {
 		err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -129,7 +130,7 @@ func (o *initOptions) configure(ctx context.Context, h *hub, m *manager, r *regi
 	return true, nil
 }
 
-// notToConfigure says why others have to make the change, or nothing.
+// notToConfigure returns why an admin must make the change, or "".
 func notToConfigure(deployment *appsv1.Deployment, m *manager, r *registering, rolePath, boundary string) string {
 	labels := deployment.Labels
 	switch by := labels[deploy.LabelManagedBy]; {
@@ -150,7 +151,7 @@ func notToConfigure(deployment *appsv1.Deployment, m *manager, r *registering, r
 	return ""
 }
 
-// giveRole has the pods of hub-controller-manager act as a role. One that the account has is somebody's choice.
+// giveRole sets the role of the pods of hub-controller-manager. It does not replace a role that is already set.
 func (o *initOptions) giveRole(ctx context.Context, h *hub, name, role string) error {
 	accounts := h.kube.CoreV1().ServiceAccounts(deploy.ManagerNamespace)
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -174,7 +175,7 @@ func (o *initOptions) giveRole(ctx context.Context, h *hub, name, role string) e
 	})
 }
 
-// setFlags replaces what the container says of drivers, in either spelling of a flag.
+// setFlags replaces the flags for drivers of the container, in either spelling of a flag.
 func setFlags(deployment *appsv1.Deployment, r *registering) {
 	flags := append([]string{"--registration-drivers=" + strings.Join(r.drivers, ","), "--hub-cluster-arn=" + r.hubARN}, r.making...)
 	for i := range deployment.Spec.Template.Spec.Containers {
@@ -188,15 +189,15 @@ func setFlags(deployment *appsv1.Deployment, r *registering) {
 			if !slices.ContainsFunc(flags, func(flag string) bool { return strings.HasPrefix(flag, name+"=") }) {
 				args = append(args, c.Args[j])
 			} else if !joined {
-				j++ // its value is the next one
+				j++ // its value is the next argument
 			}
 		}
 		c.Args = append(args, flags...)
 	}
 }
 
-// ownHub is what a ClusterManager says that makes a hub of this cluster, while it does not. It is nothing where there is none, or none that
-// the user may see.
+// ownHub returns what prevents a ClusterManager from making a hub of this cluster. It returns "" if there is no ClusterManager, or none that the user
+// may get.
 func (o *initOptions) ownHub(ctx context.Context) string {
 	config, err := o.restConfig()
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	creatorRole        = "arn:aws:iam::123456789012:role/hub_managed-cluster-identity-creator"
 )
 
-// init makes the hub that runs register by AWS IAM, and leaves it alone where that is somebody else's to do.
+// TestInit_ConfiguresTheRunningHub verifies that init configures the running hub for AWS IAM, and does not change it if another program manages it.
 func TestInit_ConfiguresTheRunningHub(t *testing.T) {
 	made := []string{"--leader-elect-namespace=a", "--controllers=sets", "--registration-drivers=awsirsa", "--hub-cluster-arn=" + hubARN}
 	labelled := func(label, value string) func(*appsv1.Deployment, *corev1.ServiceAccount) {
@@ -35,7 +35,7 @@ func TestInit_ConfiguresTheRunningHub(t *testing.T) {
 		flags  []string
 		change func(*appsv1.Deployment, *corev1.ServiceAccount)
 		refuse string
-		// want are the flags afterwards, those of before if it is nil, and role is that of the ServiceAccount.
+		// want are the flags afterwards; nil means that they do not change. role is the role of the ServiceAccount afterwards.
 		want []string
 		role string
 		says string
@@ -94,7 +94,7 @@ func TestInit_ConfiguresTheRunningHub(t *testing.T) {
 	}
 }
 
-// Where a ClusterManager is to make the hub, it says why there is none yet.
+// TestInit_SaysWhatHubOperatorLacks: if a ClusterManager should make the hub, init prints why there is no hub yet.
 func TestInit_SaysWhatHubOperatorLacks(t *testing.T) {
 	const why = "bind the ClusterRole cluster-admin to its ServiceAccount (kubectl create clusterrolebinding hub-operator-admin)"
 	lacking := &operatorv1.ClusterManager{ObjectMeta: metav1.ObjectMeta{Name: "own"}}

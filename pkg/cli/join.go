@@ -27,7 +27,7 @@ import (
 
 const (
 	defaultImage = "clusterhub/hub-agent"
-	// clusterCAFile is where a pod finds the authority of its own cluster.
+	// clusterCAFile is the file in pods with the certificate authority of their own cluster.
 	clusterCAFile = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 )
 
@@ -48,15 +48,15 @@ type joinOptions struct {
 	detect bool
 	works  worksOptions
 	pods   podOptions
-	// upgradable has works upgrade the agent.
+	// upgradable allows works to upgrade the agent.
 	upgradable bool
 
-	// namespace is the agent's, scoped is that it has rights in it alone, and edge are its flags as an edge node.
+	// namespace is the agent's. scoped limits its permissions to that namespace. edge are its flags as an edge node.
 	namespace string
 	scoped    bool
 	edge      []string
 
-	// detached is for clusters that run nothing.
+	// detached is for clusters that run no pods.
 	detached detachedOptions
 
 	roles *irsa.Identity
@@ -98,7 +98,7 @@ kubectl hub join --mode=detached --management-context mgmt --managed-kubeconfig 
 	return cmd
 }
 
-// addTo adds the flags that every agent has that runs on its cluster.
+// addTo adds the flags of all agents that run on their cluster.
 func (o *joinOptions) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	o.way.addTo(fs)
@@ -130,13 +130,13 @@ func (o *joinOptions) addTo(cmd *cobra.Command) {
 }
 
 var (
-	// taggable is what the tag of an image may be.
+	// taggable matches the tags of images.
 	taggable = regexp.MustCompile(`^\w[\w.-]{0,127}$`)
-	// pseudoVersion is what go calls what it has built of a commit that is no release.
+	// pseudoVersion matches the versions that go assigns to commits without a release.
 	pseudoVersion = regexp.MustCompile(`[.-][0-9]{14}-[0-9a-f]{12}$`)
 )
 
-// imageOf is the image that was built together with this program, or none when it does not know its version.
+// imageOf returns the image that was built together with this program, or "" if the version is not known.
 func imageOf(name, version string) string {
 	if version == UnknownVersion || !taggable.MatchString(version) || pseudoVersion.MatchString(version) {
 		return ""
@@ -193,7 +193,7 @@ func (o *joinOptions) validateServerURL() error {
 	}
 	config, err := o.restConfig()
 	if err != nil {
-		return nil // printing manifests needs no kubeconfig; for all else this is an error later
+		return nil // printing manifests needs no kubeconfig; otherwise this is an error later
 	}
 	if strings.HasPrefix(config.Host, "https://") && !isLoopback(config.Host) {
 		o.serverURL = config.Host
@@ -249,7 +249,7 @@ func (o *joinOptions) run(ctx context.Context) error {
 	return o.deploy(ctx, nil)
 }
 
-// deploy has the agent run on the cluster, once all was looked at that could refuse it. check may be nil.
+// deploy deploys the agent after all checks have passed. check may be nil.
 func (o *joinOptions) deploy(ctx context.Context, check func(*managed, []*unstructured.Unstructured) error) error {
 	known, err := o.way.try(ctx, o.clusterName, o.auth)
 	if err != nil {
@@ -294,7 +294,7 @@ func (o *joinOptions) deploy(ctx context.Context, check func(*managed, []*unstru
 	return o.print(accept)
 }
 
-// isEdge says whether the agent makes an edge node of the cluster.
+// isEdge reports whether the agent makes an edge node of the cluster.
 func (o *joinOptions) isEdge() bool { return len(o.edge) > 0 || o.scoped }
 
 func (o *joinOptions) print(accept string) error {
@@ -346,7 +346,7 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 		agent.Namespace = o.namespace
 	}
 	if o.scoped {
-		agent.Works = deploy.Works{} // it has the rights of o.works in its namespace by what it is
+		agent.Works = deploy.Works{} // its scope gives it the permissions of o.works in its namespace
 	}
 	if o.upgradable && !o.scoped && agent.Works.Role == "" {
 		return deploy.Agent{}, fmt.Errorf("--%s needs --%s=%s or --%[2]s=%[4]s: it is works that upgrade the agent", upgradableFlag, worksFlag, worksAdmin, worksClusterAdmin)

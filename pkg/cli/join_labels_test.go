@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/agent"
 )
 
-// TestJoin_PassesLabelsOn: to an agent that takes them as they are.
+// TestJoin_PassesLabelsOn verifies that labels are passed to the agent, and that the agent accepts them.
 func TestJoin_PassesLabelsOn(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	argsOf := func(more ...string) []string {
@@ -45,7 +45,7 @@ func TestJoin_PassesLabelsOn(t *testing.T) {
 	if err := errors.Join(o.ClusterLabels.Validate()...); err != nil || !maps.Equal(o.ClusterLabels.Labels, want) || !o.ClusterLabels.Detect {
 		t.Errorf("the agent reads %+v, %v, want %v", o.ClusterLabels, err, want)
 	}
-	// A join without them takes them away.
+	// A join without labels removes them.
 	if again := strings.Join(argsOf(), " "); strings.Contains(again, "cluster-labels") {
 		t.Errorf("after a join without labels the agent's flags are %s", again)
 	}

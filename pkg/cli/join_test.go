@@ -45,7 +45,7 @@ func (s *fakeServer) allow(allowed bool) {
 		Status:   authorizationv1.SubjectAccessReviewStatus{Allowed: allowed}})
 }
 
-// newJoining are a hub, a cluster that joins it, and what the command for that has to be given.
+// newJoining returns a hub, a cluster that joins it, and the required arguments of join.
 func newJoining(t *testing.T) (hub, cluster *fakeServer, config string, args []string) {
 	t.Helper()
 	hub, cluster = newServer(t), newServer(t)
@@ -70,7 +70,7 @@ func with(args []string, changes ...string) []string {
 	return args
 }
 
-// newIdentity is the secret of an agent that has joined a hub, or is about to if the server is empty.
+// newIdentity returns the secret of an agent that has joined a hub, or is about to if the server is empty.
 func newIdentity(t *testing.T, name, server string) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: registration.HubKubeconfigSecret},
@@ -116,7 +116,7 @@ func TestJoin_DeploysTheAgent(t *testing.T) {
 	if container.Image != "clusterhub/hub-agent:v1.2.3" {
 		t.Errorf("the image is %s", container.Image)
 	}
-	// Each server sees the credentials that are for it, and no others.
+	// Each server gets its own credentials, and no others.
 	if len(hub.credentials) != 1 || !hub.credentials["Bearer "+bootstrapToken] || len(cluster.credentials) != 1 || !cluster.credentials["Bearer "+userToken] {
 		t.Error("a server has seen the token of the other one")
 	}
@@ -124,7 +124,7 @@ func TestJoin_DeploysTheAgent(t *testing.T) {
 	if got := hub.asked[0]; !strings.HasPrefix(got, "POST "+clustersPath+"?dryRun=All") {
 		t.Errorf("the hub was asked for %s", got)
 	}
-	// Again, as it is: nothing is made anew.
+	// Joining again without changes creates nothing.
 	if _, stderr, err = run(t, config, args...); err != nil || strings.Contains(stderr, "Made") {
 		t.Errorf("again: %v: %s", err, stderr)
 	}
@@ -170,7 +170,7 @@ func TestJoin_PrintsManifestsAndDeploysNothing(t *testing.T) {
 		t.Errorf("it prints %v, want %v", kinds, want)
 	}
 	cluster.wantAsked()
-	// A cluster that nobody reaches from here needs no kubeconfig.
+	// No kubeconfig is needed if the cluster cannot be reached from here.
 	mustRun(t, filepath.Join(t.TempDir(), "none"), append(args, "-o", "yaml")...)
 }
 
@@ -191,7 +191,7 @@ func TestJoin_SaysWhatTheProgramsOfOthersNeed(t *testing.T) {
 	}
 }
 
-// What is wrong is said before anything is deployed.
+// TestJoin_SaysWhatIsWrong verifies that errors are reported before anything is deployed.
 func TestJoin_SaysWhatIsWrong(t *testing.T) {
 	otherCA := base64.StdEncoding.EncodeToString(newOtherCA(t))
 	foreign := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: registration.AgentServiceAccount}}
@@ -283,7 +283,7 @@ func TestJoin_SaysThatTheManagedClusterIsNotReached(t *testing.T) {
 	}
 }
 
-// newOtherCA is an authority that has not signed the certificates of the servers here.
+// newOtherCA returns an authority that has not signed the certificates of the servers here.
 func newOtherCA(t *testing.T) []byte {
 	t.Helper()
 	ca, _, err := cert.GenerateSelfSignedCertKey("other", nil, nil)
@@ -293,7 +293,7 @@ func newOtherCA(t *testing.T) []byte {
 	return ca
 }
 
-// What may be meant otherwise is warned of, and done.
+// TestJoin_Warns verifies that join warns about what may be a mistake, and continues.
 func TestJoin_Warns(t *testing.T) {
 	for name, test := range map[string]struct {
 		servers func(hub, cluster *fakeServer)
@@ -314,7 +314,7 @@ func TestJoin_Warns(t *testing.T) {
 			says(t, stderr, test.want)
 		})
 	}
-	// A namespace that is there is used as it is.
+	// An existing namespace is not changed.
 	_, cluster, config, args := newJoining(t)
 	cluster.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace, Labels: map[string]string{"team": "a"}}})
 	if _, stderr, err := run(t, config, args...); err != nil || strings.Contains(stderr, "Namespace") {
@@ -325,7 +325,7 @@ func TestJoin_Warns(t *testing.T) {
 	}
 }
 
-// join --wait says what the agent waits for, and ends when its pod is ready.
+// TestJoin_Waits verifies that join --wait prints what the agent waits for, and ends when its pod is ready.
 func TestJoin_Waits(t *testing.T) {
 	pod := func(status corev1.PodStatus) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p",

@@ -34,7 +34,7 @@ type detachedOptions struct {
 	operator operatorOptions
 	managed  source
 	name     string
-	// ownImage says that the user has named the image of the agent.
+	// ownImage reports whether the user has set the image of the agent.
 	ownImage bool
 }
 
@@ -87,7 +87,7 @@ func (o *detachedOptions) validate(join *joinOptions) error {
 	return o.managed.read()
 }
 
-// checkOutsideName is for the name of what has a namespace on the management cluster.
+// checkOutsideName validates a name that also names a namespace on the management cluster.
 func checkOutsideName(flag, name, namespace string) error {
 	if why := validation.IsDNS1123Label(name); len(why) > 0 {
 		return fmt.Errorf("--%s: %q is not a DNS label: %s", flag, name, strings.Join(why, "; "))
@@ -99,7 +99,7 @@ func checkOutsideName(flag, name, namespace string) error {
 	return nil
 }
 
-// namespace is where the agent runs, on the management cluster.
+// namespace returns the namespace of the agent on the management cluster.
 func (o *detachedOptions) namespace() string { return o.klusterlet().AgentNamespace() }
 
 func (o *detachedOptions) klusterlet() *operatorv1.Klusterlet {
@@ -108,7 +108,7 @@ func (o *detachedOptions) klusterlet() *operatorv1.Klusterlet {
 	return k
 }
 
-// wanted is the Klusterlet, with the fields that join is about and no others.
+// wanted returns the Klusterlet with only the fields that join sets.
 func (o *joinOptions) wanted() *unstructured.Unstructured {
 	spec := map[string]any{
 		"clusterName":  o.clusterName,
@@ -142,7 +142,7 @@ func (o *joinOptions) wanted() *unstructured.Unstructured {
 	}}
 }
 
-// secrets are the ways of the agent: to the managed cluster, and to the hub.
+// secrets returns the agent's kubeconfigs for the managed cluster and for the hub.
 func (o *joinOptions) secrets() ([]*unstructured.Unstructured, error) {
 	bootstrap, err := o.way.kubeconfig()
 	if err != nil {
@@ -177,7 +177,7 @@ func asUnstructured(secrets ...*corev1.Secret) (all []*unstructured.Unstructured
 	return all, nil
 }
 
-// runDetached tries all that can be tried before it makes anything, and can be run again wherever it has ended.
+// runDetached runs all checks before it creates anything, and can be run again wherever it was interrupted.
 func (o *joinOptions) runDetached(ctx context.Context) error {
 	known, err := o.way.try(ctx, o.clusterName, o.auth)
 	if err != nil {
@@ -231,7 +231,7 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 	return o.sayDetached()
 }
 
-// printDetached prints what would be made. hub-operator makes the namespace of the secrets.
+// printDetached prints what would be created. hub-operator creates the namespace of the secrets.
 func (o *joinOptions) printDetached(secrets []*unstructured.Unstructured) error {
 	if err := o.detached.operator.needImage(o.version); err != nil {
 		return err
@@ -244,7 +244,7 @@ func (o *joinOptions) printDetached(secrets []*unstructured.Unstructured) error 
 	return printManifests(o.Out, append(objects, secrets...))
 }
 
-// mayRun asks for the rights to make an object of hub-operator's, and its secrets.
+// mayRun checks the permissions to create an object for hub-operator, and its secrets.
 func (m *management) mayRun(ctx context.Context, resource, namespace, what string) error {
 	var rights []authorizationv1.ResourceAttributes
 	for _, verb := range []string{"get", "list", "create", "patch"} {
@@ -257,7 +257,7 @@ func (m *management) mayRun(ctx context.Context, resource, namespace, what strin
 	return m.need(ctx, rights, what, "have an admin of it run this command")
 }
 
-// make makes an object, or changes the one that this program has made.
+// make creates an object, or updates it if this program has created it.
 func (m *management) make(ctx context.Context, o *unstructured.Unstructured) error {
 	have, err := m.objects.Look(ctx, o)
 	if err == nil {
@@ -272,7 +272,7 @@ func (m *management) make(ctx context.Context, o *unstructured.Unstructured) err
 	return nil
 }
 
-// makeSecrets waits for the namespace, which hub-operator makes: so it knows that it may delete it.
+// makeSecrets waits until hub-operator has created the namespace: hub-operator deletes only a namespace that it has created.
 func (m *management) makeSecrets(ctx context.Context, of string, secrets []*unstructured.Unstructured) error {
 	namespace := &corev1.Namespace{}
 	name := secrets[0].GetNamespace()
@@ -300,7 +300,7 @@ func (m *management) makeSecrets(ctx context.Context, of string, secrets []*unst
 	return nil
 }
 
-// checkKlusterlet refuses to change a Klusterlet that is for something else.
+// checkKlusterlet returns an error if a Klusterlet of that name exists and is for something else.
 func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known bool) error {
 	have := &operatorv1.Klusterlet{}
 	err := m.Get(ctx, client.ObjectKey{Name: o.detached.name}, have)
@@ -330,7 +330,7 @@ func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known 
 	return m.checkSecrets(ctx, o, other)
 }
 
-// checkSecrets refuses to move a Klusterlet to another hub or another cluster: where two have the same name, they are not the same.
+// checkSecrets returns an error if the existing secrets are for another hub or cluster, even if the names are the same.
 func (m *management) checkSecrets(ctx context.Context, o *joinOptions, other string) error {
 	of, namespace := "Klusterlet "+o.detached.name, o.detached.namespace()
 	if err := m.checkSecret(ctx, namespace, operatorv1.ExternalManagedKubeconfig, of, o.detached.managed.parsed.Server(), other); err != nil {
@@ -339,7 +339,7 @@ func (m *management) checkSecrets(ctx context.Context, o *joinOptions, other str
 	return m.checkSecret(ctx, namespace, operatorv1.BootstrapHubKubeconfig, of, o.way.server, other)
 }
 
-// checkSecret refuses to change a kubeconfig that is there and leads to another server, or is not ours.
+// checkSecret returns an error if a kubeconfig exists that is for another server or is not ours.
 func (m *management) checkSecret(ctx context.Context, namespace, name, of, server, other string) error {
 	secret := &corev1.Secret{}
 	if err := m.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret); err != nil {

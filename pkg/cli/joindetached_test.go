@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// adminToken is that of the admin of a managed cluster, or of one that becomes a hub. No command may print it, but for -o yaml.
+	// adminToken is the token of the admin of a managed cluster, or of one that becomes a hub. Only -o yaml may print it.
 	adminToken = "the-admins-token"
 
 	klusterletPath = "/apis/operator.open-cluster-management.io/v1/klusterlets/c1"
@@ -39,17 +39,17 @@ const (
 	systemPath     = "/api/v1/namespaces/" + metav1.NamespaceSystem
 )
 
-// named has a server be the cluster with this UID, whose user may do everything.
+// named makes a server the cluster with this UID, whose user may do everything.
 func (s *fakeServer) named(uid types.UID) *fakeServer {
 	s.allow(true)
 	s.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid}})
 	return s
 }
 
-// detaching is what a cluster is joined with that runs nothing.
+// detaching is a join of a cluster that runs no pods.
 type detaching struct {
 	hub, management, managed *fakeServer
-	// config leads to the management cluster, and source to the managed one.
+	// config is for the management cluster, and source for the managed one.
 	config, source string
 	args           []string
 }
@@ -67,7 +67,7 @@ func newDetaching(t *testing.T) *detaching {
 	return d
 }
 
-// operates makes the namespace of an object when that is made, as hub-operator does.
+// operates creates the namespace of an object when the object is created, as hub-operator does.
 func (s *fakeServer) operates(path, namespace string) {
 	s.on["PATCH "+path] = func(http.ResponseWriter, []byte) bool {
 		s.put(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
@@ -75,7 +75,7 @@ func (s *fakeServer) operates(path, namespace string) {
 	}
 }
 
-// sourceFile writes the kubeconfig of an admin of a cluster, with other contexts beside.
+// sourceFile writes the kubeconfig of an admin of a cluster, which also has other contexts.
 func sourceFile(t *testing.T, s *fakeServer, change func(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo)) string {
 	t.Helper()
 	cluster, user := &clientcmdapi.Cluster{Server: s.URL, CertificateAuthorityData: s.ca()}, &clientcmdapi.AuthInfo{Token: adminToken}
@@ -104,7 +104,7 @@ func (d *detaching) run(t *testing.T, more ...string) (stdout, stderr string, er
 	return stdout, stderr, err
 }
 
-// hides wants no secret in what is said.
+// hides verifies that the output contains no secrets.
 func (d *detaching) hides(t *testing.T, stderr string, err error) {
 	t.Helper()
 	if err != nil {
@@ -149,7 +149,7 @@ func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
 	if err != nil || bootstrap.AuthInfos["hub"].Token != bootstrapToken || bootstrap.Clusters["hub"].Server != d.hub.URL {
 		t.Errorf("the bootstrap kubeconfig is not what was given: %v", err)
 	}
-	// Each server sees the credentials that are for it, and no others.
+	// Each server gets its own credentials, and no others.
 	for s, token := range map[*fakeServer]string{d.hub: bootstrapToken, d.management: userToken, d.managed: adminToken} {
 		if len(s.credentials) != 1 || !s.credentials["Bearer "+token] {
 			t.Error("a server has seen the token of another one")
@@ -174,7 +174,7 @@ func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
 	}
 }
 
-// The names that Open Cluster Management's clusteradm has for the same.
+// TestJoinDetached_InTheModeHosted: the flags have the names that Open Cluster Management's clusteradm uses.
 func TestJoinDetached_InTheModeHosted(t *testing.T) {
 	d := newDetaching(t)
 	d.management.operates("/apis/operator.open-cluster-management.io/v1/klusterlets/k1", "k1")
@@ -191,7 +191,8 @@ func TestJoinDetached_InTheModeHosted(t *testing.T) {
 	}
 }
 
-// Files become a part of the secret: they are not where the agent runs.
+// TestJoinDetached_TakesFilesIntoTheSecret verifies that the content of files becomes part of the secret: the files do not exist where the agent
+// runs.
 func TestJoinDetached_TakesFilesIntoTheSecret(t *testing.T) {
 	d := newDetaching(t)
 	dir := t.TempDir()
@@ -222,7 +223,7 @@ func TestJoinDetached_PrintsManifestsAndAsksNoCluster(t *testing.T) {
 	d.managed.wantAsked()
 }
 
-// What is wrong is said before anything is made.
+// TestJoinDetached_SaysWhatIsWrong verifies that errors are reported before anything is created.
 func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 	there := func(change func(*operatorv1.Klusterlet)) func(*testing.T, *detaching) {
 		return func(_ *testing.T, d *detaching) {
@@ -328,7 +329,7 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// A join that is interrupted can be run again: it makes what is missing.
+// TestJoinDetached_GoesOn verifies that a join that was interrupted can be run again, and creates what is missing.
 func TestJoinDetached_GoesOn(t *testing.T) {
 	for name, at := range map[string]string{
 		"before hub-operator looks":  "GET /api/v1/namespaces/" + detachedSpace,
@@ -343,7 +344,7 @@ func TestJoinDetached_GoesOn(t *testing.T) {
 			if at == "" {
 				ctx = d.management.interruptedAt("GET "+klusterletPath, 4)
 			} else {
-				// Secrets are looked at before anything is made, and again when they are.
+				// Secrets are checked before anything is created, and again when they are created.
 				ctx = d.management.interruptedAt(at, 1+strings.Count(at, "/secrets/"))
 			}
 			_, stderr, err := runIn(ctx, t, d.config, append(d.args, "--wait")...)

@@ -33,12 +33,12 @@ const (
 	requestsFlag    = "resource-requests"
 	limitsFlag      = "resource-limits"
 
-	// mostCredentials is the size of the largest file of credentials that is read: a Secret cannot be larger.
+	// mostCredentials is the largest size of a file of credentials in bytes: a Secret cannot be larger.
 	mostCredentials = 1 << 20
 	mostPullSecrets = 16
 )
 
-// podOptions are the flags that say where the image of an agent comes from, and what its pods may use. Most are called as clusteradm calls them.
+// podOptions are the flags for the image of an agent, and for what its pods may use. Most have clusteradm's names.
 type podOptions struct {
 	registry    string
 	credentials string
@@ -66,10 +66,10 @@ func (o *podOptions) addTo(cmd *cobra.Command) {
 		string(operatorv1.ResourceQosClassResourceRequirement)}, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// registryName is HOST[:PORT][/PATH].
+// registryName matches HOST[:PORT][/PATH].
 var registryName = regexp.MustCompile(`^[A-Za-z0-9]([-.A-Za-z0-9]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]([-._a-z0-9]*[a-z0-9])?)*$`)
 
-// setRegistry has the images that the user has not named come from the registry.
+// setRegistry sets the registry of the images that the user has not set.
 func (o *joinOptions) setRegistry(fs *pflag.FlagSet) error {
 	switch {
 	case o.pods.registry == "":
@@ -105,7 +105,7 @@ func (o *podOptions) validate() error {
 	return errors.Join(o.readCredentials(), o.validateResources())
 }
 
-// readCredentials reads the file of credentials. No error shows what is in it.
+// readCredentials reads the file of credentials. Errors do not contain its content.
 func (o *podOptions) readCredentials() error {
 	if o.credentials == "" {
 		return nil
@@ -177,7 +177,7 @@ func quantities(flag string, values map[string]string) (map[string]resource.Quan
 	return parsed, nil
 }
 
-// resources are those of a container. Nil is as in the manifests, and empty is none.
+// resources returns the resources of a container. It returns nil for those of the manifests, and an empty map for none.
 func (o *podOptions) resources() map[string]any {
 	if o.qosClass == "" || o.qosClass == string(operatorv1.ResourceQosClassDefault) {
 		return nil
@@ -195,7 +195,7 @@ func (o *podOptions) resources() map[string]any {
 	return resources
 }
 
-// requirement is the same in the spec of a Klusterlet, nil if it is as in the manifests.
+// requirement returns the resources for the spec of a Klusterlet, or nil for those of the manifests.
 func (o *podOptions) requirement() map[string]any {
 	resources := o.resources()
 	if resources == nil {
@@ -208,7 +208,7 @@ func (o *podOptions) requirement() map[string]any {
 	return requirement
 }
 
-// pullNames are the names of all Secrets by which the image of the agent is pulled.
+// pullNames returns the names of all Secrets that are used to pull the image of the agent.
 func (o *podOptions) pullNames() (names []any) {
 	for _, name := range o.pullSecrets {
 		names = append(names, name)
@@ -219,7 +219,7 @@ func (o *podOptions) pullNames() (names []any) {
 	return names
 }
 
-// withCredentials has the image of hub-operator pulled by the credentials, too.
+// withCredentials adds the credentials for the image of hub-operator to its objects.
 func (o *operatorOptions) withCredentials(objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	if len(o.pullConfig) == 0 {
 		return objects, nil
@@ -236,14 +236,14 @@ func (o *operatorOptions) withCredentials(objects []*unstructured.Unstructured) 
 	return objects, nil
 }
 
-// whole is agent with all that a join can make beside it.
+// whole returns the agent with all optional objects that a join can create.
 func (m *managed) whole(works deploy.Works) deploy.Agent {
 	agent := m.agent(works)
 	agent.PullConfig, agent.Upgradable = []byte("{}"), true
 	return agent
 }
 
-// dropFormerCredentials removes the credentials that an earlier join has made, if they are not among the objects.
+// dropFormerCredentials deletes the credentials that an earlier join has created if they are not among the objects.
 func (m *managed) dropFormerCredentials(ctx context.Context, objects []*unstructured.Unstructured) error {
 	former := deploy.PullSecret(m.namespace, nil)
 	if idsOf(objects).Has(remote.IDOf(former)) {

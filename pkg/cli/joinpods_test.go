@@ -91,7 +91,8 @@ func TestJoin_SaysWhereTheImageComesFromAndWhatThePodsMayUse(t *testing.T) {
 	}
 }
 
-// The credentials of a join go with the agent, and with a join that has none. What others made under their name stays.
+// TestJoin_CredentialsForImagesAreNotLeftBehind verifies that credentials are deleted with the agent, and by a join without credentials, and that an
+// object of another owner with their name stays.
 func TestJoin_CredentialsForImagesAreNotLeftBehind(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	with := append(slices.Clone(args), "--image-pull-credential-file", fileWith(t, dockerConfig))
@@ -164,7 +165,8 @@ func TestJoin_RefusesWhatThePodsCannotHave(t *testing.T) {
 	cluster.wantUnchanged()
 }
 
-// hub-operator has the same said of the agent that it runs, and its own image is pulled by the same credentials.
+// TestJoinDetached_SaysTheSameOfThePods verifies that a join by hub-operator configures the pods in the same way, and that the image of hub-operator
+// is pulled with the same credentials.
 func TestJoinDetached_SaysTheSameOfThePods(t *testing.T) {
 	d := newInstalling(t)
 	stdout, _, err := run(t, d.config, append(slices.Clone(d.args), "-o", "yaml", "--image-registry", "images.example.com", "--image-pull-credential-file", fileWith(t, dockerConfig),

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// upgradableFlag lets the hub upgrade an agent.
+// upgradableFlag allows the hub to upgrade an agent.
 const upgradableFlag = "upgradable"
 
 func (o *joinOptions) addUpgradable(fs *pflag.FlagSet) {
@@ -37,7 +37,7 @@ func (o *joinOptions) validateUpgradable() error {
 	return nil
 }
 
-// saysUpgradable tells which images the hub may set; it is empty if it may set none.
+// saysUpgradable returns a sentence with the images that the hub may set. It returns "" if the hub may set none.
 func (o *joinOptions) saysUpgradable() string {
 	repository, _, err := registration.SplitImage(o.image)
 	if !o.upgradable || err != nil {

@@ -11,7 +11,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// TestJoin_UpgradableOnlyWithTheFlag: the right of an agent to its own Deployment is there after a join with the flag, and gone after one without it.
+// TestJoin_UpgradableOnlyWithTheFlag: a join with the flag grants the agent permission to change its own Deployment, and a join without it revokes
+// that.
 func TestJoin_UpgradableOnlyWithTheFlag(t *testing.T) {
 	_, cluster, config, args := newJoining(t)
 	has := func() (role, flag bool) {

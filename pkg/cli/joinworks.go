@@ -26,7 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// The rights with which an agent brings works: none, or those of a ClusterRole that every cluster has.
+// An agent applies works with no permissions, or with those of a ClusterRole that every cluster has.
 const (
 	worksNone         = "none"
 	worksAdmin        = "admin"
@@ -38,11 +38,11 @@ const (
 	worksNamespacesFlag = "works-namespaces"
 )
 
-// worksOptions say with which rights the agent brings works. Without a role the user has not said.
+// worksOptions are the permissions with which the agent applies works. The role is empty if the user has not set it.
 type worksOptions struct {
 	role       string
 	namespaces []string
-	// inSome says that namespaces were given. It may have been an empty list.
+	// inSome reports whether namespaces were set, even to an empty list.
 	inSome bool
 }
 
@@ -84,7 +84,7 @@ func (o *worksOptions) validate() error {
 	return nil
 }
 
-// deployed is what join deploys for works.
+// deployed returns what join deploys for works.
 func (o *worksOptions) deployed() deploy.Works {
 	if o.role == "" || o.role == worksNone {
 		return deploy.Works{}
@@ -92,7 +92,7 @@ func (o *worksOptions) deployed() deploy.Works {
 	return deploy.Works{Role: o.role, Namespaces: o.namespaces}
 }
 
-// wanted is the same in the spec of a Klusterlet.
+// wanted returns the same for the spec of a Klusterlet.
 func (o *worksOptions) wanted() map[string]any {
 	works := o.deployed()
 	wanted := map[string]any{"role": works.Role}
@@ -106,7 +106,7 @@ func (o *worksOptions) wanted() map[string]any {
 	return wanted
 }
 
-// worksResult says which rights an agent has, for programs.
+// worksResult has the permissions of an agent, for programs.
 type worksResult struct {
 	Role       string   `json:"role"`
 	Namespaces []string `json:"namespaces,omitempty"`
@@ -125,11 +125,11 @@ func (o *worksOptions) result() (result worksResult, said string) {
 	return worksResult{Role: works.Role, Namespaces: works.Namespaces}, said
 }
 
-// checkWorks refuses what a user may not mean: that an agent stops to bring works because a flag was left out, and rights in a namespace
-// that is not there.
+// checkWorks rejects likely mistakes: a flag that was left out, so that the agent would stop applying works, and permissions in a namespace that does
+// not exist.
 func (m *managed) checkWorks(ctx context.Context, o *worksOptions) error {
 	if m.scoped {
-		return nil // the namespace is the agent's own, and its rights cannot be chosen
+		return nil // the namespace is the agent's own, and its permissions are fixed
 	}
 	if o.role == "" {
 		now, err := m.worksNow(ctx)
@@ -161,7 +161,7 @@ func (m *managed) checkWorks(ctx context.Context, o *worksOptions) error {
 	return nil
 }
 
-// worksGiven are the rights for works that an earlier join has given.
+// worksGiven returns the permissions for works that an earlier join has granted.
 func (m *managed) worksGiven(ctx context.Context) (given deploy.Works, err error) {
 	there, err := m.worksObjects(ctx)
 	if err != nil {
@@ -179,7 +179,7 @@ func (m *managed) worksGiven(ctx context.Context) (given deploy.Works, err error
 	return given, nil
 }
 
-// worksNow says by which flags the agent brings works now; empty if it brings none.
+// worksNow returns the flags with which the agent applies works now, or "" if it applies none.
 func (m *managed) worksNow(ctx context.Context) (string, error) {
 	given, err := m.worksGiven(ctx)
 	switch {
@@ -200,7 +200,7 @@ func (m *managed) worksNow(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// agentFlag is a flag of the agent's container, whose name ends with = if it has a value.
+// agentFlag returns the value of a flag of the agent's container. A name that ends with = has a value.
 func agentFlag(deployment *appsv1.Deployment, name string) (value string, found bool) {
 	for i := range deployment.Spec.Template.Spec.Containers {
 		container := &deployment.Spec.Template.Spec.Containers[i]
@@ -224,8 +224,8 @@ var (
 
 const worksServiceName = "v1.work.open-cluster-management.io"
 
-// forWorks are all objects that join could have made for works, but for RoleBindings, and where the agent remembers works. An agent with
-// rights in one namespace has none that another choice of rights would be without.
+// forWorks returns all objects that join could have created for works, except RoleBindings, and the definition of the work records. It returns nil
+// for an agent that is limited to one namespace: its objects do not depend on the permissions for works.
 func (m *managed) forWorks() ([]*unstructured.Unstructured, error) {
 	if m.scoped {
 		return nil, nil
@@ -255,7 +255,8 @@ func idsOf(objects []*unstructured.Unstructured) sets.Set[remote.ID] {
 	return ids
 }
 
-// worksObjects are those that an earlier join has made for works, and are there. What has our names and not our label is another's.
+// worksObjects returns the existing objects that an earlier join has created for works. An object with our name, but without our label, has another
+// owner.
 func (m *managed) worksObjects(ctx context.Context) (there []client.Object, err error) {
 	wanted, err := m.forWorks()
 	if err != nil || m.scoped {
@@ -284,8 +285,8 @@ func (m *managed) worksObjects(ctx context.Context) (there []client.Object, err 
 	return there, nil
 }
 
-// dropFormerWorks takes away what an earlier join has made for works and is not wanted any more. That comes before anything new is
-// given, so that a join that fails leaves nobody with the rights of both.
+// dropFormerWorks deletes objects of an earlier join for works that are no longer desired. This comes before new permissions are granted, so that no
+// join that fails leaves both.
 func (m *managed) dropFormerWorks(ctx context.Context, wanted []*unstructured.Unstructured) error {
 	there, err := m.worksObjects(ctx)
 	if err != nil {
@@ -303,8 +304,8 @@ func (m *managed) dropFormerWorks(ctx context.Context, wanted []*unstructured.Un
 	return nil
 }
 
-// withoutServed leaves out the definition of AppliedManifestWorks where the cluster has the kind already: a hub serves it itself, and
-// another agent of works has brought the same.
+// withoutServed leaves out the definition of AppliedManifestWorks if the cluster has the kind already: a hub serves it itself, and another agent may
+// have created the same definition.
 func (m *managed) withoutServed(ctx context.Context, objects []*unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 	at := slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return remote.IDOf(o).GroupKind == crdKind })
 	if at < 0 {
@@ -324,8 +325,7 @@ func (m *managed) withoutServed(ctx context.Context, objects []*unstructured.Uns
 	return objects, nil
 }
 
-// servesWorks says whether a server behind the cluster's API server has the group of works: then definitions of its kinds would be
-// hidden behind it.
+// servesWorks reports whether an aggregated API server serves the group of works. It would hide definitions of the group's kinds.
 func (m *managed) servesWorks(ctx context.Context) (bool, error) {
 	service := &unstructured.Unstructured{}
 	service.SetGroupVersionKind(worksService)
@@ -336,8 +336,8 @@ func (m *managed) servesWorks(ctx context.Context) (bool, error) {
 	return found && len(backend) > 0, err
 }
 
-// tryRights asks the cluster whether the user may give the rights of works, before anything is changed: an API server lets no user give
-// more rights than it has. It is tried under other names, since what is there may be changed only by replacing it.
+// tryRights checks whether the user may grant the permissions for works, before anything is changed: an API server rejects grants that exceed the
+// user's own permissions. It uses generated names, since some changes of existing objects need a replacement.
 func (m *managed) tryRights(ctx context.Context, objects []*unstructured.Unstructured) error {
 	wanted, err := m.forWorks()
 	if err != nil {
@@ -361,14 +361,14 @@ func (m *managed) tryRights(ctx context.Context, objects []*unstructured.Unstruc
 	return nil
 }
 
-// escalationError is that a user may not give rights that it does not have.
+// escalationError reports that a user may not grant permissions that it does not have.
 type escalationError struct{ id remote.ID }
 
 func (e *escalationError) Error() string {
 	return fmt.Sprintf("this user may not give the rights of %s: a user can only give rights that it has", e.id)
 }
 
-// tryToMake asks the cluster whether an object could be made. Nothing is.
+// tryToMake checks by a dry run whether an object could be created.
 func (m *managed) tryToMake(ctx context.Context, o *unstructured.Unstructured) error {
 	try := o.DeepCopy()
 	try.SetName("")
@@ -383,7 +383,7 @@ func (m *managed) tryToMake(ctx context.Context, o *unstructured.Unstructured) e
 	return fmt.Errorf("trying whether %s can be made: %w", remote.IDOf(o), m.explain(err))
 }
 
-// isEscalation says whether an API server has refused rights that the user does not have.
+// isEscalation reports whether an API server has rejected a grant of permissions that the user does not have.
 func isEscalation(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "attempting to grant RBAC permissions not currently held")
 }

@@ -39,7 +39,7 @@ func newJoiningWorks(t *testing.T) (cluster *fakeServer, config string, args []s
 	return cluster, config, args
 }
 
-// rightsOfWorks are the bindings that give rights to what works have: "namespace=role", and what else is there for works.
+// rightsOfWorks returns the bindings for works as "namespace=role", and other objects for works.
 func (s *fakeServer) rightsOfWorks() string {
 	var all []string
 	for _, path := range s.paths() {
@@ -54,7 +54,7 @@ func (s *fakeServer) rightsOfWorks() string {
 	return strings.Join(all, ", ")
 }
 
-// flags are those of the agent that are about works.
+// flagsOfWorks returns the flags of the agent for works.
 func (s *fakeServer) flagsOfWorks() string {
 	deployment := &appsv1.Deployment{}
 	s.as(deploymentPath, deployment)
@@ -70,7 +70,7 @@ const (
 
 func TestJoinWorks_GivesTheRightsThatAreSaidAndTakesFormerOnes(t *testing.T) {
 	cluster, config, args := newJoiningWorks(t)
-	// What others have made is theirs, whatever its name.
+	// Objects of other owners stay, whatever their names.
 	others := []*rbacv1.RoleBinding{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: deploy.WorksRights}, RoleRef: rbacv1.RoleRef{Name: "theirs"}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "ours-by-label-only", Labels: byUs.Labels}, RoleRef: rbacv1.RoleRef{Name: "theirs"}},
@@ -123,13 +123,13 @@ func TestJoinWorks_GivesTheRightsThatAreSaidAndTakesFormerOnes(t *testing.T) {
 			t.Errorf("%s/%s of another is gone", o.Namespace, o.Name)
 		}
 	}
-	// The records are not join's to remove: an agent may have made some.
+	// Join does not delete the records: an agent may have created some.
 	if cluster.get(worksCRDPath) == nil {
 		t.Error("the definition of the records is gone")
 	}
 }
 
-// Rights are given less before they are given more, so that what ends in between leaves no one with the sum.
+// TestJoinWorks_TakesBeforeItGives verifies that permissions are revoked before others are granted, so that an interrupted join does not leave both.
 func TestJoinWorks_TakesBeforeItGives(t *testing.T) {
 	cluster, config, args := newJoiningWorks(t)
 	if _, _, err := run(t, config, append(args, "--works=cluster-admin")...); err != nil {
@@ -145,7 +145,7 @@ func TestJoinWorks_TakesBeforeItGives(t *testing.T) {
 	}
 }
 
-// An agent does not stop to bring works because a flag was left out.
+// TestJoinWorks_AreNotEndedByAFlagThatIsLeftOut verifies that an agent does not stop applying works because a flag was left out.
 func TestJoinWorks_AreNotEndedByAFlagThatIsLeftOut(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
@@ -174,7 +174,7 @@ func TestJoinWorks_AreNotEndedByAFlagThatIsLeftOut(t *testing.T) {
 	}
 }
 
-// What is wrong is said before anything is changed.
+// TestJoinWorks_SaysWhatIsWrong verifies that errors are reported before anything is changed.
 func TestJoinWorks_SaysWhatIsWrong(t *testing.T) {
 	escalation := func(resource string) *apierrors.StatusError {
 		return apierrors.NewForbidden(rbacv1.Resource(resource), "x", errors.New(`user "u" (groups=["g"]) is attempting to grant RBAC permissions not currently held:
@@ -238,7 +238,8 @@ func TestJoinWorks_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Where the cluster has the kind of the records, no definition hides behind it, and that of others is used as it is.
+// TestJoinWorks_UsesTheKindThatIsThere verifies that no definition is created if the cluster serves the kind of the records already, and that a
+// definition of another owner is used without change.
 func TestJoinWorks_UsesTheKindThatIsThere(t *testing.T) {
 	service := func(backend string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
@@ -290,7 +291,7 @@ func TestJoinWorks_ArePrinted(t *testing.T) {
 	}
 }
 
-// The dry runs that try rights leave nothing.
+// TestJoinWorks_TriesByDryRuns verifies that the dry runs that check permissions create nothing.
 func TestJoinWorks_TriesByDryRuns(t *testing.T) {
 	cluster, config, args := newJoiningWorks(t)
 	tried := 0

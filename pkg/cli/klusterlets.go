@@ -17,10 +17,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// notYetLooked is what is said of an object before hub-operator has said anything.
+// notYetLooked is shown for an object without a status of hub-operator.
 const notYetLooked = "hub-operator has not looked at it yet"
 
-// conditionNow is Unknown if nothing is said about the spec as it is.
+// conditionNow returns the condition for the current spec. Its status is Unknown if there is none.
 func conditionNow(conditions []metav1.Condition, generation int64, conditionType string) metav1.Condition {
 	c := meta.FindStatusCondition(conditions, conditionType)
 	if c == nil || c.ObservedGeneration != 0 && c.ObservedGeneration != generation {
@@ -31,7 +31,7 @@ func conditionNow(conditions []metav1.Condition, generation int64, conditionType
 
 func saidBy(c metav1.Condition) string { return command.Printable(cmp.Or(c.Message, c.Reason)) }
 
-// waitsFor says what keeps a Klusterlet from being available; empty if nothing does. Conditions of an earlier spec say nothing.
+// waitsFor returns what prevents a Klusterlet from being available, or "". It ignores conditions of an earlier spec.
 func waitsFor(k *operatorv1.Klusterlet) string {
 	now := func(conditionType string) metav1.Condition {
 		return conditionNow(k.Status.Conditions, k.Generation, conditionType)
@@ -47,9 +47,9 @@ func waitsFor(k *operatorv1.Klusterlet) string {
 	case applied.Status == metav1.ConditionFalse:
 		return saidBy(applied)
 	case degraded.Status == metav1.ConditionTrue && rebootstraps.Status == metav1.ConditionTrue:
-		return saidBy(degraded) // which of several hubs it is that has to accept it
+		return saidBy(degraded) // names which of several hubs must accept it
 	case degraded.Status == metav1.ConditionTrue && degraded.Reason == operatorv1.ReasonHubKubeConfigMissing:
-		// The agent has asked, so it is the hub's turn.
+		// The agent has requested its identity, so the hub must act.
 		return "the hub has to accept it: " + acceptCommand(cmp.Or(k.Spec.ClusterName, "NAME"))
 	case degraded.Status == metav1.ConditionTrue:
 		return saidBy(degraded)
@@ -61,7 +61,7 @@ func waitsFor(k *operatorv1.Klusterlet) string {
 	return notYetLooked
 }
 
-// awaitKlusterlet waits until the agent works with the hub, and says whose turn it is.
+// awaitKlusterlet waits until the agent works with the hub, and prints what must happen next.
 func (m *management) awaitKlusterlet(ctx context.Context, name string) error {
 	return m.await(ctx, "Klusterlet "+name+" to be available", func(ctx context.Context) (bool, string, error) {
 		k := &operatorv1.Klusterlet{}
@@ -81,7 +81,7 @@ func (m *management) awaitKlusterlet(ctx context.Context, name string) error {
 	})
 }
 
-// agentState says what keeps the agent's pod from running that registers the cluster, or nothing: it knows more than the conditions.
+// agentState returns what prevents the pod of the agent that registers the cluster from running, or "". The pod has more details than the conditions.
 func (m *management) agentState(ctx context.Context, k *operatorv1.Klusterlet) (string, error) {
 	name := k.RegistrationDeployment()
 	if k.IsSingleton() {
@@ -126,7 +126,7 @@ func (g *global) newGetKlusterletsCommand() *cobra.Command {
 	return cmd
 }
 
-// klusterlets are all of the management cluster, in pages.
+// klusterlets lists all Klusterlets of the management cluster, in pages.
 func (m *management) klusterlets(ctx context.Context) (*operatorv1.KlusterletList, error) {
 	all, next := &operatorv1.KlusterletList{Items: []operatorv1.Klusterlet{}}, ""
 	for {
@@ -170,7 +170,7 @@ func klusterletRows(list *operatorv1.KlusterletList) *metav1.Table {
 	return rows
 }
 
-// clusterOf is the name of the cluster on its hub, empty as long as its agent has not chosen one.
+// clusterOf returns the name of the cluster on its hub, or "" as long as its agent has not chosen one.
 func clusterOf(k *operatorv1.Klusterlet) string {
 	if k.Spec.ClusterName == "" && k.Status.Clusterhub != nil {
 		return k.Status.Clusterhub.ClusterName

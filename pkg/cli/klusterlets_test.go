@@ -22,7 +22,7 @@ import (
 
 const klusterletsPath = "/apis/operator.open-cluster-management.io/v1/klusterlets"
 
-// condition is one as hub-operator writes it of generation 2.
+// condition returns a condition that hub-operator wrote for generation 2.
 func condition(conditionType string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: conditionType, Status: status, Reason: reason, Message: message, ObservedGeneration: 2}
 }
@@ -120,7 +120,7 @@ func TestGetKlusterlets_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// join --wait says whose turn it is, and ends when the agent works with the hub.
+// TestJoinDetached_Waits verifies that join --wait prints what must happen next, and ends when the agent works with the hub.
 func TestJoinDetached_Waits(t *testing.T) {
 	agent := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: detachedSpace, Name: "c1-registration-agent"}}
 	operator := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "clusterhub-operator", Name: operatorName}}
@@ -163,7 +163,7 @@ func TestJoinDetached_Waits(t *testing.T) {
 	}
 }
 
-// answersKlusterlet gives the Klusterlet, as soon as it is there, conditions from the nth look on.
+// answersKlusterlet adds conditions to the Klusterlet, once it exists, from the given read on.
 func (s *fakeServer) answersKlusterlet(conditions []metav1.Condition, from int) *int {
 	looks := 0
 	s.on["GET "+klusterletPath] = func(w http.ResponseWriter, _ []byte) bool {

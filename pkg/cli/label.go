@@ -59,7 +59,7 @@ kubectl hub label c1 cluster.open-cluster-management.io/clusterset=payments --ov
 	return cmd
 }
 
-// parseLabels reads KEY=VALUE, and KEY- as nil, which removes it.
+// parseLabels parses KEY=VALUE, and KEY-, for which it returns nil: the label is removed.
 func parseLabels(args []string) (map[string]*string, error) {
 	changes := map[string]*string{}
 	for _, arg := range args {

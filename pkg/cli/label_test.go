@@ -14,7 +14,7 @@ func TestLabel_ChangesJustTheLabels(t *testing.T) {
 	const setLabel = "cluster.open-cluster-management.io/clusterset"
 	for name, test := range map[string]struct {
 		args string
-		// fails is what the error has; without one, the labels are as in want.
+		// fails is the expected error; if it is empty, want are the expected labels.
 		fails string
 		want  map[string]string
 		body  string
@@ -65,7 +65,7 @@ func TestLabel_ChangesJustTheLabels(t *testing.T) {
 	}
 }
 
-// There are users who may write the labels of a cluster and nothing else of it.
+// TestLabel_GoesTheNarrowWay: some users may write the labels of a cluster and no other field.
 func TestLabel_GoesTheNarrowWay(t *testing.T) {
 	s := newServer(t, newCluster("c1", nil))
 	s.refuse("PATCH "+clustersPath+"/c1", forbidden("managedclusters", "patch"))

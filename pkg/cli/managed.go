@@ -24,14 +24,14 @@ import (
 // managed is the cluster that joins or leaves.
 type managed struct {
 	*target
-	// namespace is the agent's, and scoped is that it has rights in it alone.
+	// namespace is the agent's. scoped limits its permissions to that namespace.
 	namespace string
 	scoped    bool
-	// keep says of what is ours that it stays there all the same. It may be nil.
+	// keep reports whether an object of ours stays when the agent is removed. It may be nil.
 	keep func(o *unstructured.Unstructured) bool
 }
 
-// managed is the cluster that the flags point to, with the agent in a namespace.
+// managed returns the cluster that the flags select, with the agent in a namespace.
 func (g *global) managed(namespace string) (*managed, error) {
 	t, err := g.target("the managed cluster", "check --context and --kubeconfig")
 	if err != nil {
@@ -44,19 +44,19 @@ func (m *managed) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: m.namespace, Name: name}
 }
 
-// agent is what is deployed here, but for what the flags say.
+// agent returns the agent that is deployed here, without what depends on flags.
 func (m *managed) agent(works deploy.Works) deploy.Agent {
 	return deploy.Agent{Namespace: m.namespace, Scoped: m.scoped, Works: works}
 }
 
-// identity is what an agent has kept: the cluster's name on the hub, and the way to the hub once it was accepted.
+// identity is the stored state of an agent: the cluster's name on the hub and, once it was accepted, the kubeconfig for the hub.
 type identity struct {
 	secret      *corev1.Secret
 	clusterName string
 	kubeconfig  []byte
 }
 
-// identity is empty if there is no agent's secret.
+// identity returns an empty identity if the agent's secret does not exist.
 func (m *managed) identity(ctx context.Context) (identity, error) {
 	secret := &corev1.Secret{}
 	if err := m.Get(ctx, m.key(registration.HubKubeconfigSecret), secret); err != nil {
@@ -66,7 +66,7 @@ func (m *managed) identity(ctx context.Context) (identity, error) {
 		kubeconfig: secret.Data[registration.KeyKubeconfig]}, nil
 }
 
-// server is the hub's, or nothing.
+// server returns the URL of the hub, or "".
 func (i *identity) server() string {
 	config, err := clientcmd.Load(i.kubeconfig)
 	if err != nil {
@@ -78,7 +78,7 @@ func (i *identity) server() string {
 	return ""
 }
 
-// checkFree refuses to put an agent where there is another, and warns of what may be meant otherwise.
+// checkFree returns an error if another agent exists in the namespace, and warns about likely mistakes.
 func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) error {
 	have, err := m.identity(ctx)
 	if err != nil {
@@ -102,7 +102,7 @@ func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) err
 	return nil
 }
 
-// checkEdge refuses a join that would end an edge node because flags were left out.
+// checkEdge rejects a join that would remove an edge node because flags were left out.
 func (m *managed) checkEdge(ctx context.Context, o *joinOptions) error {
 	if o.isEdge() {
 		return nil
@@ -117,8 +117,7 @@ func (m *managed) checkEdge(ctx context.Context, o *joinOptions) error {
 	return nil
 }
 
-// deploy makes what is missing, changes what is ours, and removes what is ours and not wanted any more. It begins nothing that it could
-// not complete.
+// deploy creates missing objects, updates ours, and prunes those of ours that are no longer desired. It first checks that it can complete.
 func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructured) error {
 	objects, err := m.withoutServed(ctx, objects)
 	if err != nil {
@@ -150,7 +149,7 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 	return nil
 }
 
-// awaitJoined waits until the agent is ready, which it is while the hub knows its lease.
+// awaitJoined waits until the agent is ready, which it is while it can renew its lease on the hub.
 func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 	return m.await(ctx, "cluster "+name+" to join", func(ctx context.Context) (bool, string, error) {
 		deployment := &appsv1.Deployment{}
@@ -173,12 +172,12 @@ func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 	})
 }
 
-// podState says what keeps a pod from running, or nothing.
+// podState returns what prevents a pod from running, or "".
 func (m *managed) podState(ctx context.Context, name string) (string, error) {
 	return m.podStateIn(ctx, m.namespace, name)
 }
 
-// podStateIn is that of the first pod with the name as its label.
+// podStateIn returns the state of the first pod whose agent label has the name.
 func (t *target) podStateIn(ctx context.Context, namespace, name string) (string, error) {
 	pods := &corev1.PodList{}
 	err := t.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{deploy.AgentLabel: name})
@@ -216,7 +215,7 @@ func stateOf(pod *corev1.Pod) string {
 	return "its pod is not started yet"
 }
 
-// lastLine is what a process that failed said last.
+// lastLine returns the last line of a log.
 func lastLine(log string) string {
 	lines := strings.Split(strings.TrimSpace(log), "\n")
 	return lines[len(lines)-1]

@@ -33,7 +33,7 @@ const (
 	modeDefault, modeDetached, modeHosted = "default", "detached", "hosted"
 )
 
-// outside are the flags for what does not run on the cluster that it serves.
+// outside are the flags for a hub or an agent that runs on another cluster than the one it serves.
 type outside struct {
 	mode                string
 	context, kubeconfig string
@@ -51,10 +51,10 @@ func (o *outside) addManagementTo(fs *pflag.FlagSet) {
 	fs.StringVar(&o.kubeconfig, managementKubeconfigFlag, "", "File with the kubeconfig of the management cluster. The default is --kubeconfig.")
 }
 
-// isOutside says whether it is for a management cluster.
+// isOutside reports whether the pods run on a management cluster.
 func (o *outside) isOutside() bool { return o.mode == modeDetached || o.mode == modeHosted }
 
-// validate takes the words of the API, too: Detached is detached.
+// validate accepts the API's spelling, too: Detached is detached.
 func (o *outside) validate() error {
 	switch o.mode = strings.ToLower(o.mode); o.mode {
 	case modeDetached, modeHosted:
@@ -79,11 +79,11 @@ func (o *outside) apiMode() operatorv1.InstallMode {
 // management is the cluster that runs the pods.
 type management struct {
 	*target
-	// uid is that of its namespace kube-system.
+	// uid is the UID of its namespace kube-system.
 	uid types.UID
 }
 
-// management is the cluster that the flags point to.
+// management returns the cluster that the flags select.
 func (g *global) management(ctx context.Context, o *outside) (*management, error) {
 	if o.context != "" && *g.flags.Context != "" && *g.flags.Context != o.context {
 		return nil, fmt.Errorf("--context and --%s are both about the management cluster: set only one of them", managementContextFlag)
@@ -106,7 +106,7 @@ func (g *global) management(ctx context.Context, o *outside) (*management, error
 	return &management{target: t, uid: system.UID}, nil
 }
 
-// at is the same user with another kubeconfig, or another context of it.
+// at returns the options of the same user for another kubeconfig or another context.
 func (g *global) at(kubeconfig, context string) *global {
 	other, flags := *g, genericclioptions.NewConfigFlags(true)
 	flags.KubeConfig, flags.Context = &kubeconfig, &context
@@ -116,8 +116,8 @@ func (g *global) at(kubeconfig, context string) *global {
 	return &other
 }
 
-// podOf says what keeps the pod of a Deployment from running, or nothing, also if there is no such Deployment or the user may not look:
-// then conditions say what is known.
+// podOf returns what prevents the pod of a Deployment from running. It returns "" if there is nothing, if there is no such Deployment, or if the user
+// may not get it: then conditions have to do.
 func (m *management) podOf(ctx context.Context, deployment client.ObjectKey) (string, error) {
 	err := m.Get(ctx, deployment, &appsv1.Deployment{})
 	state := ""

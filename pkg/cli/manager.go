@@ -19,17 +19,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/irsa"
 )
 
-// manager is how hub-controller-manager registers clusters, as far as its Deployment says it.
+// manager is the registration configuration of hub-controller-manager, as far as its Deployment shows it.
 type manager struct {
-	// drivers are csr if none are stated.
+	// drivers are the enabled drivers, or csr if none are set.
 	drivers []string
 	stated  bool
 	hubARN  string
-	// rolePath and boundary are those of the roles that it makes.
+	// rolePath and boundary apply to the roles that it creates.
 	rolePath, boundary string
 }
 
-// manager reads the Deployment. It is nil where there is none, or none that the user may see: a hub can run in other ways.
+// manager reads the Deployment. It returns nil if the Deployment does not exist or the user may not get it: a hub can run in other ways.
 func (h *hub) manager(ctx context.Context) *manager {
 	deployment, err := h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, deploy.Manager, metav1.GetOptions{})
 	if err != nil {
@@ -54,8 +54,8 @@ func (h *hub) manager(ctx context.Context) *manager {
 	return nil
 }
 
-// unhandled says why nothing would register a cluster, or nothing if that is not known: others than ours may register by a driver
-// of their own, or in place of the hub.
+// unhandled returns why nothing would register a cluster. It returns "" if that is not known: other programs may register it with a driver of their
+// own, or in place of the hub.
 func (m *manager) unhandled(cluster *clusterv1.ManagedCluster) string {
 	by := registrationOf(cluster)
 	if m == nil || len(m.drivers) == 0 || slices.Contains(m.drivers, by) ||
@@ -66,7 +66,7 @@ func (m *manager) unhandled(cluster *clusterv1.ManagedCluster) string {
 		command.Printable(strings.Join(m.drivers, ",")))
 }
 
-// checkARN refuses an ARN that no hub can accept. m may be nil.
+// checkARN rejects an ARN that no hub can accept. m may be nil.
 func (m *manager) checkARN(cluster *clusterv1.ManagedCluster) error {
 	managed, err := irsa.ParseClusterARN(arnOf(cluster))
 	if err == nil && m != nil && m.hubARN != "" {
@@ -81,7 +81,7 @@ func (m *manager) checkARN(cluster *clusterv1.ManagedCluster) error {
 	return nil
 }
 
-// runs is whether hub-controller-manager runs with drivers, and with what roles are made with.
+// runs reports whether hub-controller-manager runs with the drivers and, for AWS, with these options for roles.
 func (m *manager) runs(drivers []string, hubARN, rolePath, boundary string) bool {
 	return m != nil && !slices.ContainsFunc(drivers, func(d string) bool { return !slices.Contains(m.drivers, d) }) &&
 		(!slices.Contains(drivers, authAWS) || m.hubARN == hubARN && cmp.Or(m.rolePath, "/") == cmp.Or(rolePath, "/") && m.boundary == boundary)

@@ -18,7 +18,7 @@ import (
 
 const managerPath = "/apis/apps/v1/namespaces/clusterhub-system/deployments/hub-controller-manager"
 
-// runsWith is the Deployment of hub-controller-manager with these flags.
+// runsWith returns a Deployment of hub-controller-manager with these flags.
 func runsWith(flags ...string) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: deploy.ManagerNamespace, Name: deploy.Manager}}
 	d.Spec.Template.Spec.ServiceAccountName = deploy.Manager
@@ -27,7 +27,8 @@ func runsWith(flags ...string) *appsv1.Deployment {
 	return d
 }
 
-// What no hub could ever accept is refused, and what this hub does not handle is said, before anything is changed.
+// TestAccept_LooksAtWhetherTheHubCanRegisterTheCluster verifies that accept rejects what no hub can accept, and warns about what this hub does not
+// handle, before anything is changed.
 func TestAccept_LooksAtWhetherTheHubCanRegisterTheCluster(t *testing.T) {
 	const chinese = "arn:aws-cn:eks:cn-north-1:210987654321:cluster/c1"
 	for name, test := range map[string]struct {
@@ -93,11 +94,11 @@ func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 	for name, test := range map[string]struct {
 		args    []string
 		manager *appsv1.Deployment
-		// drivers are what it says that the hub has to run with, nothing if it runs like that.
+		// drivers are the drivers that init prints as missing, or "".
 		drivers string
-		// roles are the flags by which roles are made that it prints, and joins is what the join command has.
+		// roles are the printed flags for the creation of roles, and joins the flags in the printed join command.
 		roles, joins []string
-		// changed is that the Deployment runs like that afterwards.
+		// changed reports whether the Deployment is changed.
 		changed bool
 	}{
 		"by certificate":                              {},

@@ -66,7 +66,7 @@ func memberRows(list *viewv1alpha1.ClusterSetMemberList) *metav1.Table {
 	return rows
 }
 
-// oneArg says what is missing.
+// oneArg returns a check for exactly one argument. The error names what is missing.
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {

@@ -30,11 +30,11 @@ const (
 	operatorImageFlag = "operator-image"
 	skipOperatorFlag  = "skip-operator"
 	operatorName      = "hub-operator"
-	// ourImages begins the names of the images in the manifests, and noVersion is their tag.
+	// ourImages is the prefix of the names of the images in the manifests, and noVersion is their tag.
 	ourImages, noVersion = "clusterhub/", ":v0.0.0"
 )
 
-// operatorOptions say which hub-operator is to run on the management cluster.
+// operatorOptions say which hub-operator must run on the management cluster.
 type operatorOptions struct {
 	image string
 	skip  bool
@@ -56,7 +56,7 @@ func (o *operatorOptions) validate() error {
 	return nil
 }
 
-// objects are those of hub-operator, none if it is not to be installed.
+// objects returns the objects of hub-operator, or nil if it must not be installed.
 func (o *operatorOptions) objects() ([]*unstructured.Unstructured, error) {
 	if o.skip {
 		return nil, nil
@@ -73,7 +73,7 @@ func (o *operatorOptions) objects() ([]*unstructured.Unstructured, error) {
 	return o.withCredentials(objects)
 }
 
-// withImages has all of our images in a manifest, also those in flags, come from where one of them comes from, with its tag.
+// withImages replaces the registry and the tag of all our images in a manifest by those of one image, also in flags.
 func withImages(value any, image string) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -98,7 +98,7 @@ func withImages(value any, image string) any {
 	return value
 }
 
-// besides is another image of the same release.
+// besides returns another image of the same release.
 func besides(operator, name string) string {
 	repository, tag := operator, tagOf(operator)
 	if at := strings.LastIndex(repository, "/"); at >= 0 {
@@ -107,7 +107,7 @@ func besides(operator, name string) string {
 	return name + ":" + tag
 }
 
-// needImage is for those who are about to make hub-operator.
+// needImage returns an error if hub-operator must be installed and its image is not known.
 func (o *operatorOptions) needImage(version string) error {
 	if o.image == "" && !o.skip {
 		return fmt.Errorf("--%s must be set to an image of hub-operator, or --%s if it runs already: there is no default for version %s of this program",
@@ -116,7 +116,7 @@ func (o *operatorOptions) needImage(version string) error {
 	return nil
 }
 
-// operatorKey is where the Deployment of hub-operator is.
+// operatorKey returns the name of the Deployment of hub-operator.
 func operatorKey(objects []*unstructured.Unstructured) (client.ObjectKey, error) {
 	for _, o := range objects {
 		if o.GetKind() == "Deployment" && o.GetName() == operatorName {
@@ -126,14 +126,14 @@ func operatorKey(objects []*unstructured.Unstructured) (client.ObjectKey, error)
 	return client.ObjectKey{}, errors.New("the manifests of hub-operator have no Deployment " + operatorName)
 }
 
-// operatorPlan is what has to be done so that hub-operator runs.
+// operatorPlan has the changes that are necessary so that hub-operator runs.
 type operatorPlan struct {
-	// objects are those to make, in their order; none if it is there. have are those that are there.
+	// objects are the objects to apply, in order; nil if it is already installed. have are the existing ones.
 	objects []*unstructured.Unstructured
 	have    []client.Object
 }
 
-// planOperator looks at hub-operator, and changes nothing. The Deployment is what is made last: where it is, all is.
+// planOperator reads hub-operator, and changes nothing. The Deployment is created last: if it exists, everything does.
 func (m *management) planOperator(ctx context.Context, o *operatorOptions) (*operatorPlan, error) {
 	plan := &operatorPlan{}
 	objects, err := o.objects()
@@ -172,7 +172,7 @@ func (m *management) planOperator(ctx context.Context, o *operatorOptions) (*ope
 	return plan, m.tryOperator(ctx, objects)
 }
 
-// explainOperator tells the operator of another project from other objects in the way.
+// explainOperator explains a conflict with another project's operator. It returns other errors unchanged.
 func (m *management) explainOperator(err error) error {
 	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) && theirs.Object.GroupKind == crdKind {
 		return fmt.Errorf("the management cluster has the %s, and kubectl hub has not made it. Where hub-operator or hub-controller-manager takes care of it, add --%s. "+
@@ -182,7 +182,7 @@ func (m *management) explainOperator(err error) error {
 	return m.explain(err)
 }
 
-// tryOperator asks whether the user may make hub-operator and give it its rights, before anything is made.
+// tryOperator checks, before anything is created, whether the user may create hub-operator and grant its permissions.
 func (m *management) tryOperator(ctx context.Context, objects []*unstructured.Unstructured) error {
 	var rights []authorizationv1.ResourceAttributes
 	for _, o := range objects {
@@ -217,7 +217,7 @@ func (m *management) tryOperator(ctx context.Context, objects []*unstructured.Un
 	return nil
 }
 
-// need refuses to begin what the user may not finish.
+// need returns an error if the user lacks permissions to complete the operation.
 func (m *management) need(ctx context.Context, rights []authorizationv1.ResourceAttributes, what, next string) error {
 	kube, err := kubernetes.NewForConfig(m.config)
 	if err != nil {
@@ -233,7 +233,7 @@ func (m *management) need(ctx context.Context, rights []authorizationv1.Resource
 	return nil
 }
 
-// install makes hub-operator, and waits until its kinds are served. Whether its pod runs is seen later, by what it does.
+// install creates hub-operator, and waits until its kinds are served. Later steps show whether its pod runs.
 func (m *management) install(ctx context.Context, plan *operatorPlan, kind string, list client.ObjectList) error {
 	for i, o := range plan.objects {
 		if err := m.objects.Apply(ctx, o, plan.have[i]); err != nil {
@@ -257,12 +257,12 @@ func (m *management) install(ctx context.Context, plan *operatorPlan, kind strin
 	})
 }
 
-// isNotServed says whether a server does not know the path of a list.
+// isNotServed reports whether a server does not know the path of a list.
 func isNotServed(err error) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// operatorState says what keeps hub-operator from running, or nothing.
+// operatorState returns what prevents hub-operator from running, or "".
 func (m *management) operatorState(ctx context.Context) (string, error) {
 	objects, err := deploy.Operator{}.Objects()
 	if err != nil {
@@ -276,7 +276,7 @@ func (m *management) operatorState(ctx context.Context) (string, error) {
 	return after("hub-operator does not run: ", state), err
 }
 
-// imageIn is that of the first container.
+// imageIn returns the image of the first container.
 func imageIn(deployment *appsv1.Deployment) string {
 	if containers := deployment.Spec.Template.Spec.Containers; len(containers) > 0 {
 		return containers[0].Image
@@ -284,7 +284,7 @@ func imageIn(deployment *appsv1.Deployment) string {
 	return ""
 }
 
-// isOlder says whether one image certainly has an older version than another.
+// isOlder reports whether one image certainly has an older version than another.
 func isOlder(have, want string) bool {
 	a, errA := version.ParseSemantic(tagOf(have))
 	b, errB := version.ParseSemantic(tagOf(want))

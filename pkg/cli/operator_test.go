@@ -33,7 +33,7 @@ func newInstalling(t *testing.T) *detaching {
 
 func TestJoinDetached_InstallsTheOperator(t *testing.T) {
 	d := newInstalling(t)
-	// It takes a moment until its kinds are served.
+	// Its kinds are served after a moment.
 	looks := 0
 	d.management.on["GET /apis/operator.open-cluster-management.io/v1"] = func(w http.ResponseWriter, _ []byte) bool {
 		looks++
@@ -74,7 +74,7 @@ func TestJoinDetached_InstallsTheOperator(t *testing.T) {
 	}
 }
 
-// What is there is changed only if it is older and ours.
+// TestJoinDetached_UpdatesTheOperator verifies that an existing hub-operator is changed only if it is older and ours.
 func TestJoinDetached_UpdatesTheOperator(t *testing.T) {
 	ours := map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}
 	for name, test := range map[string]struct {
@@ -164,7 +164,7 @@ func TestJoinDetached_SaysWhyTheOperatorIsNotInstalled(t *testing.T) {
 	}
 }
 
-// An install that ends before the Deployment, which is last, is done again.
+// TestJoinDetached_GoesOnToInstallTheOperator verifies that an installation that ended before the Deployment, which is created last, is done again.
 func TestJoinDetached_GoesOnToInstallTheOperator(t *testing.T) {
 	d := newInstalling(t)
 	_, _, err := runIn(d.management.interruptedAt("PATCH "+operatorPath, 1), t, d.config, d.args...)

@@ -50,7 +50,7 @@ func (f *format) Set(value string) error {
 	return nil
 }
 
-// print writes a result, as JSON if that is asked for.
+// print prints a result as JSON or text, depending on the flag.
 func (f *format) print(out io.Writer, result any, text string, args ...any) error {
 	if f.value == "json" {
 		return f.json(out, result)
@@ -59,7 +59,7 @@ func (f *format) print(out io.Writer, result any, text string, args ...any) erro
 	return err
 }
 
-// text writes a line, unless the result is to be JSON.
+// text prints a line, unless the format is JSON.
 func (f *format) text(out io.Writer, line string) error {
 	if f.value == "json" {
 		return nil
@@ -68,7 +68,7 @@ func (f *format) text(out io.Writer, line string) error {
 	return err
 }
 
-// json writes the result if it is to be JSON.
+// json prints the result if the format is JSON.
 func (f *format) json(out io.Writer, result any) error {
 	if f.value != "json" {
 		return nil
@@ -79,7 +79,7 @@ func (f *format) json(out io.Writer, result any) error {
 	return e.Encode(result)
 }
 
-// document writes a result as JSON, or as YAML if that is asked for.
+// document prints a result as JSON, or as YAML, depending on the flag.
 func (f *format) document(out io.Writer, result any) error {
 	if f.value != "yaml" {
 		return f.json(out, result)
@@ -106,7 +106,7 @@ func (t *table) addTo(cmd *cobra.Command) {
 	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// addObjectTo is for a command whose result is an object, of which it prints a line if no format is given.
+// addObjectTo adds the flag to a command whose result is an object. It prints a line if no format is set.
 func (t *table) addObjectTo(cmd *cobra.Command) {
 	t.flags.AddFlags(cmd)
 	*t.flags.OutputFormat = ""
@@ -117,10 +117,10 @@ func (t *table) addObjectTo(cmd *cobra.Command) {
 
 func (t *table) format() string { return *t.flags.OutputFormat }
 
-// isTable says whether rows are to be printed, not the objects.
+// isTable reports whether rows are printed rather than objects.
 func (t *table) isTable() bool { return slices.Contains([]string{"", "table", "wide"}, t.format()) }
 
-// validate says that there is no such format before anything is asked of a server.
+// validate rejects an unknown format before any request is sent.
 func (t *table) validate() error {
 	if t.isTable() {
 		return nil
@@ -144,7 +144,7 @@ func (t *table) printRows(out io.Writer, rows *metav1.Table) error {
 	return printers.NewTablePrinter(printers.PrintOptions{Wide: t.format() == "wide"}).PrintObj(rows, out)
 }
 
-// columns are those of a table; the ones that begin with a plus sign are shown with -o wide.
+// columns returns the columns of a table. Those with a plus sign are shown with -o wide.
 func columns(names ...string) (defined []metav1.TableColumnDefinition) {
 	for _, name := range names {
 		name, wide := strings.CutPrefix(name, "+")
@@ -169,7 +169,7 @@ func example(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }
 
-// must is for what only a mistake of the programmer makes fail.
+// must panics on an error that only a programming mistake can cause.
 func must(err error) {
 	if err != nil {
 		panic(err)
