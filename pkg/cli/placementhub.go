@@ -21,7 +21,7 @@ func (n *inNamespace) addTo(cmd *cobra.Command, of string) {
 	cmd.Flags().StringVarP(&n.value, "namespace", "n", "", "Namespace of "+of+". The default is that of the context.")
 }
 
-// name is the flag, or the namespace of the context.
+// name returns the value of the flag, or the namespace of the context.
 func (n *inNamespace) name() (string, error) {
 	if n.value != "" {
 		return n.value, nil

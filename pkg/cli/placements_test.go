@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// newPlaced is a hub with the placement dev/web, which has chosen clusters in two groups, and dev/none and ops/db, which have not.
+// newPlaced returns a hub with the placement dev/web, which has chosen clusters in two groups, and with dev/none and ops/db, which have not.
 func newPlaced(t *testing.T) (*fakeServer, string) {
 	t.Helper()
 	placement := func(namespace, name, satisfied, reason string) *v1beta1.Placement {
@@ -73,7 +73,7 @@ db False NoManagedClusterMatched <none> - - -`},
 	}
 }
 
-// A placement that is misconfigured keeps its clusters, and says so.
+// TestGetPlacements_Misconfigured verifies that a misconfigured placement keeps its clusters, and that the output shows the reason.
 func TestGetPlacements_Misconfigured(t *testing.T) {
 	p := &v1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web"}}
 	p.Status.Conditions = []metav1.Condition{{Type: v1beta1.PlacementConditionMisconfigured, Status: metav1.ConditionTrue, Reason: "Misconfigured"},
@@ -115,7 +115,7 @@ func TestCreatePlacement(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 
-	// One that is there is replaced only if that is asked for.
+	// An existing placement is only replaced with --overwrite.
 	if _, _, err := run(t, config, "create", "placement", "web", "-n", "dev"); err == nil || !strings.Contains(err.Error(), "--overwrite") {
 		t.Errorf("a second one: %v", err)
 	}

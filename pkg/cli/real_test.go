@@ -31,8 +31,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(operatortest.Shared.Main(m)) }
 
-// TestDetached_OnRealClusters has what fakes cannot decide: whether the management cluster takes the objects, whether a second run changes
-// any of them, and which rights are missing. The part of hub-operator is played: it has tests of its own.
+// TestDetached_OnRealClusters verifies what fake servers cannot show: that the management cluster accepts the objects, that a second run changes none
+// of them, and which permissions are missing. The test plays hub-operator, which has its own tests.
 func TestDetached_OnRealClusters(t *testing.T) {
 	management, managed := operatortest.Shared.Config(t, "management"), operatortest.Shared.Config(t, "managed")
 	file := func(config *rest.Config) string {
@@ -56,13 +56,13 @@ func TestDetached_OnRealClusters(t *testing.T) {
 	args := []string{"join", "--mode", "detached", "--managed-kubeconfig", source, "--works", "admin", "--works-namespaces", "default", "--cluster-labels", "region=eu",
 		"--cluster-server-url", "https://c1.example.com", "--hub-token", bootstrapToken, "--hub-apiserver", hub.URL,
 		"--ca-data", base64.StdEncoding.EncodeToString(hub.ca()), "--cluster-name", "c1", "--wait", "--timeout", await.Limit.String()}
-	// Not runWith, whose time limit is for fakes.
+	// This does not use runWith, whose time limit is for fake servers.
 	do := func(kubeconfig string, args ...string) (stderr string, err error) {
 		_, stderr, err = runFor(t.Context(), t, await.Limit, &global{poll: 100 * time.Millisecond}, kubeconfig, args...)
 		return stderr, err
 	}
 
-	// A user who may do nothing is told so before anything is made.
+	// A user without permissions gets an error before anything is created.
 	_, err = do(file(nobody(t, c, management)), args...)
 	if err == nil {
 		t.Fatal("a user without rights has a cluster join")
@@ -89,14 +89,14 @@ func TestDetached_OnRealClusters(t *testing.T) {
 	if stderr, err := do(at, "unjoin", "--mode", "detached", "--cluster-name", "c1", "--purge-operator"); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
-	// The namespace of the agent, with the secrets, is hub-operator's to remove.
+	// hub-operator deletes the namespace of the agent and the secrets in it.
 	left := slices.DeleteFunc(versions(t, c), func(id string) bool { return strings.HasPrefix(id, "Secret "+detachedSpace) })
 	if len(left) > 0 {
 		t.Errorf("it has left %q", left)
 	}
 }
 
-// nobody is the way to a cluster as a ServiceAccount that has no rights.
+// nobody returns a configuration for a ServiceAccount without permissions.
 func nobody(t *testing.T, c client.Client, config *rest.Config) *rest.Config {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "nobody"}}
@@ -112,7 +112,7 @@ func nobody(t *testing.T, c client.Client, config *rest.Config) *rest.Config {
 	return other
 }
 
-// operate does what join waits for, until the test ends: the namespace, and that the agent works with the hub.
+// operate does what join waits for until the test ends: it creates the namespace, and sets the conditions of a working agent.
 func operate(t *testing.T, c client.Client) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -144,8 +144,8 @@ func operate(t *testing.T, c client.Client) {
 	}()
 }
 
-// versions are the objects that the command has made, with their resource versions. Those that others write to while nothing happens are
-// without.
+// versions returns the objects that the command has created, with their resource versions. It omits the versions of objects that other programs write
+// periodically.
 func versions(t *testing.T, c client.Client) (all []string) {
 	t.Helper()
 	objects, err := deploy.Operator{}.Objects()

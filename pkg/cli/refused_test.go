@@ -25,7 +25,7 @@ func forbidden(resource, verb string) *apierrors.StatusError {
 		fmt.Errorf("User \"ann\" cannot %s resource %q", verb, resource))
 }
 
-// atHub are the commands about a hub, each with what it has to be given.
+// atHub are the commands that use a hub, each with its required arguments.
 var atHub = map[string][]string{
 	"init": {"init"}, "get token": {"get", "token"}, "get clusters": {"get", "clusters"}, "get clustersets": {"get", "clustersets"},
 	"members": {"members", "s"}, "label": {"label", "c1", "a=b"}, "accept": {"accept", "--clusters", "c1"},
@@ -39,7 +39,8 @@ var atHub = map[string][]string{
 	"why placement": {"why", "placement", "web", "-n", "dev", "--cluster", "c1"},
 }
 
-// Each command about a hub says in one line what is wrong with the way there, and what to do. It asks for no change.
+// TestHub_SaysWhyItIsNotReached verifies that each command that uses a hub prints in one line why the hub cannot be reached, and what to do, and that
+// it changes nothing.
 func TestHub_SaysWhyItIsNotReached(t *testing.T) {
 	const discovery = "GET /apis/cluster.open-cluster-management.io/v1"
 	for name, test := range map[string]struct {
@@ -87,7 +88,7 @@ func TestHub_SaysWhyItIsNotReached(t *testing.T) {
 	}
 }
 
-// addBroken adds contexts that lead nowhere, or somewhere else.
+// addBroken adds contexts with servers that do not respond or are not a hub.
 func addBroken(t *testing.T, file string, s *fakeServer) {
 	t.Helper()
 	plain := newPlainServer(t)
@@ -106,7 +107,7 @@ func addBroken(t *testing.T, file string, s *fakeServer) {
 	}
 }
 
-// A server that takes the request and says nothing is given up.
+// TestHub_GivesUpAServerThatDoesNotAnswer verifies that the commands give up on a server that accepts the request and does not respond.
 func TestHub_GivesUpAServerThatDoesNotAnswer(t *testing.T) {
 	for name, args := range atHub {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +128,7 @@ func TestHub_GivesUpAServerThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// What the hub refuses is said in its own words.
+// TestHub_SaysWhatIsRefused verifies that the commands print the error messages of the hub.
 func TestHub_SaysWhatIsRefused(t *testing.T) {
 	notFound := func(resource string) *apierrors.StatusError {
 		return apierrors.NewNotFound(schema.GroupResource{Group: "cluster.open-cluster-management.io", Resource: resource}, "x")
@@ -173,7 +174,7 @@ func TestHub_SaysWhatIsRefused(t *testing.T) {
 	}
 }
 
-// What is wrong with the words of a command is said before a server is asked.
+// TestCommands_SayWhatIsWrongWithTheirArguments verifies that errors in the arguments are reported before any request is sent.
 func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
 	for args, want := range map[string][]string{
 		"jion":                                 {`unknown command "jion" for "kubectl hub"`},

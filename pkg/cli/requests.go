@@ -23,13 +23,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// request is a certificate request that waits.
+// request is a pending certificate request.
 type request struct {
 	Name      string `json:"name"`
 	Requester string `json:"requester"`
 	// Key is the SHA-256 of its public key, in hex.
 	Key string `json:"keySHA256,omitempty"`
-	// NotAnAgents says why the request is none for an agent of the cluster, whatever its label says. Then it has no key.
+	// NotAnAgents is the reason why the request is not for an agent of the cluster, in spite of its label. If it is set, Key is empty.
 	NotAnAgents string `json:"notAnAgents,omitempty"`
 
 	asker agentcsr.Asker
@@ -52,8 +52,8 @@ func requesters(requests []request) []string {
 	return sets.List(users)
 }
 
-// requestsOf are the requests of a cluster that wait. Of a cluster that is to be accepted, it refuses what an admin has to
-// look at first: a user who does not come by a bootstrap token and is not expected, and several keys.
+// requestsOf returns the pending requests of a cluster. For a cluster that is about to be accepted, it returns an error for what an admin must check
+// first: a requester who neither uses a bootstrap token nor is expected, and several keys.
 func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *clusterv1.ManagedCluster, check bool) ([]request, error) {
 	pending, err := h.pendingRequests(ctx, cluster.Name)
 	if err != nil {
@@ -88,7 +88,7 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 		return requests, nil
 	}
 	for _, r := range requests {
-		// That an agent renews is right only of a cluster that is accepted: this one need not be the one that it was an agent of.
+		// Renewal by an agent is only valid for an accepted cluster: the agent may have belonged to a different cluster of this name.
 		if r.NotAnAgents == "" && r.asker != agentcsr.Bootstrap && !slices.Contains(o.requesters, r.Requester) {
 			return nil, fmt.Errorf("certificate request %s of managed cluster %s comes from %q, who does not come by a bootstrap "+
 				"token: --requesters=%[3]s accepts the cluster all the same", r.Name, cluster.Name, r.Requester)
@@ -97,8 +97,8 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 	return requests, checkKeys(cluster, requests)
 }
 
-// checkKeys refuses requests for several keys, unless the cluster was made with one of them: the hub takes that. If it was made
-// with another one, the hub would approve none of those that an admin sees.
+// checkKeys returns an error if the requests have several keys, unless one of them is the key that the cluster was created with, which the hub uses.
+// If the cluster was created with a key that no request has, the hub would approve none of those that an admin sees.
 func checkKeys(cluster *clusterv1.ManagedCluster, requests []request) error {
 	keys, text := keysOf(requests)
 	made := agentcsr.PlannedKey(cluster.Annotations)
@@ -115,8 +115,8 @@ func checkKeys(cluster *clusterv1.ManagedCluster, requests []request) error {
 		"--csr names the right one of %s", cluster.Name, text)
 }
 
-// keyOf is the key that an admin has looked at and accepts the cluster with: that of --csr, or the only one. It is empty if
-// that cannot be said.
+// keyOf returns the key that an admin has seen and accepts the cluster with: the key of --csr, or the only one. It returns "" if there is no such
+// key.
 func (o *acceptOptions) keyOf(cluster *clusterv1.ManagedCluster, requests []request) string {
 	considered := slices.DeleteFunc(slices.Clone(requests), func(r request) bool {
 		if o.csr != "" {
@@ -146,7 +146,7 @@ func keysOf(requests []request) (keys sets.Set[string], text string) {
 	return keys, strings.Join(all, "; ")
 }
 
-// madeWith says which key the cluster was made with, or nothing if it names none.
+// madeWith describes the key that the cluster was created with. It returns "" if the cluster names none.
 func madeWith(cluster *clusterv1.ManagedCluster) string {
 	switch made := agentcsr.PlannedKey(cluster.Annotations); made {
 	case "":
@@ -158,7 +158,7 @@ func madeWith(cluster *clusterv1.ManagedCluster) string {
 	}
 }
 
-// pendingRequests are those for certificates of a cluster that nobody has decided on.
+// pendingRequests returns the undecided requests for certificates of a cluster.
 func (h *hub) pendingRequests(ctx context.Context, cluster string) ([]certificatesv1.CertificateSigningRequest, error) {
 	list, err := h.kube.CertificatesV1().CertificateSigningRequests().List(ctx,
 		metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=" + cluster})
@@ -171,8 +171,7 @@ func (h *hub) pendingRequests(ctx context.Context, cluster string) ([]certificat
 	}), nil
 }
 
-// approve does what kubectl certificate approve does, for the request that was looked at. The hub pins the key of a request that
-// an admin approves.
+// approve does what kubectl certificate approve does, for the request that was read. The hub pins the key of a request that an admin approves.
 func (h *hub) approve(ctx context.Context, cluster string, looked request) error {
 	csrs, name := h.kube.CertificatesV1().CertificateSigningRequests(), looked.Name
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -199,13 +198,13 @@ func (h *hub) approve(ctx context.Context, cluster string, looked request) error
 	return nil
 }
 
-// leftToAdmin says why the hub does not approve the requests of an accepted cluster by itself, or nothing.
+// leftToAdmin returns why the hub does not approve the requests of an accepted cluster, or "".
 func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster) string {
 	if arnOf(cluster) != "" {
 		return ""
 	}
 	if text := said(cluster); text != "" {
-		return text // it knows more than can be seen from here
+		return text // the hub knows more than this program
 	}
 	requests, err := h.pendingRequests(ctx, cluster.Name)
 	if err != nil {
@@ -216,7 +215,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 		request := &requests[i]
 		parsed, err := agentcsr.Parse(request)
 		if err != nil {
-			continue // it is not the cluster's, whatever its label says
+			continue // it does not belong to the cluster, in spite of its label
 		}
 		switch asker := parsed.Asker(&request.Spec, nil); {
 		case asker == agentcsr.Agent:
@@ -238,7 +237,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 	return why
 }
 
-// said is what the hub says of a request that it leaves to an admin.
+// said returns the hub's message about a request that it leaves to an admin.
 func said(cluster *clusterv1.ManagedCluster) string {
 	if c := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionRequestWaits); c != nil && c.Status == metav1.ConditionTrue {
 		return command.Printable(c.Message)

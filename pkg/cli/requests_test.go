@@ -60,14 +60,15 @@ func keyOf(t *testing.T, request *certificatesv1.CertificateSigningRequest) stri
 	return parsed.KeySHA256
 }
 
-// What is accepted is shown before, and of several keys an admin names one.
+// TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne verifies that accept shows the key that is accepted, and that an admin must select one of
+// several keys.
 func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 	agent, rival := newCSR(t, "agent", tokenUser), newCSR(t, "rival", tokenUser)
 	forged := newCSRFor(t, "forged", tokenUser, pkix.Name{CommonName: "system:kube-controller-manager"})
 	for name, test := range map[string]struct {
 		rivals []*certificatesv1.CertificateSigningRequest
 		change func(*acceptOptions, *clusterv1.ManagedCluster)
-		// fails is what the error has; without one, the cluster is accepted.
+		// fails is the expected error; if it is empty, the cluster is accepted.
 		fails, approved string
 	}{
 		"one": {},
@@ -157,8 +158,8 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 	}
 }
 
-// Whoever has a bootstrap token writes the cluster that an admin looks at, and who asks has a name that others gave. None of it
-// writes over the lines that say which key is accepted, or adds such a line.
+// TestAccept_ShowsNothingThatChangesWhatATerminalShows: a client with a bootstrap token writes the cluster that an admin reviews, and other users
+// choose the name of the requester. None of this text can overwrite the lines that show which key is accepted, or add such a line.
 func TestAccept_ShowsNothingThatChangesWhatATerminalShows(t *testing.T) {
 	const forging = "a\x1b[1A\x1b[2K\nmanaged cluster c1: certificate request agent, asked for by you\u202e\u009b"
 	for name, test := range map[string]struct {

@@ -22,7 +22,7 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
-// rolloutOptions are those of all commands about the rollout of a replica set.
+// rolloutOptions are the options of all commands about the rollout of a replica set.
 type rolloutOptions struct {
 	inNamespace
 	out *table
@@ -55,7 +55,7 @@ func (o *rolloutOptions) replicaSetNames(ctx context.Context, h *hub) (names []s
 	return names, nil
 }
 
-// open reads what the command is about.
+// open reads the replica set.
 func (o *rolloutOptions) open(ctx context.Context, name string) (*hub, *workv1alpha1.ManifestWorkReplicaSet, error) {
 	namespace, err := o.name()
 	if err != nil {
@@ -78,7 +78,7 @@ func (h *hub) replicaSet(ctx context.Context, namespace, name string) (*workv1al
 	return set, nil
 }
 
-// revisionsOf are the templates of a set that the hub has kept, with the latest first. Those of an earlier set of the name are none.
+// revisionsOf returns the revisions of a set, the latest first. It omits revisions of a deleted set with the same name.
 func (h *hub) revisionsOf(ctx context.Context, set *workv1alpha1.ManifestWorkReplicaSet) ([]workv1alpha1.ManifestWorkReplicaSetRevision, error) {
 	all, err := answers.Pages(func(options metav1.ListOptions) ([]workv1alpha1.ManifestWorkReplicaSetRevision, string, error) {
 		options.LabelSelector = work.ReplicaSetLabel + "=" + set.Namespace + "." + set.Name
@@ -103,7 +103,7 @@ func (h *hub) revisionsOf(ctx context.Context, set *workv1alpha1.ManifestWorkRep
 	return all, nil
 }
 
-// isPresent says that a set has the template of a revision.
+// isPresent reports whether a set has the template of a revision.
 func isPresent(set *workv1alpha1.ManifestWorkReplicaSet, r *workv1alpha1.ManifestWorkReplicaSetRevision) bool {
 	return equality.Semantic.DeepEqual(set.Spec.ManifestWorkTemplate, r.Spec.ManifestWorkTemplate)
 }
@@ -200,7 +200,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 			done, why := isRolledOut(set)
 			return done, why, nil
 		})
-		// What there is, is shown also when it is not done in time.
+		// Print the status even after a timeout.
 		if late != nil && ctx.Err() == nil {
 			return late
 		}
@@ -216,7 +216,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 	return err
 }
 
-// isRolledOut says whether a set is rolled out as it is, or what is waited for.
+// isRolledOut reports whether the current spec of a set is rolled out, and if not, why.
 func isRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) (done bool, why string) {
 	current := func(kind string) *metav1.Condition {
 		if c := meta.FindStatusCondition(set.Status.Conditions, kind); c != nil && c.ObservedGeneration == set.Generation {
@@ -240,7 +240,7 @@ func isRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) (done bool, why strin
 	return false, why
 }
 
-// tell prints how far the rollout is, cluster by cluster where there is something to tell.
+// tell prints the progress of the rollout, with a line for each cluster that is not complete.
 func (o *rolloutStatusOptions) tell(ctx context.Context, h *hub, set *workv1alpha1.ManifestWorkReplicaSet) error {
 	l, s := &lines{out: o.Out}, &set.Status.Summary
 	done, why := isRolledOut(set)
@@ -260,7 +260,7 @@ func (o *rolloutStatusOptions) tell(ctx context.Context, h *hub, set *workv1alph
 		return page.Items, page.Continue, nil
 	})
 	if apierrors.IsForbidden(err) {
-		// A team sees its set. The works are for those who may read what is on the clusters.
+		// A team may read its set. The works require permission to read what is on the clusters.
 		return l.err
 	}
 	if err != nil {

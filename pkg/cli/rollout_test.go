@@ -29,7 +29,7 @@ func templateOf(text string) (spec workv1.ManifestWorkSpec) {
 	return spec
 }
 
-// replicaSet is dev/web of generation 5, with a template, and what its conditions say.
+// replicaSet returns dev/web of generation 5, with a template and conditions.
 func replicaSet(text string, conditions ...metav1.Condition) *workv1alpha1.ManifestWorkReplicaSet {
 	set := &workv1alpha1.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web", UID: "1", Generation: 5, ResourceVersion: "7"}}
 	set.Spec.ManifestWorkTemplate = templateOf(text)
@@ -46,7 +46,7 @@ func revisionOf(uid types.UID, number int64, text string) *workv1alpha1.Manifest
 	return r
 }
 
-// patched answers the patch of a set as a server does, and counts those that come.
+// patched handles patches of a set like a server, and counts them.
 func patched(t *testing.T, s *fakeServer, conflicts int, meanwhile func(*workv1alpha1.ManifestWorkReplicaSet)) *int {
 	t.Helper()
 	count := 0
@@ -130,7 +130,8 @@ func TestRolloutUndo(t *testing.T) {
 	}
 }
 
-// The hub writes the status while a rollout fails; another user who writes the spec is not overruled.
+// TestRolloutUndo_WhileOthersWrite verifies that status updates of the hub during a rollout do not matter, and that the changes of another user to
+// the spec are not overwritten.
 func TestRolloutUndo_WhileOthersWrite(t *testing.T) {
 	for name, c := range map[string]struct {
 		meanwhile func(*workv1alpha1.ManifestWorkReplicaSet)
@@ -189,13 +190,13 @@ func TestRolloutStatus(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "c2 has failed") || squeeze(stdout) != want {
 		t.Errorf("%v, %q", err, stdout)
 	}
-	// Who may see the set does not see all clusters.
+	// A user who may get the set need not have permission to list works on all clusters.
 	s.refuse("GET /apis/work.open-cluster-management.io/v1/manifestworks", apierrors.NewForbidden(schema.GroupResource{Resource: "manifestworks"}, "", nil))
 	if got := squeeze(mustRun(t, config, "rollout", "status", "web", "-n", "dev")); got != head {
 		t.Errorf("it prints\n%s\nwant\n%s", got, head)
 	}
 
-	// What was said of an earlier spec says nothing.
+	// A condition of an earlier spec is ignored.
 	out.Status, out.ObservedGeneration = metav1.ConditionTrue, 4
 	s.put(replicaSet("two", out))
 	says(t, mustRun(t, config, "rollout", "status", "web", "-n", "dev"), "the hub has not looked at the present spec yet")

@@ -17,7 +17,7 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
-// undoTries is how often an undo is sent while others, such as the hub with the status, write the set.
+// undoTries is the number of attempts of an undo while other clients, such as the hub, write the set.
 const undoTries = 10
 
 type rolloutUndoOptions struct {
@@ -77,7 +77,7 @@ func (o *rolloutUndoOptions) run(ctx context.Context, name string) error {
 	return err
 }
 
-// choose finds the revision to go back to.
+// choose returns the revision to restore.
 func (o *rolloutUndoOptions) choose(set *workv1alpha1.ManifestWorkReplicaSet, all []workv1alpha1.ManifestWorkReplicaSetRevision) (*workv1alpha1.ManifestWorkReplicaSetRevision, error) {
 	for i := range all {
 		if r := &all[i]; o.revision == r.Spec.Revision || o.revision == 0 && !isPresent(set, r) {
@@ -92,7 +92,7 @@ func (o *rolloutUndoOptions) choose(set *workv1alpha1.ManifestWorkReplicaSet, al
 		"on all of its clusters", set.Namespace, set.Name)
 }
 
-// write replaces the template of the set as it was read. That the hub writes the status meanwhile does not matter.
+// write replaces the template of the set that was read. It retries if only the status has changed since then.
 func (o *rolloutUndoOptions) write(ctx context.Context, h *hub, set *workv1alpha1.ManifestWorkReplicaSet, to *workv1alpha1.ManifestWorkReplicaSetRevision) (*workv1alpha1.ManifestWorkReplicaSet, error) {
 	read := set
 	for range undoTries {

@@ -26,10 +26,10 @@ import (
 	viewv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/view/v1alpha1"
 )
 
-// userToken is that of the contexts that servers get. No command may print it.
+// userToken is the token of the contexts of the servers. No command may print it.
 const userToken = "the-users-token"
 
-// kubeconfig writes one with a context for each server. The first of "hub" and "c1" is the current one.
+// kubeconfig writes a kubeconfig with a context for each server. The first of "hub" and "c1" is the current one.
 func kubeconfig(t *testing.T, servers map[string]*fakeServer) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -49,13 +49,13 @@ func kubeconfig(t *testing.T, servers map[string]*fakeServer) string {
 	return file
 }
 
-// run runs the command that a user types, with a kubeconfig. Waits look again at once.
+// run runs a command with a kubeconfig. Waits poll without delay.
 func run(t *testing.T, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	return runIn(t.Context(), t, kubeconfig, args...)
 }
 
-// runIn runs it until the context ends, as it does when the user presses Ctrl-C.
+// runIn runs a command until the context ends, as if the user presses Ctrl-C.
 func runIn(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	return runWith(ctx, t, &global{poll: time.Millisecond}, kubeconfig, args...)
@@ -63,7 +63,7 @@ func runIn(ctx context.Context, t *testing.T, kubeconfig string, args ...string)
 
 func runWith(ctx context.Context, t *testing.T, g *global, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	// A wait that goes on is a failure of this test, and not of all.
+	// An endless wait fails this test, and not the whole package.
 	return runFor(ctx, t, time.Minute, g, kubeconfig, args...)
 }
 
@@ -75,7 +75,7 @@ func runFor(ctx context.Context, t *testing.T, limit time.Duration, g *global, k
 	cmd := newCommand(g)
 	at := 0
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
-		at = 1 // the last argument is what is being typed
+		at = 1 // the last argument is the one to complete
 	}
 	cmd.SetArgs(slices.Insert(slices.Clone(args), at, "--kubeconfig", kubeconfig))
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -87,7 +87,7 @@ func runFor(ctx context.Context, t *testing.T, limit time.Duration, g *global, k
 	return out.String(), errOut.String(), err
 }
 
-// interruptedAt ends when a request comes for the nth time: until then a wait has looked as often as that.
+// interruptedAt returns a context that ends at the nth such request, so that a wait has polled that often.
 func (s *fakeServer) interruptedAt(request string, n int) context.Context {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.t.Cleanup(cancel)
@@ -101,7 +101,7 @@ func (s *fakeServer) interruptedAt(request string, n int) context.Context {
 	return ctx
 }
 
-// mustRun wants no error and nothing on stderr.
+// mustRun verifies that there is no error and no output on stderr, and returns stdout.
 func mustRun(t *testing.T, kubeconfig string, args ...string) string {
 	t.Helper()
 	stdout, stderr, err := run(t, kubeconfig, args...)
@@ -111,7 +111,7 @@ func mustRun(t *testing.T, kubeconfig string, args ...string) string {
 	return stdout
 }
 
-// says wants all of the texts.
+// says verifies that the text contains all of these.
 func says(t *testing.T, text string, want ...string) {
 	t.Helper()
 	for _, w := range want {
@@ -121,7 +121,7 @@ func says(t *testing.T, text string, want ...string) {
 	}
 }
 
-// wantAsked compares what a server was asked with what is expected, in this order. A star stands for the rest of a request.
+// wantAsked compares the requests to a server with the expected ones, in order. A star stands for the rest of a request.
 func (s *fakeServer) wantAsked(want ...string) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -136,7 +136,7 @@ func (s *fakeServer) wantAsked(want ...string) {
 	s.asked = nil
 }
 
-// wantUnchanged says that no request changes anything.
+// wantUnchanged verifies that no request changes anything.
 func (s *fakeServer) wantUnchanged() {
 	s.t.Helper()
 	s.mu.Lock()
@@ -172,7 +172,7 @@ func newMember(set, cluster, selector string) *viewv1alpha1.ClusterSetMember {
 	}
 }
 
-// newPlainServer is one that does not speak TLS, where https is asked for.
+// newPlainServer returns the https URL of a server that does not speak TLS.
 func newPlainServer(t *testing.T) string {
 	t.Helper()
 	s := httptest.NewServer(http.NotFoundHandler())
@@ -185,7 +185,7 @@ const (
 	tokenRequest = "POST /api/v1/namespaces/open-cluster-management/serviceaccounts/agent-registration-bootstrap/token"
 )
 
-// addDead is a kubeconfig whose context "dead" leads to where nothing listens.
+// addDead writes a kubeconfig whose context "dead" has an address without a listener.
 func addDead(t *testing.T) string {
 	t.Helper()
 	s := newServer(t)

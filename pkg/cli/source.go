@@ -25,29 +25,29 @@ import (
 )
 
 const (
-	// largestFile is how large the file may be of which one context is taken.
+	// largestFile is the largest size in bytes of the file that the context is read from.
 	largestFile = 16 << 20
 	howToMake   = "make a ServiceAccount with the rights of cluster-admin there, and a kubeconfig with a token of it, " +
 		"as docs/detached.md says under \"A kubeconfig for hub-operator\""
 )
 
-// source is the kubeconfig of an admin by which hub-operator is to reach a cluster.
+// source is the kubeconfig of an admin for hub-operator to connect to a cluster.
 type source struct {
-	// flag names the file, and what the cluster.
+	// flag is the flag with the file, and what describes the cluster.
 	flag, what string
 
 	file, context string
 
-	// data is what becomes a secret: one context, and nothing of this machine.
+	// data is stored in a secret: one context, without references to this machine.
 	data   []byte
 	parsed *sources.Source
-	// config is the way to the cluster that data is.
+	// config is the configuration that data has.
 	config *rest.Config
-	// cluster is the UID of the cluster's namespace kube-system, by which clusters are told apart.
+	// cluster is the UID of the cluster's namespace kube-system, which identifies the cluster.
 	cluster types.UID
 }
 
-// read reads the file, and takes out of it what a program on another machine can use.
+// read reads the file, and extracts what a program on another machine can use.
 func (s *source) read() error {
 	if s.file == "" {
 		return fmt.Errorf("--%s must be set: the file with the kubeconfig of an admin of %s", s.flag, s.what)
@@ -62,7 +62,7 @@ func (s *source) read() error {
 	}
 	config, err := clientcmd.LoadFromFile(s.file)
 	if err != nil {
-		// What could not be read may be a secret.
+		// The error omits the content, which may be a secret.
 		return fmt.Errorf("--%s: %s is not a kubeconfig", s.flag, s.file)
 	}
 	if s.context != "" {
@@ -85,7 +85,7 @@ func (s *source) read() error {
 	if s.data, err = clientcmd.Write(*config); err != nil {
 		return fmt.Errorf("--%s: %w", s.flag, err)
 	}
-	// What hub-operator would refuse later is refused now.
+	// Report now what hub-operator would reject later.
 	if s.parsed, err = sources.Parse(s.data); err != nil {
 		return fmt.Errorf("--%s: %s: %w", s.flag, s.file, err)
 	}
@@ -103,7 +103,7 @@ func (s *source) short() string {
 	return "managed"
 }
 
-// checkUser refuses credentials that are made on this machine each time, since hub-operator runs on another.
+// checkUser rejects credentials that a program on this machine creates, since hub-operator runs on another machine.
 func (s *source) checkUser(user *clientcmdapi.AuthInfo) error {
 	switch {
 	case user.Exec != nil:
@@ -116,8 +116,8 @@ func (s *source) checkUser(user *clientcmdapi.AuthInfo) error {
 	return nil
 }
 
-// adminRights are what every admin has by whom rights can be given in a cluster. Which rights hub-operator gives there is its own
-// matter: it says in a condition what it lacks.
+// adminRights are permissions that every admin has who can grant permissions in a cluster. hub-operator reports in a condition which permissions it
+// lacks.
 var adminRights = []authorizationv1.ResourceAttributes{
 	{Verb: "create", Resource: "namespaces"},
 	{Verb: "create", Resource: "serviceaccounts"},
@@ -127,7 +127,7 @@ var adminRights = []authorizationv1.ResourceAttributes{
 	{Verb: "create", Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"},
 }
 
-// try asks the cluster which one it is, and what the kubeconfig may do there. It changes nothing.
+// try reads the identity of the cluster and the permissions of the kubeconfig. It changes nothing.
 func (s *source) try(ctx context.Context, g *global) error {
 	config := rest.AddUserAgent(rest.CopyConfig(s.config), "kubectl-hub")
 	config.Timeout, config.QPS, config.WarningHandler = wayTimeout, -1, warner{g}
@@ -135,7 +135,7 @@ func (s *source) try(ctx context.Context, g *global) error {
 	if err != nil {
 		return fmt.Errorf("--%s: %w", s.flag, err)
 	}
-	explain := func(err error) error { // which may repeat what was sent
+	explain := func(err error) error { // the error may quote the request
 		return errors.New(s.parsed.Redact(unreachable(s.what+" "+config.Host, err, "check --"+s.flag).Error()))
 	}
 	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
@@ -159,7 +159,7 @@ func (s *source) try(ctx context.Context, g *global) error {
 	return nil
 }
 
-// expires is when the credentials do, as far as they say so.
+// expires returns when the credentials expire, or the zero time if that is not known.
 func (s *source) expires() (until time.Time) {
 	for _, certificate := range s.parsed.TLSConfig().Certificates {
 		if certificate.Leaf != nil {
@@ -180,7 +180,7 @@ func (s *source) expires() (until time.Time) {
 	return until
 }
 
-// mayNot is the first of some rights that the user does not have, in words; empty if it has all of them.
+// mayNot describes the first of the permissions that the user does not have. It returns "" if the user has all of them.
 func mayNot(ctx context.Context, client kubernetes.Interface, rights []authorizationv1.ResourceAttributes) (string, error) {
 	all := authorizationv1.ResourceAttributes{Verb: "*", Group: "*", Resource: "*"}
 	if allowed, err := isAllowed(ctx, client, all); err != nil || allowed {

@@ -47,12 +47,12 @@ type specifications struct {
 type specifiedCommand struct {
 	Of    string `json:"of"`
 	Typed string `json:"typed"`
-	// Added is what a user types behind it, who has what the specification leaves out.
+	// Added is appended to the command: arguments that the specification leaves out.
 	Added string `json:"added"`
-	// Says is what the command has to print, Ends its exit code.
+	// Says are texts that the command must print. Ends is its exit code.
 	Says []string `json:"says"`
 	Ends int      `json:"ends"`
-	// Why is the reason why there is no such command here.
+	// Why is the reason why this command does not exist here.
 	Why string `json:"why"`
 }
 
@@ -60,14 +60,14 @@ type specifiedCommand struct {
 type specifiedObject struct {
 	Of   string `json:"of"`
 	YAML string `json:"yaml"`
-	// File has it instead, by its path in the repository.
+	// File is the path in the repository of a file with the object. It replaces YAML.
 	File string `json:"file"`
 	// Without is a field that is left out.
 	Without []string `json:"without"`
 	// Fails is the error, and Why its reason.
 	Fails string `json:"fails"`
 	Why   string `json:"why"`
-	// Pasted is another error, on a hub: see TestSpecifications_Pasted of test/e2e/sets.
+	// Pasted is a different error on a hub: see TestSpecifications_Pasted of test/e2e/sets.
 	Pasted string `json:"pasted"`
 }
 
@@ -85,7 +85,7 @@ func readSpecifications(t *testing.T) (s specifications) {
 
 const repository = "../../"
 
-// translated returns a command as the table in docs/compatibility.md says that it is typed here, or "" if the table has no such command.
+// translated returns the equivalent of a command in the table of docs/compatibility.md, or "" if the table does not have the command.
 func translated(t *testing.T, typed string) string {
 	t.Helper()
 	page, err := os.ReadFile(repository + "docs/compatibility.md")
@@ -109,12 +109,12 @@ func translated(t *testing.T, typed string) string {
 	return to + strings.TrimPrefix(typed, from)
 }
 
-// placeholder is what stands for a value in the specifications: ${NAME}, <name>, and a name in TeX.
+// placeholder matches placeholders of the specifications: ${NAME}, <name>, and a name in TeX.
 var placeholder = regexp.MustCompile(`\$\{\w+\}|<[\w/-]+>|\{\\tt \w+\}`)
 
 const specifiedHub, specifiedCluster = "arn:aws:eks:eu-west-1:123456789012:cluster/hub", "arn:aws:eks:eu-west-1:210987654321:cluster/managed-0"
 
-// newSpecified is a hub, a cluster and a folder as the specifications have them, and the values of what they leave open.
+// newSpecified returns a hub, a cluster and a folder like those of the specifications, and the values of the placeholders.
 func newSpecified(t *testing.T, verb string) (config string, values map[string]string) {
 	t.Helper()
 	hub, _ := newPrepared(t)
@@ -150,7 +150,7 @@ func newSpecified(t *testing.T, verb string) (config string, values map[string]s
 	}
 }
 
-// TestSpecifications_Commands types each command of the specifications, as it is translated, on a hub and a cluster that are played.
+// TestSpecifications_Commands runs the equivalent of each command of the specifications with a fake hub and a fake cluster.
 func TestSpecifications_Commands(t *testing.T) {
 	for _, c := range readSpecifications(t).Commands {
 		t.Run(c.Typed, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestSpecifications_Commands(t *testing.T) {
 	}
 }
 
-// TestSpecifications_Objects reads each object of the specifications as the hub does: strictly, with the defaults, and by the rules of its kind.
+// TestSpecifications_Objects decodes each object of the specifications like the hub: strictly, with defaults, and with validation.
 func TestSpecifications_Objects(t *testing.T) {
 	scheme := runtime.NewScheme()
 	clusterinstall.Install(scheme)
@@ -226,7 +226,7 @@ func TestSpecifications_Objects(t *testing.T) {
 	}
 }
 
-// pasted returns what the hub stores of a text.
+// pasted returns the object that the hub stores for a text.
 func pasted(decoder runtime.Decoder, text []byte, without []string) (string, error) {
 	var content any
 	if err := yaml.Unmarshal(text, &content); err != nil {
@@ -269,7 +269,7 @@ func pasted(decoder runtime.Decoder, text []byte, without []string) (string, err
 	return fmt.Sprintf("%T", decoded), errs.ToAggregate()
 }
 
-// specificationsVariable names the folder of the specifications, which are not in this repository.
+// specificationsVariable is the environment variable with the folder of the specifications, which are not in this repository.
 const specificationsVariable = "SPECIFICATIONS"
 
 var (
@@ -278,7 +278,7 @@ var (
 	comment = regexp.MustCompile(`(?m)(?:^| )#.*$`)
 )
 
-// TestSpecifications_AllIsInTheTable compares the table with the specifications themselves: commands of their blocks, and lines that are one, and YAML.
+// TestSpecifications_AllIsInTheTable verifies that the table has all commands and all YAML of the specifications.
 func TestSpecifications_AllIsInTheTable(t *testing.T) {
 	folder := os.Getenv(specificationsVariable)
 	if folder == "" {
@@ -332,7 +332,7 @@ func TestSpecifications_AllIsInTheTable(t *testing.T) {
 	}
 }
 
-// unknownPermissions are the rules of a role about what is not served, or about a subresource that nothing asks for.
+// unknownPermissions returns errors for rules of a role about resources that are not served, or about subresources that nothing checks.
 func unknownPermissions(role *rbacv1.ClusterRole) (errs field.ErrorList) {
 	reference, err := os.ReadFile(repository + "docs/reference/permissions.md")
 	if err != nil {

@@ -20,18 +20,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// target is a cluster in which a command makes objects.
+// target is a cluster in which a command creates objects.
 type target struct {
 	client.Client
 	*global
 	config *rest.Config
-	// objects are those that this program makes there.
+	// objects applies the objects of this program.
 	objects *remote.Applier
-	// what it is to the user, and next what to check if it cannot be reached.
+	// what describes the cluster for the user, and next says what to check if it cannot be reached.
 	what, next string
 }
 
-// targetScheme has all kinds that commands read and write as what they are.
+// targetScheme has all kinds that commands read and write as typed objects.
 var targetScheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	must(kubescheme.AddToScheme(scheme))
@@ -39,10 +39,10 @@ var targetScheme = func() *runtime.Scheme {
 	return scheme
 }()
 
-// byUs is who made what has the label.
+// byUs is the owner of objects with the label.
 var byUs = remote.Owner{Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy}}
 
-// target is the cluster that the flags point to.
+// target returns the cluster that the flags select.
 func (g *global) target(what, next string) (*target, error) {
 	config, err := g.restConfig()
 	if err != nil {
@@ -52,7 +52,7 @@ func (g *global) target(what, next string) (*target, error) {
 }
 
 func (g *global) targetAt(config *rest.Config, what, next string) (*target, error) {
-	// What is not a watch ends in time.
+	// All requests except watches have a time limit.
 	if config.Timeout == 0 {
 		config.Timeout = 30 * time.Second
 	}
@@ -64,7 +64,7 @@ func (g *global) targetAt(config *rest.Config, what, next string) (*target, erro
 	return &target{Client: c, global: g, config: config, objects: objects, what: what, next: next}, nil
 }
 
-// explain says of an error that the cluster could not be reached, or what is in the way there.
+// explain explains the error of a request to the cluster.
 func (t *target) explain(err error) error {
 	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) {
 		return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
@@ -73,7 +73,7 @@ func (t *target) explain(err error) error {
 	return unreachable(t.what+" "+t.config.Host, err, t.next)
 }
 
-// remove removes an object if it was made by this program, and says whether it was.
+// remove deletes an object that this program has created, and reports whether it did.
 func (t *target) remove(ctx context.Context, o client.Object) (bool, error) {
 	have, err := t.objects.Get(ctx, o)
 	if err != nil {

@@ -33,17 +33,17 @@ import (
 const (
 	authCSR = "csr"
 	authAWS = "awsirsa"
-	// authAWSOfSeed is the same, as the specification of the registration spells it.
+	// authAWSOfSeed is the spelling of the registration's specification for the same.
 	authAWSOfSeed = "aws-irsa"
 
-	// defaultTokenTTL is enough for a day's work, and short: a token that is found can be used to ask for certificates.
+	// defaultTokenTTL is long enough for a day's work, and short because a leaked token can be used to request certificates.
 	defaultTokenTTL = 24 * time.Hour
-	// longestTokenTTL is more than API servers grant.
+	// longestTokenTTL is longer than API servers grant.
 	longestTokenTTL  = 10 * 365 * 24 * time.Hour
 	shortestTokenTTL = 10 * time.Minute
 )
 
-// Keys of the Secret of a bootstrap token, and the group that its user is in.
+// These are keys of the Secret of a bootstrap token, and the group of its user.
 const (
 	tokenPrefix = "bootstrap-token-"
 	tokenGroup  = "system:bootstrappers:managedcluster"
@@ -51,7 +51,7 @@ const (
 	labelApp, upstreamApp = "app", "cluster-manager"
 )
 
-// tokenOptions are the flags of the commands that print how to join.
+// tokenOptions are the flags of the commands that print the join command.
 type tokenOptions struct {
 	*global
 	out            *format
@@ -94,7 +94,7 @@ func addHubARNFlags(fs *pflag.FlagSet, arn *string, usage string) {
 
 const rolePathFlag = "hub-role-path"
 
-// addRolePathFlag adds the flag that hub-controller-manager and hub-agent have, too.
+// addRolePathFlag adds the flag, which hub-controller-manager and hub-agent also have.
 func addRolePathFlag(fs *pflag.FlagSet, path *string, byDefault string) {
 	fs.StringVar(path, rolePathFlag, "", "IAM path of the roles that the hub makes for clusters, as set for "+deploy.Manager+", for "+authAWS+
 		". "+byDefault)
@@ -152,7 +152,7 @@ func normalizeAuth(auth string) (string, error) {
 	return "", fmt.Errorf("--registration-auth must be %s or %s, not %q", authCSR, authAWS, auth)
 }
 
-// checkServer refuses to send a token in the clear.
+// checkServer rejects a URL by which a token would be sent without encryption.
 func checkServer(server string) error {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
@@ -161,7 +161,7 @@ func checkServer(server string) error {
 	return nil
 }
 
-// contextARN is the name of the cluster in the kubeconfig, which the aws CLI makes the ARN of an EKS cluster, or nothing.
+// contextARN returns the name of the cluster in the kubeconfig if it is the ARN of an EKS cluster, as the aws CLI sets it, or "".
 func (g *global) contextARN() string {
 	cluster := g.contextCluster()
 	if _, err := irsa.ParseClusterARN(cluster); err != nil {
@@ -170,7 +170,7 @@ func (g *global) contextARN() string {
 	return cluster
 }
 
-// contextCluster is what the kubeconfig calls the cluster that the flags point to, or nothing.
+// contextCluster returns the name in the kubeconfig of the cluster that the flags select, or "".
 func (g *global) contextCluster() string {
 	config, err := g.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
@@ -208,18 +208,18 @@ func (g *global) newGetTokenCommand() *cobra.Command {
 	return cmd
 }
 
-// joining is what a cluster needs to join.
+// joining has what a cluster needs to join.
 type joining struct {
 	Token   string      `json:"hub-token"`
 	Server  string      `json:"hub-apiserver"`
 	CA      string      `json:"ca-data,omitempty"`
 	Expires metav1.Time `json:"expires"`
 	Command string      `json:"join-command"`
-	// ByAWS is the command for clusters that register by AWS IAM, where others register by certificate.
+	// ByAWS is the command for clusters that register by AWS IAM, if Command is for those that register by certificate.
 	ByAWS string `json:"join-command-awsirsa,omitempty"`
 }
 
-// commands are for people.
+// commands returns the commands for users.
 func (j *joining) commands() string {
 	text := "    " + j.Command + "\n\n"
 	if j.ByAWS != "" {
@@ -228,7 +228,7 @@ func (j *joining) commands() string {
 	return text
 }
 
-// print makes a token, and prints how to use it.
+// print creates a token, and prints how to use it.
 func (o *tokenOptions) print(ctx context.Context, h *hub, heading string) error {
 	j, err := o.newJoining(ctx, h)
 	if err != nil {
@@ -277,7 +277,7 @@ func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error)
 	return j, nil
 }
 
-// pathOf is where agents have to look for the roles of the hub: what the user says or, if nothing, what the hub runs with.
+// pathOf returns the path of the hub's roles for agents: the value of the flag or, if it is not set, the one that the hub is configured with.
 func (o *tokenOptions) pathOf(ctx context.Context, h *hub) (irsa.RolePath, error) {
 	if o.rolePath != "" || !slices.Contains(o.auths, authAWS) {
 		return irsa.ParseRolePath(o.rolePath)
@@ -306,7 +306,7 @@ func isLoopback(server string) bool {
 	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// joinCommand has the certificate authority in it, so that join never sends the token to a server that it does not trust.
+// joinCommand returns a command that contains the certificate authority, so that join never sends the token to a server that it does not trust.
 func (o *tokenOptions) joinCommand(j *joining, auth string, path irsa.RolePath) string {
 	args := []string{"kubectl hub join", "--hub-token", j.Token, "--hub-apiserver", j.Server}
 	if j.CA != "" {
@@ -335,7 +335,7 @@ func (o *tokenOptions) newAccountToken(ctx context.Context, h *hub) (string, met
 	return made.Status.Token, made.Status.ExpirationTimestamp, nil
 }
 
-// newBootstrapToken also removes those that have expired: a hub need not run the controller that does.
+// newBootstrapToken creates a bootstrap token. It also deletes those that have expired: a hub need not run the controller for that.
 func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *hub) (string, metav1.Time, error) {
 	secrets := h.kube.CoreV1().Secrets(metav1.NamespaceSystem)
 	id, secret := strings.ToLower(rand.Text()[:6]), strings.ToLower(rand.Text()[:16])
@@ -373,7 +373,7 @@ func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *hub) (string, m
 	return id + "." + secret, expires, nil
 }
 
-// note says what is no fault.
+// note prints a message that is not a warning.
 func (g *global) note(format string, args ...any) {
 	_, _ = fmt.Fprintf(g.ErrOut, "Note: %s\n", command.Printable(fmt.Sprintf(format, args...)))
 }

@@ -35,7 +35,7 @@ const (
 
 var expiry = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// newPrepared is a hub that gives bootstrap tokens and issues certificates.
+// newPrepared returns a hub that accepts bootstrap tokens and issues certificates.
 func newPrepared(t *testing.T) (*fakeServer, string) {
 	t.Helper()
 	s := newServer(t, newSet("default"))
@@ -46,7 +46,7 @@ func newPrepared(t *testing.T) (*fakeServer, string) {
 	return s, kubeconfig(t, map[string]*fakeServer{"hub": s})
 }
 
-// issue has the requests that are approved answered with a status.
+// issue sets the status of certificate requests when they are approved.
 func (s *fakeServer) issue(status certificatesv1.CertificateSigningRequestStatus) {
 	s.on["PUT "+trial+"/approval"] = func(http.ResponseWriter, []byte) bool {
 		answered := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{Name: nameOf(trial)}, Status: status}
@@ -117,7 +117,7 @@ func TestGetToken_PrintsTheJoinCommand(t *testing.T) {
 	}
 }
 
-// A kubeconfig that trusts any server says nothing about how clusters are to trust the hub.
+// TestGetToken_WarnsOfAKubeconfigThatTrustsAnyServer: such a kubeconfig has no certificate authority for clusters to trust the hub by.
 func TestGetToken_WarnsOfAKubeconfigThatTrustsAnyServer(t *testing.T) {
 	_, file := newPrepared(t)
 	config, err := clientcmd.LoadFromFile(file)
@@ -162,7 +162,7 @@ func TestGetToken_MakesABootstrapTokenAndRemovesThoseThatHaveExpired(t *testing.
 	body := s.bodies["POST /api/v1/namespaces/kube-system/secrets"]
 	says(t, body, `"name":"bootstrap-token-`+id+`"`, `"type":"bootstrap.kubernetes.io/token"`, `"token-secret":"`+secret+`"`,
 		`"usage-bootstrap-authentication":"true"`, `"auth-extra-groups":"system:bootstrappers:managedcluster"`,
-		`"app":"cluster-manager"`) // by which clusteradm finds it
+		`"app":"cluster-manager"`) // clusteradm finds it by this
 	if got, want := s.paths(), []string{"bootstrap-token-" + id, "others", "unreadable", "valid"}; !slices.EqualFunc(got, want,
 		func(path, name string) bool { return nameOf(path) == name }) {
 		t.Errorf("there are %q, want %q", got, want)
@@ -171,7 +171,7 @@ func TestGetToken_MakesABootstrapTokenAndRemovesThoseThatHaveExpired(t *testing.
 
 func TestInit_PreparesTheHub(t *testing.T) {
 	s, config := newPrepared(t)
-	for range 2 { // again, too
+	for range 2 { // also the second time
 		stdout, stderr, err := run(t, config, "init")
 		if err != nil || strings.Contains(stderr, "certificate") {
 			t.Fatalf("%v: %s", err, stderr)
@@ -189,7 +189,8 @@ func TestInit_PreparesTheHub(t *testing.T) {
 	says(t, s.bodies["PUT "+trial+"/approval"], `"type":"Approved"`, `"reason":"Trial"`)
 }
 
-// The role of bootstrap tokens has been under upstream's name. What is only ours goes, and what upstream's operator has is left to it.
+// TestInit_LeavesUpstreamsRoleAlone: earlier versions used upstream's name for the role of bootstrap tokens. Init deletes a role that only kubectl
+// hub manages, and keeps one that upstream's operator manages.
 func TestInit_LeavesUpstreamsRoleAlone(t *testing.T) {
 	for name, test := range map[string]struct {
 		managers   []string
@@ -228,7 +229,7 @@ func TestInit_LeavesUpstreamsRoleAlone(t *testing.T) {
 	}
 }
 
-// The rights of upstream's agents are wider than those of ours.
+// TestInit_TakesBackWhatUpstreamsAgentsHad: the permissions of upstream's agents are wider than those of ours.
 func TestInit_TakesBackWhatUpstreamsAgentsHad(t *testing.T) {
 	s, config := newPrepared(t)
 	if _, _, err := run(t, config, "init", "--upstream-agents"); err != nil {
@@ -240,7 +241,7 @@ func TestInit_TakesBackWhatUpstreamsAgentsHad(t *testing.T) {
 		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: deploy.ManagedBy, Operation: metav1.ManagedFieldsOperationApply}})
 		s.put(object)
 	}
-	mine := wide[len(wide)-1] // another user has written to the last one
+	mine := wide[len(wide)-1] // another user has written the last one
 	object := s.get(pathOf(mine.Object))
 	object.SetManagedFields(append(object.GetManagedFields(), metav1.ManagedFieldsEntry{Manager: "kubectl-edit", Operation: metav1.ManagedFieldsOperationUpdate}))
 	s.put(object)
@@ -286,11 +287,11 @@ func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 				t.Errorf("%v: %q", err, stderr)
 			}
 			says(t, stderr, "Warning: ", test.want)
-			// By AWS IAM clusters can still join.
+			// Clusters can still join by AWS IAM.
 			says(t, stdout, "kubectl hub join")
 		})
 	}
-	// What EKS does: it takes the request, and never answers.
+	// EKS accepts the request, and never decides it.
 	silent, config := newPrepared(t)
 	delete(silent.on, "PUT "+trial+"/approval")
 	_, stderr, err := runWith(t.Context(), t, &global{poll: time.Millisecond, trial: 100 * time.Millisecond}, config, "init")
@@ -306,7 +307,7 @@ func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 	}
 }
 
-// init --wait goes on when the hub and its controllers are there.
+// TestInit_Waits verifies that init --wait ends when the hub and its controllers are running.
 func TestInit_Waits(t *testing.T) {
 	s, config := newPrepared(t)
 	const discovery, set = "GET /apis/cluster.open-cluster-management.io/v1", "GET " + setsPath + "/default"

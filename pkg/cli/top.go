@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// topRows is how many rows are shown if the user does not say.
+// topRows is the default number of rows.
 const topRows = 50
 
 type topOptions struct {
@@ -44,7 +44,7 @@ func (o *topOptions) addTo(cmd *cobra.Command, orders []string, order string) {
 	must(cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp)))
 }
 
-// open checks the flags before the hub is asked.
+// open checks the flags before any request is sent.
 func (o *topOptions) open(check func(order string) error) (*hub, error) {
 	if o.limit < 0 {
 		return nil, fmt.Errorf("--limit must be 0 or more, not %d", o.limit)
@@ -55,7 +55,7 @@ func (o *topOptions) open(check func(order string) error) (*hub, error) {
 	return o.hub()
 }
 
-// show prints rows, or what they are made of. Notes say what was not seen, and what was left out.
+// show prints rows, or the objects that they are made of. The notes list what was not visible, and what was left out.
 func (o *topOptions) show(result any, rows *metav1.Table, shown, all int, notes []string) error {
 	if o.out.value != "table" {
 		if err := o.out.document(o.Out, result); err != nil {
@@ -179,7 +179,7 @@ func heard(u *hubtree.ClusterUse, now time.Time) string {
 	return unknown
 }
 
-// printableRow is a row with what servers say.
+// printableRow returns a row, with control characters escaped.
 func printableRow(cells ...string) (row metav1.TableRow) {
 	for _, cell := range cells {
 		row.Cells = append(row.Cells, command.Printable(cell))

@@ -23,7 +23,7 @@ import (
 
 const listLeases = "GET /apis/coordination.k8s.io/v1/leases"
 
-// newTop is a hub with three clusters: c0 was never heard of, c1 two hours ago, c2 ten seconds ago.
+// newTop returns a hub with three clusters: c0 has no lease, the lease of c1 was renewed two hours ago, the one of c2 ten seconds ago.
 func newTop(t *testing.T) (*fakeServer, string) {
 	t.Helper()
 	s := newServer(t, newSet("s"), newSet("empty"), newMember("s", "c1", ""), newMember("other", "c1", ""), newWork("c1", "a", 2, "True", "True"),
@@ -76,7 +76,7 @@ func TestTopClusters(t *testing.T) {
 	}
 	says(t, squeeze(stdout), "c2 Healthy <unknown> 4 8Gi <unknown> ")
 	says(t, stderr, "Not seen: when agents were last heard of: ", "Not seen: how many works there are: ")
-	// A user who is shown members alone sees what these tell.
+	// A user who may only see members is shown the data of members.
 	s.refuse(listClusters, forbidden("managedclusters", "list"))
 	s.refuse(viewClusters, forbidden("managedclusters", "list"))
 	stdout, stderr, err = run(t, config, "top", "clusters")
@@ -105,7 +105,7 @@ func TestTopSets(t *testing.T) {
 	}
 }
 
-// TestTop_ReadsPageByPage: a fleet comes in pages, and of works no more than their metadata.
+// TestTop_ReadsPageByPage verifies that lists are paged, and that only the metadata of works is read.
 func TestTop_ReadsPageByPage(t *testing.T) {
 	s, config := newTop(t)
 	mustRun(t, config, "top", "clusters")

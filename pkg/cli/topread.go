@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// clusterUses reads what clusters are compared by. Of each there is a row in memory, and of the objects one page. Notes say what was not
-// seen.
+// clusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and one page of objects, in memory. The notes list
+// what was not visible.
 func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.ClusterUse, notes []string, err error) {
 	if uses, err = reach(h, func(c clusters) (map[string]*hubtree.ClusterUse, error) {
 		found := map[string]*hubtree.ClusterUse{}
@@ -36,7 +36,7 @@ func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.Cluster
 			return page.Continue, nil
 		})
 	}); apierrors.IsForbidden(err) {
-		// Members are shown to those who may get a set.
+		// Users who may get a set may list its members.
 		denied := err
 		uses, notes = map[string]*hubtree.ClusterUse{}, []string{fmt.Sprintf("Not seen: the clusters themselves, but for what members of sets tell: %s", why(denied))}
 		err = h.eachMember(ctx, fields.Everything(), func(m *viewv1alpha1.ClusterSetMember) { uses[m.Spec.Cluster] = hubtree.UseOfMember(m) })
@@ -62,7 +62,7 @@ func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.Cluster
 	return uses, notes, nil
 }
 
-// hubVersion is that of hub-apiserver, as its Deployment has it; empty if that is not to be seen.
+// hubVersion returns the version of hub-apiserver from its Deployment, or "" if the user may not get it.
 func (h *hub) hubVersion(ctx context.Context) string {
 	d, err := h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, "hub-apiserver", metav1.GetOptions{})
 	if err != nil {
@@ -88,7 +88,7 @@ func (h *hub) addLeases(ctx context.Context, uses map[string]*hubtree.ClusterUse
 	})
 }
 
-// addWorkCounts asks for the metadata of works only: the works themselves may be large.
+// addWorkCounts reads only the metadata of works: the works themselves may be large.
 func (h *hub) addWorkCounts(ctx context.Context, uses map[string]*hubtree.ClusterUse) error {
 	client, err := metadata.NewForConfig(h.config)
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *hub) addWorkCounts(ctx context.Context, uses map[string]*hubtree.Cluste
 	return nil
 }
 
-// setUses counts the members of the sets that the user may get. Sets without members are there only if the user may list sets.
+// setUses counts the members of the sets that the user may get. Sets without members are only included if the user may list sets.
 func (h *hub) setUses(ctx context.Context) (map[string]*hubtree.SetUse, error) {
 	uses := map[string]*hubtree.SetUse{}
 	list, err := h.listSets(ctx, metav1.ListOptions{})

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
-// addUpgrades reads the works of kubectl hub agent upgrade. outdated are agents that none of them is for.
+// addUpgrades adds the state of the works of kubectl hub agent upgrade. Outdated agents without such a work are marked as outdated.
 func (h *hub) addUpgrades(ctx context.Context, uses map[string]*hubtree.ClusterUse, hubVersion string) error {
 	for _, u := range uses {
 		if registration.AgentOutdated(hubVersion, u.Agent) {
@@ -56,7 +56,7 @@ func (h *hub) addUpgrade(ctx context.Context, uses map[string]*hubtree.ClusterUs
 	})
 }
 
-// upgradeState says how far an agent is on the way to a version.
+// upgradeState returns the progress of an agent's upgrade to a version.
 func upgradeState(w *workv1.ManifestWork, want string) string {
 	if have := upgradeVersion(&w.Spec); have != want {
 		return want + ": waits, as the rollout has not come to it"

@@ -27,7 +27,7 @@ func (g *global) newTreeCommand() *cobra.Command {
 		g.newTreeSetCommand(), g.newTreeClusterCommand(), g.newTreePlacementCommand())
 }
 
-// treeRights are told with each of the commands.
+// treeRights is a part of the help of each command.
 const treeRights = "What you may not see is named below the tree, and is no error. What is healthy is closed and grouped; --all opens " +
 	"everything. -o json and -o yaml print everything, too."
 
@@ -126,7 +126,7 @@ func treeRows(rows []hubtree.Row) *metav1.Table {
 	for _, r := range rows {
 		cells := []any{r.Name, string(r.State), r.Since, r.Reason, r.Message}
 		for i, cell := range cells {
-			// What comes from a server does not move the cursor.
+			// Escape control characters of what a server returned.
 			if cells[i] = command.Printable(fmt.Sprint(cell)); cell == "" {
 				cells[i] = "-"
 			}
@@ -137,7 +137,7 @@ func treeRows(rows []hubtree.Row) *metav1.Table {
 	return table
 }
 
-// short is a message that fits a line; -o yaml prints all of it.
+// short cuts a message so that it fits a line. -o yaml prints all of it.
 func short(message string) string {
 	const most = 160
 	if runes := []rune(message); len(runes) > most {

@@ -25,7 +25,7 @@ const (
 	viewClusters = "GET /apis/clusterview.open-cluster-management.io/v1/managedclusters"
 )
 
-// newTree is a hub with a set of 30 clusters that are available, c01 with a work of which a manifest fails, and one that is silent.
+// newTree returns a hub with a set of 30 available clusters, of which c01 has a work with a failing manifest, and one that does not respond.
 func newTree(t *testing.T) (*fakeServer, string) {
 	t.Helper()
 	member := func(name string, available metav1.ConditionStatus) *viewv1alpha1.ClusterSetMember {
@@ -65,7 +65,7 @@ ManagedClusterSet/s Healthy - - 31 clusters, 30 available, 1 unknown
 	if _, _, err := run(t, config, "tree", "set", "none"); err == nil || !strings.Contains(err.Error(), `"none" not found`) {
 		t.Errorf("of a set that is not there: %v", err)
 	}
-	// A user who may list no works is shown the members, and one line says what is missing.
+	// A user who may list no works is shown the members, and one line about the missing permission.
 	s.refuse(listWorks, forbidden("manifestworks", "list"))
 	for i := range 30 {
 		s.refuse("GET "+worksPath+fmt.Sprintf("c%02d/manifestworks", i), forbidden("manifestworks", "list"))
@@ -75,7 +75,7 @@ ManagedClusterSet/s Healthy - - 31 clusters, 30 available, 1 unknown
 	if strings.Count(got, "Not seen") != 2 {
 		t.Errorf("it prints\n%s", got)
 	}
-	// Another error is one.
+	// Any other error is returned.
 	s.refuse(listWorks, apierrors.NewInternalError(fmt.Errorf("broken")))
 	if _, _, err := run(t, config, "tree", "set", "s"); err == nil || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("it says %v", err)
@@ -100,7 +100,7 @@ func TestTree_IsPrintedForPrograms(t *testing.T) {
 
 func TestTreeCluster(t *testing.T) {
 	s, config := newTree(t)
-	// The cluster is not shown to the user: a member of the user's set is.
+	// The user may not get the cluster, but may see it as a member of a set.
 	one := "GET /apis/cluster.open-cluster-management.io/v1/managedclusters/silent"
 	s.refuse(one, forbidden("managedclusters", "list"))
 	s.refuse(strings.Replace(one, "cluster.", "clusterview.", 1), forbidden("managedclusters", "list"))
@@ -111,7 +111,7 @@ func TestTreeCluster(t *testing.T) {
 	says(t, got, "ManagedCluster/silent Unknown", "├─ManagedClusterSet/s Healthy - - selects env=prod", "└─ManifestWork/web Unknown", "Stale",
 		"Not seen: the conditions of the cluster: ", "Not seen: when the agent was last heard of: ", "Not seen: the namespace of the cluster on the hub: ",
 		"Not seen: the access requests: ")
-	// Of a cluster that is in no set of the user, nothing is shown.
+	// Nothing is shown of a cluster that is in none of the user's sets.
 	s.refuse("GET /apis/cluster.open-cluster-management.io/v1/managedclusters/hidden", forbidden("managedclusters", "list"))
 	s.refuse("GET /apis/clusterview.open-cluster-management.io/v1/managedclusters/hidden", forbidden("managedclusters", "list"))
 	if stdout, _, err := run(t, config, "tree", "cluster", "hidden"); err == nil || stdout != "" || !strings.Contains(err.Error(), "forbidden") {

@@ -66,7 +66,8 @@ func (o *treeOptions) readPlacement(namespace, name string) func(context.Context
 	}
 }
 
-// addReplicaSets adds those that go by a placement. Works have the hashes that it returns where a name is too long for a label.
+// addReplicaSets adds the replica sets that refer to a placement. It returns the values of the label on their works, which are hashes for names that
+// are too long for a label.
 func (r *treeReader) addReplicaSets(ctx context.Context, root *hubtree.Node) (owners map[string]bool, err error) {
 	owners = map[string]bool{}
 	return owners, eachPage(pageOfWorks, func(options metav1.ListOptions) (string, error) {
@@ -86,7 +87,7 @@ func (r *treeReader) addReplicaSets(ctx context.Context, root *hubtree.Node) (ow
 	})
 }
 
-// knownOf are the clusters of decisions as the user sees them: themselves, or as members of the placement's sets.
+// knownOf returns the clusters of decisions as far as the user may see them: as clusters, or as members of the placement's sets.
 func (r *treeReader) knownOf(ctx context.Context, p *v1beta1.Placement, chosen []decision) (map[string]*hubtree.Node, error) {
 	known := map[string]*hubtree.Node{}
 	if len(chosen) == 0 {

@@ -25,18 +25,18 @@ import (
 )
 
 const (
-	// pageOf is how many objects are read at once, pageOfWorks how many works, which may be large.
+	// pageOf is the number of objects in a page, and pageOfWorks the number of works, which may be large.
 	pageOf, pageOfWorks = 500, 50
-	// fewClusters are read one by one, which needs no right to read those of all.
+	// fewClusters is the largest number of clusters whose works are listed one by one, which needs no permission to list those of all.
 	fewClusters = 20
-	// mostNamespaces is how many are tried of a user who may not list the works of all.
+	// mostNamespaces is the largest number of namespaces that are listed for a user who may not list the works of all.
 	mostNamespaces = 100
 )
 
 // treeReader reads what a user may see.
 type treeReader struct {
 	*hub
-	// whole says that everything is kept of what is healthy.
+	// whole keeps all details of healthy objects.
 	whole bool
 	now   time.Time
 }
@@ -53,13 +53,13 @@ func eachPage(limit int64, read func(metav1.ListOptions) (next string, err error
 	}
 }
 
-// hidden says that an error is about the rights of the user, or that the hub does not serve a kind. Then the rest is shown.
+// hidden reports whether an error is about missing permissions, or about a kind that the hub does not serve. Then the rest of the tree is shown.
 func hidden(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) }
 
-// refusal is what RBAC says of a request that is denied.
+// refusal matches the message of RBAC for a forbidden request.
 var refusal = regexp.MustCompile(`User "[^"]*" (cannot [^()]*)`)
 
-// why is an error in short: which right the user does not have, where that is what it says.
+// why returns a short form of an error: the missing permission if the error is about one.
 func why(err error) string {
 	if said := refusal.FindStringSubmatch(err.Error()); said != nil {
 		return "you " + strings.TrimSpace(said[1])
@@ -67,7 +67,7 @@ func why(err error) string {
 	return err.Error()
 }
 
-// notSeen notes what is hidden. Other errors are those of the command.
+// notSeen notes in the tree what is hidden. It returns other errors.
 func notSeen(n *hubtree.Node, what string, err error) error {
 	if !hidden(err) {
 		return err
@@ -76,7 +76,7 @@ func notSeen(n *hubtree.Node, what string, err error) error {
 	return nil
 }
 
-// eachMember reads the members that the user may see and that a field selector finds.
+// eachMember calls do for the members that the user may see and that a field selector matches.
 func (h *hub) eachMember(ctx context.Context, selector fields.Selector, do func(*viewv1alpha1.ClusterSetMember)) error {
 	return eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
 		options.FieldSelector = selector.String()
@@ -95,7 +95,7 @@ func ofSet(set string) fields.Selector { return fields.OneTermEqualSelector("spe
 
 func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*hubtree.Node, error) {
 	return func(ctx context.Context, r *treeReader) (*hubtree.Node, error) {
-		// Members do not tell a set that is not there from one without clusters.
+		// An empty list of members does not show whether the set exists.
 		if _, err := r.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*
 	}
 }
 
-// countStates says how many clusters are how.
+// countStates returns the number of clusters in each state.
 func countStates(root *hubtree.Node) string {
 	counts := root.Counts(hubtree.KindCluster)
 	total := 0
@@ -145,7 +145,7 @@ func countStates(root *hubtree.Node) string {
 	return text
 }
 
-// tell has the clusters themselves tell of their state, which members do without reasons.
+// tell adds the state of the clusters themselves. Members have the state without reasons.
 func (r *treeReader) tell(ctx context.Context, selector string, found map[string]*hubtree.Node) error {
 	_, err := reach(r.hub, func(c clusters) (any, error) {
 		return nil, eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
@@ -165,7 +165,7 @@ func (r *treeReader) tell(ctx context.Context, selector string, found map[string
 	return err
 }
 
-// addWorks adds the works on clusters: all of them at once, or, of a user who may not read those, cluster by cluster.
+// addWorks adds the works on clusters: all at once or, for a user who may not list those, cluster by cluster.
 func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map[string]*hubtree.Node, selector string, takes func(*workv1.ManifestWork) bool) error {
 	if len(found) > fewClusters {
 		err := r.eachWork(ctx, metav1.NamespaceAll, found, selector, takes)
@@ -214,7 +214,7 @@ func (r *treeReader) eachWork(ctx context.Context, namespace string, found map[s
 			}
 			state := on.State
 			if on.Reason == hubtree.ReasonNotSeen {
-				state = hubtree.Healthy // nothing is known against it
+				state = hubtree.Healthy // no problem is known
 			}
 			node := hubtree.Work(w, state)
 			if !r.whole {
@@ -245,7 +245,7 @@ func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader
 			root = hubtree.Cluster(c)
 			root.Add(hubtree.Conditions(c)...)
 		case root == nil:
-			return nil, err // neither the cluster nor a member is shown to the user
+			return nil, err // the user may see neither the cluster nor a member
 		default:
 			c = &clusterv1.ManagedCluster{}
 			root.Unseen = append(root.Unseen, fmt.Sprintf("the conditions of the cluster: %s", why(err)))

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/ui/assets"
 )
 
-// page is what kubectl hub ui serves.
+// page is the page that kubectl hub ui serves.
 type page struct {
 	*global
 	address   string
@@ -55,7 +55,7 @@ kubectl hub ui --port 8001 --no-browser`),
 	return cmd
 }
 
-// linkTTL is ui.TokenTTL for people.
+// linkTTL is ui.TokenTTL in words.
 var linkTTL = fmt.Sprintf("%.0f seconds", ui.TokenTTL.Seconds())
 
 func (p *page) serve(ctx context.Context) error {
@@ -106,7 +106,7 @@ func (p *page) show(ctx context.Context, server *ui.Local, about ui.About) {
 	}
 }
 
-// takesEnter says how there is another link, and whether that is by a line. A plugin that gives credentials may want the keyboard for itself.
+// takesEnter prints how to get another link, and reports whether Enter does that. A credential plugin may need the keyboard.
 func (p *page) takesEnter(config *rest.Config) bool {
 	if e := config.ExecProvider; e != nil && e.InteractiveMode != clientcmdapi.NeverExecInteractiveMode {
 		_, _ = fmt.Fprintln(p.ErrOut, "For another link, run this command again.")
@@ -117,11 +117,11 @@ func (p *page) takesEnter(config *rest.Config) bool {
 	return true
 }
 
-// answerEnter prints another link for each line that comes.
+// answerEnter prints another link for each line of input.
 func (p *page) answerEnter(ctx context.Context, server *ui.Local) {
 	lines := bufio.NewReader(p.In)
 	for {
-		_, more, err := lines.ReadLine() // however long, it is only one
+		_, more, err := lines.ReadLine() // a long line counts once
 		if err != nil || ctx.Err() != nil {
 			return
 		}
@@ -131,7 +131,7 @@ func (p *page) answerEnter(ctx context.Context, server *ui.Local) {
 	}
 }
 
-// answerFlags are those of commands that the page gives. They are for the one who looks at the page: as themselves, or as the user of --as.
+// answerFlags returns the flags of the commands that the page shows. They are for the user of the page, or for the user of --as.
 func (p *page) answerFlags() []string {
 	flags := p.where()
 	if as := *p.flags.Impersonate; as != "" {
@@ -140,7 +140,7 @@ func (p *page) answerFlags() []string {
 	return flags
 }
 
-// about says what is seen by whom.
+// about describes the hub and the user.
 func (p *page) about(config *rest.Config) (ui.About, error) {
 	raw, err := p.flags.ToRawKubeConfigLoader().RawConfig()
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *page) about(config *rest.Config) (ui.About, error) {
 	return a, nil
 }
 
-// quoted is a word as a shell takes it.
+// quoted quotes a word for a shell.
 func quoted(word string) string {
 	if plain.MatchString(word) {
 		return word

@@ -23,7 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// A browser is opened by a file that only the user can read: the arguments of processes are for all users of a machine.
+// TestUI_OpensABrowserWithoutAnArgumentThatIsASecret: all users of a machine can read the arguments of processes, so the browser gets a file that
+// only the user can read.
 func TestUI_OpensABrowserWithoutAnArgumentThatIsASecret(t *testing.T) {
 	dir := t.TempDir()
 	opened := filepath.Join(dir, "opened")

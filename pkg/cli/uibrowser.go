@@ -17,14 +17,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/ui"
 )
 
-// openBrowser opens a link with a secret in it. Everyone on the machine can read the arguments of a process, so the browser gets the name
-// of a file that only the user can read, and that leads to the link. The file goes when the secret is used or not good any more.
+// openBrowser opens a link that contains a secret. All users of the machine can read the arguments of a process, so the browser gets the name of a
+// file that only the user can read, and that redirects to the link. The file is deleted when the secret has been used or has expired.
 func openBrowser(ctx context.Context, link string, used <-chan struct{}) error {
 	name, args, err := opener()
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "kubectl-hub-ui-") // 0700
+	dir, err := os.MkdirTemp("", "kubectl-hub-ui-") // mode 0700
 	if err != nil {
 		return err
 	}
@@ -52,14 +52,14 @@ func openBrowser(ctx context.Context, link string, used <-chan struct{}) error {
 	return nil
 }
 
-// leadsTo is a page that leads to another.
+// leadsTo returns a page that redirects to a link.
 func leadsTo(link string) string {
 	l := html.EscapeString(link)
 	return fmt.Sprintf(`<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>kubectl hub ui</title>`+
 		`<meta http-equiv="refresh" content="0; url=%s"><a href="%s">Open the page of kubectl hub ui</a>`+"\n", l, l)
 }
 
-// opener is the program that opens files in the browser of the user.
+// opener returns the program that opens files in the user's browser.
 func opener() (name string, args []string, err error) {
 	switch runtime.GOOS {
 	case "darwin":
@@ -67,7 +67,7 @@ func opener() (name string, args []string, err error) {
 	case "windows":
 		return "rundll32", []string{"url.dll,FileProtocolHandler"}, nil
 	}
-	// Without a screen, xdg-open would start a browser in this terminal.
+	// Without a display, xdg-open would start a browser in this terminal.
 	if os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
 		return "", nil, errors.New("there is no screen")
 	}

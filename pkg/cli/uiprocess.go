@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// untilParentEnds ends with the process that has started this one: a server with the user's credentials is not to stay behind when the
-// terminal or the script is gone. Systems tell only children of it, so it looks.
+// untilParentEnds returns a context that ends with the process that has started this one: a server with the user's credentials must not remain when
+// the terminal or the script has ended. Operating systems do not notify other processes than the parent of an exit, so it polls.
 func untilParentEnds(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	parent := os.Getppid()

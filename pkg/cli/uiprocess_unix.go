@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// apart has a process not end by the Ctrl-C that ends this one.
+// apart prevents the Ctrl-C that ends this process from ending the command.
 func apart(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
 
-// leaveKeyboard has a process in the background go on when it cannot read from the terminal.
+// leaveKeyboard prevents a background process from being stopped when it reads from the terminal.
 func leaveKeyboard() { signal.Ignore(syscall.SIGTTIN) }

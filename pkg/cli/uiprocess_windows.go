@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// apart has a process not end by the Ctrl-C that ends this one.
+// apart prevents the Ctrl-C that ends this process from ending the command.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// leaveKeyboard has nothing to do: a process that cannot read is told so.
+// leaveKeyboard does nothing: reads fail in a process that may not read.
 func leaveKeyboard() {}

@@ -27,9 +27,9 @@ import (
 )
 
 const (
-	// leaveJob is the Job that has the cluster leave.
+	// leaveJob is the name of the Job by which the cluster leaves.
 	leaveJob = "hub-agent-unjoin"
-	// shortestLeave is how long it may take at least, and cleanupTimeout how long it takes to clean up after it.
+	// shortestLeave is the minimum time for leaving, and cleanupTimeout the time to clean up after it.
 	shortestLeave  = 10 * time.Second
 	cleanupTimeout = 15 * time.Second
 )
@@ -40,7 +40,7 @@ type unjoinOptions struct {
 	out         *format
 	clusterName string
 	force       bool
-	// works is what becomes of what works have brought: a withdraw.Fate, or empty.
+	// works is what happens to the objects of works: a withdraw.Fate, or empty.
 	works string
 
 	// namespace is the agent's.
@@ -73,7 +73,7 @@ func (g *global) newUnjoinCommand() *cobra.Command {
 	return cmd
 }
 
-// addTo adds the flags that it has for every agent that runs on its cluster.
+// addTo adds the flags for all agents that run on their cluster.
 func (o *unjoinOptions) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&o.force, "force", false, "Remove the agent even if the hub cannot be told. Then delete the ManagedCluster on the hub.")
@@ -118,7 +118,7 @@ func (o *unjoinOptions) run(ctx context.Context) error {
 	return o.leave(ctx, m)
 }
 
-// leave has the cluster leave, and removes the agent.
+// leave makes the cluster leave the hub, and deletes the agent.
 func (o *unjoinOptions) leave(ctx context.Context, m *managed) error {
 	have, err := m.identity(ctx)
 	if err != nil {
@@ -135,7 +135,7 @@ func (o *unjoinOptions) leave(ctx context.Context, m *managed) error {
 	if err != nil {
 		return err
 	}
-	// The agent may have brought its first work until it was stopped.
+	// The agent may have applied its first work before it was stopped.
 	works, err := m.brought(ctx, have, o.works)
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func (o *unjoinOptions) leave(ctx context.Context, m *managed) error {
 	return o.out.print(o.Out, result, "There is no agent on this cluster.\n")
 }
 
-// leave has the agent's own identity tell the hub. A cluster without an identity has nothing to leave.
+// leave makes the cluster leave by the agent's own identity. A cluster without an identity has nothing to leave.
 func (m *managed) leave(ctx context.Context, have identity, force bool) (left bool, err error) {
 	if len(have.kubeconfig) == 0 {
 		return false, nil
@@ -192,8 +192,7 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 	return false, nil
 }
 
-// leaveInPlaceOf stops the agent, which would go on otherwise, and runs "hub-agent unjoin". An agent that could not leave is
-// started again.
+// leaveInPlaceOf stops the agent, which would rejoin otherwise, and runs "hub-agent unjoin". It starts an agent again that could not leave.
 func (m *managed) leaveInPlaceOf(ctx context.Context, deployment *appsv1.Deployment) (err error) {
 	replicas := 1
 	if deployment.Spec.Replicas != nil {
@@ -229,7 +228,7 @@ func (m *managed) scale(ctx context.Context, deployment *appsv1.Deployment, repl
 }
 
 func (m *managed) runLeaveJob(ctx context.Context, job *batchv1.Job) error {
-	// That of an earlier try says nothing about this one.
+	// Delete a Job of an earlier attempt, whose result does not count.
 	if err := m.dropJob(ctx); err != nil {
 		return err
 	}
@@ -261,7 +260,7 @@ func (m *managed) runLeaveJob(ctx context.Context, job *batchv1.Job) error {
 	})
 }
 
-// leaveJobFrom has the pod that the agent has: its image, its identity, and whatever else it needs there.
+// leaveJobFrom returns a Job with the agent's pod: its image, its identity, and everything else that it needs.
 func (m *managed) leaveJobFrom(ctx context.Context, deployment *appsv1.Deployment) (*batchv1.Job, error) {
 	labels := map[string]string{deploy.AgentLabel: leaveJob, deploy.LabelManagedBy: deploy.ManagedBy}
 	spec := deployment.Spec.Template.Spec.DeepCopy()
@@ -275,7 +274,7 @@ func (m *managed) leaveJobFrom(ctx context.Context, deployment *appsv1.Deploymen
 		container.Args = append(container.Args, "--namespace-scoped")
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		// It gives up before this command does, so that it can say why.
+		// The Job times out before this command does, so that its error can be printed.
 		patience := max(time.Until(deadline)-cleanupTimeout, shortestLeave).Round(time.Second)
 		container.Args = append(container.Args, "--timeout="+patience.String())
 	}
@@ -300,7 +299,7 @@ func (m *managed) dropJob(ctx context.Context) error {
 	return m.awaitNone(ctx, "the Job "+leaveJob+" to be gone", &batchv1.JobList{}, which)
 }
 
-// awaitNone waits until there is none of the objects any more.
+// awaitNone waits until none of the objects exists.
 func (m *managed) awaitNone(ctx context.Context, what string, list client.ObjectList, which client.MatchingLabels) error {
 	return m.await(ctx, what, func(ctx context.Context) (bool, string, error) {
 		if err := m.List(ctx, list, client.InNamespace(m.namespace), which); err != nil {
@@ -310,7 +309,7 @@ func (m *managed) awaitNone(ctx context.Context, what string, list client.Object
 	})
 }
 
-// removeAgent removes what join has made, the last of it first, and says whether there was any.
+// removeAgent deletes the objects that join has created, in reverse order, and reports whether there were any.
 func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool, err error) {
 	objects, err := m.removable(ctx)
 	if err != nil {
@@ -345,11 +344,11 @@ func (m *managed) removeAgent(ctx context.Context, have identity) (removed bool,
 	return removed, nil
 }
 
-// dropLeft removes what an earlier try has left that was interrupted, where the namespace does not take it away.
+// dropLeft deletes the objects that remain of an interrupted attempt, if they are not deleted with the namespace.
 func (m *managed) dropLeft(ctx context.Context) error {
 	err := m.Get(ctx, m.key(deploy.AgentName), &appsv1.Deployment{})
 	if !apierrors.IsNotFound(err) {
-		return m.explain(err) // it is of others, and so is the identity
+		return m.explain(err) // it belongs to another owner, and so does the identity
 	}
 	have, err := m.identity(ctx)
 	if err == nil && have.secret != nil {
@@ -365,7 +364,7 @@ func (m *managed) dropLeft(ctx context.Context) error {
 	return m.dropJob(ctx)
 }
 
-// maker is the command that deploys the agent.
+// maker returns the command that deploys the agent.
 func (m *managed) maker() string {
 	if m.keep != nil {
 		return "kubectl hub agent install"
@@ -373,7 +372,7 @@ func (m *managed) maker() string {
 	return "kubectl hub join"
 }
 
-// dropIdentity removes what the agent has kept, once there is no agent that would make it anew.
+// dropIdentity deletes the agent's identity after the agent has stopped, which would create it again.
 func (m *managed) dropIdentity(ctx context.Context, have identity) error {
 	pods := client.MatchingLabels{deploy.AgentLabel: deploy.AgentName}
 	if err := m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, pods); err != nil {

@@ -25,7 +25,7 @@ const (
 	jobPath  = jobsPath + "/" + leaveJob
 )
 
-// newJoined is a cluster that has joined a hub, as join and its agent have left it. Jobs end as they are told.
+// newJoined returns a cluster that has joined a hub, in the state after join and the registration of its agent. Jobs end with the given status.
 func newJoined(t *testing.T, status batchv1.JobStatus) (*fakeServer, string) {
 	t.Helper()
 	_, cluster, config, args := newJoining(t)
@@ -38,11 +38,11 @@ func newJoined(t *testing.T, status batchv1.JobStatus) (*fakeServer, string) {
 	return cluster, config
 }
 
-// leavesBy has the Jobs of a cluster end with a status.
+// leavesBy makes the Jobs of a cluster end with a status.
 func leavesBy(t *testing.T, cluster *fakeServer, status batchv1.JobStatus) {
 	t.Helper()
 	cluster.on["POST "+jobsPath] = func(_ http.ResponseWriter, _ []byte) bool {
-		// What the Job is, is looked at when it was made.
+		// The test checks the Job when it has been created.
 		cluster.on["GET "+jobPath] = func(w http.ResponseWriter, _ []byte) bool {
 			job := cluster.get(jobPath)
 			if job == nil {
@@ -59,7 +59,7 @@ func leavesBy(t *testing.T, cluster *fakeServer, status batchv1.JobStatus) {
 	}
 }
 
-// changes are the requests of a server that change something, in short.
+// changes returns the requests to a server that change something, in a short form.
 func (s *fakeServer) changes() (all []string) {
 	for _, request := range s.asked {
 		method, path, _ := strings.Cut(request, " ")
@@ -82,7 +82,7 @@ func TestUnjoin_TellsTheHubAndRemovesAllThatJoinMade(t *testing.T) {
 		t.Errorf("it has left %q", left)
 	}
 	says(t, stderr, "Removed Deployment "+registration.AgentNamespace+"/"+deploy.AgentName, "Removed Namespace "+registration.AgentNamespace)
-	// First the agent stops, then the Job tells the hub, and then the agent goes before what it needs.
+	// First the agent is stopped, then the Job notifies the hub, and then the agent is deleted before the objects that it needs.
 	want := []string{"PATCH " + deploy.AgentName, "DELETE " + leaveJob, "POST jobs", "DELETE " + leaveJob, "DELETE " + deploy.AgentName,
 		"DELETE " + registration.HubKubeconfigSecret}
 	if got := cluster.changes(); len(got) < len(want) || !slices.Equal(got[:len(want)], want) || got[len(got)-1] != "DELETE "+registration.AgentNamespace {
@@ -118,7 +118,7 @@ func TestUnjoin_OfWhatWasNeverAccepted(t *testing.T) {
 	}
 }
 
-// What others made stays, also the namespace, and what is in it.
+// TestUnjoin_LeavesWhatOthersMade verifies that objects of other owners stay, and so does the namespace that contains them.
 func TestUnjoin_LeavesWhatOthersMade(t *testing.T) {
 	cluster, config := newJoined(t, batchv1.JobStatus{Succeeded: 1})
 	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "theirs"}}
@@ -133,7 +133,7 @@ func TestUnjoin_LeavesWhatOthersMade(t *testing.T) {
 	}
 }
 
-// An agent that could not leave goes on, unless that is forced.
+// TestUnjoin_ThatTheHubIsNotTold verifies that an agent that could not leave continues to run, unless --force is set.
 func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 	pod := func(message string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", Labels: map[string]string{deploy.AgentLabel: leaveJob}},
@@ -145,7 +145,7 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 		status batchv1.JobStatus
 		change func(*fakeServer)
 		want   string
-		// stays says that the agent was never stopped.
+		// stays reports whether the agent is never stopped.
 		stays bool
 	}{
 		"the Job fails": {failed, func(s *fakeServer) { s.put(pod("I1 trying\nF2 connection refused\x1b[2J")) },
@@ -192,7 +192,7 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 	}
 	says(t, stdout, "The agent is removed. The hub was not told; if it has a ManagedCluster c1, delete it there.")
 	says(t, stderr, "Warning: the hub was not told that the cluster leaves: the Job hub-agent-unjoin failed")
-	if left := cluster.paths(); len(left) != 1 || nameOf(left[0]) != "p" { // the pod of the Job, which the garbage collector removes
+	if left := cluster.paths(); len(left) != 1 || nameOf(left[0]) != "p" { // the garbage collector deletes the pod of the Job
 		t.Errorf("it has left %q", left)
 	}
 }

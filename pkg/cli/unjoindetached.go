@@ -29,7 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// annotationWorks says to hub-operator what becomes of what works have brought: see pkg/operator/klusterlet.
+// annotationWorks tells hub-operator what happens to the objects of works: see pkg/operator/klusterlet.
 const annotationWorks = "operator.clusterhub.dev/works-on-deletion"
 
 // leavingOptions are the flags of unjoin for a cluster whose agent runs on another one.
@@ -57,7 +57,7 @@ func (o *leavingOptions) validate() error {
 	return nil
 }
 
-// runDetached tells the hub, and has hub-operator take everything away. It can be run again wherever it has ended.
+// runDetached notifies the hub, and lets hub-operator delete everything. It can be run again wherever it was interrupted.
 func (o *unjoinOptions) runDetached(ctx context.Context) error {
 	m, err := o.management(ctx, &o.leaving.outside)
 	if err != nil {
@@ -92,7 +92,7 @@ func (o *unjoinOptions) runDetached(ctx context.Context) error {
 	return o.out.print(o.Out, result, "There is no agent of cluster %s on the management cluster.\n", o.clusterName)
 }
 
-// find is the Klusterlet of the cluster, or nil.
+// find returns the Klusterlet of the cluster, or nil.
 func (m *management) find(ctx context.Context, o *unjoinOptions) (*operatorv1.Klusterlet, error) {
 	var found []*operatorv1.Klusterlet
 	list, err := m.klusterlets(ctx)
@@ -128,7 +128,7 @@ func (m *management) find(ctx context.Context, o *unjoinOptions) (*operatorv1.Kl
 	}
 }
 
-// unjoin says whether the hub knows that the cluster has left.
+// unjoin reports whether the hub was notified that the cluster leaves.
 func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *unjoinOptions) (left bool, err error) {
 	namespace := k.AgentNamespace()
 	if err := m.need(ctx, []authorizationv1.ResourceAttributes{
@@ -148,7 +148,7 @@ func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *un
 		return false, m.explain(err)
 	}
 	if len(secret.Data[registration.KeyKubeconfig]) > 0 {
-		// Half of the time, so that --force has the rest.
+		// Use half of the time, so that --force has the rest.
 		if err := m.tellHub(ctx, secret, o.clusterName, o.timeout/2); err == nil {
 			left = true
 		} else if ctx.Err() != nil || !o.force {
@@ -165,7 +165,7 @@ func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *un
 	return left, m.delete(ctx, k, "Klusterlet "+k.Name, func() string { return deletionOf(k, k.Status.Conditions) })
 }
 
-// mark has hub-operator know what is to become of the objects of works.
+// mark sets the annotation by which hub-operator knows what happens to the objects of works.
 func (m *management) mark(ctx context.Context, k *operatorv1.Klusterlet, fate string) error {
 	said := map[withdraw.Fate]string{withdraw.Delete: "Delete", withdraw.Keep: "Keep"}[withdraw.Fate(fate)]
 	if k.Annotations[annotationWorks] == said {
@@ -179,7 +179,7 @@ func (m *management) mark(ctx context.Context, k *operatorv1.Klusterlet, fate st
 	return nil
 }
 
-// wantNoWorks refuses to choose for the user what becomes of works.
+// wantNoWorks returns an error if there are works and the user has not chosen what happens to them.
 func (m *management) wantNoWorks(ctx context.Context, k *operatorv1.Klusterlet) error {
 	choose := fmt.Sprintf("say by --%s=%s or --%[1]s=%[3]s what becomes of the objects, or delete the works on the hub first, while the agent runs", worksFlag, withdraw.Delete, withdraw.Keep)
 	secret := &corev1.Secret{}
@@ -200,7 +200,7 @@ func (m *management) wantNoWorks(ctx context.Context, k *operatorv1.Klusterlet) 
 	return nil
 }
 
-// worksOn asks a managed cluster for the records of an agent, by the source that hub-operator has.
+// worksOn reads the work records of an agent in a managed cluster, with the credentials that hub-operator has.
 func worksOn(ctx context.Context, data []byte, agentID string) (works, objects int, err error) {
 	source, err := sources.Parse(data)
 	if err != nil {
@@ -225,7 +225,7 @@ func worksOn(ctx context.Context, data []byte, agentID string) (works, objects i
 	return len(own), objects, nil
 }
 
-// tellHub has the cluster leave with the agent's own identity, from here.
+// tellHub makes the cluster leave with the agent's own identity, from this machine.
 func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name string, patience time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %s, half of --timeout", patience))
 	defer cancel()
@@ -242,7 +242,7 @@ func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name 
 		cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), told && apierrors.IsUnauthorized(err):
-			return true, "", nil // it is gone, or has no rights any more
+			return true, "", nil // it is gone, or has no permissions any more
 		case err != nil:
 			return false, "", unreachable("the hub "+config.Host, err, "this machine has to reach it")
 		}
@@ -262,7 +262,7 @@ func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name 
 	})
 }
 
-// wayOf is the way to the hub that an agent has kept. Of its kubeconfig nothing is taken that names a file or a program.
+// wayOf returns the configuration for the hub of an agent. It ignores names of files and programs in the agent's kubeconfig.
 func wayOf(secret *corev1.Secret) (*rest.Config, error) {
 	stored, err := clientcmd.Load(secret.Data[registration.KeyKubeconfig])
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// leaving is a cluster that has joined as join and hub-operator have left it.
+// leaving is a cluster that has joined, in the state after join and hub-operator.
 type leaving struct {
 	*detaching
 	args []string
@@ -43,7 +43,7 @@ func newLeaving(t *testing.T) *leaving {
 	return &leaving{d, []string{"unjoin", "--mode", "detached", "--management-context", "mgmt", "--cluster-name", "c1"}}
 }
 
-// newDetachedIdentity is the secret of an agent that has a certificate of the hub.
+// newDetachedIdentity returns the secret of an agent that has a certificate of the hub.
 func newDetachedIdentity(t *testing.T, hub *fakeServer) *corev1.Secret {
 	t.Helper()
 	certificate, key, err := cert.GenerateSelfSignedCertKey("agent", nil, nil)
@@ -101,7 +101,7 @@ func TestUnjoinDetached_OfWhatWasNeverAccepted(t *testing.T) {
 	l.hub.wantAsked()
 }
 
-// What works have brought is not chosen for the user, and hub-operator is told what the user has chosen.
+// TestUnjoinDetached_OfWorks verifies that the user must choose what happens to the objects of works, and that hub-operator gets that choice.
 func TestUnjoinDetached_OfWorks(t *testing.T) {
 	l := newLeaving(t)
 	l.managed.put(newRecord("klusterlet-c1", "w1", "one", "two"))
@@ -113,7 +113,7 @@ func TestUnjoinDetached_OfWorks(t *testing.T) {
 	says(t, command.ErrorLine(err), "the agent has brought 1 work with 2 objects to the managed cluster: say by --works=delete or --works=keep what becomes of the objects")
 	l.hub.wantUnchanged()
 	l.management.wantUnchanged()
-	// Where it cannot be known, it is not chosen either.
+	// The user must also choose if the works cannot be read.
 	l.managed.refuse("GET "+recordsPath, apierrors.NewInternalError(errOf(adminToken)))
 	_, _, err = l.run(t)
 	if err == nil {
@@ -193,7 +193,7 @@ func TestUnjoinDetached_ByForce(t *testing.T) {
 	says(t, stdout, "The agent is removed. This run has not told the hub; if it has a ManagedCluster c1, delete it there.\n")
 }
 
-// A hub that answers and does nothing does not keep the agent.
+// TestUnjoinDetached_ByForceOfAHubThatDoesNothing verifies that the agent is deleted with --force even if the hub responds with errors.
 func TestUnjoinDetached_ByForceOfAHubThatDoesNothing(t *testing.T) {
 	l := newLeaving(t)
 	l.hub.refuse("GET "+clustersPath+"/c1", apierrors.NewServiceUnavailable("later"))
@@ -204,7 +204,7 @@ func TestUnjoinDetached_ByForceOfAHubThatDoesNothing(t *testing.T) {
 	says(t, stderr, "not within 1s, half of --timeout")
 }
 
-// An unjoin that ends while hub-operator cleans up goes on with that.
+// TestUnjoinDetached_GoesOn verifies that an unjoin that ends while hub-operator cleans up can be continued.
 func TestUnjoinDetached_GoesOn(t *testing.T) {
 	l := newLeaving(t)
 	there := newKlusterlet("c1", unapplied)
@@ -250,7 +250,7 @@ func TestUnjoinDetached_RemovesTheOperatorWithTheLastOfIt(t *testing.T) {
 	}
 }
 
-// hub-operator reads what unjoin writes.
+// TestUnjoinDetached_SaysTheFateInTheWordsOfTheOperator verifies that hub-operator understands the annotation that unjoin sets.
 func TestUnjoinDetached_SaysTheFateInTheWordsOfTheOperator(t *testing.T) {
 	l := newLeaving(t)
 	for fate, want := range map[string]string{"delete": klusterlet.FateDelete, "keep": klusterlet.FateKeep} {

@@ -24,21 +24,21 @@ import (
 )
 
 const (
-	// longestLook is how long works are ended before it is said how many are left.
+	// longestLook is how long works are finalized before the number of remaining works is printed.
 	longestLook = quietFor
-	// mostFailures is how many failures are said of all that there are.
+	// mostFailures is the largest number of failures that are printed.
 	mostFailures = 3
 )
 
-// brought is what an agent has brought to its cluster: works, and objects of these as far as its records say.
+// brought are the works of an agent in its cluster, and the number of their objects in its records.
 type brought struct {
 	cluster        withdraw.Records
 	agentID        string
 	works, objects int
 }
 
-// agentID is what the agent here is called in its records; empty if it is none of ours: then it has none that we may end. Without a
-// Deployment it has the name that join gives.
+// agentID returns the agent's ID in its records. It returns "" for an agent that is not ours, whose records must not be deleted. Without a
+// Deployment, it is the ID that join sets.
 func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
 	if m.scoped {
 		return deploy.AgentID(m.namespace), nil
@@ -59,7 +59,7 @@ func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
 	return deploy.AgentID(m.namespace), nil
 }
 
-// brought is lookForWorks that refuses to choose for the user what becomes of works.
+// brought is like lookForWorks, and returns an error if there are works and the user has not chosen what happens to them.
 func (m *managed) brought(ctx context.Context, have identity, fate string) (b brought, err error) {
 	if b, err = m.lookForWorks(ctx, have); err == nil && b.works > 0 && fate == "" {
 		err = fmt.Errorf("the agent has brought %s to this cluster: say by --%s=%s or --%[2]s=%[4]s what becomes of the objects, or delete the "+
@@ -68,7 +68,7 @@ func (m *managed) brought(ctx context.Context, have identity, fate string) (b br
 	return b, err
 }
 
-// lookForWorks looks for what the agent has brought, by any of the hub's addresses.
+// lookForWorks reads the records of the agent, for any of the hub's addresses.
 func (m *managed) lookForWorks(ctx context.Context, have identity) (b brought, err error) {
 	if b.agentID, err = m.agentID(ctx, have); err != nil {
 		return b, err
@@ -103,7 +103,7 @@ func counted(n int, what string) string {
 	return fmt.Sprintf("%d %s", n, what)
 }
 
-// worksEnding says what has become of works, for programs.
+// worksEnding has the result for works, for programs.
 type worksEnding struct {
 	Works   int    `json:"works"`
 	Objects int    `json:"objects"`
@@ -117,7 +117,7 @@ func (b *brought) ending(fate string) *worksEnding {
 	return &worksEnding{b.works, b.objects, fate}
 }
 
-// said is what has become of works, for people.
+// said describes the result for works, for users.
 func (b *brought) said(fate string) string {
 	switch {
 	case b.works == 0:
@@ -128,7 +128,7 @@ func (b *brought) said(fate string) string {
 	return fmt.Sprintf("What its works have brought is deleted: %s.\n", b)
 }
 
-// warnOfKeptWorks says what an agent leaves that brings works no longer.
+// warnOfKeptWorks warns about the works that stay of an agent that no longer applies works.
 func (m *managed) warnOfKeptWorks(ctx context.Context) error {
 	have, err := m.identity(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (m *managed) warnOfKeptWorks(ctx context.Context) error {
 	return err
 }
 
-// endWorks stops the agent, which would bring works again, and ends what it has brought.
+// endWorks stops the agent, which would apply works again, and finalizes its works.
 func (m *managed) endWorks(ctx context.Context, b brought, fate withdraw.Fate) error {
 	if b.works == 0 {
 		return nil
@@ -173,15 +173,15 @@ func (m *managed) stopAgent(ctx context.Context) error {
 	return m.awaitNone(ctx, "the agent to stop", &corev1.PodList{}, client.MatchingLabels{deploy.AgentLabel: deploy.AgentName})
 }
 
-// ending is the end of all works of an agent.
+// ending is the deletion of all works of an agent.
 type ending struct {
 	brought
 	fate withdraw.Fate
-	// failed are the records that cannot be ended, and why. They hold up no others.
+	// failed are the records that cannot be finalized, and why. They do not delay others.
 	failed map[types.UID]error
 }
 
-// look ends records for a while, and says how many are left.
+// look finalizes records for a limited time, and returns how many are left.
 func (e *ending) look(ctx context.Context) (done bool, state string, err error) {
 	began := time.Now()
 	own, _, err := e.cluster.Records(ctx, e.agentID)
@@ -213,7 +213,7 @@ func (e *ending) look(ctx context.Context) (done bool, state string, err error) 
 	return left == 0, "", e.failure()
 }
 
-// failure is what has failed: the first of it, in an order that is the same each time.
+// failure returns the first errors, in a stable order.
 func (e *ending) failure() error {
 	var all []error
 	for _, err := range e.failed {
@@ -229,7 +229,7 @@ func (e *ending) failure() error {
 	return fmt.Errorf("%s cannot be ended (run unjoin again when that is repaired): %w", counted(len(e.failed), "work"), errors.Join(all...))
 }
 
-// removable are those of deployable that are not to stay.
+// removable returns the deployable objects that must not stay.
 func (m *managed) removable(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	objects, err := m.deployable(ctx)
 	if err == nil && m.keep != nil {
@@ -238,8 +238,8 @@ func (m *managed) removable(ctx context.Context) ([]*unstructured.Unstructured, 
 	return objects, err
 }
 
-// deployable are all objects that join can have made here, in the order in which they are made. The definition of AppliedManifestWorks
-// is not among them while any agent remembers works by it: with it all records would go, and with them what they own.
+// deployable returns all objects that join can have created here, in the order of creation. It omits the definition of AppliedManifestWorks while any
+// agent has records: deleting the definition would delete all records, and the objects that they own.
 func (m *managed) deployable(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	if m.scoped {
 		return m.whole(deploy.Works{}).Objects()

@@ -29,7 +29,7 @@ const (
 	configMapsPath = "/api/v1/namespaces/a/configmaps"
 )
 
-// newRecord is one of an agent, about ConfigMaps in the namespace a.
+// newRecord returns a record of an agent, with ConfigMaps in the namespace a.
 func newRecord(agentID, work string, objects ...string) *workv1.AppliedManifestWork {
 	record := &workv1.AppliedManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "hash-" + work, UID: types.UID("uid-" + agentID + work), Finalizers: []string{workv1.AppliedManifestWorkFinalizer}},
 		Spec: workv1.AppliedManifestWorkSpec{HubHash: "hash", AgentID: agentID, ManifestWorkName: work}}
@@ -40,7 +40,7 @@ func newRecord(agentID, work string, objects ...string) *workv1.AppliedManifestW
 	return record
 }
 
-// newBrought is newJoined with an agent that has brought two works. The object theirs is in a record, and nothing more.
+// newBrought is newJoined with an agent that has applied two works. The object theirs is in a record, and has another owner.
 func newBrought(t *testing.T, status batchv1.JobStatus) (*fakeServer, string) {
 	t.Helper()
 	cluster, config := newJoined(t, status)
@@ -77,7 +77,7 @@ func TestUnjoinWorks_RefusesToChoose(t *testing.T) {
 	if _, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=orphan"); err == nil || !strings.Contains(err.Error(), `--works must be delete or keep, not "orphan"`) {
 		t.Errorf("a third fate: %v", err)
 	}
-	// --force is about the hub, and chooses nothing here.
+	// --force is about the hub, and is not a choice for works.
 	if _, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--force"); err == nil {
 		t.Error("--force chooses")
 	}
@@ -109,7 +109,7 @@ func TestUnjoinWorks_EndsThem(t *testing.T) {
 					t.Errorf("%s belongs to %v", path, refs)
 				}
 			}
-			// The agent, which would bring it again, is stopped and has left before anything of it is touched.
+			// The agent, which would apply the works again, is stopped and has left before any of their objects is changed.
 			changes := cluster.changes()
 			first := slices.IndexFunc(changes, func(change string) bool { return nameOf(change) == "one" || strings.HasSuffix(change, " one") })
 			told, stopped := slices.Index(changes, "POST jobs"), slices.Index(changes, "PATCH "+deploy.AgentName)
@@ -120,7 +120,8 @@ func TestUnjoinWorks_EndsThem(t *testing.T) {
 	}
 }
 
-// Without the hub nothing of works is touched, unless that is forced: the agent goes on with them.
+// TestUnjoinWorks_StayWhereTheHubIsNotTold verifies that nothing of works is changed if the hub cannot be reached, unless --force is set: the agent
+// continues to apply them.
 func TestUnjoinWorks_StayWhereTheHubIsNotTold(t *testing.T) {
 	failed := batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}}
 	cluster, config := newBrought(t, failed)
@@ -137,7 +138,7 @@ func TestUnjoinWorks_StayWhereTheHubIsNotTold(t *testing.T) {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	says(t, stdout, `"fate": "delete"`, `"works": 2`, `"objects": 3`, `"left": false`)
-	// It was started again, and so is stopped again.
+	// The agent was started again, and so is stopped again.
 	var replicas []string
 	for _, change := range cluster.changes() {
 		if change == "PATCH "+deploy.AgentName {
@@ -149,7 +150,8 @@ func TestUnjoinWorks_StayWhereTheHubIsNotTold(t *testing.T) {
 	}
 }
 
-// What cannot be ended holds up nothing else, and the next unjoin goes on with it. The hub was told then, and the agent stays stopped.
+// TestUnjoinWorks_GoesOnAfterAFailure verifies that a record that cannot be finalized does not delay others, and that the next unjoin continues with
+// it. The hub was notified already, and the agent stays stopped.
 func TestUnjoinWorks_GoesOnAfterAFailure(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
 	cluster.refuse("DELETE "+configMapsPath+"/one", forbidden("configmaps", "delete"))
@@ -165,7 +167,7 @@ func TestUnjoinWorks_GoesOnAfterAFailure(t *testing.T) {
 	if replicas, _, _ := nestedNumber(deployment.Object, "spec", "replicas"); replicas != 0 {
 		t.Errorf("the agent runs: %v", replicas)
 	}
-	// What the Job of a real agent removes.
+	// The Job of a real agent deletes these.
 	cluster.mu.Lock()
 	delete(cluster.objects, identitySecret)
 	delete(cluster.on, "DELETE "+configMapsPath+"/one")
@@ -181,7 +183,8 @@ func TestUnjoinWorks_GoesOnAfterAFailure(t *testing.T) {
 	}
 }
 
-// An agent brings its first work while it is told to stop: nobody has chosen for that yet.
+// TestUnjoinWorks_RefusesToChooseForWhatComesLate verifies that unjoin fails if an agent applies its first work while it is being stopped: the user
+// has not chosen what happens to it.
 func TestUnjoinWorks_RefusesToChooseForWhatComesLate(t *testing.T) {
 	cluster, config := newJoined(t, leftTheHub)
 	made := cluster.on["POST "+jobsPath]
@@ -201,7 +204,7 @@ func TestUnjoinWorks_RefusesToChooseForWhatComesLate(t *testing.T) {
 	}
 }
 
-// Killed at any of its changes, the next unjoin ends what is left.
+// TestUnjoinWorks_ResumesAfterAKillAtEachChange verifies that if unjoin is killed at any of its changes, the next one completes.
 func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
 	for n := 1; ; n++ {
 		cluster, config := newBrought(t, leftTheHub)
@@ -218,7 +221,7 @@ func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
 				}
 			}
 		}
-		// A real Job removes the agent's identity when the hub was told.
+		// A real Job deletes the agent's identity after notifying the hub.
 		made := cluster.on["POST "+jobsPath]
 		cluster.on["POST "+jobsPath] = func(w http.ResponseWriter, body []byte) bool {
 			cluster.mu.Lock()
@@ -238,7 +241,7 @@ func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
 		if _, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=delete"); err != nil {
 			t.Fatalf("killed at change %d: %v: %s", n, err, stderr)
 		}
-		// The Job goes with the namespace.
+		// The Job is deleted with the namespace.
 		left := slices.DeleteFunc(cluster.paths(), func(path string) bool { return path == jobPath })
 		if !slices.Equal(left, []string{configMapsPath + "/theirs"}) {
 			t.Fatalf("killed at change %d, it has left %q", n, left)
@@ -246,7 +249,8 @@ func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
 	}
 }
 
-// The records of other agents are theirs, and what they own. So the definition of the kind stays, too: with it, all of that would go.
+// TestUnjoinWorks_LeavesThoseOfOtherAgents verifies that the records of other agents, and what they own, stay. The definition of the kind stays, too:
+// deleting it would delete all of these.
 func TestUnjoinWorks_LeavesThoseOfOtherAgents(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
 	cluster.put(newRecord("another-agent", "w9", "one"))
@@ -258,7 +262,7 @@ func TestUnjoinWorks_LeavesThoseOfOtherAgents(t *testing.T) {
 	}
 }
 
-// An agent that was not deployed by this program has its own ID, or none that is known: nothing of it is touched.
+// TestUnjoinWorks_OfWhichAgent verifies that nothing is changed of an agent that was not deployed by this program, and has a different or unknown ID.
 func TestUnjoinWorks_OfWhichAgent(t *testing.T) {
 	hash := withdraw.AgentID("https://hub")
 	for name, test := range map[string]struct {
@@ -311,7 +315,7 @@ func agentArgs(t *testing.T, args ...string) func(*fakeServer) {
 	}
 }
 
-// An agent that stops to bring works leaves what it has brought, and the user is told.
+// TestJoinWorks_NoneWarnsOfWhatStays verifies that an agent that stops applying works leaves their objects, and that the user is warned.
 func TestJoinWorks_NoneWarnsOfWhatStays(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
 	_, _, _, args := newJoining(t)
@@ -326,10 +330,10 @@ func TestJoinWorks_NoneWarnsOfWhatStays(t *testing.T) {
 	}
 }
 
-// A wait for many works says how far it is.
+// TestUnjoinWorks_SaysHowManyAreLeft verifies that a wait for many works prints its progress.
 func TestUnjoinWorks_SaysHowManyAreLeft(t *testing.T) {
 	cluster, config := newBrought(t, leftTheHub)
-	// The server takes the record away only when it has no finalizers: this one never does.
+	// A server deletes the record only when it has no finalizers. This server never does.
 	path := recordsPath + "/hash-w1"
 	cluster.on["DELETE "+path] = func(w http.ResponseWriter, _ []byte) bool {
 		writeJSON(w, http.StatusOK, metav1.Status{Status: metav1.StatusSuccess})

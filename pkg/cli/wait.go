@@ -17,9 +17,9 @@ import (
 
 const (
 	pollInterval = 500 * time.Millisecond
-	// quietFor is how long a wait says nothing.
+	// quietFor is how long a wait prints nothing.
 	quietFor = 2 * time.Second
-	// repeatAfter is when a wait says again what it waits for.
+	// repeatAfter is the interval at which a wait prints again what it waits for.
 	repeatAfter = 30 * time.Second
 )
 
@@ -50,7 +50,7 @@ func (w *waiting) limit(ctx context.Context) (context.Context, context.CancelFun
 	return context.WithTimeoutCause(ctx, w.timeout, fmt.Errorf("not within --timeout=%s", w.timeout))
 }
 
-// await looks until it is done. A look returns how things are, or an error; one that may pass does not end the wait.
+// await calls look until it is done. look returns the current state, or an error. A temporary error does not end the wait.
 func (g *global) await(ctx context.Context, what string, look func(context.Context) (done bool, state string, err error)) error {
 	started := time.Now()
 	var saidAt time.Time
@@ -65,7 +65,7 @@ func (g *global) await(ctx context.Context, what string, look func(context.Conte
 		case err != nil && ctx.Err() == nil:
 			return err
 		}
-		if ctx.Err() == nil { // the last look may have ended early, and then knows nothing
+		if ctx.Err() == nil { // the last poll may have been interrupted
 			state = command.Printable(now)
 		}
 		if time.Since(started) >= quietFor && (state != said || time.Since(saidAt) >= repeatAfter) {

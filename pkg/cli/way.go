@@ -29,10 +29,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// wayTimeout is how long a cluster has for one answer that is tried before anything is changed.
+// wayTimeout is the time limit for a request that is tried before anything is changed.
 const wayTimeout = 15 * time.Second
 
-// wayToHub is how a cluster that joins reaches the hub, and proves that it may.
+// wayToHub is how a cluster that joins connects to the hub and authenticates.
 type wayToHub struct {
 	token, server  string
 	caFile, caData string
@@ -76,8 +76,8 @@ func (w *wayToHub) validate() error {
 	return w.addProxyCA()
 }
 
-// addProxyCA adds the authority of the proxy to that of the hub: a kubeconfig has one list for both. Without an authority of the hub, this one
-// would stand in the place of those that the machine trusts.
+// addProxyCA adds the certificate authority of the proxy to the one of the hub: a kubeconfig has one list for both. Without an authority of the hub,
+// it would replace those that the machine trusts.
 func (w *wayToHub) addProxyCA() error {
 	switch {
 	case w.proxyCAFile == "":
@@ -121,7 +121,7 @@ func (w *wayToHub) readCA() (err error) {
 	return nil
 }
 
-// config is the bootstrap kubeconfig.
+// config returns the bootstrap kubeconfig.
 func (w *wayToHub) config() clientcmdapi.Config {
 	const name = "hub"
 	return clientcmdapi.Config{
@@ -135,8 +135,7 @@ func (w *wayToHub) config() clientcmdapi.Config {
 
 func (w *wayToHub) kubeconfig() ([]byte, error) { return clientcmd.Write(w.config()) }
 
-// try uses the bootstrap kubeconfig as the agent will. It changes nothing on the hub. known says that the hub has a cluster
-// of that name.
+// try uses the bootstrap kubeconfig like the agent. It changes nothing on the hub. known reports whether the hub has a cluster of that name.
 func (w *wayToHub) try(ctx context.Context, cluster, auth string) (known bool, err error) {
 	config, err := clientcmd.NewDefaultClientConfig(w.config(), nil).ClientConfig()
 	if err != nil {
@@ -181,7 +180,7 @@ func (h *hub) mayAskForCertificates(ctx context.Context) error {
 	return nil
 }
 
-// next is what to do when the hub could not be asked.
+// next returns what to do after an error of the hub.
 func (w *wayToHub) next(err error) string {
 	switch {
 	case apierrors.IsUnauthorized(err):

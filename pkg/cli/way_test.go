@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// proxyTo is a proxy that makes connections to one server alone, and counts them.
+// proxyTo returns a proxy that connects to one server alone, and counts the connections.
 func proxyTo(server string, connects *atomic.Int32) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodConnect || r.Host != server {
@@ -34,7 +34,7 @@ func proxyTo(server string, connects *atomic.Int32) http.Handler {
 			return
 		}
 		defer to.Close()
-		// Before the answer: what the client sends right after it is a part of the connection, not of the request.
+		// Hijack before responding: what the client sends right after the response is part of the connection, not of the request.
 		from, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
@@ -49,7 +49,8 @@ func proxyTo(server string, connects *atomic.Int32) http.Handler {
 	})
 }
 
-// join tries the way that the agent will take: by the proxy, if there is one. Where the proxy has an authority of its own, the agent trusts those of both.
+// TestJoin_GoesByTheProxy verifies that join connects to the hub as the agent will: through the proxy, if there is one. If the proxy has its own
+// certificate authority, the agent trusts both.
 func TestJoin_GoesByTheProxy(t *testing.T) {
 	for _, withTLS := range []bool{false, true} {
 		hub, cluster, config, args := newJoining(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// somethingBroken is the exit code of an answer that has found what is broken.
+// somethingBroken is the exit code if the answer has a finding.
 const somethingBroken = 2
 
 const whyExit = "\n\nIt ends with 0 if all is well, with 2 if something that is broken was found, and with 1 after an error, also if something that is broken " +
@@ -28,7 +28,7 @@ func (g *global) newWhyCommand() *cobra.Command {
 		g.newWhyMemberCommand(), g.newWhyAccessCommand(), g.newWhyAccessRequestCommand(), g.newWhyPlacementCommand(), g.newWhyWorkCommand())
 }
 
-// whyOptions are what the commands below why share.
+// whyOptions are the options of all commands below why.
 type whyOptions struct {
 	*global
 	out *format
@@ -38,7 +38,7 @@ func (g *global) newWhy() *whyOptions {
 	return &whyOptions{global: g, out: newFormat("text", "json", "yaml")}
 }
 
-// answer asks a hub whose API need not be served, which is an answer, too.
+// answer queries a hub. An API that is not served is an answer, too.
 func (o *whyOptions) answer(ask func(*answers.Hub) (*diagnosis.Answer, error)) error {
 	config, err := o.restConfig()
 	if err != nil {
@@ -55,7 +55,7 @@ func (o *whyOptions) answer(ask func(*answers.Hub) (*diagnosis.Answer, error)) e
 	return o.finish(a, err)
 }
 
-// finish prints an answer, and says by the exit code what it is.
+// finish prints an answer, and returns its exit code.
 func (o *whyOptions) finish(a *diagnosis.Answer, err error) error {
 	if err != nil {
 		return err

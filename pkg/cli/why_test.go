@@ -37,7 +37,7 @@ const (
 	whoamiPath = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 )
 
-// newWell is a hub with a cluster with which all is well.
+// newWell returns a hub with a cluster that has no problems.
 func newWell(t *testing.T) (*fakeServer, *clusterv1.ManagedCluster, string) {
 	t.Helper()
 	c1 := newCluster("c1", nil)
@@ -52,7 +52,7 @@ func newWell(t *testing.T) (*fakeServer, *clusterv1.ManagedCluster, string) {
 	return s, c1, kubeconfig(t, map[string]*fakeServer{"hub": s})
 }
 
-// codeOf is the exit code of a command.
+// codeOf returns the exit code of a command.
 func codeOf(err error) int {
 	var end *command.Exit
 	switch {
@@ -103,7 +103,7 @@ func TestWhyCluster_SaysByItsExitCodeWhatItFinds(t *testing.T) {
 	}
 }
 
-// What the user may not see is told, and no success.
+// TestWhyCluster_WhatTheUserMayNotSee verifies that the output names what the user may not see, and that the command does not succeed.
 func TestWhyCluster_WhatTheUserMayNotSee(t *testing.T) {
 	s, _, config := newWell(t)
 	s.refuse("GET "+leasePath, forbidden("leases", "get"))
@@ -157,7 +157,7 @@ func TestWhyAccess_AsksTheFrontAndReadsRules(t *testing.T) {
 	review := func(path string, who func(authorizationv1.SubjectAccessReview) bool) {
 		s.on["POST "+path] = func(w http.ResponseWriter, body []byte) bool {
 			asked := authorizationv1.SubjectAccessReview{}
-			object, err := decode(body) // it comes as protobuf
+			object, err := decode(body) // it is encoded as protobuf
 			if err == nil {
 				err = runtime.DefaultUnstructuredConverter.FromUnstructured(object, &asked)
 			}
@@ -248,7 +248,7 @@ func TestWhy_CompletesNames(t *testing.T) {
 	}
 }
 
-// What a request names is read, too, as far as the user may.
+// TestWhyAccessRequest_ReadsWhatTheRequestNames verifies that the objects that a request refers to are read, too, as far as the user may.
 func TestWhyAccessRequest_ReadsWhatTheRequestNames(t *testing.T) {
 	s, _, config := newWell(t)
 	const namespace = "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/teams/"

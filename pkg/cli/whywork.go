@@ -50,7 +50,7 @@ func (o *whyWorkOptions) run(ctx context.Context, name string) error {
 	})
 }
 
-// clusterOfWork is the only one that has a work of a name.
+// clusterOfWork returns the only cluster that has a work of that name.
 func (h *hub) clusterOfWork(ctx context.Context, name string) (string, error) {
 	works, err := h.works(ctx, nil, name)
 	if err != nil {

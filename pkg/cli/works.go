@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// onClusters are the flags that say which clusters a command is about. The namespace of a cluster on the hub has its name.
+// onClusters are the flags that select the clusters of a command. The namespace of a cluster on the hub has its name.
 type onClusters struct {
 	clusters, more []string
 	namespace      string
@@ -37,7 +37,7 @@ func (o *onClusters) addTo(g *global, cmd *cobra.Command) {
 	}
 }
 
-// names are the clusters that the flags name, none for all.
+// names returns the clusters that the flags name, or nil for all.
 func (o *onClusters) names() ([]string, error) {
 	if o.all || len(o.clusters)+len(o.more) == 0 && o.namespace == "" {
 		return nil, nil
@@ -62,7 +62,7 @@ func workNames(ctx context.Context, h *hub) (names []string, err error) {
 	return slices.Compact(names), nil
 }
 
-// works are those on some clusters, or on all, or those of a name: in the order of clusters and names.
+// works lists the works on some clusters or on all, or those of a name, ordered by cluster and name.
 func (h *hub) works(ctx context.Context, clusters []string, name string) ([]workv1.ManifestWork, error) {
 	if len(clusters) == 0 {
 		clusters = []string{metav1.NamespaceAll}
@@ -90,7 +90,7 @@ func (h *hub) works(ctx context.Context, clusters []string, name string) ([]work
 	return all, nil
 }
 
-// isDone says whether the objects of a work are there and available, and what is missing.
+// isDone reports whether the objects of a work exist and are available, and if not, what is missing.
 func isDone(w *workv1.ManifestWork) (done bool, missing string) {
 	if !w.DeletionTimestamp.IsZero() {
 		if c := meta.FindStatusCondition(w.Status.Conditions, workv1.WorkDeleting); c != nil {
@@ -206,7 +206,7 @@ func workRows(works []workv1.ManifestWork) *metav1.Table {
 	return rows
 }
 
-// errNoWork is for a name that no cluster has.
+// errNoWork returns the error for a name that no cluster has a work of.
 func errNoWork(name string) error {
 	return errors.New("there is no work " + name + " on the clusters that you named and may see: kubectl hub get works shows all. The works of a ManifestWorkReplicaSet have longer names, which begin with its name")
 }

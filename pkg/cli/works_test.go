@@ -23,7 +23,7 @@ import (
 
 const worksPath = "/apis/work.open-cluster-management.io/v1/namespaces/"
 
-// newWork is one of generation 2 whose conditions are of a generation.
+// newWork returns a work of generation 2 with conditions of a given generation.
 func newWork(cluster, name string, generation int64, applied, available metav1.ConditionStatus) *workv1.ManifestWork {
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: name, Generation: 2, UID: "u"}}
 	w.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"}}`)}}}
@@ -33,7 +33,7 @@ func newWork(cluster, name string, generation int64, applied, available metav1.C
 	return w
 }
 
-// failing adds a manifest with a condition that is false.
+// failing adds a manifest with a condition that is False.
 func failing(w *workv1.ManifestWork, condition, message string) *workv1.ManifestWork {
 	w.Status.ResourceStatus.Manifests = append(w.Status.ResourceStatus.Manifests, workv1.ManifestCondition{
 		ResourceMeta: workv1.ManifestResourceMeta{Kind: "Deployment", Namespace: "web", Name: "nginx"},
@@ -79,7 +79,7 @@ db c1 1 True False Unknown Unknown Unknown Deployment web/nginx is not available
 	}
 }
 
-// One that is being deleted says what it waits for.
+// TestWorkStatus_Deleting verifies that the status of a work that is being deleted shows what it waits for.
 func TestWorkStatus_Deleting(t *testing.T) {
 	begun, told := newWork("c1", "web", 2, "True", "True"), newWork("c2", "web", 2, "True", "True")
 	for _, w := range []*workv1.ManifestWork{begun, told} {
@@ -112,7 +112,7 @@ c3: its agent has not told of it yet`
 	}
 }
 
-// It waits for what the agents tell of the spec as it is now, and says what it waited for.
+// TestWorkStatus_Waits verifies that the command waits for the status of the current spec, and prints what it waited for.
 func TestWorkStatus_Waits(t *testing.T) {
 	s, config := newWorked(t)
 	stdout, _, err := runIn(s.interruptedAt("GET "+worksPath+"c3/manifestworks", 3), t, config, "work", "status", "web", "--clusters", "c1,c3", "--wait")
@@ -131,7 +131,7 @@ func TestWorkStatus_Waits(t *testing.T) {
 	}
 }
 
-// manifests are files in a folder.
+// manifests writes files to a folder.
 func manifests(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -160,7 +160,7 @@ func TestCreateWork(t *testing.T) {
 	s := newServer(t, newWork("c2", "web", 2, "True", "True"))
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	dir := manifests(t, map[string]string{"a.yaml": twoObjects, "b.json": `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"y"}}`})
-	// What is there is left alone, and holds up no other.
+	// An existing work is not changed, and does not prevent the creation of others.
 	stdout, _, err := run(t, config, "create", "work", "web", "-f", dir, "--clusters", "c1,c2,c3")
 	if err == nil || !strings.Contains(err.Error(), "cluster c2:") || !strings.Contains(err.Error(), "--overwrite") ||
 		stdout != "manifestwork/web created in cluster c1\nmanifestwork/web created in cluster c3\n" {
@@ -252,7 +252,7 @@ func TestDeleteWork(t *testing.T) {
 	}
 }
 
-// The agent says what it waits for.
+// TestDeleteWork_SaysWhatItWaitsFor verifies that the command prints what the agent waits for.
 func TestDeleteWork_SaysWhatItWaitsFor(t *testing.T) {
 	s, config := newWorked(t)
 	ending := newWork("c1", "web", 2, "True", "True")
@@ -270,7 +270,7 @@ func TestDeleteWork_SaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// A placement that has chosen the same cluster in two decisions for a moment gets one work there.
+// TestCreateWork_OnceForACluster verifies that a cluster that is temporarily in two decisions of a placement gets one work.
 func TestCreateWork_OnceForACluster(t *testing.T) {
 	s, config := newPlaced(t)
 	twice := &v1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "dev", Name: "web-decision-11", Labels: map[string]string{v1beta1.PlacementLabel: "web"}}}

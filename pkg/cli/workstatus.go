@@ -61,7 +61,7 @@ func (o *workStatusOptions) run(ctx context.Context, name string) error {
 	defer cancel()
 	var late error
 	if o.wait {
-		// What there is, is shown also when it is not done in time.
+		// Print the status even after a timeout.
 		late = o.awaitWorks(ctx, h, clusters, name)
 		if late != nil && ctx.Err() == nil {
 			return late
@@ -87,7 +87,7 @@ func (o *workStatusOptions) run(ctx context.Context, name string) error {
 	return err
 }
 
-// summary counts what is done, and tells what is not.
+// summary prints how many works are complete, and the state of those that are not.
 func (o *workStatusOptions) summary(name string, works []workv1.ManifestWork) error {
 	l := &lines{out: o.Out}
 	applied, available := 0, 0
