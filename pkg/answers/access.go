@@ -55,7 +55,7 @@ func (h *Hub) target(ctx context.Context, what string) (t diagnosis.Target, err 
 	return t, fmt.Errorf("there is neither a set nor a cluster %s that you may see: write set/%[1]s or cluster/%[1]s all the same, or KEY=VALUE for a label", what)
 }
 
-// rules are those that the user may list; with a namespace, also those of this namespace.
+// rules returns the rules that the user may list; with a namespace, also those of this namespace.
 func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rules, err error) {
 	roles, err := Pages(func(options metav1.ListOptions) ([]rbacv1.ClusterRole, string, error) {
 		page, err := h.kube.RbacV1().ClusterRoles().List(ctx, options)
@@ -92,7 +92,7 @@ func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rule
 	return rules, err
 }
 
-// review asks the front for all permissions that could be needed. For themselves all users may.
+// review checks all permissions that could be needed with the front. All users may check their own.
 func (h *Hub) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
 	facts.Reviews = map[diagnosis.Permission]diagnosis.Read[diagnosis.Review]{}
 	self := false
@@ -119,7 +119,7 @@ func (h *Hub) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
 	return nil
 }
 
-// reviewOf asks for one permission: for the user itself, for any user, or for any user in a namespace, as far as that is allowed.
+// reviewOf checks one permission: of the user itself, of any user, or of any user in a namespace, depending on which review the user may create.
 func (h *Hub) reviewOf(ctx context.Context, facts *diagnosis.AccessFacts, p diagnosis.Permission, self bool) (*authorizationv1.SubjectAccessReviewStatus, error) {
 	attributes := &authorizationv1.ResourceAttributes{Verb: p.Verb, Group: p.Group, Resource: p.Resource, Subresource: p.Subresource, Namespace: p.Namespace, Name: p.Name}
 	if self {

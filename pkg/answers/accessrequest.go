@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// accessRequestFacts reads a request, and what it names.
+// accessRequestFacts reads a request and the objects that it refers to.
 func (h *Hub) accessRequestFacts(ctx context.Context, facts *diagnosis.AccessRequestFacts) error {
 	api := h.clusters.OpenMCPV1alpha1()
 	request, err := api.AccessRequests(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentcsr"
 )
 
-// serviceFault is what an APIService says of itself.
+// serviceFault returns the message of an APIService that is not available.
 func serviceFault(service *unstructured.Unstructured, otherwise string) (fault string, since metav1.Time) {
 	conditions, _, _ := unstructured.NestedSlice(service.Object, "status", "conditions")
 	for _, c := range conditions {
@@ -31,14 +31,14 @@ func serviceFault(service *unstructured.Unstructured, otherwise string) (fault s
 			continue
 		}
 		if at, ok := condition["lastTransitionTime"].(string); ok {
-			_ = since.UnmarshalQueryParameter(at) // a time that cannot be read is none
+			_ = since.UnmarshalQueryParameter(at) // a time that cannot be parsed stays zero
 		}
 		return fmt.Sprintf("%v: %v", condition["reason"], condition["message"]), since
 	}
 	return otherwise, since
 }
 
-// clusterFacts reads what there is about a cluster. What the user may not see is noted, and fails nothing.
+// clusterFacts reads a cluster and its objects. Objects that the user may not see are noted, and cause no error.
 func (h *Hub) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFacts) (err error) {
 	found, err := h.Cluster(ctx, facts.Name)
 	if facts.Cluster, err = look(found, err, "get managedclusters "+facts.Name+", nor is it in a set whose clusters you may get"); err != nil {
@@ -65,7 +65,7 @@ func (h *Hub) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFacts) (
 	return err
 }
 
-// agentRequests are the certificate requests of a cluster, the oldest first.
+// agentRequests returns the certificate requests of a cluster, the oldest first.
 func (h *Hub) agentRequests(ctx context.Context, cluster string) ([]diagnosis.CertificateRequest, error) {
 	list, err := h.kube.CertificatesV1().CertificateSigningRequests().List(ctx, metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=" + cluster})
 	if err != nil {

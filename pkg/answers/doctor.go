@@ -36,7 +36,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// GVR is a resource.
+// GVR returns a resource.
 func GVR(group, version, name string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: group, Version: version, Resource: name}
 }
@@ -46,7 +46,7 @@ const (
 	admissionGroup = "admissionregistration.k8s.io"
 )
 
-// RightsResources are those that rights consist of, by their kinds.
+// RightsResources are the resources of RBAC, by kind.
 var RightsResources = map[string]schema.GroupVersionResource{
 	"ClusterRole": GVR(rbacGroup, "v1", "clusterroles"), "ClusterRoleBinding": GVR(rbacGroup, "v1", "clusterrolebindings"),
 	"Role": GVR(rbacGroup, "v1", "roles"), "RoleBinding": GVR(rbacGroup, "v1", "rolebindings"),
@@ -57,17 +57,17 @@ var policyResources = map[string]schema.GroupVersionResource{
 	"ValidatingAdmissionPolicyBinding": GVR(admissionGroup, "v1", "validatingadmissionpolicybindings"),
 }
 
-// HubOptions say how a hub is looked at.
+// HubOptions are the options for the diagnosis of a hub.
 type HubOptions struct {
 	// Patience is how long something may wait for a person.
 	Patience time.Duration
-	// Version is that of the program that looks.
+	// Version is the version of this program.
 	Version string
-	// DryRun has the hub try a write that is not made.
+	// DryRun allows a write by dry run.
 	DryRun bool
 }
 
-// Hub looks at a hub.
+// Hub diagnoses a hub.
 func (r *Reader) Hub(ctx context.Context, o HubOptions) (*diagnosis.Report, error) {
 	expected, err := deploy.Hub{}.Objects()
 	if err != nil {
@@ -102,11 +102,11 @@ func (r *Reader) Hub(ctx context.Context, o HubOptions) (*diagnosis.Report, erro
 		h.Bindings = Typed[v1beta2.ManagedClusterSetBinding](r.List(ctx, GVR(clusterv1.GroupName, "v1beta2", "managedclustersetbindings"), "", metav1.ListOptions{}))
 		h.Storage = r.storage(ctx, o.DryRun)
 	}
-	h.Now = r.Now() // after all was read: what was renewed meanwhile is not in the future
+	h.Now = r.Now() // after all reads: times of renewals are not in the future
 	return h.Check(), nil
 }
 
-// OfKinds are those objects that are of kinds.
+// OfKinds returns the objects of the given kinds.
 func OfKinds(objects []*unstructured.Unstructured, kinds []string) (all []*unstructured.Unstructured) {
 	for _, o := range objects {
 		if slices.Contains(kinds, o.GetKind()) {
@@ -116,7 +116,7 @@ func OfKinds(objects []*unstructured.Unstructured, kinds []string) (all []*unstr
 	return all
 }
 
-// paths asks for each group and version of ours through the front.
+// paths checks each group and version of ours through the front.
 func (r *Reader) paths(ctx context.Context, expected []*unstructured.Unstructured) map[string]string {
 	services := OfKinds(expected, []string{"APIService"})
 	answers, forbidden := make([]string, len(services)), make([]string, len(services))
@@ -154,7 +154,7 @@ func (r *Reader) unanswered(paths map[string]string) (names []string) {
 	return names
 }
 
-// ready is what the front says of itself.
+// ready returns the failed checks of /readyz of the front.
 func (r *Reader) ready(ctx context.Context) string {
 	response, body, err := r.Raw(ctx, "/readyz?verbose")
 	switch {
@@ -175,12 +175,12 @@ func (r *Reader) ready(ctx context.Context) string {
 	return fmt.Sprintf("/readyz answers %d %s", response.StatusCode, strings.Join(failed, ", "))
 }
 
-// mostQuota is what etcd advises as the most for its database.
+// mostQuota is the largest quota that etcd recommends for its database.
 const mostQuota = 8 << 30
 
 var storageSize = regexp.MustCompile(`(?m)^apiserver_storage_size_bytes\{[^}]*\} ([0-9.e+]+)$`)
 
-// storage tries a write, which is not made, and asks the front how large its etcd is.
+// storage tries a write by a dry run, and reads the size of the front's etcd.
 func (r *Reader) storage(ctx context.Context, dryRun bool) (s diagnosis.Storage) {
 	if dryRun {
 		s.Refused = r.room(ctx)
@@ -193,7 +193,7 @@ func (r *Reader) storage(ctx context.Context, dryRun bool) (s diagnosis.Storage)
 	return s
 }
 
-// etcdSize is the size of the largest database behind the front, or 0 where the user may not see it.
+// etcdSize returns the size in bytes of the largest database behind the front, or 0 if the user may not see it.
 func (r *Reader) etcdSize(ctx context.Context) (largest int64) {
 	response, body, err := r.Raw(ctx, "/metrics")
 	if err != nil || response.StatusCode != http.StatusOK {
@@ -208,7 +208,7 @@ func (r *Reader) etcdSize(ctx context.Context) (largest int64) {
 	return largest
 }
 
-// room is what the hub says when it has no room for a write.
+// room returns the error with which the hub rejects a dry run because its storage is full, or "".
 func (r *Reader) room(ctx context.Context) string {
 	set := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1beta2.SchemeGroupVersion.String(), "kind": "ManagedClusterSet",
 		"metadata": map[string]any{"generateName": "doctor-dry-run-"}}}
@@ -225,11 +225,11 @@ func (r *Reader) room(ctx context.Context) string {
 	return ""
 }
 
-// webhooks are all that the server asks, with what is behind them.
+// webhooks returns all webhooks of the server, with the state of their Services.
 func (r *Reader) webhooks(ctx context.Context) (all []diagnosis.Webhook) {
 	for _, name := range []string{"validatingwebhookconfigurations", "mutatingwebhookconfigurations"} {
 		items, _ := r.List(ctx, GVR(admissionGroup, "v1", name), "", metav1.ListOptions{})
-		// What is asked of here is the same in both kinds.
+		// The fields that are read here are the same in both kinds.
 		for _, c := range Typed[admissionregistrationv1.ValidatingWebhookConfiguration](items, true).Items {
 			for i := range c.Webhooks {
 				all = append(all, r.webhook(ctx, strings.TrimSuffix(name, "s"), c.Name, i, &c.Webhooks[i]))
@@ -257,7 +257,7 @@ func (r *Reader) webhook(ctx context.Context, kind, configuration string, index 
 		return out
 	}
 	if serviceType, _, _ := unstructured.NestedString(service.Object, "spec", "type"); serviceType == "ExternalName" {
-		return out // what is there cannot be seen
+		return out // the Service cannot be seen
 	}
 	items, seen := r.List(ctx, GVR("discovery.k8s.io", "v1", "endpointslices"), out.Namespace, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + out.Service})
 	out.Seen = seen

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answers reads what there is on a hub with the rights of who asks, and has pkg/diagnosis say what is wrong and why. It is what
-// `kubectl hub why`, `kubectl hub doctor` and the page have in common. It writes nothing.
+// Package answers reads the objects of a hub with the permissions of its user, and has pkg/diagnosis explain what is wrong and why. It is shared by
+// `kubectl hub why`, `kubectl hub doctor` and the page. It writes nothing.
 package answers
 
 import (
@@ -27,14 +27,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 )
 
-// Hub is a hub, as a user sees it.
+// Hub is a hub as a user sees it.
 type Hub struct {
 	kube     kubernetes.Interface
 	clusters versioned.Interface
 	objects  dynamic.Interface
 }
 
-// New returns the hub that a config leads to, with the rights of its user.
+// New returns the hub of a configuration, with the permissions of its user.
 func New(config *rest.Config) (*Hub, error) {
 	client, err := Client(config)
 	if err != nil {
@@ -53,16 +53,16 @@ func New(config *rest.Config) (*Hub, error) {
 	return h, nil
 }
 
-// NotServedError is that the server does not serve the API of a hub.
+// NotServedError reports that the server does not serve the API of a hub.
 type NotServedError struct{ Err error }
 
 // Error implements error.
 func (e *NotServedError) Error() string { return "the API of a hub is not served: " + e.Err.Error() }
 
-// Unwrap is for errors.Is.
+// Unwrap supports errors.Is and errors.As.
 func (e *NotServedError) Unwrap() error { return e.Err }
 
-// ServesClusters asks the server, and no cache of what it served before.
+// ServesClusters sends a request to the server, and uses no cached discovery.
 func ServesClusters(client discovery.ServerResourcesInterface) error {
 	list, err := client.ServerResourcesForGroupVersion(clusterv1.SchemeGroupVersion.String())
 	if err != nil {
@@ -74,8 +74,8 @@ func ServesClusters(client discovery.ServerResourcesInterface) error {
 	return nil
 }
 
-// Reach does something with clusters as managedclusters and, if that is forbidden, as those of clusterview: there users do by their
-// roles on sets what they may not do by names of clusters. If both refuse, the refusal begins with the one that users know.
+// Reach reads clusters as managedclusters and, if that is forbidden, as managedclusters of clusterview: there, roles on sets replace permissions on
+// the names of clusters. If both are forbidden, the error begins with the first, which users know.
 func Reach[T any](stored, viewed func() (T, error)) (T, error) {
 	result, err := stored()
 	if !apierrors.IsForbidden(err) {
@@ -91,7 +91,7 @@ func Reach[T any](stored, viewed func() (T, error)) (T, error) {
 	return seen, viewErr
 }
 
-// Cluster gets a cluster, as the user reaches it.
+// Cluster gets a cluster in one of the ways in which the user can access it.
 func (h *Hub) Cluster(ctx context.Context, name string) (*clusterv1.ManagedCluster, error) {
 	return Reach(func() (*clusterv1.ManagedCluster, error) {
 		return h.clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
@@ -101,7 +101,7 @@ func (h *Hub) Cluster(ctx context.Context, name string) (*clusterv1.ManagedClust
 	})
 }
 
-// AsCluster is a cluster of clusterview, which has the fields of a stored one.
+// AsCluster converts a cluster of clusterview, which has the fields of a stored one.
 func AsCluster(u *unstructured.Unstructured, err error) (*clusterv1.ManagedCluster, error) {
 	if err != nil {
 		return nil, err
@@ -110,7 +110,7 @@ func AsCluster(u *unstructured.Unstructured, err error) (*clusterv1.ManagedClust
 	return cluster, runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, cluster)
 }
 
-// service is about the API of the hub: without it, nothing else can be asked, and the answer is that.
+// service checks whether the API of the hub is served. If it is not, nothing else can be read, and this is the answer.
 func (h *Hub) service(ctx context.Context, cluster string) (*diagnosis.ClusterFacts, error) {
 	facts := &diagnosis.ClusterFacts{Name: cluster, Now: time.Now(), Service: clusterv1.SchemeGroupVersion.Version + "." + clusterv1.SchemeGroupVersion.Group}
 	err := ServesClusters(h.kube.Discovery())

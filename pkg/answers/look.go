@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 )
 
-// look turns what a server answers into what a check takes. An error that says neither that there is nothing, nor that the user may not
-// see it, is one of the command.
+// look converts the response of a server to a Read. It returns an error unless it means that the object does not exist or that the user may not see
+// it.
 func look[T any](value T, err error, what string) (diagnosis.Read[T], error) {
 	switch {
 	case err == nil:
@@ -30,7 +30,7 @@ func look[T any](value T, err error, what string) (diagnosis.Read[T], error) {
 	return diagnosis.Read[T]{}, err
 }
 
-// setsOf are the sets that a cluster is in, as far as the user sees them.
+// setsOf returns the sets of a cluster that the user may see.
 func (h *Hub) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]string], error) {
 	members, err := Pages(func(options metav1.ListOptions) (sets []string, next string, err error) {
 		options.FieldSelector = "spec.cluster=" + cluster
@@ -47,11 +47,11 @@ func (h *Hub) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]stri
 	return look(members, err, "list clustersetmembers, which say in which sets the cluster is")
 }
 
-// Explain reads why a placement chooses what it chooses, of one cluster or of all.
+// Explain returns the explanation of a placement, for one cluster or for all.
 func (h *Hub) Explain(ctx context.Context, namespace, name, cluster string) (*v1beta1.PlacementExplanation, error) {
 	options := &v1beta1.PlacementExplainOptions{Cluster: cluster}
 	if cluster == "" {
-		options.Limit = 5000 // two of a large fleet
+		options.Limit = 5000 // two pages for a large fleet
 	}
 	var all *v1beta1.PlacementExplanation
 	for {
@@ -89,7 +89,7 @@ func Pages[T any](read func(metav1.ListOptions) ([]T, string, error)) ([]T, erro
 	}
 }
 
-// IsMissing says that a server has no object of a kind. A server that does not serve the kind is something else.
+// IsMissing reports whether an object of the resource does not exist. It returns false if the server does not serve the resource.
 func IsMissing(err error, resource string) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil &&

@@ -49,7 +49,7 @@ func (h *Hub) memberFacts(ctx context.Context, facts *diagnosis.MemberFacts) err
 	return err
 }
 
-// mayLabel says whether the user may write the labels that would put the cluster into the set.
+// mayLabel returns whether the user may write the labels that would add the cluster to the set.
 func (h *Hub) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (may diagnosis.Read[bool], err error) {
 	object, there := facts.Object.Get()
 	set, known := facts.Selects.Get()
@@ -58,7 +58,7 @@ func (h *Hub) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (may d
 	}
 	selects, err := selector.ForV1beta1(set)
 	if err != nil {
-		return may, nil // the check says so
+		return may, nil // the check reports that
 	}
 	requirements, _ := selects.Requirements()
 	changes, clear := diagnosis.Changes(requirements, object.Labels)
@@ -87,7 +87,7 @@ func (h *Hub) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (may d
 	return diagnosis.Found(true), nil
 }
 
-// mayI asks whether the user may write labels of these names: one is enough.
+// mayI reports whether the user may write a label with one of these names.
 func (h *Hub) mayI(ctx context.Context, names ...string) (bool, error) {
 	for _, name := range names {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// placementFacts reads the explanation of the hub, and what is needed to say how to change it.
+// placementFacts reads the explanation of the hub, and what is needed to describe how to change it.
 func (h *Hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFacts) error {
 	explanation, err := h.Explain(ctx, facts.Namespace, facts.Name, facts.Cluster)
 	if facts.ClusterMissing = IsMissing(err, "managedclusters"); !facts.ClusterMissing {

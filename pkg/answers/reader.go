@@ -28,42 +28,42 @@ import (
 )
 
 const (
-	// LongestRead is how long one request may take: a server that hangs is a finding, too.
+	// LongestRead is the time limit of a request: a server that hangs is a finding, too.
 	LongestRead = 15 * time.Second
-	// mostRead is how many objects of a kind are read, and mostKept how many of them are in an archive.
+	// mostRead is the largest number of objects of a kind that are read, and mostKept of those in an archive.
 	mostRead, mostKept = 20000, 1000
 	pageSize           = 500
-	// mostText is how much of an answer is read that is no object.
+	// mostText is the largest number of bytes that are read of a response that is not an object.
 	mostText = 16 << 20
 )
 
 // apiServicesResource is read by the doctor.
 var apiServicesResource = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// Reader reads with the rights of the user. What the user may not see is said, and taken for neither right nor wrong.
+// Reader reads with the permissions of the user. What the user may not see is noted, and is considered neither right nor wrong.
 type Reader struct {
 	Config  *rest.Config
 	Dynamic dynamic.Interface
 	HTTP    *http.Client
 
-	// Skew is how far the clock of the server is from the local one, and within how precisely that is known.
+	// Skew is how far the clock of the server is behind the local one, and Within the precision of that.
 	Skew, Within time.Duration
-	// Version is that of the server, and Serving when its certificate ends.
+	// Version is the version of the server, and Serving when its certificate expires.
 	Version string
 	Serving *time.Time
-	// Authorities are the hashes of the certificates by which that of the server was found good.
+	// Authorities are the hashes of the certificates by which the server's certificate was verified.
 	Authorities []string
 
-	// Unseen is what could not be looked at, and why.
+	// Unseen lists what could not be read, and why.
 	Unseen []string
-	// Most is how many objects of a kind are read, if not as many as usual.
+	// Most is the largest number of objects of a kind that are read, or 0 for the default.
 	Most int
-	// Keep is that what was read is to be in an archive; Objects are what of it may.
+	// Keep adds what is read to Objects, which are the parts of objects that may be in an archive.
 	Keep    bool
 	Objects map[string][]any
 }
 
-// NewReader returns a reader that has greeted the server. With keep, what it reads can be in an archive.
+// NewReader returns a reader after a first request to the server. With keep, the reader collects objects for an archive.
 func NewReader(ctx context.Context, config *rest.Config, keep bool) (*Reader, error) {
 	r := &Reader{Config: config, Keep: keep, Objects: map[string][]any{}}
 	var err error
@@ -76,7 +76,7 @@ func NewReader(ctx context.Context, config *rest.Config, keep bool) (*Reader, er
 	return r, r.greet(ctx)
 }
 
-// greet asks the server something harmless, to see what time it has there, and its certificate.
+// greet sends a harmless request to the server, to read its clock and its certificate.
 func (r *Reader) greet(ctx context.Context) error {
 	asked := time.Now()
 	response, body, err := r.Raw(ctx, "/version")
@@ -89,7 +89,7 @@ func (r *Reader) greet(ctx context.Context) error {
 	r.Version = textOf(body, "gitVersion")
 	took := time.Since(asked)
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		// The header has whole seconds: it stands for half a second later, on the average.
+		// The header has whole seconds: on average, the time is half a second later.
 		r.Skew = asked.Add(took / 2).Sub(date.Add(time.Second / 2))
 		r.Within = took/2 + time.Second/2
 	} else {
@@ -108,10 +108,10 @@ func (r *Reader) greet(ctx context.Context) error {
 	return nil
 }
 
-// Now is the time of the server.
+// Now returns the time of the server.
 func (r *Reader) Now() time.Time { return time.Now().Add(-r.Skew) }
 
-// Raw gets a path of the server. An answer that is an error is one, too.
+// Raw gets a path of the server. It returns no error for a response with an error status.
 func (r *Reader) Raw(ctx context.Context, path string) (*http.Response, []byte, error) {
 	base, _, err := rest.DefaultServerUrlFor(r.Config)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Reader) Raw(ctx context.Context, path string) (*http.Response, []byte, 
 	return response, body, err
 }
 
-// textOf is a field of an object in JSON, or nothing.
+// textOf returns a string field of a JSON object, or "".
 func textOf(data []byte, name string) string {
 	object := map[string]any{}
 	if err := jsonInto(data, &object); err != nil {
@@ -140,7 +140,7 @@ func textOf(data []byte, name string) string {
 	return text
 }
 
-// Miss says what could not be seen, and why.
+// Miss notes what could not be read, and why.
 func (r *Reader) Miss(what string, err error) {
 	why := command.ErrorLine(err)
 	switch {
@@ -152,7 +152,7 @@ func (r *Reader) Miss(what string, err error) {
 	r.Unseen = append(r.Unseen, what+": "+why)
 }
 
-// IsHub is whether the server has APIServices of a hub, or serves the group of one in another way.
+// IsHub reports whether the server has APIServices of a hub, or serves the group of one in another way.
 func (r *Reader) IsHub(ctx context.Context) (bool, error) {
 	const ours = "cluster.open-cluster-management.io"
 	_, err := r.Get(ctx, apiServicesResource, "", "v1."+ours)
@@ -172,7 +172,7 @@ func (r *Reader) IsHub(ctx context.Context) (bool, error) {
 	}
 	for _, g := range groups.Groups {
 		for _, v := range g.Versions {
-			// A managed cluster has claims of the group, in v1alpha1.
+			// A managed cluster has ClusterClaims of the group, in v1alpha1.
 			if g.Name == ours && v.Version == "v1" {
 				return true, nil
 			}
@@ -190,13 +190,13 @@ func (r *Reader) Get(ctx context.Context, resource schema.GroupVersionResource, 
 	return o, err
 }
 
-// List reads all of a kind, page by page, up to a bound.
+// List reads all objects of a kind, page by page, up to a bound.
 func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions) (items []unstructured.Unstructured, seen bool) {
 	options.Limit = pageSize
 	for {
 		page, err := r.Dynamic.Resource(resource).Namespace(namespace).List(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Continue != "" {
-			// It took so long that the first page is forgotten: what was read is still worth something.
+			// The continue token has expired. What was read so far is still useful.
 			r.Unseen = append(r.Unseen, fmt.Sprintf("%s after the first %d: they change too fast", resource.Resource, len(items)))
 			return items, false
 		}
@@ -218,14 +218,14 @@ func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource,
 	}
 }
 
-// remember keeps what of an object may be in an archive.
+// remember collects the parts of an object that may be in an archive.
 func (r *Reader) remember(o *unstructured.Unstructured) {
 	if kind := o.GetKind(); r.Keep && len(r.Objects[kind]) < mostKept {
 		r.Objects[kind] = append(r.Objects[kind], diagnosis.Redacted(o))
 	}
 }
 
-// Typed are objects as what they are. One that is not is left out, as a server of another version may have it.
+// Typed converts objects to their types. It omits an object that cannot be converted, which a server of another version may have.
 func Typed[T any](items []unstructured.Unstructured, seen bool) diagnosis.List[T] {
 	list := diagnosis.List[T]{Seen: seen}
 	for i := range items {
@@ -237,10 +237,10 @@ func Typed[T any](items []unstructured.Unstructured, seen bool) diagnosis.List[T
 	return list
 }
 
-// atOnce is how many requests are under way at a time: a hub may be far away.
+// atOnce is the largest number of concurrent requests: a hub may be far away.
 const atOnce = 16
 
-// each runs a function for the numbers below n, some at a time.
+// each calls a function for the numbers below n, some of them concurrently.
 func each(n int, run func(i int)) {
 	var all sync.WaitGroup
 	places := make(chan struct{}, atOnce)
@@ -254,7 +254,7 @@ func each(n int, run func(i int)) {
 	all.Wait()
 }
 
-// Named reads those objects of kinds that are expected, by their names: there may be many others.
+// Named reads the expected objects of some kinds by their names: there may be many others.
 func (r *Reader) Named(ctx context.Context, expected []*unstructured.Unstructured, resources map[string]schema.GroupVersionResource) diagnosis.List[*unstructured.Unstructured] {
 	list := diagnosis.List[*unstructured.Unstructured]{Seen: true}
 	objects, errs := make([]*unstructured.Unstructured, len(expected)), make([]error, len(expected))
@@ -279,7 +279,7 @@ func (r *Reader) Named(ctx context.Context, expected []*unstructured.Unstructure
 	return list
 }
 
-// Client follows no server that sends elsewhere: the credentials would go along.
+// Client returns a client that follows no redirects: these would get the credentials.
 func Client(config *rest.Config) (*http.Client, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {

@@ -16,26 +16,26 @@ import (
 // Component is a program of the hub that runs in pods.
 type Component struct {
 	Name string `json:"name"`
-	// Version is the tag of its image, empty where that is a digest.
+	// Version is the tag of its image, or empty if the image has a digest.
 	Version string `json:"version,omitempty"`
-	// Wanted is how many pods there should be, Ready how many work, and Updated how many are as the Deployment says now.
+	// Wanted is the desired number of pods, Ready the number of ready pods, and Updated the number of pods of the current template.
 	Wanted  int32 `json:"wanted"`
 	Ready   int32 `json:"ready"`
 	Updated int32 `json:"updated"`
-	// Settled is whether the Deployment was looked at since it was changed.
+	// Settled reports whether the current generation of the Deployment was observed.
 	Settled bool `json:"settled"`
 }
 
-// State says what a hub consists of.
+// State is the state of the parts of a hub.
 type State struct {
 	Components []Component `json:"components"`
 	// EtcdBytes is the size of the largest database behind the front.
 	EtcdBytes int64 `json:"etcdBytes,omitempty"`
-	// Unseen says what could not be looked at.
+	// Unseen lists what could not be read.
 	Unseen []string `json:"unseen,omitempty"`
 }
 
-// State reads which components of a hub run, and how large its etcd is, as far as the user may see it.
+// State reads which components of a hub run, and the size of its etcd, as far as the user may see it.
 func (r *Reader) State(ctx context.Context) State {
 	s := State{Components: []Component{}}
 	deployments := Typed[appsv1.Deployment](r.List(ctx, GVR("apps", "v1", "deployments"), deploy.ManagerNamespace, metav1.ListOptions{}))

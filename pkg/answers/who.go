@@ -10,19 +10,20 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// Who says by which rules who may do something with a cluster.
+// Who lists the subjects that may do something with a cluster, and the rules that allow it.
 type Who struct {
 	// Verb is one of diagnosis.AccessVerbs.
 	Verb string `json:"verb"`
-	// By is what the way takes, in words.
+	// By describes the necessary permissions.
 	By string `json:"by"`
-	// Holders are the subjects that have all that the way takes, the people first.
+	// Holders are the subjects that have all of these permissions, users first.
 	Holders []string `json:"holders"`
-	// Unseen says why that could not be seen.
+	// Unseen is the reason why they could not be read.
 	Unseen string `json:"unseen,omitempty"`
 }
 
-// WhoMay says who may do what with a cluster, as far as the user may read the rules of RBAC. What other authorizers allow is not in it.
+// WhoMay returns the subjects that may do things with a cluster, as far as the user may read the rules of RBAC. It does not include what other
+// authorizers allow.
 func (h *Hub) WhoMay(ctx context.Context, cluster string) ([]Who, error) {
 	target := diagnosis.Target{Cluster: cluster}
 	sets, err := h.setsOf(ctx, cluster)
@@ -47,7 +48,7 @@ func (h *Hub) WhoMay(ctx context.Context, cluster string) ([]Who, error) {
 	return all, nil
 }
 
-// holdersOf are those who meet all needs of a way.
+// holdersOf returns the subjects that meet all needs of a way.
 func holdersOf(rules *diagnosis.Rules, verb string, way diagnosis.AccessWay) Who {
 	w := Who{Verb: verb, Holders: []string{}}
 	var names []string

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// WhyCluster says why a cluster does not work with the hub.
+// WhyCluster explains why a cluster does not work with the hub.
 func (h *Hub) WhyCluster(ctx context.Context, name string) (*diagnosis.Answer, error) {
 	facts, err := h.service(ctx, name)
 	if err != nil {
@@ -27,7 +27,7 @@ func (h *Hub) WhyCluster(ctx context.Context, name string) (*diagnosis.Answer, e
 	return &a, nil
 }
 
-// WhyMember says why a cluster is in a set, or is not.
+// WhyMember explains why a cluster is in a set, or is not.
 func (h *Hub) WhyMember(ctx context.Context, cluster, set string) (*diagnosis.Answer, error) {
 	facts := diagnosis.MemberFacts{Cluster: cluster, Set: set, Now: time.Now()}
 	if err := h.memberFacts(ctx, &facts); err != nil {
@@ -37,7 +37,7 @@ func (h *Hub) WhyMember(ctx context.Context, cluster, set string) (*diagnosis.An
 	return &a, nil
 }
 
-// WhyPlacement says why a placement chooses a cluster, or does not.
+// WhyPlacement explains why a placement chooses a cluster, or does not.
 func (h *Hub) WhyPlacement(ctx context.Context, namespace, name, cluster string) (*diagnosis.Answer, error) {
 	facts := diagnosis.PlacementFacts{Namespace: namespace, Name: name, Cluster: cluster}
 	if err := h.placementFacts(ctx, &facts); err != nil {
@@ -47,7 +47,7 @@ func (h *Hub) WhyPlacement(ctx context.Context, namespace, name, cluster string)
 	return &a, nil
 }
 
-// WhyWork says why a work is not done on a cluster. If the cluster is not known, find says which it is.
+// WhyWork explains why a work is not complete on a cluster. If the cluster is empty, find returns it.
 func (h *Hub) WhyWork(ctx context.Context, cluster, name string, find func() (string, error)) (*diagnosis.Answer, error) {
 	facts, err := h.service(ctx, cluster)
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *Hub) WhyWork(ctx context.Context, cluster, name string, find func() (st
 	return &a, nil
 }
 
-// WhyAccessRequest says for whom an AccessRequest waits.
+// WhyAccessRequest explains what an AccessRequest waits for.
 func (h *Hub) WhyAccessRequest(ctx context.Context, namespace, name string) (*diagnosis.Answer, error) {
 	service, err := h.service(ctx, "")
 	if err != nil {
@@ -94,15 +94,15 @@ func (h *Hub) WhyAccessRequest(ctx context.Context, namespace, name string) (*di
 	return &a, nil
 }
 
-// Access is a question for a right: may a user do that with a label, a set or a cluster?
+// Access is a question about a permission: may a user do that with a label, a set or a cluster?
 type Access struct {
 	User, Verb, What string
-	// Groups are those of the user. Namespace is that which a set is to be bound to.
+	// Groups are the groups of the user. Namespace is the namespace to bind a set to.
 	Groups    []string
 	Namespace string
 }
 
-// WhyAccess says which rule allows a user something, or which is missing.
+// WhyAccess returns which rule allows a user something, or which is missing.
 func (h *Hub) WhyAccess(ctx context.Context, asked Access) (*diagnosis.Answer, error) {
 	target, err := h.target(ctx, asked.What)
 	if err != nil {

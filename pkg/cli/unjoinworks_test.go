@@ -40,7 +40,7 @@ func newRecord(agentID, work string, objects ...string) *workv1.AppliedManifestW
 	return record
 }
 
-// newBrought is newJoined with an agent that has applied two works. The object theirs is in a record, and has another owner.
+// newBrought is newJoined with an agent that has applied two works. The object theirs is listed in a record that does not own it.
 func newBrought(t *testing.T, status batchv1.JobStatus) (*fakeServer, string) {
 	t.Helper()
 	cluster, config := newJoined(t, status)

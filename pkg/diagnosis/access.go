@@ -11,28 +11,28 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// AccessMissing is that no rule allows a user what was asked about.
+// AccessMissing: no rule allows the user what the question is about.
 const AccessMissing ID = "AccessMissing"
 
-// Review is what the front kube-apiserver says of a permission.
+// Review is the result of an access review by the front kube-apiserver.
 type Review struct {
 	Allowed bool
 	Reason  string
 }
 
-// AccessFacts are what is known of a user's rights.
+// AccessFacts is what is known of a user's permissions.
 type AccessFacts struct {
 	User   string
 	Groups []string
 	Verb   string
 	Target Target
 	Ways   []AccessWay
-	// Reviews are the answers of the front, for the permissions that were asked about.
+	// Reviews are the results of the front's reviews.
 	Reviews map[Permission]Read[Review]
 	Rules   Rules
 }
 
-// OfAccess says what allows a user to do something, or what is missing.
+// OfAccess returns what allows a user to do something, or what is missing.
 func OfAccess(facts AccessFacts) Answer {
 	facts.Groups = GroupsOf(facts.User, facts.Groups)
 	what := facts.Verb + " " + facts.Target.String()
@@ -51,7 +51,7 @@ func OfAccess(facts AccessFacts) Answer {
 			}
 			return a
 		}
-		// A way that could not be seen to its end may be the one that is open.
+		// A way that could not be checked completely may be one that is allowed.
 		if i == 0 || a.IsBlind() && !unsure {
 			unseen := first.Unseen
 			first = a
@@ -84,7 +84,7 @@ func needs(w *AccessWay) string {
 	return strings.Join(names, ", and ")
 }
 
-// way goes through the needs of one way.
+// way checks the needs of one way.
 func (f *AccessFacts) way(w *AccessWay) Answer {
 	links := make([]link, len(w.Needs))
 	for i := range w.Needs {
@@ -93,7 +93,7 @@ func (f *AccessFacts) way(w *AccessWay) Answer {
 	return follow(links)
 }
 
-// need looks for what grants a right under one of its spellings. The front decides; the rules say why.
+// need checks whether a permission is granted in one of its spellings. The front decides; the rules explain why.
 func (f *AccessFacts) need(w *AccessWay, n *Need) outcome {
 	var notAsked, notRead []string
 	for _, p := range n.Any {
@@ -124,7 +124,7 @@ func orReason(reason string) string {
 	return reason
 }
 
-// missing says which rule is not there, how to make it, and who can.
+// missing returns a finding with the missing rule, how to create it, and who can.
 func (f *AccessFacts) missing(w *AccessWay, n *Need) Finding {
 	p := n.Any[0]
 	found := Finding{ID: AccessMissing, Severity: Error, Object: subjectOf(f.User),
@@ -183,7 +183,7 @@ func userFlag(user string) (flag, value string) {
 	return "--user", user
 }
 
-// roleName is a name for a role that has one right. Names of roles take any character but slashes and percent signs.
+// roleName returns a name for a role with one permission. Names of roles allow all characters except slashes and percent signs.
 func roleName(user string, p Permission) string {
 	name := strings.Join([]string{user, p.Verb, p.resource(), p.Name}, ":")
 	return strings.Trim(strings.Map(func(r rune) rune {

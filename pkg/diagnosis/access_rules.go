@@ -18,7 +18,7 @@ type Permission struct {
 	Namespace, Name                    string
 }
 
-// String is the rule as it stands in a Role or ClusterRole, in the words of the hub's refusals.
+// String returns the rule as it is written in a Role or ClusterRole, in the words of the hub's errors.
 func (p Permission) String() string {
 	names, where := "", ""
 	if p.Name != "" {
@@ -37,7 +37,7 @@ func (p Permission) resource() string {
 	return p.Resource + "/" + p.Subresource
 }
 
-// Short is it in a few words.
+// Short returns a short description.
 func (p Permission) Short() string {
 	text := p.Verb + " " + p.resource()
 	if p.Name != "" {
@@ -49,7 +49,7 @@ func (p Permission) Short() string {
 	return text
 }
 
-// allowedBy says whether a rule grants it. RBAC compares literally: only "*" of verbs, groups and resources stands for all.
+// allowedBy reports whether a rule grants the permission. RBAC compares literally: only "*" of verbs, groups and resources matches all.
 func (p Permission) allowedBy(rule *rbacv1.PolicyRule) bool {
 	has := func(listed []string, wanted ...string) bool {
 		return slices.ContainsFunc(listed, func(l string) bool { return l == "*" || slices.Contains(wanted, l) })
@@ -62,7 +62,7 @@ func (p Permission) allowedBy(rule *rbacv1.PolicyRule) bool {
 		(len(rule.ResourceNames) == 0 || p.Name != "" && slices.Contains(rule.ResourceNames, p.Name))
 }
 
-// Rules are the rules of RBAC that the user may read. The roles and bindings are those of the namespace of the question.
+// Rules are the rules of RBAC that the user may read. The roles and bindings are in the namespace of the question.
 type Rules struct {
 	ClusterRoles        Read[[]rbacv1.ClusterRole]
 	ClusterRoleBindings Read[[]rbacv1.ClusterRoleBinding]
@@ -78,7 +78,7 @@ type Grant struct {
 	Rule          rbacv1.PolicyRule
 }
 
-// String says it all.
+// String describes the grant.
 func (g Grant) String() string {
 	return fmt.Sprintf("%s of %s to %s: %s", g.Binding, g.Role, subjectText(g.Subject), policyText(&g.Rule))
 }
@@ -98,7 +98,7 @@ func policyText(r *rbacv1.PolicyRule) string {
 	return fmt.Sprintf("{apiGroups: [%s], resources: [%s], %sverbs: [%s]}", some(r.APIGroups), some(r.Resources), names, some(r.Verbs))
 }
 
-// hidden says which rules could not be read that could grant a permission.
+// hidden returns which rules could not be read that could grant a permission.
 func (r *Rules) hidden(p Permission) (why []string) {
 	for _, w := range []string{r.ClusterRoles.Why(), r.ClusterRoleBindings.Why()} {
 		if w != "" {
@@ -116,7 +116,7 @@ func (r *Rules) hidden(p Permission) (why []string) {
 	return why
 }
 
-// grants are all that give a permission, of those that may be read.
+// grants returns all grants of a permission by the rules that may be read.
 func (r *Rules) grants(p Permission) (all []Grant) {
 	rules := map[string][]rbacv1.PolicyRule{}
 	clusterRoles, _ := r.ClusterRoles.Get()
@@ -164,7 +164,7 @@ func (r *Rules) grants(p Permission) (all []Grant) {
 	return all
 }
 
-// names returns the resourceNames for which cluster-wide rules give a user a permission, each once and in order.
+// names returns the resourceNames for which cluster-wide rules give a user a permission, sorted and without duplicates.
 func (r *Rules) names(p Permission, user string, groups []string) (names []string) {
 	bound := map[string]bool{}
 	bindings, _ := r.ClusterRoleBindings.Get()
@@ -188,7 +188,7 @@ func (r *Rules) names(p Permission, user string, groups []string) (names []strin
 	return slices.Compact(names)
 }
 
-// isOne says whether a subject is a user, by the name or by a group.
+// isOne reports whether a subject is a user, by the name or by a group.
 func isOne(s rbacv1.Subject, user string, groups []string) bool {
 	switch s.Kind {
 	case rbacv1.UserKind:
@@ -201,8 +201,8 @@ func isOne(s rbacv1.Subject, user string, groups []string) bool {
 	return false
 }
 
-// Holders are the subjects that have a permission, as text, each once, without the service accounts of Kubernetes itself, some of which may
-// do everything. They are hidden if not all rules may be read.
+// Holders returns the subjects that have a permission, without duplicates. It omits the service accounts of Kubernetes itself, some of which may do
+// everything. The result is hidden if not all rules may be read.
 func (r *Rules) Holders(spellings ...Permission) Read[[]string] {
 	var who []string
 	for _, p := range spellings {
@@ -216,7 +216,7 @@ func (r *Rules) Holders(spellings ...Permission) Read[[]string] {
 			}
 		}
 	}
-	// People before the components of Kubernetes and of the hub.
+	// Users come before the components of Kubernetes and of the hub.
 	slices.SortStableFunc(who, func(a, b string) int { return rankHolder(a) - rankHolder(b) })
 	return Found(who)
 }
@@ -231,7 +231,7 @@ func rankHolder(text string) int {
 	return 0
 }
 
-// GroupsOf are the groups that a user is in besides those that are named.
+// GroupsOf returns the given groups and those that the user is always in.
 func GroupsOf(user string, named []string) []string {
 	groups := slices.Clone(named)
 	if rest, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {

@@ -14,7 +14,7 @@ import (
 
 const hubGroup = "cluster.open-cluster-management.io"
 
-// rulesWith bind a role with a rule to a subject, and one that may make bindings to dana.
+// rulesWith returns rules that bind a role with a rule to a subject, and a role that may create bindings to dana.
 func rulesWith(subject rbacv1.Subject, rule rbacv1.PolicyRule) Rules {
 	role := func(name string, rule rbacv1.PolicyRule) rbacv1.ClusterRole {
 		return rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{rule}}
@@ -110,7 +110,7 @@ func TestOfAccess_ByRules(t *testing.T) {
 	}
 }
 
-// A role in a namespace gives nothing elsewhere.
+// TestOfAccess_InANamespace verifies that a role in a namespace grants nothing elsewhere.
 func TestOfAccess_InANamespace(t *testing.T) {
 	rules := rulesWith(rbacv1.Subject{Kind: "User", Name: "eve"}, rbacv1.PolicyRule{})
 	rules.Roles = Found([]rbacv1.Role{{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "r"},
@@ -125,7 +125,7 @@ func TestOfAccess_InANamespace(t *testing.T) {
 	}
 }
 
-// The front decides where it was asked: a rule that may be read can be of another authorizer's mind.
+// TestOfAccess_ByReview verifies that the result of the front is used if there is one: another authorizer may disagree with the rules.
 func TestOfAccess_ByReview(t *testing.T) {
 	ways, _ := Ways("get", Target{Set: "s"})
 	p := ways[0].Needs[0].Any[0]

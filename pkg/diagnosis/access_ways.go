@@ -20,13 +20,13 @@ type Target struct {
 	Label, Set, Cluster string
 	// Subresource of the set or cluster, such as clusters or finalizers.
 	Subresource string
-	// Namespace is where a set is to be bound.
+	// Namespace is the namespace to bind a set to.
 	Namespace string
-	// SetsOf are the sets that the cluster is in, as far as the user sees them.
+	// SetsOf are the sets of the cluster that the user may see.
 	SetsOf []string
 }
 
-// String is it in words.
+// String describes the target.
 func (t Target) String() string {
 	text := ""
 	switch {
@@ -43,22 +43,22 @@ func (t Target) String() string {
 	return text
 }
 
-// A Need is a right that counts under several spellings: one of them is enough.
+// A Need is a permission that has several spellings: one of them is enough.
 type Need struct {
-	// Name is the right in short.
+	// Name is a short description of the permission.
 	Name string
 	Any  []Permission
 }
 
-// An AccessWay is one way to be allowed to do something: all needs have to be met.
+// An AccessWay is one way to be allowed to do something: all needs must be met.
 type AccessWay struct {
 	Name  string
 	Needs []Need
-	// Role is that of kubectl hub grant which has the way, and Set its set; empty if none has it.
+	// Role and Set are the arguments of kubectl hub grant for this way, or empty.
 	Role, Set string
 }
 
-// The verbs that are no verbs of RBAC.
+// These verbs are not verbs of RBAC.
 const (
 	verbWrite   = "write"
 	verbAccept  = "accept"
@@ -67,7 +67,7 @@ const (
 	verbDeliver = "deliver"
 )
 
-// AccessVerbs are the verbs that a question about a label, a set or a cluster may have.
+// AccessVerbs returns the verbs for questions about a label, a set or a cluster.
 func AccessVerbs(t Target) []string {
 	switch {
 	case t.Label != "":
@@ -78,7 +78,7 @@ func AccessVerbs(t Target) []string {
 	return []string{"get", "update", "patch", "delete", verbAccept, verbLeave, verbDeliver}
 }
 
-// Ways are the ways to be allowed to do something, the plainest first: docs/permissions.md has them in words.
+// Ways returns the ways to be allowed to do something, the simplest first. docs/permissions.md describes them.
 func Ways(verb string, t Target) ([]AccessWay, error) {
 	if t.Label != "" {
 		if !slices.Contains([]string{verbWrite, "label", "set", "create", "update"}, verb) {
@@ -130,7 +130,7 @@ func withRole(w AccessWay, role, set string) AccessWay {
 	return w
 }
 
-// setRole is the role of a set that has a verb on the set itself.
+// setRole returns the role of a set that has a verb on the set itself.
 func setRole(verb string) string {
 	if verb == "get" {
 		return "viewer"
@@ -159,7 +159,7 @@ func bindWay(p Permission, t Target) AccessWay {
 	return w
 }
 
-// clusterWays are by the name of the cluster, and by each set that it is in.
+// clusterWays returns the way by the name of the cluster, and one for each set that it is in.
 func clusterWays(p Permission, t Target) []AccessWay {
 	ways := []AccessWay{{Name: "by the name of the cluster", Needs: []Need{{p.Short(), []Permission{p}}}}}
 	for _, set := range t.SetsOf {
@@ -175,11 +175,11 @@ func clusterWays(p Permission, t Target) []AccessWay {
 	return ways
 }
 
-// mostWays is how many ways an answer has at most.
+// mostWays is the largest number of ways in an answer.
 const mostWays = 10
 
-// AddMoves adds the ways to write the label of the set default by a right to another set: where there is that set, clusters move between the two by
-// the right to the other one alone. Which others there are is what the rules of the user say, as far as they may be read.
+// AddMoves adds the ways to write the label of the set default by a permission on another set: if that set exists, clusters move between the two with
+// the permission on the other one alone. The other sets are those of the user's rules, as far as they may be read.
 func (f *AccessFacts) AddMoves() {
 	if !f.Target.isDefault() {
 		return
@@ -192,7 +192,7 @@ func (f *AccessFacts) AddMoves() {
 			continue
 		}
 		if len(f.Ways) == mostWays {
-			break // Each is a question to the front.
+			break // each needs a review by the front
 		}
 		p.Name = name
 		f.Ways = append(f.Ways, AccessWay{Name: "for clusters that move between default and the set " + other, Needs: []Need{{p.Short(), []Permission{p}}}})
@@ -202,7 +202,7 @@ func (f *AccessFacts) AddMoves() {
 // isDefault reports whether the target is the label of the set default.
 func (t Target) isDefault() bool { return t.Label == cluster.ClusterSetLabel+"="+cluster.DefaultSet }
 
-// labelWays are those to write a label. Labels that the hub does not reserve need only the right to write the cluster.
+// labelWays returns the ways to write a label. Labels that the hub does not reserve need only the permission to write the cluster.
 func labelWays(label string) ([]AccessWay, error) {
 	key, value, ok := strings.Cut(label, "=")
 	if !ok || key == "" {

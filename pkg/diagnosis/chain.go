@@ -13,29 +13,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Read is what came of looking at something: it is there, or it is not, or the user may not see it. The zero value was not looked at.
+// Read is the result of reading something: it exists, it does not exist, or the user may not see it. The zero value was not read.
 type Read[T any] struct {
 	value          T
 	found, missing bool
 	hidden         string
 }
 
-// Found is something that is there.
+// Found returns a Read of an existing value.
 func Found[T any](value T) Read[T] { return Read[T]{value: value, found: true} }
 
-// Missing is something that is not there, as far as the server says so.
+// Missing returns a Read of something that does not exist, according to the server.
 func Missing[T any]() Read[T] { return Read[T]{missing: true} }
 
-// Hidden is something that could not be seen, and why, such as "you may not get leases in the namespace c1".
+// Hidden returns a Read of something that could not be read, and why, such as "you may not get leases in the namespace c1".
 func Hidden[T any](why string) Read[T] { return Read[T]{hidden: why} }
 
-// Get returns what is there.
+// Get returns the value if it exists.
 func (r Read[T]) Get() (value T, found bool) { return r.value, r.found }
 
-// IsMissing says that the server has looked and found nothing.
+// IsMissing reports whether the server returned that it does not exist.
 func (r Read[T]) IsMissing() bool { return r.missing }
 
-// Why says why it could not be seen, empty if it could.
+// Why returns why it could not be read, or "".
 func (r Read[T]) Why() string {
 	if r.found || r.missing || r.hidden != "" {
 		return r.hidden
@@ -43,18 +43,18 @@ func (r Read[T]) Why() string {
 	return "it was not looked at"
 }
 
-// link is one link of a chain. Its check is called only when no link before it is broken.
+// link is one link of a chain. Its check is called only if no link before it is broken.
 type link struct {
 	name  string
 	check func() outcome
 }
 
-// outcome is what a check has found.
+// outcome is the result of a check.
 type outcome struct {
 	state   State
 	text    string
 	finding *Finding
-	// also are further things that could not be seen, and that would have been looked at.
+	// also lists other things that could not be read, and that would have been checked.
 	also []string
 }
 
@@ -66,13 +66,13 @@ func unseen(why string) outcome { return outcome{state: Unseen, text: why} }
 
 func broken(text string, f Finding) outcome { return outcome{state: Broken, text: text, finding: &f} }
 
-// without adds what could not be seen and is not needed to say what was found.
+// without adds what could not be read, and is not needed for the result.
 func (o outcome) without(why ...string) outcome {
 	o.also = append(o.also, slices.DeleteFunc(why, func(w string) bool { return w == "" })...)
 	return o
 }
 
-// follow goes along the chain to the first link that is broken.
+// follow runs the checks up to the first link that is broken.
 func follow(links []link) (a Answer) {
 	for _, l := range links {
 		if a.Finding != nil {
@@ -89,7 +89,7 @@ func follow(links []link) (a Answer) {
 	return a
 }
 
-// notSeen adds each thing once.
+// notSeen adds things without duplicates.
 func (a *Answer) notSeen(why ...string) {
 	for _, w := range why {
 		if !slices.Contains(a.Unseen, w) {
@@ -98,7 +98,7 @@ func (a *Answer) notSeen(why ...string) {
 	}
 }
 
-// say sets the verdict: by the finding, if there is one, and else by whether all links were seen.
+// say sets the verdict: by the finding, if there is one, and otherwise by whether all links could be checked.
 func (a Answer) say(well string) Answer {
 	switch {
 	case a.Finding != nil:
@@ -110,12 +110,12 @@ func (a Answer) say(well string) Answer {
 	return a
 }
 
-// IsBlind says that nothing that is broken was found, and that it could be where the user may not look.
+// IsBlind reports whether nothing broken was found, but some steps could not be checked.
 func (a *Answer) IsBlind() bool {
 	return a.Finding == nil && slices.ContainsFunc(a.Steps, func(s Step) bool { return s.State == Unseen })
 }
 
-// brokenStep is the name of the step that is broken, if one is.
+// brokenStep returns the name of the broken step, or "".
 func (a *Answer) brokenStep() string {
 	for i := range a.Steps {
 		if a.Steps[i].State == Broken {
@@ -125,7 +125,7 @@ func (a *Answer) brokenStep() string {
 	return ""
 }
 
-// ago is how long ago something was.
+// ago returns how long ago a time was.
 func ago(now time.Time, at time.Time) string {
 	if d := now.Sub(at); d >= time.Second {
 		return duration.HumanDuration(d) + " ago"
@@ -133,7 +133,7 @@ func ago(now time.Time, at time.Time) string {
 	return "just now"
 }
 
-// since is a time of an object, nil if it has none.
+// since returns a time of an object, or nil if it is not set.
 func since(at metav1.Time) *metav1.Time {
 	if at.IsZero() {
 		return nil
@@ -141,7 +141,7 @@ func since(at metav1.Time) *metav1.Time {
 	return &at
 }
 
-// some is a list that may be long.
+// some returns a list that is cut if it is long.
 func some(names []string) string {
 	const most = 5
 	if len(names) <= most {

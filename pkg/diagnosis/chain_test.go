@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Names that others choose are pasted into shells as they are, and run nothing.
+// TestPaste_IsSafeInAShell verifies that names that other users choose can be pasted into a shell, and run nothing.
 func TestPaste_IsSafeInAShell(t *testing.T) {
 	for _, name := range []string{"plain", "with space", "$(touch x)", "`id`", "it's", `a"b`, "a;b", "-rf", "*", "", "a\\b", "!x", "~", "#x", "a&b|c"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", paste("printf", "%s", name)).Output()

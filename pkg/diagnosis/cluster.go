@@ -18,53 +18,53 @@ import (
 
 // Findings about a cluster.
 const (
-	// HubUnavailable: the API of the hub that has the clusters does not answer.
+	// HubUnavailable: the API of the hub that has the clusters is not available.
 	HubUnavailable ID = "HubUnavailable"
 	// ClusterMissing: the hub has no such ManagedCluster.
 	ClusterMissing ID = "ClusterMissing"
 	// ClusterDeleting: it is being deleted.
 	ClusterDeleting ID = "ClusterDeleting"
-	// ClusterNotAccepted: the hub does not let its agent in.
+	// ClusterNotAccepted: the hub has not accepted the cluster.
 	ClusterNotAccepted ID = "ClusterNotAccepted"
-	// ClusterSetupFailed: the hub has not made what an accepted cluster needs.
+	// ClusterSetupFailed: the hub has not created what an accepted cluster needs.
 	ClusterSetupFailed ID = "ClusterSetupFailed"
 	// ClusterNamespaceTerminating: the namespace of an accepted cluster is being deleted.
 	ClusterNamespaceTerminating ID = "ClusterNamespaceTerminating"
-	// AgentNotJoined: its agent has an identity, and has not come with it.
+	// AgentNotJoined: its agent has an identity, and has not used it.
 	AgentNotJoined ID = "AgentNotJoined"
 	// AgentNotHeard: its agent does not renew the lease.
 	AgentNotHeard ID = "AgentNotHeard"
-	// ClusterNotAvailable: its agent says that the cluster is not well.
+	// ClusterNotAvailable: its agent reports that the cluster is not healthy.
 	ClusterNotAvailable ID = "ClusterNotAvailable"
 	// CertificateNotRenewed: its agent cannot renew its certificate.
 	CertificateNotRenewed ID = "CertificateNotRenewed"
-	// ClockOutOfSync: the clock of its agent is not that of the hub.
+	// ClockOutOfSync: the clock of its agent differs from the hub's.
 	ClockOutOfSync ID = "ClockOutOfSync"
 )
 
-// ClusterFacts are what is known of a cluster.
+// ClusterFacts is what is known of a cluster.
 type ClusterFacts struct {
 	Name string
 	Now  time.Time
-	// Service is the APIService of the clusters, and ServiceFault what it says of itself if it is not available.
+	// Service is the APIService of the clusters, and ServiceFault its message if it is not available.
 	Service, ServiceFault string
 	ServiceSince          metav1.Time
 
 	Cluster Read[*clusterv1.ManagedCluster]
 	Lease   Read[*coordinationv1.Lease]
-	// Requests are the certificate requests of the cluster, in the order in which they were made.
+	// Requests are the certificate requests of the cluster, in the order of their creation.
 	Requests Read[[]CertificateRequest]
 	// Accepters are the users and groups that may accept it.
 	Accepters Read[[]string]
 }
 
-// clusterChain is what the checks of a cluster share.
+// clusterChain is shared by the checks of a cluster.
 type clusterChain struct {
 	ClusterFacts
 	cluster *clusterv1.ManagedCluster
 }
 
-// OfCluster says why a cluster does not work with the hub.
+// OfCluster explains why a cluster does not work with the hub.
 func OfCluster(facts ClusterFacts) Answer {
 	c := &clusterChain{ClusterFacts: facts, cluster: &clusterv1.ManagedCluster{}}
 	if found, ok := facts.Cluster.Get(); ok {
@@ -90,7 +90,7 @@ func OfCluster(facts ClusterFacts) Answer {
 	return a
 }
 
-// links are the links of the chain. A cluster that the user may not see has no others: they are about it.
+// links returns the links of the chain. If the user may not see the cluster, the chain ends there: all other links are about the cluster.
 func (c *clusterChain) links() []link {
 	links := []link{{"hub answers", c.hubAnswers}, {"exists", c.exists}}
 	if why := c.Cluster.Why(); why != "" && c.ServiceFault == "" {
@@ -113,7 +113,7 @@ func (c *clusterChain) object() string { return "managedcluster/" + c.Name }
 
 func (c *clusterChain) agent() string { return "the agent of " + c.Name }
 
-// onCluster is what to run on the cluster itself.
+// onCluster returns the command to run on the cluster itself.
 func (c *clusterChain) onCluster() string {
 	return "kubectl hub doctor --managed --context <CONTEXT OF THE CLUSTER>"
 }
@@ -187,7 +187,7 @@ func (c *clusterChain) accepted() outcome {
 	return passed("%s", text)
 }
 
-// acceptedAt is when, nil if the object does not say so.
+// acceptedAt returns when the cluster was accepted, or nil if the object does not have the time.
 func (c *clusterChain) acceptedAt() *metav1.Time {
 	at, err := time.Parse(time.RFC3339, c.cluster.Annotations[registration.AnnotationAcceptedAt])
 	if err != nil {
@@ -215,10 +215,10 @@ func (c *clusterChain) joined() outcome {
 	return broken("no", Finding{ID: AgentNotJoined, Severity: Error, Object: c.object(), Since: c.acceptedAt(), Turn: c.agent(), Cause: cause, Fix: []string{c.onCluster()}})
 }
 
-// missedRenewals is how many renewals an agent may miss before the hub counts it as lost.
+// missedRenewals is the number of renewals that an agent may miss before the hub considers it lost.
 const missedRenewals = 5
 
-// grace is how old a lease may be.
+// grace returns how old a lease may be.
 func (c *clusterChain) grace() time.Duration {
 	seconds := c.cluster.Spec.LeaseDurationSeconds
 	if seconds <= 0 {
@@ -227,8 +227,7 @@ func (c *clusterChain) grace() time.Duration {
 	return missedRenewals * time.Duration(seconds) * time.Second
 }
 
-// heard looks at the lease. A clock that is off makes it look older or younger than it is: then what the hub says counts, which goes by
-// its own clock.
+// heard checks the lease. A wrong clock makes it look older or younger than it is: then the condition counts, which the hub sets by its own clock.
 func (c *clusterChain) heard() outcome {
 	status, said := c.condition(registration.ConditionAvailable)
 	lost := status == metav1.ConditionUnknown && said != nil && said.Reason == registration.ReasonLeaseUpdateStopped

@@ -15,9 +15,9 @@ import (
 
 // Findings about the identity of a cluster's agent.
 const (
-	// RequestMissing: the agent has not asked for a certificate.
+	// RequestMissing: the agent has not requested a certificate.
 	RequestMissing ID = "RequestMissing"
-	// RequestWaits: a user has to decide on its certificate request.
+	// RequestWaits: a user must decide on its certificate request.
 	RequestWaits ID = "RequestWaits"
 	// RequestRefused: its certificate request was denied, or could not be signed.
 	RequestRefused ID = "RequestRefused"
@@ -27,23 +27,23 @@ const (
 	CertificateExpired ID = "CertificateExpired"
 )
 
-// CertificateRequest is one of a cluster's agent.
+// CertificateRequest is a certificate request of a cluster's agent.
 type CertificateRequest struct {
 	Name, Requester string
 	Made            metav1.Time
-	// NotAnAgents says why it is none of an agent of the cluster, whatever its label says.
+	// NotAnAgents is the reason why it is not for an agent of the cluster, in spite of its label.
 	NotAnAgents string
-	// Refused says that it was denied, or has failed, and Why what was said then.
+	// Refused reports whether it was denied or has failed, and Why is the message.
 	Refused  bool
 	Why      string
 	Approved bool
-	// Expires is the end of the certificate that was made for it, zero without one.
+	// Expires is when the issued certificate expires. It is zero if there is no certificate.
 	Expires time.Time
 }
 
 func (r *CertificateRequest) object() string { return "certificatesigningrequest/" + r.Name }
 
-// mine are the requests that are for the agent.
+// mine returns the requests that are for the agent.
 func (c *clusterChain) mine() (all []CertificateRequest) {
 	requests, _ := c.Requests.Get()
 	for _, r := range requests {
@@ -54,7 +54,7 @@ func (c *clusterChain) mine() (all []CertificateRequest) {
 	return all
 }
 
-// byAWS is the ARN of a cluster that proves by AWS who it is.
+// byAWS returns the ARN of a cluster that authenticates by AWS, or "".
 func (c *clusterChain) byAWS() string {
 	if arn := c.cluster.Annotations[registration.AnnotationManagedClusterARN]; arn != "" {
 		return arn
@@ -62,7 +62,7 @@ func (c *clusterChain) byAWS() string {
 	return c.cluster.Annotations[registration.AnnotationManagedClusterARNOfSeed]
 }
 
-// identity is how the agent got, or is to get, its identity.
+// identity checks how the agent got, or will get, its identity.
 func (c *clusterChain) identity() outcome {
 	if arn := c.byAWS(); arn != "" {
 		return passed("by AWS IAM, as %s", arn)
@@ -102,10 +102,10 @@ func (c *clusterChain) identity() outcome {
 		Turn: "the hub, and else an admin of the hub", Fix: c.approve()})
 }
 
-// lookFirst is said where a request could be approved. Those that the hub leaves to an admin are those that it has doubts about.
+// lookFirst is printed if a request could be approved. The hub leaves a request to an admin if it cannot be sure about it.
 const lookFirst = "The certificate makes its owner the agent of the cluster: look at who asks before you approve it."
 
-// approve are the commands to look at what waits, and to approve it. Of several requests, the right one is not known here.
+// approve returns the commands to review and approve the pending requests. If there are several, this program does not know the right one.
 func (c *clusterChain) approve() []string {
 	waiting, several := "", false
 	for _, r := range c.mine() {
@@ -119,7 +119,7 @@ func (c *clusterChain) approve() []string {
 	return []string{paste("kubectl", "describe", "csr", waiting), paste("kubectl", "certificate", "approve", waiting)}
 }
 
-// waits is what the hub says of a request that it leaves to an admin.
+// waits checks the condition of the hub for a request that it leaves to an admin.
 func (c *clusterChain) waits() (outcome, bool) {
 	status, said := c.condition(registration.ConditionRequestWaits)
 	if status != metav1.ConditionTrue {
@@ -146,7 +146,7 @@ func (c *clusterChain) expired(r *CertificateRequest) outcome {
 		Fix:   []string{"kubectl hub get token", "kubectl hub join --hub-token <TOKEN> --hub-apiserver <SERVER> --cluster-name " + c.Name + " --context <CONTEXT OF THE CLUSTER>"}})
 }
 
-// cannotRenew says whether a silent agent is silent because it has no valid certificate, as far as that can be seen from here.
+// cannotRenew checks whether the agent does not renew its lease because it has no valid certificate, as far as the hub shows that.
 func (c *clusterChain) cannotRenew() (outcome, bool) {
 	if c.byAWS() != "" {
 		return outcome{}, false
@@ -167,7 +167,7 @@ func (c *clusterChain) cannotRenew() (outcome, bool) {
 	return outcome{}, false
 }
 
-// certificate is whether a working agent will go on to work.
+// certificate checks whether a working agent will continue to work.
 func (c *clusterChain) certificate() outcome {
 	if c.byAWS() != "" {
 		return passed("none: by AWS IAM")

@@ -19,7 +19,7 @@ var now = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
 func before(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
-// setCondition writes a condition of ten minutes ago.
+// setCondition sets a condition with a transition ten minutes ago.
 func setCondition(all *[]metav1.Condition, name string, status metav1.ConditionStatus, reason, message string) {
 	for i := range *all {
 		if (*all)[i].Type == name {
@@ -30,7 +30,7 @@ func setCondition(all *[]metav1.Condition, name string, status metav1.ConditionS
 	*all = append(*all, metav1.Condition{Type: name, Status: status, Reason: reason, Message: message, LastTransitionTime: before(10 * time.Minute)})
 }
 
-// wellCluster is one with nothing wrong, seen by an admin.
+// wellCluster returns a cluster without problems, as an admin sees it.
 func wellCluster() (ClusterFacts, *clusterv1.ManagedCluster, *coordinationv1.Lease) {
 	m := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", CreationTimestamp: before(time.Hour), Annotations: map[string]string{}}}
 	m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl-hub", Time: new(before(50 * time.Minute)),
@@ -45,7 +45,7 @@ func wellCluster() (ClusterFacts, *clusterv1.ManagedCluster, *coordinationv1.Lea
 		Accepters: Found([]string{"user dana"})}, m, lease
 }
 
-// checkAnswer checks what an answer finds, and that each broken chain says whose turn it is and what to do.
+// checkAnswer verifies the finding of an answer, and that each broken chain says who must act and what to do.
 func checkAnswer(t *testing.T, a Answer, id ID, step string, says ...string) {
 	t.Helper()
 	if id == "" {
@@ -204,7 +204,7 @@ func TestOfCluster(t *testing.T) {
 	}
 }
 
-// What could not be seen is not taken for right, and is not needed where something else says it.
+// TestOfCluster_Unseen verifies that what could not be read is not considered healthy, and is not needed if other facts suffice.
 func TestOfCluster_Unseen(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*ClusterFacts)

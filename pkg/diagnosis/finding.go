@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package diagnosis says what is wrong with a hub and what is on it, why, whose turn it is, and what to do. It is pure:
-// objects in, findings out. What reads the objects gives each check what the user may see, and says what was not to be seen.
+// Package diagnosis explains what is wrong with a hub and its objects, why, who must act, and what to do. It is pure: it takes objects and returns
+// findings. The callers that read the objects pass what the user may see, and note what could not be read.
 package diagnosis
 
 import (
@@ -12,50 +12,50 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Severity is how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
 // The severities, the worst first.
 const (
 	// Error: something does not work.
 	Error Severity = "Error"
-	// Warning: something works and will not do so for long, or works otherwise than its users would expect.
+	// Warning: something works and soon will not, or does not work as its users would expect.
 	Warning Severity = "Warning"
 )
 
 // A Finding is one thing that is wrong.
 type Finding struct {
-	// ID is one of IDs. It stays the same from release to release, so that programs can know a finding by it.
+	// ID is one of IDs. It stays the same from release to release, so that programs can identify a finding by it.
 	ID       ID       `json:"id"`
 	Severity Severity `json:"severity"`
-	// Object is what it is about, such as "managedcluster/paris-1" or "apiservice/v1.cluster.open-cluster-management.io".
+	// Object is the object of the finding, such as "managedcluster/paris-1" or "apiservice/v1.cluster.open-cluster-management.io".
 	Object string `json:"object,omitempty"`
-	// Cause is a sentence, or a few: what was expected, and what there is.
+	// Cause is a sentence, or a few: what was expected, and what was found.
 	Cause string `json:"cause"`
-	// Turn is whose turn it is, such as "an admin of the hub" or "the agent of paris-1".
+	// Turn is who must act, such as "an admin of the hub" or "the agent of paris-1".
 	Turn string `json:"turn,omitempty"`
-	// Since is when it began, as far as the objects say so.
+	// Since is when it began, if the objects have that time.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Fix are commands to paste, in order; what they cannot know is written <LIKE THIS>.
+	// Fix are commands to paste, in order. Placeholders are written <LIKE THIS>.
 	Fix []string `json:"fix,omitempty"`
 }
 
-// Link leads to the page that explains the finding, from the root of the documentation.
+// Link returns the link to the page that explains the finding, relative to the root of the documentation.
 func (f Finding) Link() string { return "docs/findings.md#" + f.ID.anchor() }
 
-// A Step is one link of a chain, such as "accepted": when one is broken, those after it do not matter.
+// A Step is one link of a chain, such as "accepted". If one is broken, those after it do not matter.
 type Step struct {
 	// Name is a word or two, such as "accepted".
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Text says what was found, for people.
+	// Text describes the result for users.
 	Text string `json:"text,omitempty"`
 }
 
-// State is what is known of a step.
+// State is the state of a step.
 type State string
 
-// The states of a step. What could not be seen is not taken for right.
+// The states of a step. What could not be read is not considered passed.
 const (
 	Passed     State = "Passed"
 	Broken     State = "Broken"
@@ -63,34 +63,34 @@ const (
 	NotReached State = "NotReached"
 )
 
-// An Answer says why something is as it is: a chain of steps of which the first broken one is the cause.
+// An Answer explains the state of something: a chain of steps of which the first broken one is the cause.
 type Answer struct {
 	// Verdict is the answer in a sentence.
 	Verdict string `json:"verdict"`
 	Steps   []Step `json:"steps,omitempty"`
-	// Finding is about the first step that is broken; there is none when all is well.
+	// Finding is about the first broken step. It is nil if there is no problem.
 	Finding *Finding `json:"finding,omitempty"`
-	// Unseen says what the user may not see and which would have been looked at.
+	// Unseen lists what the user may not see and would have been checked.
 	Unseen []string `json:"unseen,omitempty"`
 }
 
-// A Report is what was found when everything was looked at.
+// A Report is the result of all checks.
 type Report struct {
 	Findings []Finding `json:"findings"`
 	// Checked are the names of the checks that were made.
 	Checked []string `json:"checked"`
-	// Unseen says what could not be looked at, and why.
+	// Unseen lists what could not be read, and why.
 	Unseen []string `json:"unseen,omitempty"`
 }
 
-// Sort puts the worst first, and what is alike in the order of its names.
+// Sort sorts findings by severity, the worst first, and then by ID and object.
 func (r *Report) Sort() {
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.ID, b.ID), cmp.Compare(a.Object, b.Object))
 	})
 }
 
-// Worst is the severity of the worst finding, empty without one.
+// Worst returns the severity of the worst finding, or "".
 func (r *Report) Worst() Severity {
 	worst := Severity("")
 	for _, f := range r.Findings {

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// ids are the constants of type ID in this package, each with its value.
+// ids returns the constants of type ID in this package with their values.
 func ids(t *testing.T) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -53,7 +53,8 @@ func ids(t *testing.T) map[string]string {
 	return all
 }
 
-// Each finding has a heading in docs/findings.md, which Finding.Link leads to, and each heading is about a finding.
+// TestIDs_AreExplained verifies that each finding has a heading in docs/findings.md, which Finding.Link links to, and that each heading is about a
+// finding.
 func TestIDs_AreExplained(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "findings.md"))
 	if err != nil {

@@ -18,24 +18,24 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// A List is what was read of a kind. Objects that were not seen are not taken for missing.
+// A List is what was read of a kind. Objects that were not read are not considered missing.
 type List[T any] struct {
 	Items []T
-	// Seen is that all objects of the kind were read that a check needs.
+	// Seen reports whether all objects that a check needs were read.
 	Seen bool
 }
 
-// Hub is what the checks of a hub know.
+// Hub has the facts for the checks of a hub.
 type Hub struct {
-	// Now is the time of the hub, and Skew what the local clock is ahead of it, give or take SkewWithin.
+	// Now is the time of the hub. Skew is how far the local clock is ahead of it, with a precision of SkewWithin.
 	Now              time.Time
 	Skew, SkewWithin time.Duration
-	// Patience is how long something may wait for a person, and how old a set may be without clusters.
+	// Patience is how long something may wait for a person, and how long a set may have no clusters.
 	Patience time.Duration
 
-	// Expected is what artifacts/deploy has on a hub of this program's version.
+	// Expected are the objects of artifacts/deploy for a hub of this program's version.
 	Expected []*unstructured.Unstructured
-	// Rights and Policies are those of Expected that the hub has.
+	// Rights and Policies are the objects of Expected that the hub has.
 	Rights, Policies List[*unstructured.Unstructured]
 	// Accounts are the ServiceAccounts of our components, by namespace/name.
 	Accounts List[string]
@@ -43,19 +43,19 @@ type Hub struct {
 	APIServices List[apiregistrationv1.APIService]
 	// CRDs are names of CustomResourceDefinitions.
 	CRDs List[string]
-	// Paths is how the front answers for the groups and versions of our APIServices, by their names: empty is as it should be.
+	// Paths has the errors of the front for the groups and versions of our APIServices, by their names. An empty text is no error.
 	Paths map[string]string
 
-	// Leases are those of the namespace of the components, and Deployments what runs there.
+	// Leases are the leases of the namespace of the components, and Deployments its Deployments.
 	Leases      List[coordinationv1.Lease]
 	Deployments List[appsv1.Deployment]
-	// Version is that of this program, and Serving when the certificate of the hub ends.
+	// Version is the version of this program, and Serving when the certificate of the hub expires.
 	Version string
 	Serving *time.Time
-	// Authorities are the SHA-256 of the certificates by which that certificate was found good from here; none if it was not checked.
+	// Authorities are the SHA-256 hashes of the certificates by which that certificate was verified. It is empty if it was not verified.
 	Authorities []string
 	Storage     Storage
-	// FrontReady is what /readyz of the front has to complain of.
+	// FrontReady lists the failed checks of /readyz of the front.
 	FrontReady string
 
 	Webhooks []Webhook
@@ -65,30 +65,30 @@ type Hub struct {
 	Bindings List[v1beta2.ManagedClusterSetBinding]
 }
 
-// Storage is what is known of where the hub keeps its objects.
+// Storage is the state of the hub's storage.
 type Storage struct {
-	// Refused is what hub-apiserver answered to a dry run for want of room.
+	// Refused is the error with which hub-apiserver rejected a dry run because its storage is full.
 	Refused string
-	// Size and Quota are of an etcd in bytes; 0 is not known.
+	// Size and Quota are those of an etcd in bytes, or 0 if not known.
 	Size, Quota int64
 }
 
-// A Webhook is one that the hub asks about changes.
+// A Webhook is a webhook that the hub calls for changes.
 type Webhook struct {
-	// Resource and Configuration say where it is written, and Index at which place.
+	// Resource and Configuration identify the configuration, and Index the entry in it.
 	Resource, Configuration string
 	Index                   int
 	Name                    string
 	Rules                   []admissionregistrationv1.RuleWithOperations
-	// Fails is that changes are refused when it does not answer, and Narrowed that it has a selector or conditions.
+	// Fails reports whether changes are rejected if it is not available, and Narrowed whether it has a selector or conditions.
 	Fails, Narrowed bool
-	// Namespace and Service are where it is; both are empty if it has a URL.
+	// Namespace and Service identify its Service. Both are empty if it has a URL.
 	Namespace, Service string
-	// HasService and HasEndpoints say whether something is there. They count if Seen.
+	// HasService and HasEndpoints report whether these exist. They are only valid if Seen is true.
 	HasService, HasEndpoints, Seen bool
 }
 
-// Check looks at all of it. What the user may not see is in Unseen already, by who read it.
+// Check runs all checks. The reader has already added to Unseen what the user may not see.
 func (h *Hub) Check() *Report {
 	return reportOf([]check{
 		{"APIServices", h.apiServices},
@@ -110,5 +110,5 @@ func (h *Hub) Check() *Report {
 	})
 }
 
-// age is how long ago something was, by the clock of the hub.
+// age returns how long ago a time was, by the clock of the hub.
 func (h *Hub) age(then time.Time) time.Duration { return h.Now.Sub(then).Round(time.Second) }

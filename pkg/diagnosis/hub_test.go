@@ -66,7 +66,7 @@ func deployment(name, tag string) appsv1.Deployment {
 	return d
 }
 
-// healthy is a hub of pods at which there is nothing to find.
+// healthy returns a hub of pods without problems.
 func healthy(t *testing.T) *diagnosis.Hub {
 	t.Helper()
 	expected, err := deploy.Hub{}.Objects()
@@ -121,7 +121,7 @@ func binding(set string) v1beta2.ManagedClusterSetBinding {
 		Spec: v1beta2.ManagedClusterSetBindingSpec{ClusterSet: set}}
 }
 
-// says has the agent tell its version, and by which certificates it trusts the hub.
+// says sets the version that an agent reports, and the certificates by which it trusts the hub.
 func says(h *diagnosis.Hub, version string, cas ...string) {
 	var hashes []string
 	for _, ca := range cas {
@@ -163,13 +163,13 @@ func TestHub_Healthy(t *testing.T) {
 	if len(r.Findings) > 0 || r.Worst() != "" || len(r.Checked) == 0 {
 		t.Errorf("%+v", r)
 	}
-	// Without any right there is nothing to find, as nothing is known.
+	// A user without permissions gets no findings, as nothing is known.
 	if r := (&diagnosis.Hub{Now: now, Expected: h.Expected, Patience: time.Hour}).Check(); len(r.Findings) > 0 {
 		t.Errorf("nothing was seen, and found: %+v", r.Findings)
 	}
 }
 
-// TestHub_Faults breaks one thing, and wants one kind of finding.
+// TestHub_Faults verifies that each fault causes one kind of finding.
 func TestHub_Faults(t *testing.T) {
 	const first = "v1.cluster.open-cluster-management.io"
 	service := func(h *diagnosis.Hub) *apiregistrationv1.APIService { return &h.APIServices.Items[0] }
@@ -271,7 +271,7 @@ func TestHub_Faults(t *testing.T) {
 		}, diagnosis.AgentTrustsOtherCA, diagnosis.Error, "managedcluster/rome", "It trusts the hub by " + registration.CertificateHash([]byte("old")), "kubectl hub get token\n"},
 		"an agent is newer than the hub": {func(h *diagnosis.Hub) { says(h, "v1.3.0") }, diagnosis.AgentVersionSkew, diagnosis.Warning, "managedcluster/rome",
 			"version v1.3.0, and the hub of v1.2.3: it is newer than the hub", "set image deployment/hub-agent"},
-		// The name of a request is chosen by who asks, with a bootstrap token.
+		// A client with a bootstrap token chooses the name of a request.
 		"a request waits": {func(h *diagnosis.Hub) {
 			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r;reboot", 2*time.Hour)}
 		},
@@ -301,7 +301,7 @@ func TestHub_Faults(t *testing.T) {
 	}
 }
 
-// TestHub_NoFalseAlarms changes what is right in more than one way.
+// TestHub_NoFalseAlarms verifies that valid variants cause no findings.
 func TestHub_NoFalseAlarms(t *testing.T) {
 	for name, change := range map[string]func(h *diagnosis.Hub){
 		"a component that is left out": func(h *diagnosis.Hub) {

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// AgentVersionSkew is an agent of a version that does not go with that of the hub.
+	// AgentVersionSkew: the version of an agent does not work with the hub's.
 	AgentVersionSkew ID = "AgentVersionSkew"
-	// AgentTrustsOtherCA is an agent that is not heard, and does not trust the certificate that the hub has now.
+	// AgentTrustsOtherCA: an agent does not renew its lease, and does not trust the current certificate of the hub.
 	AgentTrustsOtherCA ID = "AgentTrustsOtherCA"
 )
 
-// claim is what an agent says of itself. Others could have written it.
+// claim returns what an agent reports about itself. Other clients could have written it.
 func claim(c *clusterv1.ManagedCluster, name string) string {
 	for i := range c.Status.ClusterClaims {
 		if c.Status.ClusterClaims[i].Name == name {
@@ -31,7 +31,7 @@ func claim(c *clusterv1.ManagedCluster, name string) string {
 	return ""
 }
 
-// VersionOf is the tag of the image of a component, empty if its image has none, or is named by its digest.
+// VersionOf returns the tag of the image of a component, or "" if its image has no tag or has a digest.
 func VersionOf(d *appsv1.Deployment) string {
 	for _, c := range d.Spec.Template.Spec.Containers {
 		image, _, digest := strings.Cut(c.Image, "@")
@@ -43,7 +43,7 @@ func VersionOf(d *appsv1.Deployment) string {
 	return ""
 }
 
-// agents are those whose versions do not go with that of the hub.
+// agents finds agents whose versions do not work with the hub's.
 func (h *Hub) agents() (found []Finding) {
 	ours := h.tags()[apiServer]
 	for i := range h.Clusters.Items {
@@ -61,7 +61,7 @@ func (h *Hub) agents() (found []Finding) {
 	return found
 }
 
-// trustsOther says which certificates an agent trusts the hub by if the one that the hub shows is not by one of them, and else nothing.
+// trustsOther returns the certificates by which an agent trusts the hub if none of them verifies the hub's current certificate, and "" otherwise.
 func (h *Hub) trustsOther(c *clusterv1.ManagedCluster) string {
 	trusted := registration.HubCAHashes(claim(c, registration.ClaimHubCA))
 	if len(trusted) == 0 || len(h.Authorities) == 0 || slices.ContainsFunc(trusted, func(t string) bool { return slices.Contains(h.Authorities, t) }) {

@@ -22,29 +22,29 @@ import (
 )
 
 const (
-	// APIServiceMissing is an APIService of ours that the hub does not have.
+	// APIServiceMissing: the hub does not have one of our APIServices.
 	APIServiceMissing ID = "APIServiceMissing"
-	// APIServiceUnavailable is an APIService behind which the front reaches no hub-apiserver.
+	// APIServiceUnavailable: the front cannot reach hub-apiserver by an APIService.
 	APIServiceUnavailable ID = "APIServiceUnavailable"
-	// APIServiceDistrusted is an APIService by which the front does not trust hub-apiserver.
+	// APIServiceDistrusted: the front does not trust hub-apiserver because of an APIService.
 	APIServiceDistrusted ID = "APIServiceDistrusted"
-	// APIServiceInsecure is an APIService by which the front trusts whatever answers.
+	// APIServiceInsecure: the front does not verify the server because of an APIService.
 	APIServiceInsecure ID = "APIServiceInsecure"
-	// CustomResourcesInTheWay is a group and version that CustomResourceDefinitions serve in the place of hub-apiserver, or could.
+	// CustomResourcesInTheWay: CustomResourceDefinitions serve a group and version in place of hub-apiserver, or could.
 	CustomResourcesInTheWay ID = "CustomResourcesInTheWay"
-	// CertificateExpiring is a certificate that ends soon and is not renewed.
+	// CertificateExpiring: a certificate expires soon and is not renewed.
 	CertificateExpiring ID = "CertificateExpiring"
 )
 
 const (
 	turnAdmin = "an admin of the hub"
-	// systemNamespace is where the components are, and apiServer one of them.
+	// systemNamespace is the namespace of the components, and apiServer the name of one of them.
 	systemNamespace, apiServer = "clusterhub-system", "hub-apiserver"
-	// expiresSoon is how long before its end a certificate should have been renewed.
+	// expiresSoon is how long before its expiry a certificate should have been renewed.
 	expiresSoon = 14 * 24 * time.Hour
 )
 
-// Show is the command that prints what artifacts/deploy has of an object, to be applied.
+// Show returns the command that prints an object of artifacts/deploy, to be applied.
 func Show(kind, namespace, name string) string {
 	object := word(strings.ToLower(kind) + "/" + name)
 	if namespace != "" {
@@ -62,7 +62,7 @@ func (h *Hub) expected(kinds ...string) (all []*unstructured.Unstructured) {
 	return all
 }
 
-// groups are ours.
+// groups returns our API groups.
 func (h *Hub) groups() (groups []string) {
 	for _, o := range h.expected("APIService") {
 		group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
@@ -114,7 +114,7 @@ func (h *Hub) apiServices() (found []Finding) {
 	return found
 }
 
-// unanswered is for users who may not see APIServices.
+// unanswered finds APIs that are not served, for users who may not read APIServices.
 func (h *Hub) unanswered() (found []Finding) {
 	for _, o := range h.expected("APIService") {
 		if why := h.Paths[o.GetName()]; why != "" {
@@ -125,7 +125,7 @@ func (h *Hub) unanswered() (found []Finding) {
 	return found
 }
 
-// unavailable is why an APIService is not available, empty if it is.
+// unavailable returns why an APIService is not available, or "".
 func unavailable(s *apiregistrationv1.APIService) (why string, since *metav1.Time) {
 	for _, c := range s.Status.Conditions {
 		if c.Type == apiregistrationv1.Available && c.Status != apiregistrationv1.ConditionTrue {
@@ -137,7 +137,7 @@ func unavailable(s *apiregistrationv1.APIService) (why string, since *metav1.Tim
 
 func isTrust(why string) bool { return strings.Contains(why, "x509:") }
 
-// runs says what is known of a component's Deployment.
+// runs describes a component's Deployment.
 func (h *Hub) runs(component string) string {
 	d := h.deployment(component)
 	switch {
@@ -149,7 +149,7 @@ func (h *Hub) runs(component string) string {
 	return fmt.Sprintf("The Deployment %s has %d available replicas of %d.", component, d.Status.AvailableReplicas, replicas(d))
 }
 
-// start are the commands that may bring a component back.
+// start returns the commands that may start a component again.
 func (h *Hub) start(component string) []string {
 	switch d := h.deployment(component); {
 	case d == nil:
@@ -178,7 +178,7 @@ func replicas(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// hasForeignCA is whether an APIService has another CA than most of ours that lead to the same Service.
+// hasForeignCA reports whether an APIService has a different CA than most of our APIServices with the same Service.
 func (h *Hub) hasForeignCA(s *apiregistrationv1.APIService) bool {
 	count := map[string]int{}
 	for _, o := range h.expected("APIService") {
@@ -197,7 +197,7 @@ func sameService(a, b *apiregistrationv1.APIService) bool {
 	return a.Spec.Service.Namespace == b.Spec.Service.Namespace && a.Spec.Service.Name == b.Spec.Service.Name
 }
 
-// authorities looks at what the front is told to trust.
+// authorities checks the certificate authorities by which the front trusts hub-apiserver.
 func (h *Hub) authorities() (found []Finding) {
 	for _, o := range h.expected("APIService") {
 		s := h.apiService(o.GetName())
@@ -234,13 +234,13 @@ func (h *Hub) authorities() (found []Finding) {
 	return found
 }
 
-// trustFix copies what hub-apiserver says of itself. It does so by itself, where it may.
+// trustFix returns the command that copies the CA bundle of hub-apiserver. hub-apiserver does that itself if it has permission.
 func trustFix(name string) string {
 	return fmt.Sprintf(`CA=$(kubectl -n %s get secret hub-apiserver-serving-ca -o jsonpath='{.data.ca-bundle\.crt}') && `+
 		`kubectl patch apiservice %s --type=merge -p "{\"spec\":{\"caBundle\":\"$CA\"}}"`, systemNamespace, name)
 }
 
-// bundleEnds is when the last certificate of a bundle ends.
+// bundleEnds returns when the last certificate of a bundle expires.
 func bundleEnds(bundle []byte) (last time.Time, problem string) {
 	if len(bytes.TrimSpace(bundle)) == 0 {
 		return last, "is empty"
@@ -260,13 +260,13 @@ func bundleEnds(bundle []byte) (last time.Time, problem string) {
 	return last, ""
 }
 
-// Hash stands for something that is long and says little, such as a bundle of certificates.
+// Hash returns a short hash of long data, such as a bundle of certificates.
 func Hash(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:6])
 }
 
-// customResources finds those that hide our objects, or are hidden by them.
+// customResources finds definitions that hide our objects, or are hidden by them.
 func (h *Hub) customResources() (found []Finding) {
 	for _, o := range h.expected("APIService") {
 		if s := h.apiService(o.GetName()); s != nil && s.Spec.Service == nil {
@@ -280,7 +280,7 @@ func (h *Hub) customResources() (found []Finding) {
 	}
 	for _, name := range h.CRDs.Items {
 		_, group, _ := strings.Cut(name, ".")
-		// A cluster that is managed, too, has claims and works' records from its agent.
+		// A cluster that is also managed has ClusterClaims and work records of its agent.
 		if slices.Contains(h.groups(), group) && !slices.Contains(ofAgents, name) {
 			found = append(found, Finding{ID: CustomResourcesInTheWay, Severity: Warning, Object: "customresourcedefinition/" + name, Turn: turnAdmin,
 				Cause: "The hub has a CustomResourceDefinition of a group that hub-apiserver serves. Its objects are hidden now, and take the place of the hub's " +
@@ -290,7 +290,7 @@ func (h *Hub) customResources() (found []Finding) {
 	return found
 }
 
-// ofAgents are CustomResourceDefinitions that agents of Open Cluster Management have on the cluster that they are for.
+// ofAgents are the CustomResourceDefinitions that agents of Open Cluster Management have on their cluster.
 var ofAgents = []string{"clusterclaims.cluster.open-cluster-management.io", "appliedmanifestworks.work.open-cluster-management.io"}
 
 func (h *Hub) removeCRDs(apiService *unstructured.Unstructured) (fix []string) {

@@ -14,27 +14,27 @@ import (
 )
 
 const (
-	// LeaderMissing is a component of which no process acts.
+	// LeaderMissing: a component has no leader.
 	LeaderMissing ID = "LeaderMissing"
-	// ClockSkew is a clock that is wrong by so much that leases and certificates are judged wrongly.
+	// ClockSkew: a clock is so wrong that leases and certificates are misjudged.
 	ClockSkew ID = "ClockSkew"
-	// VersionSkew is that components, or this program, are of different versions.
+	// VersionSkew: components, or this program, have different versions.
 	VersionSkew ID = "VersionSkew"
-	// StorageFull is an etcd that takes no more writes.
+	// StorageFull: an etcd accepts no more writes.
 	StorageFull ID = "StorageFull"
-	// StorageNearlyFull is one that soon will not.
+	// StorageNearlyFull: an etcd will soon accept no more writes.
 	StorageNearlyFull ID = "StorageNearlyFull"
-	// FrontNotReady is a front that says itself that it is not ready.
+	// FrontNotReady: the front reports that it is not ready.
 	FrontNotReady ID = "FrontNotReady"
 )
 
 const (
-	// mostSkew is less than what agents and tokens bear, and more than what a network adds.
+	// mostSkew is less than agents and tokens tolerate, and more than the latency of a network.
 	mostSkew = 10 * time.Second
 	manager  = "hub-controller-manager"
 )
 
-// optional are components that a hub can be without.
+// optional are the components that a hub may not have.
 var optional = []string{"hub-certificate-approver"}
 
 func (h *Hub) lease(name string) *coordinationv1.Lease {
@@ -57,7 +57,7 @@ func (h *Hub) leaders() (found []Finding) {
 			continue
 		}
 		f := Finding{ID: LeaderMissing, Severity: Error, Object: "lease/" + component + " in " + systemNamespace, Turn: turnAdmin, Fix: h.start(component)}
-		if isOptional && !deployed { // admins may approve by hand now
+		if isOptional && !deployed { // admins may approve by hand
 			f.Severity = Warning
 		}
 		switch state := h.holder(l); {
@@ -76,7 +76,7 @@ func (h *Hub) leaders() (found []Finding) {
 	return found
 }
 
-// holder says why nothing acts by a lease, empty if something does.
+// holder returns why no process acts by a lease, or "".
 func (h *Hub) holder(l *coordinationv1.Lease) string {
 	switch {
 	case l == nil:
@@ -93,8 +93,8 @@ func (h *Hub) holder(l *coordinationv1.Lease) string {
 	return ""
 }
 
-// skewPrecision returns to what the skew is rounded where it is printed. The header Date has seconds, and an answer takes time: a text that
-// differs by a second from one run to the next would say more than was measured.
+// skewPrecision returns the precision for printing the skew. The header Date has seconds, and responses take time: a text that differs by a second
+// from one run to the next would be more precise than the measurement.
 func (h *Hub) skewPrecision() time.Duration {
 	if h.Skew.Abs() < time.Minute {
 		return time.Second
@@ -128,7 +128,7 @@ func (h *Hub) clocks() (found []Finding) {
 	return found
 }
 
-// tags are those of the images of our components, by their names.
+// tags returns the tags of the images of our components, by component.
 func (h *Hub) tags() map[string]string {
 	tags := map[string]string{}
 	for i := range h.Deployments.Items {
@@ -139,8 +139,8 @@ func (h *Hub) tags() map[string]string {
 	return tags
 }
 
-// otherVersion is that of hub-apiserver if it certainly is not that of this program: then what this program knows of
-// manifests is not what the hub should have.
+// otherVersion returns the version of hub-apiserver if it certainly differs from this program's: then the manifests of this program are not what the
+// hub should have.
 func (h *Hub) otherVersion() string {
 	tag := h.tags()[apiServer]
 	if tag == "" || !strings.HasPrefix(h.Version, "v") || strings.TrimSuffix(h.Version, "-dirty") == strings.TrimSuffix(tag, "-dirty") {

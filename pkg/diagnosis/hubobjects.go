@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// WebhookUnreachable is a webhook that refuses changes of our objects because it does not answer.
+	// WebhookUnreachable: a webhook causes changes of our objects to be rejected because it is not available.
 	WebhookUnreachable ID = "WebhookUnreachable"
-	// AcceptancePending is a cluster that has waited long for an admin to accept it.
+	// AcceptancePending: a cluster has waited long for an admin to accept it.
 	AcceptancePending ID = "AcceptancePending"
-	// ClusterUnheard is an accepted cluster whose agent is not heard of any more.
+	// ClusterUnheard: the agent of an accepted cluster no longer renews its lease.
 	ClusterUnheard ID = "ClusterUnheard"
-	// CertificateRequestPending is a certificate request of an agent that has waited long for an admin.
+	// CertificateRequestPending: a certificate request of an agent has waited long for an admin.
 	CertificateRequestPending ID = "CertificateRequestPending"
-	// SignerMissing is that approved requests get no certificate.
+	// SignerMissing: approved requests get no certificate.
 	SignerMissing ID = "SignerMissing"
-	// SetLabelUnknown is a set that names a label that no cluster has.
+	// SetLabelUnknown: a set selects by a label that no cluster has.
 	SetLabelUnknown ID = "SetLabelUnknown"
-	// BoundSetMissing is a binding to a set that is not there.
+	// BoundSetMissing: a binding refers to a set that does not exist.
 	BoundSetMissing ID = "BoundSetMissing"
 )
 
-// signsWithin is how long it may take to sign a request that was approved.
+// signsWithin is the time in which an approved request must be signed.
 const signsWithin = 5 * time.Minute
 
-// ours are the resources of our groups, as far as roles name them.
+// ours returns the resources of our groups that roles name.
 func (h *Hub) ours(group string) sets.Set[string] {
 	resources := sets.New[string]()
 	for _, o := range h.expected("ClusterRole", "Role") {
@@ -53,7 +53,7 @@ func (h *Hub) ours(group string) sets.Set[string] {
 	return resources
 }
 
-// matches is a kind of ours that a webhook is asked about, or nothing.
+// matches returns one of our resources that a webhook is called for, or "".
 func (h *Hub) matches(w *Webhook) string {
 	for _, rule := range w.Rules {
 		for _, group := range h.groups() {
@@ -153,7 +153,7 @@ func (h *Hub) requests() (found []Finding) {
 	return found
 }
 
-// waitsForAcceptance is whether the cluster says already what its request waits for.
+// waitsForAcceptance reports whether the cluster has not been accepted, so that there is a finding about the cluster already.
 func (h *Hub) waitsForAcceptance(cluster string) bool {
 	return slices.ContainsFunc(h.Clusters.Items, func(c clusterv1.ManagedCluster) bool { return c.Name == cluster && !c.Spec.HubAcceptsClient })
 }
@@ -197,7 +197,7 @@ func (h *Hub) sets() (found []Finding) {
 	return found
 }
 
-// needed are the labels that each cluster of a set has.
+// needed returns the keys of the labels that each cluster of a set has.
 func needed(s *v1beta1.ManagedClusterSelector) (keys []string) {
 	switch {
 	case s.SelectorType == v1beta1.ExclusiveLabel && s.ExclusiveLabel != nil:
@@ -213,7 +213,7 @@ func needed(s *v1beta1.ManagedClusterSelector) (keys []string) {
 	return keys
 }
 
-// valueOf is one with which a label would be right, as a word of a command.
+// valueOf returns a value that the set selects by, as a word of a command.
 func valueOf(s *v1beta1.ManagedClusterSelector, key string) string {
 	if s.ExclusiveLabel != nil && s.ExclusiveLabel.Key == key {
 		return word(s.ExclusiveLabel.Value)
@@ -231,7 +231,7 @@ func valueOf(s *v1beta1.ManagedClusterSelector, key string) string {
 	return "<VALUE>"
 }
 
-// SetNotThere is what a binding to a set that is not there means, and what to do. Its condition says so, too.
+// SetNotThere describes a binding to a set that does not exist, and what to do. The condition of the binding has the same text.
 func SetNotThere(set string) string {
 	return fmt.Sprintf("It binds the set %s, which is not there: placements of the namespace get no cluster by it. If the set should be there: %s. If not, delete the binding.",
 		oneLine(set), paste("kubectl", "hub", "create", "clusterset", set))

@@ -17,11 +17,11 @@ import (
 const (
 	// PermissionsMissing is a role or binding of a component that is not there, or does not give all that the component needs.
 	PermissionsMissing ID = "PermissionsMissing"
-	// PolicyMissing is an admission policy that does not hold a component to what it has to do.
+	// PolicyMissing: an admission policy that limits a component does not exist, or differs.
 	PolicyMissing ID = "PolicyMissing"
 )
 
-// RightsKinds are the kinds of what gives rights, and PolicyKinds those of what bounds them.
+// RightsKinds are the kinds that grant permissions, and PolicyKinds those that limit them.
 var (
 	RightsKinds = []string{"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 	PolicyKinds = []string{"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
@@ -35,7 +35,7 @@ func (h *Hub) rights() (found []Finding) {
 	return missingRights(h.expected(RightsKinds...), h.Rights.Items, absent, turnAdmin)
 }
 
-// belongsToAbsent is whether an object is for a component whose ServiceAccount the hub does not have.
+// belongsToAbsent reports whether an object is for a component whose ServiceAccount does not exist.
 func (h *Hub) belongsToAbsent(o *unstructured.Unstructured) bool {
 	if !h.Accounts.Seen {
 		return false
@@ -75,7 +75,7 @@ func subjectsOf(o *unstructured.Unstructured) []rbacv1.Subject {
 	return b.Subjects
 }
 
-// missingRights compares roles and bindings with those that should be there. More rights than these are not its business.
+// missingRights compares roles and bindings with the expected ones. It ignores additional permissions.
 func missingRights(expected, have []*unstructured.Unstructured, skip func(*unstructured.Unstructured) bool, turn string) (found []Finding) {
 	for _, want := range expected {
 		if skip(want) {
@@ -104,7 +104,7 @@ func missingRights(expected, have []*unstructured.Unstructured, skip func(*unstr
 	return found
 }
 
-// purpose says for whom it is.
+// purpose returns the subjects of a binding.
 func purpose(o *unstructured.Unstructured) string {
 	var who []string
 	for _, s := range subjectsOf(o) {
@@ -126,7 +126,7 @@ func sameObject(all []*unstructured.Unstructured, o *unstructured.Unstructured) 
 	return nil
 }
 
-// reference is KIND/NAME, with the namespace if there is one.
+// reference returns KIND/NAME, with the namespace if there is one.
 func reference(o *unstructured.Unstructured) string {
 	text := strings.ToLower(o.GetKind()) + "/" + o.GetName()
 	if o.GetNamespace() != "" {
@@ -143,10 +143,10 @@ func rulesOf(o *unstructured.Unstructured) []rbacv1.PolicyRule {
 	return role.Rules
 }
 
-// aggregated is whether another controller fills a role in.
+// aggregated reports whether another controller sets the rules of a role.
 func aggregated(o *unstructured.Unstructured) bool { return o.Object["aggregationRule"] != nil }
 
-// uncovered is the first of the rules that the others do not have, or nil.
+// uncovered returns the first of the rules that the others do not cover, or nil.
 func uncovered(want, have []rbacv1.PolicyRule) *rbacv1.PolicyRule {
 	for _, rule := range want {
 		for _, verb := range rule.Verbs {
@@ -218,7 +218,7 @@ func (h *Hub) policies() (found []Finding) {
 	return found
 }
 
-// hasFields is whether an object has all that is wanted; what the server fills in is of no interest.
+// hasFields reports whether an object has all desired fields. It ignores fields that only the server sets.
 func hasFields(have, want any) bool {
 	switch w := want.(type) {
 	case map[string]any:

@@ -40,11 +40,12 @@ func (h *Hub) storage() (found []Finding) {
 }
 
 const (
-	// mostDeleted is how many clusters a command deletes at a time, and largeFrom the size of objects that are worth it.
+	// mostDeleted is the largest number of clusters that a command deletes, and largeFrom the size in bytes from which an object is listed.
 	mostDeleted, largeFrom = 20, 16 << 10
 )
 
-// largest are clusters that nothing depends on, as they are not accepted, and that are large, with what can be said of the largest of all.
+// largest returns the names of large clusters that nothing depends on, because they are not accepted, and a description of the largest of all
+// clusters.
 func (h *Hub) largest() (names []string, words string) {
 	type sized struct {
 		*clusterv1.ManagedCluster
@@ -52,7 +53,7 @@ func (h *Hub) largest() (names []string, words string) {
 	}
 	all := make([]sized, len(h.Clusters.Items))
 	for i := range h.Clusters.Items {
-		data, _ := json.Marshal(&h.Clusters.Items[i]) // what cannot be marshalled was not read
+		data, _ := json.Marshal(&h.Clusters.Items[i]) // objects that were read can be marshaled
 		all[i] = sized{&h.Clusters.Items[i], len(data)}
 	}
 	slices.SortStableFunc(all, func(a, b sized) int { return cmp.Or(b.size-a.size, cmp.Compare(a.Name, b.Name)) })

@@ -5,9 +5,9 @@ package diagnosis
 
 import "strings"
 
-// ID names a kind of finding, in CamelCase, as reasons of conditions are. Each one has a heading of that name in
-// docs/findings.md; a test holds that both ways. They stand as constants beside the check that finds them.
+// ID identifies a kind of finding, in CamelCase like reasons of conditions. Each ID has a heading in docs/findings.md, and vice versa, as a test
+// verifies. The constants are next to the checks that return them.
 type ID string
 
-// anchor is that of the ID's heading.
+// anchor returns the anchor of the ID's heading.
 func (i ID) anchor() string { return strings.ToLower(string(i)) }

@@ -18,31 +18,31 @@ import (
 )
 
 const (
-	// AgentMissing is a cluster without the agent's Deployment.
+	// AgentMissing: the cluster does not have the agent's Deployment.
 	AgentMissing ID = "AgentMissing"
-	// AgentNotReady is an agent that does not run, or does not do its work.
+	// AgentNotReady: the agent does not run, or is not ready.
 	AgentNotReady ID = "AgentNotReady"
-	// AgentPermissionsMissing is a role or binding of the agent that is not there, or does not give all that it needs.
+	// AgentPermissionsMissing: a role or binding of the agent does not exist, or lacks permissions that it needs.
 	AgentPermissionsMissing ID = "AgentPermissionsMissing"
-	// BootstrapKubeconfigUnusable is an agent that needs its bootstrap kubeconfig, which is not there or no kubeconfig.
+	// BootstrapKubeconfigUnusable: the agent needs its bootstrap kubeconfig, which does not exist or is not a kubeconfig.
 	BootstrapKubeconfigUnusable ID = "BootstrapKubeconfigUnusable"
-	// BootstrapTokenRefused is one that needs it, and the hub does not take its token.
+	// BootstrapTokenRefused: the agent needs its bootstrap kubeconfig, and the hub rejects its token.
 	BootstrapTokenRefused ID = "BootstrapTokenRefused"
-	// HubUnreachable is a hub that is not to be reached at the address that the agent has.
+	// HubUnreachable: the hub cannot be reached at the address that the agent has.
 	HubUnreachable ID = "HubUnreachable"
-	// HubDistrusted is a hub whose certificate is not of the CA that the agent has.
+	// HubDistrusted: the hub's certificate is not signed by the CA that the agent has.
 	HubDistrusted ID = "HubDistrusted"
-	// AgentIdentityRefused is an identity of the agent that the hub does not take.
+	// AgentIdentityRefused: the hub rejects the agent's identity.
 	AgentIdentityRefused ID = "AgentIdentityRefused"
-	// AgentRefused is a hub that does not accept the cluster.
+	// AgentRefused: the hub does not accept the cluster.
 	AgentRefused ID = "AgentRefused"
-	// AgentLeaseStale is an agent that has not renewed its lease on the hub.
+	// AgentLeaseStale: the agent has not renewed its lease on the hub.
 	AgentLeaseStale ID = "AgentLeaseStale"
 )
 
-// Managed is what the checks of a managed cluster know. There is nothing secret in it.
+// Managed has the facts for the checks of a managed cluster. It contains no secrets.
 type Managed struct {
-	// Now is the time of the cluster, and Skew what the local clock is ahead of it, give or take SkewWithin.
+	// Now is the time of the cluster. Skew is how far the local clock is ahead of it, with a precision of SkewWithin.
 	Now              time.Time
 	Skew, SkewWithin time.Duration
 	Namespace        string
@@ -54,20 +54,20 @@ type Managed struct {
 	Pods        List[corev1.Pod]
 	// Events are warnings of the namespace.
 	Events []corev1.Event
-	// Bootstrap is the way by the bootstrap kubeconfig, and Identity that by the agent's own.
+	// Bootstrap is the connection by the bootstrap kubeconfig, and Identity the one by the agent's own.
 	Bootstrap, Identity Way
 	ClusterName         string
-	// Refusal is what the agent says that the hub answers.
+	// Refusal is the hub's error, as the agent reports it.
 	Refusal string
-	// Renewed is when the hub has the agent's lease from, and Lasts how long it may be; nil if that could not be asked.
+	// Renewed is when the hub's lease of the agent was renewed, and Lasts its duration. Renewed is nil if it could not be read.
 	Renewed *time.Time
 	Lasts   time.Duration
 }
 
-// Trouble is what is in the way to a hub.
+// Trouble is a problem of a connection to a hub.
 type Trouble string
 
-// What can be in the way.
+// The problems of connections.
 const (
 	NoTrouble   Trouble = ""
 	Network     Trouble = "Network"
@@ -77,20 +77,20 @@ const (
 	NotAnswered Trouble = "NotAnswered"
 )
 
-// A Way is one to the hub, from a Secret of the agent.
+// A Way is a connection to the hub by a Secret of the agent.
 type Way struct {
-	// Seen is that the Secret could be read, and Found that it is there with a kubeconfig.
+	// Seen reports whether the Secret could be read, and Found whether it exists and has a kubeconfig.
 	Seen, Found bool
 	Server      string
-	// Ends is when its certificate does.
+	// Ends is when its certificate expires.
 	Ends *time.Time
-	// Tried is that the hub was asked from here, and Trouble with Text what was in the way.
+	// Tried reports whether a request was sent from here. Trouble and Text describe its problem.
 	Tried   bool
 	Trouble Trouble
 	Text    string
 }
 
-// Check looks at all of it.
+// Check runs all checks.
 func (m *Managed) Check() *Report {
 	return reportOf([]check{
 		{"agent", m.agent},
@@ -114,7 +114,7 @@ func (m *Managed) deployment() *appsv1.Deployment {
 	return nil
 }
 
-// rejoin is how an agent gets to its hub again. Both commands know what the checks do not.
+// rejoin returns the commands by which an agent joins its hub again. Both commands know details that the checks do not.
 func (m *Managed) rejoin() []string {
 	fix := rejoin(m.name())
 	fix[0] += " --context <CONTEXT OF THE HUB>"
@@ -159,7 +159,7 @@ func (m *Managed) agent() []Finding {
 	return []Finding{f}
 }
 
-// podTrouble is what the pods and events say, the most certain first.
+// podTrouble describes the problem of pods and events, the most certain first.
 func (m *Managed) podTrouble() string {
 	for i := range m.Pods.Items {
 		p := &m.Pods.Items[i]
@@ -211,7 +211,7 @@ func (m *Managed) rights() (found []Finding) {
 	return found
 }
 
-// works is whether the agent has an identity that has not ended, so that it does not need the bootstrap kubeconfig.
+// works reports whether the agent has an identity that has not expired, so that it does not need the bootstrap kubeconfig.
 func (m *Managed) works() bool {
 	return m.Identity.Found && (m.Identity.Ends == nil || m.Identity.Ends.After(m.Now)) && m.Identity.Trouble != Refused
 }
@@ -236,7 +236,7 @@ func (m *Managed) bootstrap() []Finding {
 	return []Finding{f}
 }
 
-// inTheWay is what keeps from reaching a hub at all.
+// inTheWay returns the finding for a problem that prevents any connection to the hub.
 func (m *Managed) inTheWay(w *Way, f Finding) []Finding {
 	switch w.Trouble {
 	case Distrusted:
@@ -247,7 +247,7 @@ func (m *Managed) inTheWay(w *Way, f Finding) []Finding {
 		f.ID = HubUnreachable
 		f.Cause = fmt.Sprintf("The hub %s cannot be reached: %s. It was asked from this machine, and the agent is not ready either.", w.Server, dotless(w.Text))
 		f.Fix = append([]string{"# see whether the cluster reaches that address: name, route, firewall, proxy. If the hub has another address now:"}, f.Fix...)
-		if m.ready() { // this machine may be elsewhere
+		if m.ready() { // this machine may be in another network
 			return nil
 		}
 	default:

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// joined is a cluster at whose agent there is nothing to find. Its bootstrap token has expired long ago, as they do.
+// joined returns a cluster whose agent has no problems. Its bootstrap token has expired long ago, as is usual.
 func joined(t *testing.T) *diagnosis.Managed {
 	t.Helper()
 	objects, err := deploy.Agent{}.Objects()
@@ -49,7 +49,7 @@ func TestManaged_Healthy(t *testing.T) {
 	if r := (&diagnosis.Managed{Now: now}).Check(); len(r.Findings) > 0 {
 		t.Errorf("nothing was seen, and found: %+v", r.Findings)
 	}
-	// The user's machine is not where the agent is.
+	// The user's machine may be in a different network than the agent.
 	m := joined(t)
 	m.Identity.Trouble = diagnosis.Network
 	if r := m.Check(); len(r.Findings) > 0 {
@@ -128,7 +128,7 @@ func TestManaged_Faults(t *testing.T) {
 	}
 }
 
-// The name of a cluster is what its Secret says, which others write.
+// TestManaged_NamesAreNoCommands verifies that the cluster name, which other users can write to the Secret, runs no commands.
 func TestManaged_NamesAreNoCommands(t *testing.T) {
 	m := joined(t)
 	m.ClusterName, m.Refusal = "x; reboot", registration.RefusalNotAccepted

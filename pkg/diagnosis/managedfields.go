@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// whoSet says which program wrote a field last, and when, from managedFields: such as "by kubectl-hub, 5m ago". It is empty if they do not
-// say so. Which user ran the program is in the audit log of the hub alone.
+// whoSet returns which program wrote a field last, and when, according to managedFields: such as "by kubectl-hub, 5m ago". It returns "" if they do
+// not have it. Only the audit log of the hub has the user who ran the program.
 func whoSet(object *metav1.ObjectMeta, now time.Time, path ...string) string {
 	var last *metav1.ManagedFieldsEntry
 	for i := range object.ManagedFields {

@@ -31,27 +31,27 @@ const (
 	LabelMissing ID = "LabelMissing"
 	// LabelDiffers: it has the label with another value.
 	LabelDiffers ID = "LabelDiffers"
-	// LabelExcludes: it has a label that the set leaves out.
+	// LabelExcludes: it has a label that the set excludes.
 	LabelExcludes ID = "LabelExcludes"
-	// NotAMember: the hub does not show it in the set, and the user may not see its labels.
+	// NotAMember: the hub does not list it as a member, and the user may not see its labels.
 	NotAMember ID = "NotAMember"
-	// NotYetMember: its labels match, and the hub does not show it in the set.
+	// NotYetMember: its labels match, and the hub does not list it as a member.
 	NotYetMember ID = "NotYetMember"
 )
 
-// MemberFacts are what is known of a cluster and a set.
+// MemberFacts is what is known of a cluster and a set.
 type MemberFacts struct {
 	Cluster, Set string
 	Now          time.Time
 
 	Object Read[*clusterv1.ManagedCluster]
-	// Selects is the set, in the version that knows all selectors.
+	// Selects is the set, in the version that has all selectors.
 	Selects Read[*v1beta1.ManagedClusterSet]
-	// Member is what the hub shows of the cluster in the set.
+	// Member is the member that the hub serves for the cluster and the set.
 	Member Read[*viewv1alpha1.ClusterSetMember]
 	// Others are all sets that the user may see: one of them may claim the label of the cluster.
 	Others Read[[]v1beta1.ManagedClusterSet]
-	// MayLabel says whether the user may write the labels that would put the cluster into the set.
+	// MayLabel reports whether the user may write the labels that would add the cluster to the set.
 	MayLabel Read[bool]
 }
 
@@ -61,7 +61,7 @@ type memberChain struct {
 	set     *v1beta1.ManagedClusterSet
 }
 
-// OfMember says why a cluster is in a set, or is not.
+// OfMember explains why a cluster is in a set, or is not.
 func OfMember(facts MemberFacts) Answer {
 	m := &memberChain{MemberFacts: facts}
 	m.cluster, _ = facts.Object.Get()
@@ -153,7 +153,7 @@ func orNothing(text string) string {
 	return text
 }
 
-// writer says which program wrote a label.
+// writer returns which program wrote a label.
 func (m *memberChain) writer(key string) string {
 	return whoSet(&m.cluster.ObjectMeta, m.Now, "metadata", "labels", key)
 }
@@ -164,7 +164,7 @@ func (m *memberChain) selectsNothing(why string) outcome {
 		Fix: []string{paste("kubectl", "edit", "managedclusterset", m.Set)}})
 }
 
-// mismatch says which requirement the cluster does not meet, and which set has the cluster by that label.
+// mismatch returns which requirement the cluster does not meet, and which set has the cluster by that label.
 func (m *memberChain) mismatch(selects labels.Selector, all labels.Requirements, r *labels.Requirement) outcome {
 	key := r.Key()
 	value, has := m.cluster.Labels[key]
@@ -197,7 +197,7 @@ func excludes(r *labels.Requirement) bool {
 	return slices.Contains([]selection.Operator{selection.NotIn, selection.NotEquals, selection.DoesNotExist}, r.Operator())
 }
 
-// labeller is whose turn it is to write a label.
+// labeller returns who must write a label.
 func (m *memberChain) labeller(key string) string {
 	who := "a user who may write the label " + key + " of the cluster"
 	if may, known := m.MayLabel.Get(); known && may {
@@ -208,7 +208,7 @@ func (m *memberChain) labeller(key string) string {
 	return who
 }
 
-// claimer is the set that a label puts clusters into, and no other set.
+// claimer returns the set that a label adds clusters to, if it is not this set.
 func (m *memberChain) claimer(key, value string) string {
 	others, _ := m.Others.Get()
 	for i := range others {
@@ -222,7 +222,7 @@ func (m *memberChain) claimer(key, value string) string {
 	return ""
 }
 
-// Claim is the label that a set has for itself alone.
+// Claim returns the label that an exclusive set claims.
 func Claim(set *v1beta1.ManagedClusterSet) (key, value string, ok bool) {
 	internal := &cluster.ManagedClusterSet{}
 	if v1beta1.Convert_v1beta1_ManagedClusterSet_To_cluster_ManagedClusterSet(set, internal, nil) != nil {
@@ -231,7 +231,7 @@ func Claim(set *v1beta1.ManagedClusterSet) (key, value string, ok bool) {
 	return selector.ExclusivePair(internal)
 }
 
-// fix are the labels that would put the cluster into the set, if the selector says them.
+// fix returns commands with the labels that would add the cluster to the set, if the selector determines them.
 func (m *memberChain) fix(all labels.Requirements) []string {
 	changes, clear := Changes(all, m.cluster.Labels)
 	words := append([]string{"kubectl", "hub", "label", m.Cluster}, changes...)
@@ -252,8 +252,8 @@ func (m *memberChain) fix(all labels.Requirements) []string {
 	return fix
 }
 
-// Changes are the changes of labels, as kubectl hub label takes them, that make requirements match. It is not clear which if a value could
-// be anything.
+// Changes returns the changes of labels, in the format of kubectl hub label, that make requirements match. They are not clear if a value could be
+// anything.
 func Changes(all labels.Requirements, have map[string]string) (changes []string, clear bool) {
 	for i := range all {
 		r := &all[i]
@@ -273,7 +273,7 @@ func Changes(all labels.Requirements, have map[string]string) (changes []string,
 	return changes, true
 }
 
-// member is what the hub itself says. It decides.
+// member checks the member that the hub serves, which decides.
 func (m *memberChain) member() outcome {
 	if member, is := m.Member.Get(); is {
 		return passed("the hub shows it in the set, by %s", orEvery(member.Status.SelectedBy.Selector))
@@ -284,7 +284,7 @@ func (m *memberChain) member() outcome {
 	if m.set == nil {
 		return unseen("the hub shows you no such member: it is none, or you may not see the set " + m.Set)
 	}
-	if m.cluster == nil { // to see a set is to see all its members
+	if m.cluster == nil { // users who see a set see all its members
 		return broken("the hub shows no such member", Finding{ID: NotAMember, Severity: Error, Object: "clustersetmember/" + m.Cluster + "." + m.Set,
 			Turn:  "a user who may get the cluster, and so see why",
 			Cause: fmt.Sprintf("Cluster %s is not in the set %s, or is not on the hub. The labels of the cluster say why, and you may not see them.", m.Cluster, m.Set),

@@ -25,7 +25,7 @@ func byLabels(expressions ...metav1.LabelSelectorRequirement) v1beta1.ManagedClu
 	return v1beta1.ManagedClusterSelector{SelectorType: v1beta1.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchExpressions: expressions}}
 }
 
-// memberFacts are those of a cluster with labels, which the hub shows in the set if it is said to be in.
+// memberFacts returns facts of a cluster with labels. The hub lists it as a member if in is true.
 func memberFacts(set *v1beta1.ManagedClusterSet, in bool, labels map[string]string) MemberFacts {
 	m := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", Labels: labels, CreationTimestamp: before(time.Hour),
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "labeller", Time: new(before(time.Minute)), FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:` + setLabel + `":{}}}}`)}}}}
@@ -95,7 +95,7 @@ func TestOfMember_WhoMayNot(t *testing.T) {
 	if a := OfMember(MemberFacts{Cluster: "c1", Set: "s"}); !a.IsBlind() {
 		t.Errorf("nothing was read: %+v", a)
 	}
-	// A viewer of the set sees the member, and that is enough.
+	// A viewer of the set may get the member, and that is enough.
 	hidden.Selects, hidden.Member = Found(exclusive), Found(&viewv1alpha1.ClusterSetMember{})
 	if a := OfMember(hidden); a.Finding != nil || a.IsBlind() {
 		t.Errorf("a member that is seen: %+v", a)

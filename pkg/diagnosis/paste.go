@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// paste is a command for a shell. Names come from objects that others write: each is one word of the command, whatever is in it.
+// paste returns a command for a shell. Names come from objects that other users write: each is one word of the command, whatever it contains.
 func paste(words ...string) string {
 	all := make([]string, len(words))
 	for i, w := range words {
@@ -20,7 +20,7 @@ func paste(words ...string) string {
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@=+,-]+$`)
 
-// word is a name as one word of a command for a shell. Others have chosen the name, so it must not become a command of its own.
+// word quotes a name as one word of a shell command. Other users choose the name, so it must not become a command of its own.
 func word(text string) string {
 	switch {
 	case plain.MatchString(text):
@@ -31,7 +31,7 @@ func word(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// oneLine has nothing that ends a line or moves a cursor.
+// oneLine removes characters that end a line or move the cursor.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -43,8 +43,8 @@ func oneLine(text string) string {
 
 var commands = regexp.MustCompile(`(^|\| |\(|&& )kubectl (hub )?`)
 
-// At has the commands of a fix run where the user has asked: on another cluster they could do harm. flags are such as
-// "--context=hub". A command that says itself where it is for is left as it is, and so is a comment.
+// At adds flags, such as "--context=hub", to the commands of a fix, so that they run on the hub that the user has queried: on another cluster they
+// could do harm. It does not change comments, or commands that name their cluster.
 func At(fix []string, flags ...string) []string {
 	if len(flags) == 0 {
 		return fix

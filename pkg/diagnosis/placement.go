@@ -30,25 +30,25 @@ const (
 	TaintNotTolerated ID = "TaintNotTolerated"
 	// LeftOutBySpread: the cluster would break a spread constraint.
 	LeftOutBySpread ID = "LeftOutBySpread"
-	// NotNeeded: the placement wants fewer clusters, and others come before.
+	// NotNeeded: the placement wants fewer clusters, and others rank higher.
 	NotNeeded ID = "NotNeeded"
 	// NotInDecisions: the last decisions are kept, and the cluster is not in them.
 	NotInDecisions ID = "NotInDecisions"
 )
 
-// PlacementFacts are what is known of a placement and a cluster.
+// PlacementFacts is what is known of a placement and a cluster.
 type PlacementFacts struct {
 	Namespace, Name, Cluster string
-	// Placement says what is wanted; the explanation needs no right to read it.
+	// Placement has the desired clusters. Users may read the explanation without permission to get it.
 	Placement Read[*v1beta1.Placement]
-	// Explanation is that of the hub for the one cluster. It is missing if the placement is, and ClusterMissing if the cluster is.
+	// Explanation is the hub's explanation for the one cluster. It is missing if the placement is, and ClusterMissing is true if the cluster is.
 	Explanation    Read[*v1beta1.PlacementExplanation]
 	ClusterMissing bool
-	// Sets are those that the cluster is in, as far as the user sees them, and Bound those of the namespace.
+	// Sets are the sets of the cluster that the user may see, and Bound the sets that are bound to the namespace.
 	Sets, Bound Read[[]string]
 }
 
-// OfPlacement says why a placement chooses a cluster, or does not.
+// OfPlacement explains why a placement chooses a cluster, or does not.
 func OfPlacement(facts PlacementFacts) Answer {
 	p := &placementChain{PlacementFacts: facts}
 	p.placement, _ = facts.Placement.Get()
@@ -111,7 +111,7 @@ func (p *placementChain) clusterSeen() outcome {
 	return unseen(p.Explanation.Why())
 }
 
-// steps are those of the explanation, each a link, and before them what holds for all clusters.
+// steps returns a link for what holds for all clusters, and one for each step of the explanation.
 func (p *placementChain) steps() []link {
 	links := []link{{"all clusters", p.problem}}
 	steps := PlacementSteps(p.placement, p.explained)
@@ -154,7 +154,7 @@ func (p *placementChain) chosen() outcome {
 		Fix:   []string{paste("kubectl", "hub", "explain", "placement", p.Name, "-n", p.Namespace, "--cluster", p.Cluster)}})
 }
 
-// fell says what a cluster fell out by, and how to change that.
+// fell returns the finding for the step that dropped the cluster, with how to change that.
 func (p *placementChain) fell(says string) Finding {
 	f := Finding{Severity: Error, Object: p.object(), Cause: p.explained.Message + ".", Turn: "you, or another user who may change the placement " + p.Name}
 	if says != p.explained.Message {
@@ -196,7 +196,7 @@ func (p *placementChain) fell(says string) Finding {
 	return f
 }
 
-// notInSets says whether a binding is missing, or the cluster is in no set that is bound.
+// notInSets sets in the finding whether a binding is missing, or the cluster is in no set that is bound.
 func (p *placementChain) notInSets(f *Finding) {
 	f.Fix = []string{paste("kubectl", "hub", "why", "member", p.Cluster) + " --set <SET>"}
 	sets, seesSets := p.Sets.Get()
@@ -234,7 +234,7 @@ func orNoSet(sets []string) string {
 	return some(sets)
 }
 
-// wantedLabels are the labels by which the cluster would match the first predicate of which only the labelSelector does not match.
+// wantedLabels returns the labels by which the cluster would match the first predicate of which only the labelSelector does not match.
 func (p *placementChain) wantedLabels() []string {
 	if p.placement == nil {
 		return nil
@@ -249,7 +249,7 @@ func (p *placementChain) wantedLabels() []string {
 		}
 		all, _ := selects.Requirements()
 		if slices.ContainsFunc(all, func(r labels.Requirement) bool { return excludes(&r) }) {
-			continue // the explanation does not say which labels the cluster has
+			continue // the explanation does not have the labels of the cluster
 		}
 		if changes, clear := Changes(all, nil); clear {
 			return changes

@@ -13,14 +13,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
 )
 
-// PlacementStep is one that a cluster goes through.
+// PlacementStep is a step that a cluster goes through.
 type PlacementStep struct {
 	Name, Says string
-	// Fell says that the cluster falls out here, and Only that no cluster can.
+	// Fell reports whether the step drops the cluster, and Only whether it drops all clusters.
 	Fell, Only bool
 }
 
-// PlacementSteps are those of a cluster, of which an explanation tells. The placement may be nil.
+// PlacementSteps returns the steps of a cluster in an explanation. The placement may be nil.
 func PlacementSteps(p *v1beta1.Placement, c *v1beta1.ExplainedCluster) []PlacementStep {
 	fell := func(by string) bool { return c.FilteredBy == by }
 	all := []PlacementStep{{Name: "Sets", Says: setStep(p, c), Fell: fell("ClusterSet")}}
@@ -76,7 +76,7 @@ func predicateStep(p *v1beta1.Placement, c *v1beta1.ExplainedCluster) string {
 	return strings.Join(parts, "; ")
 }
 
-// wanted is the selector of a predicate, in short. The placement may have changed since the explanation.
+// wanted returns a short form of the selector of a predicate. The placement may have changed since the explanation.
 func wanted(p *v1beta1.Placement, m v1beta1.PredicateMismatch) string {
 	if int(m.Predicate) >= len(p.Spec.Predicates) {
 		return ""
@@ -123,7 +123,7 @@ func numberStep(p *v1beta1.Placement, c *v1beta1.ExplainedCluster) string {
 	return "among those that are wanted"
 }
 
-// GroupOf is the decision group of a chosen cluster.
+// GroupOf returns the decision group of a chosen cluster.
 func GroupOf(c *v1beta1.ExplainedCluster) string {
 	index := int32(0)
 	if c.DecisionGroupIndex != nil {

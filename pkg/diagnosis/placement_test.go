@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// placementFacts are those of a cluster that a placement chooses, or that falls out by something.
+// placementFacts returns facts of a cluster that a placement chooses or, if by is set, drops.
 func placementFacts(by, message string) (PlacementFacts, *v1beta1.PlacementExplanation) {
 	p := &v1beta1.Placement{}
 	p.Spec.NumberOfClusters = new(int32(2))
@@ -82,7 +82,7 @@ func TestOfPlacement_WhatIsNotThere(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
-	// Without the placement, the explanation is enough.
+	// The explanation suffices without the placement.
 	facts, _ = placementFacts("Predicate", "No match")
 	facts.Placement, facts.Sets = Hidden[*v1beta1.Placement]("no placement"), Hidden[[]string]("no sets")
 	checkAnswer(t, OfPlacement(facts), PredicateMismatch, "Predicates", "kubectl edit placement")

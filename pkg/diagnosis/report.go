@@ -11,7 +11,7 @@ type check struct {
 	find func() []Finding
 }
 
-// reportOf is what the checks find.
+// reportOf returns a report with the findings of the checks.
 func reportOf(checks []check) *Report {
 	r := &Report{Findings: []Finding{}}
 	for _, c := range checks {
@@ -23,10 +23,10 @@ func reportOf(checks []check) *Report {
 	return r
 }
 
-// mostOfAKind is how many findings of one kind are told one by one: a hub can have many lost clusters for one cause.
+// mostOfAKind is the largest number of findings of one kind in a report: a hub can have many lost clusters for one cause.
 const mostOfAKind = 20
 
-// limit leaves the first findings of each kind, and counts the others. The report is sorted.
+// limit keeps the first findings of each kind, and counts the others. The report must be sorted.
 func (r *Report) limit(most int) {
 	count := map[ID]int{}
 	for _, f := range r.Findings {

@@ -14,14 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A keep says what of a field may leave the cluster: a path, in which [] is each element of a list, and what becomes of the value.
+// A keep is a field that may leave the cluster: a path, in which [] is each element of a list, and the conversion of its value.
 type keep struct {
 	path string
 	as   func(any) any
 }
 
-// kept are the fields of each kind that may be in an archive for others. What is not named here is not in it: so a field that comes
-// later is not either, before it was thought of.
+// kept are the fields of each kind that may be in an archive. All other fields are omitted, so that a new field is not included until it is added
+// here.
 var kept = map[string][]keep{
 	"APIService":               {{"spec.group", same}, {"spec.version", same}, {"spec.service", same}, {"spec.insecureSkipTLSVerify", same}, {"spec.caBundle", hashed}, {"status.conditions", conditions}},
 	"CustomResourceDefinition": {{"spec.group", same}},
@@ -53,7 +53,7 @@ var kept = map[string][]keep{
 var webhookFields = []keep{{"webhooks[].name", same}, {"webhooks[].rules", same}, {"webhooks[].failurePolicy", same}, {"webhooks[].timeoutSeconds", same},
 	{"webhooks[].clientConfig.service", same}, {"webhooks[].clientConfig.caBundle", hashed}}
 
-// Redacted is what of an object may be in an archive for others.
+// Redacted returns the parts of an object that may be in an archive.
 func Redacted(o *unstructured.Unstructured) map[string]any {
 	out := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind()}
 	for _, field := range []string{"name", "namespace", "uid", "generation", "creationTimestamp", "deletionTimestamp", "labels", "finalizers"} {
@@ -68,7 +68,7 @@ func Redacted(o *unstructured.Unstructured) map[string]any {
 	return Scrubbed(out).(map[string]any)
 }
 
-// copyField copies what is at a path.
+// copyField copies the field at a path.
 func copyField(to, from map[string]any, k keep) {
 	head, rest, deeper := strings.Cut(k.path, ".")
 	name, isList := strings.CutSuffix(head, "[]")
@@ -118,7 +118,7 @@ func anyList(texts []string) (list []any) {
 	return list
 }
 
-// hashed is a hash of bytes, which are in base64.
+// hashed returns a hash of bytes, which are in base64.
 func hashed(v any) any {
 	text, _ := v.(string)
 	data, err := base64.StdEncoding.DecodeString(text)
@@ -128,7 +128,7 @@ func hashed(v any) any {
 	return Hash(data)
 }
 
-// sizes are those of the values, which are secret.
+// sizes returns the sizes of the values, which are secret.
 func sizes(v any) any {
 	out := map[string]any{}
 	data, _ := v.(map[string]any)
@@ -139,10 +139,10 @@ func sizes(v any) any {
 	return out
 }
 
-// harmless are flags whose values say how a component is set up.
+// harmless are the flags whose values are kept, as they describe the configuration of a component.
 var harmless = []string{"--cluster-name", "--controllers", "--registration-drivers", "--works", "--agent-id", "--namespace", "--leader-elect-resource-name"}
 
-// flagName is a flag, without its value but for some.
+// flagName returns a flag without its value, except for harmless flags.
 func flagName(v any) any {
 	text, _ := v.(string)
 	name, _, hasValue := strings.Cut(text, "=")
@@ -173,7 +173,7 @@ func conditions(v any) any {
 
 const removed = "(left out)"
 
-// secrets are what looks like one, wherever it stands: the messages of conditions and events quote others.
+// secrets are patterns of secrets in any text: messages of conditions and events may quote them.
 var secrets = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -187,7 +187,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`[A-Za-z0-9+/_=-]{64,}`), removed},
 }
 
-// Scrubbed is a value of JSON without what looks like a secret in its texts.
+// Scrubbed returns a JSON value with secrets in its texts replaced.
 func Scrubbed(value any) any {
 	switch v := value.(type) {
 	case string:

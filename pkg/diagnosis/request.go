@@ -18,25 +18,25 @@ import (
 const (
 	// AccessRequestMissing: there is no such request.
 	AccessRequestMissing ID = "AccessRequestMissing"
-	// AccessRequestIgnored: an annotation has all programs leave it alone.
+	// AccessRequestIgnored: an annotation makes all programs ignore it.
 	AccessRequestIgnored ID = "AccessRequestIgnored"
-	// AccessRequestEnding: it is being deleted, and its access is not taken back.
+	// AccessRequestEnding: it is being deleted, and its access is not revoked.
 	AccessRequestEnding ID = "AccessRequestEnding"
 	// AccessRequestDenied: it was denied, by the policy or by an approver.
 	AccessRequestDenied ID = "AccessRequestDenied"
-	// ClusterRequestMissing: the ClusterRequest that it names is not there.
+	// ClusterRequestMissing: the ClusterRequest that it refers to does not exist.
 	ClusterRequestMissing ID = "ClusterRequestMissing"
 	// ClusterRequestDenied: that ClusterRequest is denied, or being deleted.
 	ClusterRequestDenied ID = "ClusterRequestDenied"
 	// ClusterRequestWaits: the scheduler has not given that ClusterRequest a Cluster.
 	ClusterRequestWaits ID = "ClusterRequestWaits"
-	// AccessRequestUnhandled: hub-controller-manager has not looked at it as it is now.
+	// AccessRequestUnhandled: hub-controller-manager has not observed its current generation.
 	AccessRequestUnhandled ID = "AccessRequestUnhandled"
-	// AccessRequestUnclear: hub-controller-manager cannot say which Cluster it is for, or whether it is allowed.
+	// AccessRequestUnclear: hub-controller-manager cannot determine which Cluster it is for, or whether it is allowed.
 	AccessRequestUnclear ID = "AccessRequestUnclear"
 )
 
-// Conditions that their writers name, and not the API. docs/reference/conditions.md has them all.
+// These conditions are defined by their writers, and not by the API. docs/reference/conditions.md has them all.
 const (
 	clusterGranted = "Granted"     // of a ClusterRequest, by the scheduler
 	accessReady    = "AccessReady" // of an AccessRequest, by a provider
@@ -44,14 +44,14 @@ const (
 	rolesFound     = "RolesFound"  // the same
 )
 
-// AccessRequestFacts are what is known of an AccessRequest.
+// AccessRequestFacts is what is known of an AccessRequest.
 type AccessRequestFacts struct {
 	Namespace, Name string
 	Now             time.Time
 	Request         Read[*openmcpv1alpha1.AccessRequest]
-	// ClusterRequest is the one that the request names, as long as it names no Cluster.
+	// ClusterRequest is the one that the request refers to, as long as it has no Cluster.
 	ClusterRequest Read[*openmcpv1alpha1.ClusterRequest]
-	// Cluster is the one that the request names.
+	// Cluster is the one that the request refers to.
 	Cluster Read[*openmcpv1alpha1.Cluster]
 }
 
@@ -61,7 +61,7 @@ type requestChain struct {
 	cluster *openmcpv1alpha1.Cluster
 }
 
-// OfAccessRequest says for which party an AccessRequest waits.
+// OfAccessRequest returns what an AccessRequest waits for.
 func OfAccessRequest(facts AccessRequestFacts) Answer {
 	r := &requestChain{AccessRequestFacts: facts}
 	r.request, _ = facts.Request.Get()
@@ -104,10 +104,10 @@ func (r *requestChain) command(verb string, more ...string) string {
 	return paste(append([]string{"kubectl", verb, "accessrequest", r.Name, "-n", r.Namespace}, more...)...)
 }
 
-// granted is whether there is access, for what the request asks for now or has asked for before.
+// granted reports whether there is access, for the current or an earlier generation of the request.
 func (r *requestChain) granted() bool { return r.request != nil && r.request.Status.IsGranted() }
 
-// condition is what is said about the request as it is now.
+// condition returns a condition, and whether it is about the current generation.
 func (r *requestChain) condition(name string) (c metav1.Condition, now bool) {
 	found := meta.FindStatusCondition(r.request.Status.Conditions, name)
 	if found == nil {
@@ -116,7 +116,7 @@ func (r *requestChain) condition(name string) (c metav1.Condition, now bool) {
 	return *found, found.ObservedGeneration == r.request.Generation
 }
 
-// provider is who has to act on the request once it is prepared.
+// provider returns who must act on the request once it is prepared.
 func (r *requestChain) provider() string {
 	if name := r.request.Labels[openmcpv1alpha1.ProviderLabel]; name != "" {
 		return "the cluster provider " + oneLine(name)
@@ -177,7 +177,7 @@ func (r *requestChain) notDenied() outcome {
 	return broken("for good", f)
 }
 
-// clusterRequest is what the scheduler has made of the ClusterRequest that is named.
+// clusterRequest checks the ClusterRequest that the request refers to.
 func (r *requestChain) clusterRequest() outcome {
 	key := r.request.Spec.RequestRef.NamespacedName()
 	describe := paste("kubectl", "describe", "clusterrequest", key.Name, "-n", key.Namespace)
@@ -221,7 +221,7 @@ func (r *requestChain) clusterRequest() outcome {
 	return broken("not granted"+why, f)
 }
 
-// prepared is what hub-controller-manager has made of the request.
+// prepared checks the condition Prepared of the request.
 func (r *requestChain) prepared() outcome {
 	said, now := r.condition(openmcpv1alpha1.ConditionPrepared)
 	switch {
@@ -254,7 +254,7 @@ func (r *requestChain) prepared() outcome {
 	return broken(text, f)
 }
 
-// time is how long the access lasts.
+// time returns how long the access lasts.
 func (r *requestChain) time() outcome {
 	if r.request.Spec.TTL == nil {
 		return passed("until the request is deleted")

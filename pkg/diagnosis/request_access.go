@@ -13,38 +13,38 @@ import (
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// Findings about the Cluster of an AccessRequest, and about what its provider does.
+// Findings about the Cluster of an AccessRequest, and about its provider.
 const (
-	// AccessClusterMissing: the Cluster is not there, or is being deleted.
+	// AccessClusterMissing: the Cluster does not exist, or is being deleted.
 	AccessClusterMissing ID = "AccessClusterMissing"
-	// AccessProviderMissing: no provider has looked at the Cluster.
+	// AccessProviderMissing: no provider has observed the Cluster.
 	AccessProviderMissing ID = "AccessProviderMissing"
 	// AccessClusterNotReady: the Cluster is not ready.
 	AccessClusterNotReady ID = "AccessClusterNotReady"
-	// AccessNotAnswered: the provider has not answered the request as it is now.
+	// AccessNotAnswered: the provider has not observed the current generation of the request.
 	AccessNotAnswered ID = "AccessNotAnswered"
-	// AccessRefused: the provider cannot give what is asked for.
+	// AccessRefused: the provider cannot grant what is requested.
 	AccessRefused ID = "AccessRefused"
 	// AccessClusterNotHeld: the Cluster does not have the cluster of its profile.
 	AccessClusterNotHeld ID = "AccessClusterNotHeld"
-	// AccessClusterUnreachable: the cluster does not answer the provider, or refuses.
+	// AccessClusterUnreachable: the cluster does not respond to the provider, or rejects it.
 	AccessClusterUnreachable ID = "AccessClusterUnreachable"
-	// AccessSecretsForbidden: the provider may not write the Secret that is the answer.
+	// AccessSecretsForbidden: the provider may not write the Secret with the credentials.
 	AccessSecretsForbidden ID = "AccessSecretsForbidden"
 	// RequestedRolesMissing: the cluster does not have roles that the request refers to.
 	RequestedRolesMissing ID = "RequestedRolesMissing"
 )
 
-// party is whose turn it is for a reason of AccessReady.
+// party is who must act for a reason of AccessReady.
 type party struct {
 	id   ID
 	turn func(*requestChain) string
 }
 
-// refused is for what its author has to change in a request.
+// refused is for requests that their author must change.
 var refused = party{AccessRefused, func(*requestChain) string { return "you, or another user who may write the request" }}
 
-// parties are by the reasons that the providers here give. Of any other reason it is the provider's turn.
+// parties are by the reasons that the providers here use. For any other reason the provider must act.
 var parties = map[string]party{
 	"ClusterNotReady":                          {AccessClusterNotReady, (*requestChain).provider},
 	openmcpv1alpha1.ReasonInvalidReference:     {AccessClusterMissing, (*requestChain).provider},
@@ -101,7 +101,7 @@ func (r *requestChain) clusterThere() outcome {
 	return passed("%s", r.clusterName())
 }
 
-// clusterReady matters until there is access: what is given stays.
+// clusterReady only matters until access is granted: it stays granted.
 func (r *requestChain) clusterReady() outcome {
 	switch {
 	case r.granted():
@@ -143,7 +143,7 @@ func orUnknown(text string) string {
 	return text
 }
 
-// access is what the provider says.
+// access checks the condition that the provider sets.
 func (r *requestChain) access() outcome {
 	said, now := r.condition(accessReady)
 	switch {
@@ -182,10 +182,10 @@ func (r *requestChain) access() outcome {
 	return broken(text, f)
 }
 
-// writer is who the provider says that it is. It may be no more than that: others could write the message.
+// writer matches the provider's user in a message. It allows nothing else: other clients could have written the message.
 var writer = regexp.MustCompile(`(--(?:serviceaccount|user)=[A-Za-z0-9_.:@-]{1,253})$`)
 
-// letWrite is the command that lets a provider write Secrets where the requests are.
+// letWrite returns the command that lets a provider write Secrets in the namespace of the request.
 func (r *requestChain) letWrite(message string) []string {
 	subject := "--serviceaccount=<NAMESPACE:NAME OF THE PROVIDER'S SERVICE ACCOUNT>"
 	if said := writer.FindString(message); said != "" {
@@ -194,14 +194,14 @@ func (r *requestChain) letWrite(message string) []string {
 	return []string{LetWriteSecrets(r.request.Labels[openmcpv1alpha1.ProviderLabel], r.Namespace, subject)}
 }
 
-// LetWriteSecrets is the command that lets a provider write Secrets in a namespace with requests, which providers say, too. subject is a
-// flag of kubectl create rolebinding.
+// LetWriteSecrets returns the command that lets a provider write Secrets in a namespace with requests. Providers print it, too. subject is a flag of
+// kubectl create rolebinding.
 func LetWriteSecrets(provider, namespace, subject string) string {
 	return paste("kubectl", "create", "rolebinding", "cluster-provider-"+provider, "-n", namespace, "--clusterrole="+ProviderSecretsRole) + " " + subject
 }
 
-// ProviderSecretsRole is the ClusterRole with what a provider does to Secrets. It is bound in each namespace that has requests: a
-// provider has no need to see the other Secrets of the hub. So it does not list or watch them either.
+// ProviderSecretsRole is the ClusterRole with the permissions of a provider on Secrets. It is bound in each namespace that has requests, because a
+// provider does not need to read the other Secrets of the hub. For the same reason it does not include list or watch.
 const ProviderSecretsRole = "clusterhub:cluster-provider-secrets"
 
 func secretOf(request *openmcpv1alpha1.AccessRequest) string {
@@ -211,7 +211,7 @@ func secretOf(request *openmcpv1alpha1.AccessRequest) string {
 	return "in the Secret " + oneLine(request.Status.SecretRef.Name)
 }
 
-// roles are those that the request refers to. Without them it gives access, and fewer rights than it asks for.
+// roles checks the roles that the request refers to. If they do not exist, access is granted with fewer permissions.
 func (r *requestChain) roles() outcome {
 	said, _ := r.condition(rolesFound)
 	if said.Status != metav1.ConditionFalse {

@@ -16,7 +16,7 @@ import (
 	openmcpv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// grantedRequest is a request that was granted, and its Cluster.
+// grantedRequest returns a request that was granted, and its Cluster.
 func grantedRequest() (AccessRequestFacts, *openmcpv1alpha1.AccessRequest, *openmcpv1alpha1.Cluster) {
 	r := &openmcpv1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "ann", Generation: 2, CreationTimestamp: before(time.Hour),
 		Labels: map[string]string{openmcpv1alpha1.ProviderLabel: "kind", openmcpv1alpha1.ProfileLabel: "dev.kind"}}}
@@ -38,7 +38,7 @@ func said(r *openmcpv1alpha1.AccessRequest, name string, status metav1.Condition
 	}
 }
 
-// pending takes the access of a request away.
+// pending revokes the access of a request.
 func pending(r *openmcpv1alpha1.AccessRequest) {
 	r.Status.Phase, r.Status.SecretRef = openmcpv1alpha1.REQUEST_PENDING, nil
 	r.Status.Conditions = r.Status.Conditions[:1]
@@ -183,7 +183,7 @@ func TestOfAccessRequest(t *testing.T) {
 	}
 }
 
-// What is known by its name here is what the conditions of requests say.
+// TestAccessRequest_NamesAreThoseOfConditions verifies that the names that are used here are those of the conditions of requests.
 func TestAccessRequest_NamesAreThoseOfConditions(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "conditions.md"))
 	if err != nil {

@@ -19,30 +19,30 @@ import (
 const (
 	// WorkMissing: the cluster has no such work.
 	WorkMissing ID = "WorkMissing"
-	// WorkNotTaken: the agent has not told of the work as it is now.
+	// WorkNotTaken: the agent has not observed the current generation of the work.
 	WorkNotTaken ID = "WorkNotTaken"
-	// WorkDeleting: it is being deleted, and its objects are not gone.
+	// WorkDeleting: it is being deleted, and its objects still exist.
 	WorkDeleting ID = "WorkDeleting"
-	// ManifestForbidden: the agent has no right to make an object of it.
+	// ManifestForbidden: the agent has no permission to apply an object of it.
 	ManifestForbidden ID = "ManifestForbidden"
-	// ManifestNotApplied: an object of it could not be made or changed.
+	// ManifestNotApplied: an object of it could not be applied.
 	ManifestNotApplied ID = "ManifestNotApplied"
-	// ManifestNotAvailable: an object of it is not there, or not ready.
+	// ManifestNotAvailable: an object of it does not exist, or is not ready.
 	ManifestNotAvailable ID = "ManifestNotAvailable"
-	// ManifestDegraded: a rule of the work says of an object that it does not get to what it should be.
+	// ManifestDegraded: a rule of the work reports that an object does not reach its desired state.
 	ManifestDegraded ID = "ManifestDegraded"
 )
 
-// WorkFacts are what is known of a work.
+// WorkFacts is what is known of a work.
 type WorkFacts struct {
 	Cluster, Name string
 	Now           time.Time
 	Work          Read[*workv1.ManifestWork]
-	// OfCluster is the answer about the cluster itself: a work cannot be better than its cluster.
+	// OfCluster is the answer about the cluster itself: a work cannot be healthier than its cluster.
 	OfCluster Answer
 }
 
-// noNamespace is what the API server of a cluster says if the namespace of an object is not there.
+// noNamespace matches the error of an API server if the namespace of an object does not exist.
 var noNamespace = regexp.MustCompile(`namespaces "([a-z0-9-]{1,63})" not found`)
 
 type workChain struct {
@@ -50,7 +50,7 @@ type workChain struct {
 	work *workv1.ManifestWork
 }
 
-// OfWork says why a work is not done on a cluster.
+// OfWork explains why a work is not complete on a cluster.
 func OfWork(facts WorkFacts) Answer {
 	w := &workChain{WorkFacts: facts}
 	w.work, _ = facts.Work.Get()
@@ -89,7 +89,7 @@ func (w *workChain) exists() outcome {
 	return unseen(w.Work.Why())
 }
 
-// cluster is the cluster's own chain, shortened to a link. What only warns does not keep a work from being done.
+// cluster returns the cluster's own chain as one link. Warnings about the cluster do not prevent a work from being complete.
 func (w *workChain) cluster() outcome {
 	a := &w.OfCluster
 	switch {
@@ -105,7 +105,7 @@ func (w *workChain) cluster() outcome {
 	return passed("%s", a.Verdict)
 }
 
-// taken is whether the agent has told of the work as it is now.
+// taken checks whether the agent has observed the current generation of the work.
 func (w *workChain) taken() outcome {
 	if !w.work.DeletionTimestamp.IsZero() {
 		return w.deleting()
@@ -144,7 +144,7 @@ func (w *workChain) deleting() outcome {
 		Cause: "The work was deleted, and waits until the agent has deleted its objects: " + says, Fix: []string{paste("kubectl", "get", "manifestwork", w.Name, "-n", w.Cluster, "-o", "yaml")}})
 }
 
-// state is a condition of the work as it is now, and the objects that are to blame.
+// state checks a condition of the current generation, and lists the objects that caused it.
 func (w *workChain) state(condition, is string, bad metav1.ConditionStatus, id ID) outcome {
 	var to []Fault
 	for _, f := range Faults(w.work) {
@@ -194,7 +194,7 @@ func (w *workChain) unknown(id ID, condition string, c *metav1.Condition) Findin
 	return f
 }
 
-// forbidden says whose right is missing: that of the agent, or that of the executor of the work.
+// forbidden sets whose permission is missing: the agent's, or that of the executor of the work.
 func (w *workChain) forbidden(f *Finding) {
 	f.ID = ManifestForbidden
 	f.Turn = "an admin of the cluster " + w.Cluster + ", who gives the agent the right"

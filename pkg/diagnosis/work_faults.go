@@ -12,7 +12,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// WorkState is that of a condition of a work. What was said of an older spec says nothing of this one.
+// WorkState returns the status of a condition of a work. It ignores conditions of an earlier generation.
 func WorkState(w *workv1.ManifestWork, conditionType string) string {
 	c := meta.FindStatusCondition(w.Status.Conditions, conditionType)
 	if c == nil || c.ObservedGeneration != w.Generation {
@@ -21,17 +21,17 @@ func WorkState(w *workv1.ManifestWork, conditionType string) string {
 	return string(c.Status)
 }
 
-// Fault is a manifest of a work that is not as it is wanted.
+// Fault is a manifest of a work that is not in its desired state.
 type Fault struct {
-	// Manifest is kind, namespace and name, Is what it is, and Why what was said.
+	// Manifest is kind, namespace and name, Is the problem, and Why the message.
 	Manifest, Is, Why string
 	Since             metav1.Time
 }
 
-// String is it in a line.
+// String returns the fault in one line.
 func (f Fault) String() string { return f.Manifest + " is " + f.Is + after(": ", f.Why) }
 
-// Faults are those that the agent tells of the work as it is now.
+// Faults returns the faults that the agent reports for the current generation of the work.
 func Faults(w *workv1.ManifestWork) (all []Fault) {
 	for i := range w.Status.ResourceStatus.Manifests {
 		m := &w.Status.ResourceStatus.Manifests[i]
@@ -52,7 +52,7 @@ func Faults(w *workv1.ManifestWork) (all []Fault) {
 	return all
 }
 
-// ManifestName is the kind of an object of a work, with its namespace and name.
+// ManifestName returns the kind, namespace and name of an object of a work.
 func ManifestName(m *workv1.ManifestResourceMeta) string {
 	name := m.Name
 	if m.Namespace != "" {

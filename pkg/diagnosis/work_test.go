@@ -15,7 +15,7 @@ import (
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 )
 
-// wellWork is one that is done on a cluster that is well.
+// wellWork returns a work that is complete, on a cluster without problems.
 func wellWork() (WorkFacts, *workv1.ManifestWork) {
 	w := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "web", Generation: 2, CreationTimestamp: before(time.Hour)}}
 	for _, name := range []string{workv1.WorkApplied, workv1.WorkAvailable} {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// mostAlike is how many children that are not healthy, and alike, are opened.
+	// mostAlike is how many unhealthy children that are alike are shown with their children.
 	mostAlike = 3
-	// mostNames is how many names are shown of a group.
+	// mostNames is the largest number of names that are shown of a group.
 	mostNames = 3
 )
 
-// Fold leaves what a reader looks for: what is healthy is closed, and grouped if there is more than one of a kind; of what is
-// not healthy and alike, the first few are open. The kinds stay in their order, and what is worst comes first in each.
+// Fold returns a tree with what a reader looks for: healthy nodes are collapsed, and grouped by kind. Of unhealthy nodes that are alike, the first
+// few are expanded. The order of kinds stays, and the worst nodes of each come first.
 func Fold(n *Node) *Node {
 	folded := *n
 	folded.Children = nil
@@ -27,7 +27,7 @@ func Fold(n *Node) *Node {
 	of := map[string][]*Node{}
 	for _, c := range n.Children {
 		if n.Reason == ReasonStale && c.Reason == ReasonStale {
-			continue // the parent says it
+			continue // the parent has the same reason
 		}
 		if of[c.Kind] == nil {
 			kinds = append(kinds, c.Kind)
@@ -75,7 +75,7 @@ func foldKind(nodes []*Node) (shown []*Node) {
 	return shown
 }
 
-// join makes a node one of a group. The first of them gives the group its kind, state and reason.
+// join adds a node to a group. The first node gives the group its kind, state and reason.
 func (n *Node) join(one *Node) {
 	if n.of == 0 {
 		more := n.more
@@ -102,14 +102,14 @@ func (n *Node) join(one *Node) {
 	}
 }
 
-// single makes a group with one member the member itself.
+// single replaces a group with one member by the member itself.
 func (n *Node) single() {
 	if n.of == 1 {
 		n.of, n.names, n.more = 0, nil, false
 	}
 }
 
-// Close is Fold for one of many: nothing is kept of what belongs to a healthy one.
+// Close is like Fold, and drops the children of a healthy node.
 func Close(n *Node) *Node {
 	n = Fold(n)
 	if n.Worst() == Healthy {
@@ -118,7 +118,7 @@ func Close(n *Node) *Node {
 	return n
 }
 
-// likeness is the same for nodes that say the same, of whatever object. What they say in words may differ.
+// likeness returns a text that is equal for nodes with the same kinds, states and reasons. Messages may differ.
 func (n *Node) likeness(named bool) string {
 	var b strings.Builder
 	n.writeLikeness(&b, named)
@@ -132,7 +132,7 @@ func (n *Node) writeLikeness(b *strings.Builder, named bool) {
 	}
 	b.WriteString("(")
 	for _, c := range n.Children {
-		// In the namespace of each cluster the names are the same.
+		// The namespaces of all clusters contain the same names.
 		if c.of == 0 {
 			(&Node{Kind: c.Kind, Name: c.Name, State: c.State, Reason: c.Reason, Children: c.Children}).writeLikeness(b, true)
 		} else {

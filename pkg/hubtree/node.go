@@ -1,11 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hubtree makes trees of what is on a hub: a set and its clusters, a cluster and what belongs to it, a placement and
-// what became of it. It is pure: objects in, a tree out. What reads the objects says what was not to be seen.
+// Package hubtree makes trees of the objects of a hub: a set and its clusters, a cluster and what belongs to it, a placement and its results. It is
+// pure: it takes objects and returns a tree. The callers that read the objects note what could not be read.
 //
-// Nothing is taken for healthy that was not seen to be: an object that its agent has not told of is Unknown, and so is one
-// whose cluster is silent, whatever was told of it before.
+// An object is only Healthy if it was observed to be: one without a status of its agent is Unknown, and so is one whose cluster does not respond,
+// whatever its last status was.
 package hubtree
 
 import (
@@ -14,15 +14,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// State is how an object is.
+// State is the state of an object.
 type State string
 
 // The states, the best first.
 const (
 	Healthy State = "Healthy"
-	// Progressing: it is on its way, or waits for a decision.
+	// Progressing: it is in progress, or waits for a decision.
 	Progressing State = "Progressing"
-	// Unknown: it was not seen, or not told of lately.
+	// Unknown: it could not be read, or has no current status.
 	Unknown   State = "Unknown"
 	Unhealthy State = "Unhealthy"
 )
@@ -33,15 +33,15 @@ func badness(s State) int { return slices.Index(byBadness, s) }
 
 // The reasons that are not those of conditions.
 const (
-	// ReasonNotAccepted: the hub does not let the agent of the cluster in.
+	// ReasonNotAccepted: the hub has not accepted the cluster.
 	ReasonNotAccepted = "NotAccepted"
 	// ReasonNotJoined: the agent of the cluster has no identity on the hub yet.
 	ReasonNotJoined = "NotJoined"
 	// ReasonDeleting: the object is being deleted.
 	ReasonDeleting = "Deleting"
-	// ReasonNotTold: the agent has not told of the object as it is now.
+	// ReasonNotTold: the agent has not reported the current generation of the object.
 	ReasonNotTold = "NotTold"
-	// ReasonStale: the object was healthy when its agent last told of it, and the agent is silent now.
+	// ReasonStale: the object was healthy in the last report of its agent, which does not respond now.
 	ReasonStale = "Stale"
 	// ReasonNotSeen: the user may not see the object.
 	ReasonNotSeen = "NotSeen"
@@ -51,28 +51,29 @@ const (
 
 // Node is an object with what belongs to it, or a group of objects that are alike.
 type Node struct {
-	// Kind is that of the object. A condition and a manifest of a work have the kinds Condition and Manifest.
+	// Kind is the kind of the object. A condition and a manifest of a work have the kinds Condition and Manifest.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	State     State  `json:"state"`
-	// Reason, Message and Since are those of the condition that decides about the state.
+	// Reason, Message and Since are those of the condition that determines the state.
 	Reason  string       `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
 	Since   *metav1.Time `json:"since,omitempty"`
-	// Conditions are those of the object.
+	// Conditions are the conditions of the object.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Unseen says what belongs to the object and is not shown to the user, and why.
+	// Unseen lists what belongs to the object and is not shown to the user, and why.
 	Unseen   []string `json:"unseen,omitempty"`
 	Children []*Node  `json:"children,omitempty"`
 
-	// of is how many objects a group has, names are those of the first of them. more: they are like those before.
+	// of is the number of objects in a group, and names are the names of the first of them. more reports whether the group has the rest of nodes that
+	// are shown before it.
 	of    int
 	names []string
 	more  bool
 }
 
-// Add adds children, but for those that are nil.
+// Add adds children that are not nil.
 func (n *Node) Add(children ...*Node) {
 	for _, c := range children {
 		if c != nil {
@@ -81,7 +82,7 @@ func (n *Node) Add(children ...*Node) {
 	}
 }
 
-// Worst is the worst state in the tree.
+// Worst returns the worst state in the tree.
 func (n *Node) Worst() State {
 	worst := n.State
 	for _, c := range n.Children {
@@ -92,7 +93,7 @@ func (n *Node) Worst() State {
 	return worst
 }
 
-// Counts are how many of the children of a kind have which state.
+// Counts returns the number of children of a kind in each state.
 func (n *Node) Counts(kind string) map[State]int {
 	counts := map[State]int{}
 	for _, c := range n.Children {
@@ -103,13 +104,13 @@ func (n *Node) Counts(kind string) map[State]int {
 	return counts
 }
 
-// by gives a node the state that a condition decides about.
+// by sets the state of a node with the reason and message of a condition.
 func (n *Node) by(state State, c *metav1.Condition) {
 	n.State, n.Reason, n.Message = state, c.Reason, c.Message
 	n.Since = since(c.LastTransitionTime)
 }
 
-// because gives a node a state that is decided here.
+// because sets a state with a reason and message of its own.
 func (n *Node) because(state State, reason, message string) {
 	n.State, n.Reason, n.Message, n.Since = state, reason, message, nil
 }
@@ -121,7 +122,7 @@ func since(t metav1.Time) *metav1.Time {
 	return &t
 }
 
-// ofStatus is the state of what is healthy when a condition is True.
+// ofStatus returns the state of an object that is healthy if a condition is True.
 func ofStatus(status metav1.ConditionStatus) State {
 	switch status {
 	case metav1.ConditionTrue:

@@ -35,7 +35,7 @@ const (
 	KindPlacement        = "Placement"
 )
 
-// Member is the cluster of a member of a set, as far as members tell of it.
+// Member returns the cluster of a member of a set, with the state that members have.
 func Member(m *viewv1alpha1.ClusterSetMember) *Node {
 	n := &Node{Kind: KindCluster, Name: m.Spec.Cluster}
 	switch {
@@ -53,7 +53,7 @@ func (n *Node) notAccepted() {
 	n.because(Progressing, ReasonNotAccepted, "the hub does not accept it: kubectl hub accept --clusters "+n.Name)
 }
 
-// Cluster is a cluster.
+// Cluster returns the node of a cluster.
 func Cluster(c *clusterv1.ManagedCluster) *Node {
 	n := &Node{Kind: KindCluster, Name: c.Name, Conditions: c.Status.Conditions}
 	available := meta.FindStatusCondition(c.Status.Conditions, registration.ConditionAvailable)
@@ -79,7 +79,7 @@ func Cluster(c *clusterv1.ManagedCluster) *Node {
 	return n
 }
 
-// wanted are the conditions of clusters that should have one status. Others say nothing of their own about health.
+// wanted are the conditions of clusters that have one healthy status. Other conditions do not affect health.
 var wanted = map[string]metav1.ConditionStatus{
 	registration.ConditionHubAccepted:        metav1.ConditionTrue,
 	registration.ConditionJoined:             metav1.ConditionTrue,
@@ -89,7 +89,7 @@ var wanted = map[string]metav1.ConditionStatus{
 	registration.ConditionRequestWaits:       metav1.ConditionFalse,
 }
 
-// Conditions are those of a cluster whose right status is known.
+// Conditions returns the conditions of a cluster whose healthy status is known.
 func Conditions(c *clusterv1.ManagedCluster) (nodes []*Node) {
 	for i := range c.Status.Conditions {
 		have := &c.Status.Conditions[i]
@@ -114,7 +114,7 @@ func Conditions(c *clusterv1.ManagedCluster) (nodes []*Node) {
 // leaseDurations is how many of its durations a lease may be old.
 const leaseDurations = 5
 
-// Lease is the sign of life of a cluster's agent.
+// Lease returns the node of the lease that a cluster's agent renews.
 func Lease(c *clusterv1.ManagedCluster, lease *coordinationv1.Lease, now time.Time) *Node {
 	n := &Node{Kind: KindLease, Name: lease.Name}
 	if lease.Spec.RenewTime == nil {
@@ -134,7 +134,7 @@ func Lease(c *clusterv1.ManagedCluster, lease *coordinationv1.Lease, now time.Ti
 	return n
 }
 
-// SetOf is a set that a cluster is in.
+// SetOf returns a set that a cluster is in.
 func SetOf(m *viewv1alpha1.ClusterSetMember) *Node {
 	selector := m.Status.SelectedBy.Selector
 	if selector == "" {
@@ -143,7 +143,7 @@ func SetOf(m *viewv1alpha1.ClusterSetMember) *Node {
 	return &Node{Kind: KindSet, Name: m.Spec.ClusterSet, State: Healthy, Message: "selects " + selector}
 }
 
-// Namespace is the namespace of a cluster on the hub; nil if it is not there.
+// Namespace returns the namespace of a cluster on the hub, also if it does not exist.
 func Namespace(name string, namespace *corev1.Namespace) *Node {
 	n := &Node{Kind: KindNamespace, Name: name, State: Healthy}
 	switch {
@@ -158,10 +158,10 @@ func Namespace(name string, namespace *corev1.Namespace) *Node {
 	return n
 }
 
-// conditionNamespaceAvailable is True when a namespace that a set asks for is there.
+// conditionNamespaceAvailable is True when a namespace that a set requires exists.
 const conditionNamespaceAvailable = "NamespaceAvailable"
 
-// ManagedNamespaces are the namespaces in the cluster that sets ask for.
+// ManagedNamespaces returns the namespaces in the cluster that sets require.
 func ManagedNamespaces(c *clusterv1.ManagedCluster, cluster State) (nodes []*Node) {
 	for i := range c.Status.ManagedNamespaces {
 		asked := &c.Status.ManagedNamespaces[i]
@@ -177,14 +177,14 @@ func ManagedNamespaces(c *clusterv1.ManagedCluster, cluster State) (nodes []*Nod
 	return nodes
 }
 
-// stale takes back what was told by an agent that is silent now.
+// stale sets the state to Unknown if the node is Healthy and its agent does not respond now.
 func (n *Node) stale(cluster State) {
 	if n.State == Healthy && cluster != Healthy {
 		n.State, n.Reason, n.Message = Unknown, ReasonStale, "it was so when the agent last told of it"
 	}
 }
 
-// AccessRequest is a request for access.
+// AccessRequest returns the node of a request for access.
 func AccessRequest(r *v1alpha1.AccessRequest) *Node {
 	n := &Node{Kind: KindAccessRequest, Namespace: r.Namespace, Name: r.Name, Conditions: r.Status.Conditions}
 	state := Progressing
@@ -209,7 +209,7 @@ func AccessRequest(r *v1alpha1.AccessRequest) *Node {
 	return n
 }
 
-// Placement is a placement.
+// Placement returns the node of a placement.
 func Placement(p *v1beta1.Placement) *Node {
 	n := &Node{Kind: KindPlacement, Namespace: p.Namespace, Name: p.Name, Conditions: p.Status.Conditions}
 	misconfigured := meta.FindStatusCondition(p.Status.Conditions, v1beta1.PlacementConditionMisconfigured)
@@ -225,7 +225,7 @@ func Placement(p *v1beta1.Placement) *Node {
 	return n
 }
 
-// Chosen is a cluster that a placement has chosen, which is known or not.
+// Chosen returns a cluster that a placement has chosen. known is nil if the cluster is not known.
 func Chosen(name, group string, known *Node) *Node {
 	n := &Node{Kind: KindCluster, Name: name}
 	if known != nil {

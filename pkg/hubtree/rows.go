@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Row is a line of a tree that is printed.
+// Row is a printed line of a tree.
 type Row struct {
 	// Name has the branches of the tree before it.
 	Name                   string
@@ -19,7 +19,7 @@ type Row struct {
 	Reason, Since, Message string
 }
 
-// Rows are the lines of a tree, and what was not seen.
+// Rows returns the lines of a tree, and what could not be read.
 func (n *Node) Rows(now time.Time) (rows []Row, unseen []string) {
 	n.rows("", "", now, &rows, &unseen)
 	return rows, unseen
@@ -41,7 +41,7 @@ func (n *Node) rows(first, rest string, now time.Time, rows *[]Row, unseen *[]st
 	}
 }
 
-// groups say what a number of healthy objects of a kind are, and what others of the kind are called.
+// groups has, for each kind, the text for a number of healthy objects, and the plural for others.
 var groups = map[string]struct{ healthy, plural string }{
 	KindCluster:          {"clusters available", "clusters"},
 	KindSet:              {"sets", "sets"},

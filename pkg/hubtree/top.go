@@ -20,33 +20,33 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// ClusterUse is what is kept of a cluster to compare it with others: as little as that takes, since there may be many.
+// ClusterUse has the values of a cluster that are compared with others. It is small, since there may be many clusters.
 type ClusterUse struct {
 	Name      string `json:"name"`
 	State     State  `json:"state"`
 	Reason    string `json:"reason,omitempty"`
 	Accepted  bool   `json:"accepted"`
 	Available string `json:"available"`
-	// Renewed is when the agent was last heard of, nil if that is not known.
+	// Renewed is when the agent last renewed its lease, or nil if not known.
 	Renewed *metav1.Time `json:"renewed,omitempty"`
-	// CPU and Memory are what workloads can use, nil if the agent has not told of it.
+	// CPU and Memory are the resources for workloads, or nil if the agent has not reported them.
 	CPU    *resource.Quantity `json:"cpu,omitempty"`
 	Memory *resource.Quantity `json:"memory,omitempty"`
-	// Works is how many there are on the cluster, nil if the user may not see them.
+	// Works is the number of works on the cluster, or nil if the user may not see them.
 	Works      *int   `json:"works,omitempty"`
 	Kubernetes string `json:"kubernetesVersion,omitempty"`
-	// Agent is the version of the agent, and Skew why that does not go with the version of the hub.
+	// Agent is the version of the agent, and Skew why it does not work with the version of the hub.
 	Agent string `json:"agentVersion,omitempty"`
 	Skew  string `json:"agentVersionSkew,omitempty"`
 	// Upgrade is the state of the agent's upgrade: outdated, or the desired version and its progress.
 	Upgrade string `json:"agentUpgrade,omitempty"`
-	// Clock and Certificate are the status of the conditions of these, Waits that a certificate request waits for an admin.
+	// Clock and Certificate are the status of the conditions of these. Waits reports whether a certificate request waits for an admin.
 	Clock       string `json:"clockSynced"`
 	Certificate string `json:"certificateRotated"`
 	Waits       bool   `json:"requestWaits"`
 }
 
-// UseOf takes from a cluster what is compared.
+// UseOf returns the values of a cluster.
 func UseOf(c *clusterv1.ManagedCluster) *ClusterUse {
 	n := Cluster(c)
 	status := func(conditionType string) string {
@@ -73,14 +73,14 @@ func UseOf(c *clusterv1.ManagedCluster) *ClusterUse {
 	return use
 }
 
-// UseOfMember is what members of sets tell of a cluster: its state, and no more than that.
+// UseOfMember returns the values of a cluster that members of sets have: its state, and no more.
 func UseOfMember(m *viewv1alpha1.ClusterSetMember) *ClusterUse {
 	n := Member(m)
 	return &ClusterUse{Name: n.Name, State: n.State, Reason: n.Reason, Accepted: m.Status.Accepted, Available: string(cmp.Or(m.Status.Available, metav1.ConditionUnknown)),
 		Kubernetes: m.Status.KubernetesVersion, Clock: string(metav1.ConditionUnknown), Certificate: string(metav1.ConditionUnknown)}
 }
 
-// Age is how long ago the agent was last heard of, and whether that is known.
+// Age returns how long ago the agent last renewed its lease, and whether that is known.
 func (u *ClusterUse) Age(now time.Time) (time.Duration, bool) {
 	if u.Renewed == nil {
 		return 0, false
@@ -88,7 +88,7 @@ func (u *ClusterUse) Age(now time.Time) (time.Duration, bool) {
 	return now.Sub(u.Renewed.Time), true
 }
 
-// clusterOrders compare clusters: those that a reader looks for come first. What is not known comes before what is, or after it.
+// clusterOrders compare clusters: those that a reader looks for come first. Unknown values come before or after all others, depending on the order.
 var clusterOrders = map[string]func(a, b *ClusterUse) int{
 	"name": func(*ClusterUse, *ClusterUse) int { return 0 },
 	"lease": func(a, b *ClusterUse) int {
@@ -125,7 +125,7 @@ func upgradeRank(upgrade string) int {
 	return 5
 }
 
-// missing compares what may be nil: nil comes first if its place is -1, and last if it is 1.
+// missing compares values that may be nil: nil comes first if place is -1, and last if it is 1.
 func missing[T any](a, b *T, place int, compare func(a, b *T) int) int {
 	switch {
 	case a == nil && b == nil:
@@ -138,10 +138,10 @@ func missing[T any](a, b *T, place int, compare func(a, b *T) int) int {
 	return compare(a, b)
 }
 
-// ClusterOrders are the names of the orders of clusters.
+// ClusterOrders returns the names of the orders of clusters.
 func ClusterOrders() []string { return slices.Sorted(maps.Keys(clusterOrders)) }
 
-// SortClusters puts clusters into an order, those that are equal by name, and keeps at most so many of them; all if that is 0.
+// SortClusters sorts clusters by an order, and then by name, and returns at most that many of them, or all for 0.
 func SortClusters(all []*ClusterUse, order string, most int) ([]*ClusterUse, error) {
 	compare := clusterOrders[order]
 	if compare == nil {
@@ -190,7 +190,7 @@ var setOrders = map[string]func(a, b *SetUse) int{
 	"missing": func(a, b *SetUse) int { return cmp.Compare(b.Members-b.Available, a.Members-a.Available) },
 }
 
-// SetOrders are the names of the orders of sets.
+// SetOrders returns the names of the orders of sets.
 func SetOrders() []string { return slices.Sorted(maps.Keys(setOrders)) }
 
 // SortSets is SortClusters for sets.

@@ -33,7 +33,7 @@ func TestSortClusters(t *testing.T) {
 	}
 	for order, want := range map[string]string{
 		"name":    "a b c d",
-		"lease":   "d b a c", // the one that was never heard of, then the one that is silent longest
+		"lease":   "d b a c", // never renewed first, then the oldest
 		"cpu":     "b c a d", // 4, 1500m, 500m
 		"memory":  "a b c d", // 1Ti, 2Gi and 1Gi, equal ones by name
 		"works":   "c a b d",

@@ -47,7 +47,7 @@ func work(generation int64, applied, available metav1.ConditionStatus, manifests
 	return w
 }
 
-// TestStates is the table of what is taken for healthy. Unknown is not green.
+// TestStates verifies which states are considered healthy. Unknown is not.
 func TestStates(t *testing.T) {
 	cluster := func(change func(*clusterv1.ManagedCluster)) *Node {
 		c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}, Spec: clusterv1.ManagedClusterSpec{HubAcceptsClient: true}}
@@ -141,7 +141,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestLease is how old a sign of life may be.
+// TestLease verifies how old a lease may be.
 func TestLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		every int32
@@ -177,7 +177,7 @@ func printed(n *Node) string {
 	return b.String()
 }
 
-// fleet is a set: 40 clusters that are available, with a work on the first; one on which a manifest fails; and some that are silent.
+// fleet returns a set: 40 clusters that are available, with a work on the first; one with a failing manifest; and some that do not respond.
 func fleet(silent int) *Node {
 	root := &Node{Kind: KindSet, Name: "s", State: Healthy, Unseen: []string{"the works on 2 clusters"}}
 	for i := range 40 {
@@ -219,7 +219,7 @@ Not seen: the works on 2 clusters
 	if got := printed(Fold(root)); got != want {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
 	}
-	// What is folded page by page as it is read comes to the same.
+	// Folding page by page while reading has the same result.
 	for _, c := range root.Children {
 		for i := range c.Children {
 			c.Children[i] = Close(c.Children[i])
@@ -239,7 +239,7 @@ func TestFold_KeepsOneThatIsAlone(t *testing.T) {
 	}
 }
 
-// TestFold_ChangesNothing: what is printed for programs is the same before and after.
+// TestFold_ChangesNothing verifies that folding does not change the tree that is printed for programs.
 func TestFold_ChangesNothing(t *testing.T) {
 	root := fleet(5)
 	before, _ := json.Marshal(root)
@@ -252,7 +252,7 @@ func TestFold_ChangesNothing(t *testing.T) {
 	}
 }
 
-// TestFold_NeverHidesWhatFails puts a fault somewhere, and looks for its name.
+// TestFold_NeverHidesWhatFails adds a fault at each place, and verifies that its name is printed.
 func TestFold_NeverHidesWhatFails(t *testing.T) {
 	for _, kind := range []string{KindCluster, KindWork, KindManifest, KindNamespace, KindManagedNamespace, KindAccessRequest, KindReplicaSet, KindCondition, KindLease} {
 		for depth := range 4 {

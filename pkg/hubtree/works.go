@@ -14,13 +14,13 @@ import (
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
 )
 
-// Work is a work on a cluster of that state, with its manifests.
+// Work returns a work on a cluster of that state, with its manifests.
 func Work(w *workv1.ManifestWork, cluster State) *Node {
 	n := &Node{Kind: KindWork, Namespace: w.Namespace, Name: w.Name, Conditions: w.Status.Conditions}
 	n.workState(w)
 	silent := cluster
 	if n.Reason == ReasonNotTold {
-		silent = Unknown // what was told of the manifests is of an earlier spec
+		silent = Unknown // the status of the manifests is of an earlier spec
 	}
 	for i := range w.Status.ResourceStatus.Manifests {
 		child := manifest(&w.Status.ResourceStatus.Manifests[i])
@@ -102,7 +102,7 @@ func manifestName(m *workv1.ManifestResourceMeta) string {
 	return m.Kind + " " + name
 }
 
-// ReplicaSet is what brings works to the clusters of placements.
+// ReplicaSet returns the node of a ManifestWorkReplicaSet, which creates works for the clusters of placements.
 func ReplicaSet(r *workv1alpha1.ManifestWorkReplicaSet) *Node {
 	n := &Node{Kind: KindReplicaSet, Namespace: r.Namespace, Name: r.Name, Conditions: r.Status.Conditions}
 	if !r.DeletionTimestamp.IsZero() {
