@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admissiontest is the kit for tests of admission plugins: an authorizer that grants exact rules and
-// records what it is asked, and requests as the API server makes them.
+// Package admissiontest helps to test admission plugins. It has an authorizer that grants exact rules and records what it is called with, and
+// requests as the API server creates them.
 package admissiontest
 
 import (
@@ -32,12 +32,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// User is who makes the requests. Another user holds nothing.
+// User is the user of the requests. Other users have no permissions.
 var User = &user.DefaultInfo{
 	Name: "ann", UID: "4711", Groups: []string{"team"}, Extra: map[string][]string{"example.com/scope": {"a"}},
 }
 
-// AdmittedAtOnce returns how many of n requests that are made at the same time are admitted.
+// AdmittedAtOnce returns how many of n concurrent requests are admitted.
 func AdmittedAtOnce(n int, request func(i int) error) int {
 	var admitted atomic.Int32
 	var all sync.WaitGroup
@@ -52,15 +52,15 @@ func AdmittedAtOnce(n int, request func(i int) error) int {
 	return int(admitted.Load())
 }
 
-// Authorizer grants User the rules that it has, comparing names literally as RBAC does.
+// Authorizer grants User its rules. It compares names literally as RBAC does.
 type Authorizer struct {
-	// Grants are the rules that User holds.
+	// Grants are the rules that User has.
 	Grants []permission.Rule
-	// Denials are refused explicitly, where RBAC would have no opinion.
+	// Denials are denied explicitly, where RBAC would have no opinion.
 	Denials []permission.Rule
-	// Err is what asking for anything that is not granted fails with.
+	// Err is the error for anything that is not granted.
 	Err error
-	// Asked is what was asked for, in order.
+	// Asked are the checked permissions, in order.
 	Asked []permission.Rule
 	// Odd are requests that no RBAC rule for an API resource can match.
 	Odd []authorizer.Attributes
@@ -95,14 +95,14 @@ func (f *Authorizer) ConditionsAwareAuthorize(ctx context.Context, a authorizer.
 	return authorizer.ConditionsAwareDecisionFromParts(f.Authorize(ctx, a))
 }
 
-// EvaluateConditions implements authorizer.Authorizer: RBAC knows no conditions.
+// EvaluateConditions implements authorizer.Authorizer. RBAC has no conditions.
 func (f *Authorizer) EvaluateConditions(
 	context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData,
 ) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
-// Names are the names of what was asked for.
+// Names returns the names of the checked permissions.
 func (f *Authorizer) Names() []string {
 	var names []string
 	for _, r := range f.Asked {
@@ -111,18 +111,18 @@ func (f *Authorizer) Names() []string {
 	return names
 }
 
-// Rule is the permission on one name of a resource, or of a subresource written resource/subresource.
+// Rule returns the permission on one name of a resource, or of a subresource written resource/subresource.
 func Rule(verb, group, resource, name string) permission.Rule {
 	resource, subresource, _ := strings.Cut(resource, "/")
 	return permission.Rule{Verb: verb, Group: group, Resource: resource, Subresource: subresource, Name: name}
 }
 
-// Label is the permission on a label of clusters.
+// Label returns the permission on a label of clusters.
 func Label(name string) permission.Rule {
 	return Rule("create", cluster.GroupName, "managedclusters/label", name)
 }
 
-// Labels are the permissions on labels of clusters.
+// Labels returns the permissions on labels of clusters.
 func Labels(names ...string) []permission.Rule {
 	var rules []permission.Rule
 	for _, name := range names {
@@ -131,7 +131,7 @@ func Labels(names ...string) []permission.Rule {
 	return rules
 }
 
-// Join is the older permission on a set's label.
+// Join returns the older permission on a set's label.
 func Join(set string) permission.Rule {
 	return Rule("create", cluster.GroupName, "managedclustersets/join", set)
 }
@@ -145,19 +145,19 @@ func Cluster(name string, labels ...string) *cluster.ManagedCluster {
 	return c
 }
 
-// Request is a request as the API server hands it to admission. Without an old object it is a create.
+// Request is a request as the API server passes it to admission. Without an old object it is a create.
 type Request struct {
 	Object, Old runtime.Object
 	Resource    string
 	Version     string
 	Subresource string
 	DryRun      bool
-	// Group is that of managedclusters when empty, By is User when nil.
+	// Group is the group of managedclusters if empty, and By is User if nil.
 	Group string
 	By    user.Info
 }
 
-// Attributes are what a plugin gets.
+// Attributes returns the attributes for a plugin.
 func (r Request) Attributes() admission.Attributes {
 	if r.Version == "" {
 		r.Version = "v1"
@@ -185,7 +185,7 @@ func (r Request) Attributes() admission.Attributes {
 		gv.WithResource(r.Resource), r.Subresource, operation, options, r.DryRun, r.By)
 }
 
-// Warnings records what is warned of.
+// Warnings records warnings.
 type Warnings []string
 
 // AddWarning implements warning.Recorder.
@@ -214,7 +214,7 @@ func sameLabels(a, b runtime.Object) bool {
 
 var ruleText = regexp.MustCompile(`\{apiGroups: [^}]*\}`)
 
-// MissingRules returns the rules that a 403 names, read as what they are: YAML for a ClusterRole.
+// MissingRules returns the rules that a 403 names. It parses them as YAML of a ClusterRole.
 func MissingRules(t *testing.T, err error) []permission.Rule {
 	t.Helper()
 	if !apierrors.IsForbidden(err) {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hubfinalizers guards the finalizers by which the hub's controllers keep an object until what they have made for it
-// is gone. An object does not say who has set a finalizer, so the names are guarded; of a new ManagedCluster, all finalizers.
+// Package hubfinalizers guards the finalizers by which the hub's controllers keep an object until what they have created for it is deleted. An object
+// does not have the user who added a finalizer, so the names are guarded, and for a new ManagedCluster all finalizers.
 package hubfinalizers
 
 import (
@@ -25,35 +25,35 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "HubFinalizers"
 
-// Plugin refuses to add and to remove the hub's finalizers for users who may not.
+// Plugin rejects adding and removing the hub's finalizers by users who may not.
 type Plugin struct {
 	permission.Guard
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer.
+// New returns the plugin. It needs an authorizer.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
 
-// hubs tells which finalizers of a kind are the hub's. Those of providers and of users of clusters are not: they come and go
-// by the right to change the object, as everywhere.
+// hubs reports which finalizers of a kind are the hub's. It does not include those of providers and of users of clusters: these need the permission
+// to change the object, as usual.
 var hubs = map[schema.GroupResource]func(finalizer string) bool{
 	cluster.Resource("managedclusters"): func(f string) bool { return strings.HasPrefix(f, cluster.GroupName+"/") },
-	// A Cluster's say which requests have it, which is what the scheduler goes by.
+	// The finalizers of a Cluster list the requests that have it, which the scheduler relies on.
 	openmcp.Resource("clusters"): func(f string) bool {
 		return f == openmcpv1alpha1.AccessFinalizer || strings.HasPrefix(f, openmcpv1alpha1.RequestFinalizerOnClusterPrefix)
 	},
 	openmcp.Resource("clusterrequests"): func(f string) bool { return f == openmcpv1alpha1.ClusterRequestFinalizer },
-	// A replica set without it would go before its works, which nothing deletes then.
+	// Without it, a replica set would be deleted before its works, which nothing would delete then.
 	work.Resource("manifestworkreplicasets"): func(f string) bool { return f == work.ReplicaSetFinalizer },
-	// The same of a placement and its work.
+	// The same holds for a placement and its work.
 	edge.Resource("edgeplacements"): func(f string) bool { return f == edge.PlacementFinalizer },
 }
 
-// Rules are the spellings of the right to the end of the object of a request. Users who may accept a cluster have it, too:
-// acceptance is what the finalizers of a cluster are about, and Open Cluster Management's controllers have only that right.
+// Rules returns the spellings of the permission to finalize the object of a request. Users who may accept a cluster have it, too: the finalizers of a
+// cluster are about its acceptance, and Open Cluster Management's controllers have only that permission.
 func Rules(a admission.Attributes) []permission.Rule {
 	// Permission: a finalizer of the hub is added or removed.
 	rules := []permission.Rule{permission.On(a, "update", "finalizers")}
@@ -73,8 +73,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	var what []string
 	guardsAny := false
-	// Holders of a bootstrap token make clusters and change none. A finalizer on such a cluster would keep its name, and its
-	// place among those that wait, until an admin removes the finalizer.
+	// Holders of a bootstrap token create clusters and change none. A finalizer on such a cluster would reserve its name, and its place among the
+	// pending clusters, until an admin removes the finalizer.
 	made := a.GetOperation() == admission.Create && permission.Is(a, cluster.Resource("managedclusters"))
 	for _, change := range []struct {
 		verb      string
@@ -97,7 +97,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	rules := Rules(a)
 	if !guardsAny {
-		// They are others', and users who may change the cluster could add them later.
+		// Other programs use these, and users who may change the cluster could add them later.
 		// Permission: a ManagedCluster is made with a finalizer that is not the hub's.
 		rules = append(rules, permission.On(a, "update", ""), permission.On(a, "patch", ""))
 	}

@@ -106,7 +106,7 @@ func TestAdmission_TheHubsFinalizersNeedTheRight(t *testing.T) {
 	}
 }
 
-// unlessGenerated is the refusal, of which one without a name cannot be read as a rule on a name.
+// unlessGenerated returns the error. For an object with a generated name it returns one without rules, because they have no name.
 func unlessGenerated(a admission.Attributes, err error) error {
 	if a.GetName() == "" && apierrors.IsForbidden(err) {
 		return apierrors.NewForbidden(a.GetResource().GroupResource(), "", errors.New("generated"))
@@ -134,7 +134,8 @@ func TestAdmission_TheFinalizersOfOthersAreFree(t *testing.T) {
 	}
 }
 
-// Upstream's controllers hold no other right on the finalizers of a cluster.
+// TestAdmission_WhoMayAcceptAClusterHasItsFinalizers verifies that users who may accept a cluster may change its finalizers: upstream's controllers
+// have no other permission for that.
 func TestAdmission_WhoMayAcceptAClusterHasItsFinalizers(t *testing.T) {
 	k := kinds[0]
 	register := k.rule("accept")
@@ -156,8 +157,8 @@ func TestAdmission_WhoMayAcceptAClusterHasItsFinalizers(t *testing.T) {
 	}
 }
 
-// Holders of a bootstrap token make clusters, and change none. Such a cluster must end when an admin deletes it, or its name
-// stays taken, and its place among those that wait.
+// TestAdmission_WhoMayOnlyMakeClustersKeepsNoneFromItsEnd verifies that holders of a bootstrap token, who create clusters and change none, cannot
+// create one that stays after an admin deletes it. It would reserve its name, and its place among the pending clusters.
 func TestAdmission_WhoMayOnlyMakeClustersKeepsNoneFromItsEnd(t *testing.T) {
 	k := kinds[0]
 	for _, f := range append(k.others, k.hubs...) {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespacebounds bounds how many objects a namespace has of all kinds together, and how many bytes these take in etcd, so that
-// who runs a namespace cannot fill etcd for all others.
+// Package namespacebounds limits the number of objects of all kinds in a namespace, and their size in etcd, so that an admin of a namespace cannot
+// fill etcd for all others.
 package namespacebounds
 
 import (
@@ -26,40 +26,40 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "NamespaceBounds"
-	// DefaultObjects is how many objects a namespace may have when no flag says otherwise. A placement of 10,000 clusters has 100
-	// decisions, and a deployment policy of 10,000 nodes has an EdgePlacement for each.
+	// DefaultObjects is the default for the largest number of objects in a namespace. A placement of 10,000 clusters has 100 decisions, and a
+	// deployment policy of 10,000 nodes has an EdgePlacement for each.
 	DefaultObjects = 200_000
-	// DefaultBytes is how many bytes these may take: an eighth of what an embedded etcd has by default.
+	// DefaultBytes is the default for their size in bytes: an eighth of the default size of an embedded etcd.
 	DefaultBytes = 1 << 30
-	// inFlightBytes is what all updates could add that a server takes at a time: 200, each of an object of 1,280 KiB.
+	// inFlightBytes is the largest number of bytes that all concurrent updates of a server could add: 200 updates of an object of 1,280 KiB.
 	inFlightBytes = 256 << 20
-	// slack is by how many bytes an update may make an object larger that changes only who holds it.
+	// slack is by how many bytes an update may grow an object if it only changes finalizers, owners or managed fields.
 	slack = 4096
 )
 
-// Plugin refuses what makes a namespace exceed its bounds, whoever writes it. What makes nothing larger always passes, and deletions do not
-// come by here.
+// Plugin rejects writes that make a namespace exceed its bounds, whoever sends them. It admits all writes that do not grow an object, and does not
+// see deletions.
 //
-// A quarter beyond the bounds is kept for what a full namespace must not stop: statuses, objects on their way to their end, finalizers, and
-// what the hub itself derives from the objects of a namespace. None of it can be written without end by who may write the rest.
+// A quarter beyond the bounds is reserved for writes that a full namespace must not prevent: statuses, objects that are being deleted, finalizers,
+// and what the hub itself derives from the objects of a namespace. Users who may write the rest cannot write any of these without limit.
 type Plugin struct {
 	*admission.Handler
-	// MostObjects and MostBytes are what a namespace may have. 0 means no bound.
+	// MostObjects and MostBytes are the bounds of a namespace. 0 means no bound.
 	MostObjects, MostBytes int
-	// Usage is what namespaces have.
+	// Usage counts the objects in namespaces.
 	Usage *Usage
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// derived are the resources that hub-controller-manager writes into the namespaces of others.
+// derived are the resources that hub-controller-manager writes into namespaces of users.
 var derived = map[schema.GroupResource]bool{
 	cluster.Resource("placementdecisions"):           true,
 	edge.Resource("edgeplacements"):                  true,
 	work.Resource("manifestworkreplicasetrevisions"): true,
 }
 
-// New returns the plugin, whose Usage has to count the objects of the hub.
+// New returns the plugin. Its Usage must count the objects of the hub.
 func New(size objectsize.Sizer, c clock.PassiveClock) *Plugin {
 	p := &Plugin{
 		Handler:     admission.NewHandler(admission.Create, admission.Update),
@@ -69,7 +69,7 @@ func New(size objectsize.Sizer, c clock.PassiveClock) *Plugin {
 	return p
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource: the whole object is stored.
+// Validate implements admission.ValidationInterface. It checks every subresource: the whole object is stored.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, ok := permission.Stored(a)
 	most := Amount{p.MostObjects, p.MostBytes}
@@ -83,7 +83,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	}
 	isNew, reserve := a.GetOperation() == admission.Create, most.andAQuarter()
 	if !isNew && (most.Bytes == 0 || p.Usage.hasRoom(a.GetNamespace(), inFlightBytes, most.Bytes)) {
-		return nil // without the work of measuring it
+		return nil // without measuring it
 	}
 	size, err := p.Usage.size(resource, a.GetObject())
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	k := key{resource, updated.GetName()}
 	used, more, ok := p.Usage.admit(a.GetNamespace(), k, size, isNew, most, a.IsDryRun())
 	if !ok && !isNew {
-		// What is counted may be older than what is stored.
+		// The count may be older than the stored object.
 		before, err := p.Usage.size(resource, a.GetOldObject())
 		switch {
 		case err != nil:
@@ -113,10 +113,10 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return admission.NewForbidden(a, most.exceeded(used, more))
 }
 
-// andAQuarter is what a namespace may have with what is kept.
+// andAQuarter returns the bounds with the reserve.
 func (m Amount) andAQuarter() Amount { return Amount{m.Objects + m.Objects/4, m.Bytes + m.Bytes/4} }
 
-// exceeded is the error of a ResourceQuota.
+// exceeded returns an error like that of a ResourceQuota.
 func (m Amount) exceeded(used, more Amount) error {
 	flag, of, amount := "--max-bytes-per-namespace", "bytes", func(a Amount) int { return a.Bytes }
 	if more.Objects > 0 && m.Objects > 0 && used.Objects+more.Objects > m.Objects {
@@ -126,7 +126,7 @@ func (m Amount) exceeded(used, more Amount) error {
 		flag, of, amount(more), amount(used), amount(m))
 }
 
-// onlyHeld says whether an update changes nothing that a user fills: finalizers, owners and the record of field managers are left, which
+// onlyHeld reports whether an update changes neither labels, annotations nor the generation: only finalizers, owners and managed fields remain, which
 // have bounds of their own.
 func onlyHeld(updated, old metav1.Object) bool {
 	return updated.GetGeneration() == old.GetGeneration() && maps.Equal(updated.GetLabels(), old.GetLabels()) &&

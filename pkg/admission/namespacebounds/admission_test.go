@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// fixture is a server, whose events are told by the test. The size of an object is that of its annotation.
+// fixture is a server whose events the test sends. The size of an object is the value of its annotation.
 type fixture struct {
 	*namespacebounds.Plugin
 	*testing.T
@@ -71,7 +71,7 @@ func (f *fixture) write(r at.Request) error {
 	return err
 }
 
-// want says whether a write passes, and how an error ends that is one of a quota.
+// want verifies whether a write is admitted, and the end of the message of a quota error.
 func (f *fixture) want(what string, refused string, r at.Request) {
 	f.Helper()
 	switch err := f.write(r); {
@@ -102,7 +102,7 @@ func TestAdmission_BoundsTheObjectsOfAllKinds(t *testing.T) {
 	f.want("a dry run in a full one", full, at.Request{Object: placement("a", "dry", 1), DryRun: true})
 	f.want("another namespace", "", at.Request{Object: placement("b", "p5", 1)})
 	f.want("no namespace", "", at.Request{Object: at.Cluster("c1")})
-	// What has been written is counted once; what goes makes room, and what came to nothing does after a while.
+	// A written object is counted once. A deletion makes room, and so does an object that was not written, after a while.
 	f.told(f.placements.Add(placement("a", "p2", 1)))
 	f.want("after the event", full, at.Request{Object: placement("a", "p5", 1)})
 	f.told(f.placements.Delete(placement("a", "p1", 1)))
@@ -110,7 +110,7 @@ func TestAdmission_BoundsTheObjectsOfAllKinds(t *testing.T) {
 	f.want("once", full, at.Request{Object: placement("a", "p6", 1)})
 	f.clock.SetTime(f.clock.Now().Add(11 * time.Second))
 	f.want("after a while", "", at.Request{Object: placement("a", "p6", 1)})
-	// A list takes the place of all that was counted of its kind.
+	// A list replaces all counts of its kind.
 	f.told(f.placements.Replace([]any{placement("a", "p1", 1), placement("a", "p2", 1), placement("a", "p6", 1)}, ""))
 	f.want("after a list", full, at.Request{Object: placement("a", "p7", 1)})
 	f.told(f.placements.Replace(nil, ""))
@@ -132,7 +132,7 @@ func TestAdmission_BoundsBytes(t *testing.T) {
 	f.want("the same size", "", at.Request{Object: placement("a", "p1", 6000), Old: stored})
 	f.want("less", "", at.Request{Object: placement("a", "p1", 5000), Old: stored})
 	f.want("less than is known to be stored", "", at.Request{Object: placement("a", "p1", 7000), Old: placement("a", "p1", 7001)})
-	// A quarter is kept for what must go on.
+	// A quarter is reserved for what must continue.
 	held := placement("a", "p1", 6000)
 	held.Finalizers = []string{"example.com/a"}
 	f.want("a finalizer", "", at.Request{Object: held, Old: stored})
@@ -150,7 +150,7 @@ func TestAdmission_BoundsBytes(t *testing.T) {
 	f.want("a smaller status", "", at.Request{Object: placement("a", "p1", 7500), Old: stored, Subresource: "status"})
 }
 
-// The event of an earlier write leaves what a later one takes.
+// TestAdmission_AnEarlierEventFreesNothing verifies that the event of an earlier write does not release the reservation of a later one.
 func TestAdmission_AnEarlierEventFreesNothing(t *testing.T) {
 	f := newFixture(t, 0, 1000)
 	stored := placement("a", "p1", 10)
@@ -171,7 +171,8 @@ func TestAdmission_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// Nothing is written while it is not known how much there is, nor what cannot be measured.
+// TestAdmission_WithoutCounts verifies that writes are rejected while the counts are not known, and that an object that cannot be measured is
+// rejected.
 func TestAdmission_WithoutCounts(t *testing.T) {
 	f := newFixture(t, 10, 10)
 	odd := placement("a", "p1", 1)
@@ -189,7 +190,7 @@ func TestAdmission_WithoutCounts(t *testing.T) {
 	f.want("without bounds", "", at.Request{Object: odd})
 }
 
-// Updates are not measured while there is room for all that are in flight.
+// TestAdmission_MeasuresNoUpdateWithoutNeed verifies that updates are not measured while there is room for all that are in flight.
 func TestAdmission_MeasuresNoUpdateWithoutNeed(t *testing.T) {
 	f := newFixture(t, 1, 300<<20)
 	odd := placement("a", "p1", 1)

@@ -17,47 +17,46 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/objectsize"
 )
 
-// inFlight is how long a write counts that was admitted and that has not come back as an event: it is being written, or something after
-// admission has refused it.
+// inFlight is how long an admitted write counts without an event: it is being written, or was rejected after admission.
 const inFlight = 10 * time.Second
 
-// Amount is a number of objects, and how many bytes they take in etcd.
+// Amount is a number of objects, and their size in etcd in bytes.
 type Amount struct{ Objects, Bytes int }
 
-// Usage counts what namespaces have, from the events of all their kinds and from the writes that were admitted and have no event yet. A
-// change costs the same however much a namespace has.
+// Usage counts the objects in namespaces, from the events of all their kinds and from the admitted writes without an event yet. The cost of a change
+// does not depend on the size of a namespace.
 type Usage struct {
 	size  objectsize.Sizer
 	clock clock.PassiveClock
 
 	lock       sync.Mutex
 	namespaces map[string]*namespace
-	// counted says of the resources that have a store whether all their objects are counted.
+	// counted reports, for each resource that has a store, whether all its objects are counted.
 	counted map[schema.GroupResource]bool
-	// admitted are the writes that have no event yet, the oldest first.
+	// admitted are the writes without an event yet, the oldest first.
 	admitted []write
 	// unnamed numbers the objects without a name.
 	unnamed int
 }
 
-// key names an object in its namespace.
+// key identifies an object in its namespace.
 type key struct {
 	resource schema.GroupResource
 	name     string
 }
 
-// write is one that was admitted.
+// write is an admitted write.
 type write struct {
 	namespace string
 	key
 	at time.Time
 }
 
-// namespace is what one has. Both maps have sizes.
+// namespace has the counts of a namespace. Both maps have sizes.
 type namespace struct {
 	used   Amount
 	stored map[key]int
-	// coming has a size for each object that is being written, and when that was admitted last.
+	// coming has a size for each object that is being written, and when that was last admitted.
 	coming map[key]coming
 }
 
@@ -71,7 +70,7 @@ func NewUsage(size objectsize.Sizer, c clock.PassiveClock) *Usage {
 	return &Usage{size: size, clock: c, namespaces: map[string]*namespace{}, counted: map[schema.GroupResource]bool{}}
 }
 
-// of is what an object counts for: the larger of what is stored and of what is being written.
+// of returns what an object counts for: the larger of its stored size and the size that is being written.
 func (n *namespace) of(k key) Amount {
 	stored, isStored := n.stored[k]
 	coming, isComing := n.coming[k]
@@ -81,7 +80,7 @@ func (n *namespace) of(k key) Amount {
 	return Amount{1, max(stored, coming.size)}
 }
 
-// change changes what there is of an object, and counts the difference.
+// change changes the data of an object, and updates the counts by the difference.
 func (u *Usage) change(in string, k key, f func(n *namespace)) {
 	n := u.namespaces[in]
 	if n == nil {
@@ -98,7 +97,7 @@ func (u *Usage) change(in string, k key, f func(n *namespace)) {
 	}
 }
 
-// forget takes away the writes that were admitted too long ago.
+// forget drops the writes that were admitted too long ago.
 func (u *Usage) forget(now time.Time) {
 	for len(u.admitted) > 0 && now.Sub(u.admitted[0].at) > inFlight {
 		w := u.admitted[0]
@@ -111,14 +110,14 @@ func (u *Usage) forget(now time.Time) {
 	}
 }
 
-// Counts says whether all objects of the resource are counted.
+// Counts reports whether all objects of the resource are counted.
 func (u *Usage) Counts(resource schema.GroupResource) bool {
 	u.lock.Lock()
 	defer u.lock.Unlock()
 	return u.counted[resource]
 }
 
-// ready says whether all objects are counted of all resources that have a store.
+// ready reports whether all objects of all resources that have a store are counted.
 func (u *Usage) ready() bool {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -130,7 +129,7 @@ func (u *Usage) ready() bool {
 	return len(u.counted) > 0
 }
 
-// hasRoom says whether a namespace could take so many bytes.
+// hasRoom reports whether a namespace has room for so many bytes.
 func (u *Usage) hasRoom(in string, bytes, most int) bool {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -141,8 +140,8 @@ func (u *Usage) hasRoom(in string, bytes, most int) bool {
 	return used+bytes <= most
 }
 
-// admit says whether there is room for an object of a size, and takes it, but not for a dry run. It returns what is used, and what the
-// write adds. An object that is there already, or that is being written, is not counted twice: storage refuses to create it again.
+// admit reports whether there is room for an object of a size and, except for a dry run, reserves it. It returns what is used, and what the write
+// adds. An object that exists already, or is being written, is not counted twice: storage rejects a second create.
 func (u *Usage) admit(in string, k key, size int, isNew bool, most Amount, dryRun bool) (used, more Amount, ok bool) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -175,7 +174,7 @@ func (u *Usage) admit(in string, k key, size int, isNew bool, most Amount, dryRu
 	return used, more, true
 }
 
-// Store counts the objects of a resource, for a reflector.
+// Store returns a store for a reflector, which counts the objects of a resource.
 func (u *Usage) Store(resource schema.GroupResource) cache.ReflectorStore {
 	u.lock.Lock()
 	defer u.lock.Unlock()
@@ -263,7 +262,7 @@ func (s *store) measure(object any) (in string, k key, size int, err error) {
 	return accessor.GetNamespace(), key{s.resource, accessor.GetName()}, size, err
 }
 
-// set counts what is stored. A write that was admitted stays until an event has its size: an earlier one may be of another write.
+// set counts a stored size. An admitted write stays until an event has its size: an earlier event may be of another write.
 func (s *store) set(in string, k key, size int) {
 	s.change(in, k, func(n *namespace) {
 		n.stored[k] = size

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package objectsize bounds what one object takes of etcd.
+// Package objectsize limits the size of an object in etcd.
 package objectsize
 
 import (
@@ -24,28 +24,28 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "ObjectSize"
-	// Limit is how many bytes an object may take, the record of who manages which field included.
+	// Limit is the largest size of an object in bytes, including managedFields.
 	Limit = 256 << 10
-	// WorkLimit is that of works, which have other objects in them: 512000 bytes of these, and a status for each.
+	// WorkLimit is the limit for works, which contain other objects: 512000 bytes of these, and a status for each.
 	WorkLimit = 1280 << 10
-	// ServiceLimit is that of edge services: an archive of 512000 bytes in base64, and what else a service has.
+	// ServiceLimit is the limit for edge services: an archive of 512000 bytes in base64, and the other fields of a service.
 	ServiceLimit = 1024 << 10
-	// Reserve is what users with the right to the object's end may add. Without it, a user who fills an object could keep
-	// the hub from denying a cluster, or a provider from taking access back. It is also what a cluster's agents leave to
-	// others below the limit, so that they cannot keep a team from labelling or tainting the cluster.
+	// Reserve is what users with permission to finalize the object may add. Without it, a user who fills an object could prevent the hub from denying
+	// a cluster, or a provider from revoking access. It is also the room below the limit that agents of a cluster must leave to other users, so that
+	// they cannot prevent a team from labeling or tainting the cluster.
 	Reserve = 64 << 10
 )
 
-// StatusRoom is what a Placement leaves to its status below the limit: the scheduler writes there which decisions there are, and it could
-// not even say that there is no room.
+// StatusRoom is the room below the limit that a Placement must leave to its status: the scheduler writes the decisions to it, and otherwise could not
+// even report that there is no room.
 const StatusRoom = 176 << 10
 
-// Sizer tells how many bytes an object of a resource takes when it is stored.
+// Sizer returns the size in bytes of a stored object of a resource.
 type Sizer func(resource schema.GroupResource, object runtime.Object) (int, error)
 
-// Plugin refuses objects that are too large. An object that was stored before there was a limit, beyond the reserve too, may
-// be changed as long as it does not grow. An object in the reserve has to come back below the limit, unless its user may
-// write there. Every object may be deleted: deletions do not come by here.
+// Plugin rejects objects that are too large. An object that was stored before there was a limit, even beyond the reserve, may be changed as long as
+// it does not grow. An object in the reserve must shrink below the limit, unless its user may write there. Every object may be deleted: the plugin
+// does not see deletions.
 type Plugin struct {
 	permission.Guard
 	size Sizer
@@ -53,12 +53,12 @@ type Plugin struct {
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer.
+// New returns the plugin. It needs an authorizer.
 func New(size Sizer) *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), size: size}
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource: the whole object is stored.
+// Validate implements admission.ValidationInterface. It checks every subresource: the whole object is stored.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, _, ok := permission.Stored(a)
 	if !ok {
@@ -93,12 +93,12 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 		}
 		shrinks = size <= before
-		// What others have put into their share does not hold an agent back.
+		// What other users have written to their share does not limit an agent.
 		if shrinks && size <= most {
 			return nil
 		}
-		// Not what reaches into the reserve: else the user who filled the object could replace what the hub has written
-		// there, time and again, until nothing of the reserve is left.
+		// This excludes objects in the reserve: otherwise the user who filled the object could repeatedly replace what the hub has written there,
+		// until nothing of the reserve is left.
 		if shrinks && (before > most+Reserve || updated.GetDeletionTimestamp() != nil) {
 			return nil
 		}
@@ -114,8 +114,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		resource, a.GetName(), size, limit))
 }
 
-// leavesRoom says whether a request is of those that leave room to others: an agent of a cluster writes the cluster, or one is
-// made, as agents do before they are known by their name.
+// leavesRoom reports whether a request must leave room to others: an agent of a cluster writes the cluster, or a cluster is created, as agents do
+// before they have their own identity.
 func leavesRoom(a admission.Attributes) bool {
 	if !permission.Is(a, cluster.Resource("managedclusters")) {
 		return false
@@ -124,7 +124,7 @@ func leavesRoom(a admission.Attributes) bool {
 	return a.GetOperation() == admission.Create || who == nil || registration.IsAgent(who.GetName(), who.GetGroups(), a.GetName())
 }
 
-// leavesRoomToStatus refuses a Placement that is too large without its status, unless it was as large before.
+// leavesRoomToStatus rejects a Placement that is too large without its status, unless it was as large before.
 func (p *Plugin) leavesRoomToStatus(a admission.Attributes) error {
 	now, before, err := permission.Objects[cluster.Placement](a, cluster.Resource("placements"))
 	if now == nil || err != nil || a.GetSubresource() != "" {

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// sized is a cluster of so many bytes.
+// sized returns a cluster of this size in bytes.
 func sized(n int) *cluster.ManagedCluster {
 	c := at.Cluster("c1")
 	c.Annotations = map[string]string{"a": strings.Repeat("x", n)}
@@ -99,7 +99,7 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 			t.Errorf("%v does not say %s", err, want)
 		}
 	}
-	// The hub's share of the reserve is not for the user who filled the rest: what the hub writes again has room.
+	// The reserve is not for the user who filled the rest: the hub's next write must have room.
 	c := sized(limit + 400)
 	c.Annotations["a"] = strings.Repeat("y", limit+400)
 	_, err = at.Validate(t, plugin(&at.Authorizer{}), at.Request{Object: c, Old: sized(limit + 400)}.Attributes())
@@ -111,7 +111,7 @@ func TestAdmission_AnObjectGrowsUpToTheLimit(t *testing.T) {
 	}
 }
 
-// Works have other objects in them.
+// TestAdmission_WorksMayBeLarger: works contain other objects.
 func TestAdmission_WorksMayBeLarger(t *testing.T) {
 	const limit = objectsize.WorkLimit
 	for name, c := range map[string]struct {
@@ -132,7 +132,7 @@ func TestAdmission_WorksMayBeLarger(t *testing.T) {
 	}
 }
 
-// A team labels and taints the cluster of an agent that fills it.
+// TestAdmission_AnAgentLeavesRoomToOthers verifies that a team can label and taint the cluster of an agent that fills it.
 func TestAdmission_AnAgentLeavesRoomToOthers(t *testing.T) {
 	const limit = objectsize.Limit
 	const own = limit - objectsize.Reserve

@@ -17,14 +17,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// placement is one with so many bytes in its metadata, and in its status.
+// placement returns a placement with these sizes in bytes of its metadata and its status.
 func placement(metadata, status int) *cluster.Placement {
 	p := &cluster.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", Annotations: map[string]string{"a": strings.Repeat("x", metadata)}}}
 	p.Status.Conditions = []metav1.Condition{{Message: strings.Repeat("x", status)}}
 	return p
 }
 
-// The scheduler finds room for its status, whatever a tenant writes.
+// TestAdmission_APlacementLeavesRoomToItsStatus verifies that the scheduler has room for the status, whatever a tenant writes.
 func TestAdmission_APlacementLeavesRoomToItsStatus(t *testing.T) {
 	const own, room = objectsize.Limit - objectsize.StatusRoom, objectsize.StatusRoom
 	p := objectsize.New(func(_ schema.GroupResource, object runtime.Object) (int, error) {

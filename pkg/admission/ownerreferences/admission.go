@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownerreferences guards metadata.ownerReferences of all our kinds: the hub's garbage collector deletes an object
-// whose owner does not exist, and does not ask whether the author of the reference might delete it. It guards the labels that make a work
-// one of a ManifestWorkReplicaSet or of an EdgePlacement as well: the controllers of these delete works that they do not want.
+// Package ownerreferences guards metadata.ownerReferences of all our kinds: the hub's garbage collector deletes an object whose owner does not exist,
+// and does not check whether the author of the reference may delete it. It also guards the labels that make a work part of a ManifestWorkReplicaSet
+// or of an EdgePlacement: their controllers prune works that are not desired.
 package ownerreferences
 
 import (
@@ -24,22 +24,21 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "OwnerReferences"
 
-// Plugin refuses changes of owner references by users who may not delete the object. Unlike Kubernetes' plugin of this
-// purpose it does not look at blockOwnerDeletion: any other object of the hub can have it as well.
+// Plugin rejects changes of owner references by users who may not delete the object. Unlike the Kubernetes plugin for this purpose, it ignores
+// blockOwnerDeletion: any other object of the hub can have it as well.
 type Plugin struct {
 	permission.Guard
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer.
+// New returns the plugin. It needs an authorizer.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
 
-// ofTheirMakers are the kinds whose objects concern only their makers. They may be created with an owner, since programs
-// that make them rely on being cleaned up after. On objects of other kinds depends more than their maker decides:
-// acceptance, labels, bindings, clusters, requests.
+// ofTheirMakers are the kinds whose objects only concern their creators. They may be created with an owner, since programs that create them rely on
+// garbage collection. Objects of other kinds also affect what others have decided: acceptance, labels, bindings, clusters, requests.
 var ofTheirMakers = map[schema.GroupResource]bool{
 	cluster.Resource("managedclustersetbindings"): true,
 	cluster.Resource("placements"):                true,
@@ -50,7 +49,7 @@ var ofTheirMakers = map[schema.GroupResource]bool{
 	edge.Resource("edgeservices"):                 true,
 	edge.Resource("deploymentpolicies"):           true,
 	edge.Resource("deploymentpatterns"):           true,
-	// The server sets the owner, and nodeowner lets it be no other.
+	// The server sets the owner, and nodeowner rejects any other.
 	edge.Resource("edgenodes"): true,
 }
 
@@ -81,10 +80,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		permission.On(a, "delete", ""))
 }
 
-// ofSet are the labels by which a work is one of a set.
+// ofSet has the labels by which a work belongs to a replica set.
 type ofSet struct{ set, hash, placement string }
 
-// setOf is empty for what is of no set. Without a placement, a work is of none.
+// setOf returns the labels of a work. It returns the zero value for objects without a set, and for a work without a placement.
 func setOf(a admission.Attributes, object metav1.Object) ofSet {
 	labels := object.GetLabels()
 	of := ofSet{labels[work.ReplicaSetLabel], labels[work.ReplicaSetHashLabel], labels[work.PlacementLabel]}
@@ -94,10 +93,10 @@ func setOf(a admission.Attributes, object metav1.Object) ofSet {
 	return of
 }
 
-// ofPlacement are the label and the annotation by which a work is one of an EdgePlacement.
+// ofPlacement has the label and the annotation by which a work belongs to an EdgePlacement.
 type ofPlacement struct{ hash, placement string }
 
-// placementOf is empty for what is of no placement.
+// placementOf returns the zero value for objects without a placement.
 func placementOf(a admission.Attributes, object metav1.Object) ofPlacement {
 	hash := object.GetLabels()[edge.PlacementHashLabel]
 	if !permission.Is(a, work.Resource("manifestworks")) || hash == "" {

@@ -25,7 +25,7 @@ var (
 	another = metav1.OwnerReference{APIVersion: "v1", Kind: "Namespace", Name: "there", UID: "2"}
 )
 
-// kind makes objects of one kind with owners.
+// kind creates objects of one kind with owners.
 type kind struct {
 	group, resource, namespace string
 	ofItsMaker                 bool
@@ -115,7 +115,7 @@ func TestAdmission_WhatDoesNotChangeIsNotAskedAbout(t *testing.T) {
 		a := &at.Authorizer{Err: errors.New("not to be asked")}
 		for _, attributes := range []admission.Attributes{
 			k.attributes(k.owned(), k.owned(), ""), k.attributes(k.owned(missing), k.owned(missing), ""), k.attributes(k.owned(), nil, ""),
-			// Stored nowhere, as a token is.
+			// This is not stored, like a token.
 			k.attributes(k.owned(missing), nil, "token"),
 		} {
 			if _, err := at.Validate(t, plugin(a), attributes); err != nil || len(a.Asked) > 0 {

@@ -20,7 +20,7 @@ func labelled(labels map[string]string) runtime.Object {
 	return &work.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns", Labels: labels}}
 }
 
-// The controller of a replica set deletes works that the set does not want.
+// TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete: the controller of a replica set prunes works that the set does not want.
 func TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete(t *testing.T) {
 	k := kind{group: work.GroupName, resource: "manifestworks", namespace: "ns"}
 	of := func(set, hash, placement string) map[string]string {
@@ -52,11 +52,11 @@ func TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete(t *testing.T) {
 			}
 		}
 	}
-	// Who makes a work makes it what it wants.
+	// A new work may have any labels.
 	if _, err := at.Validate(t, plugin(&at.Authorizer{}), k.attributes(labelled(of("ns.web", "0a", "p")), nil, "")); err != nil {
 		t.Errorf("a new one: %v", err)
 	}
-	// Sets have their labels for themselves.
+	// Labels of a replica set itself have no such meaning.
 	set := func(labels map[string]string) runtime.Object {
 		return &work.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "ns", Labels: labels}}
 	}
@@ -66,7 +66,7 @@ func TestAdmission_AWorkOfAReplicaSetNeedsTheRightToDelete(t *testing.T) {
 	}
 }
 
-// The controller of edge placements deletes works of placements that are gone.
+// TestAdmission_AWorkOfAnEdgePlacementNeedsTheRightToDelete: the controller of edge placements deletes works of deleted placements.
 func TestAdmission_AWorkOfAnEdgePlacementNeedsTheRightToDelete(t *testing.T) {
 	k := kind{group: work.GroupName, resource: "manifestworks", namespace: "ns"}
 	of := func(hash, placement string) runtime.Object {

@@ -11,39 +11,39 @@ import (
 	"k8s.io/apiserver/pkg/audit"
 )
 
-// AnnotationPrefix begins the keys of the audit annotations that say which permissions a request used or lacked. The name of the
-// plugin that decided follows, in lower case.
+// AnnotationPrefix is the prefix of the keys of the audit annotations with the permissions that a request used or lacked. The name of the plugin that
+// decided follows, in lower case.
 const AnnotationPrefix = "permission.clusterhub.dev/"
 
-// How the values begin.
+// The prefixes of the values.
 const (
 	allowed = "allowed"
 	refused = "refused"
 )
 
 const (
-	// longestAnnotation bounds a value, which is made of names that users choose.
+	// longestAnnotation bounds a value, which contains names that users choose.
 	longestAnnotation = 1024
-	// mostDecisions is how many different decisions of a plugin on one request are told.
+	// mostDecisions is the largest number of different decisions of a plugin that are recorded for one request.
 	mostDecisions = 4
 )
 
-// Used tells auditors by which rules the storage of a resource lets a request through, and Lacked which its user needs and has not. The key ends with
-// the name of the resource, or of what is done with it.
+// Used adds an audit annotation with the rules by which the storage of a resource allows a request. The key ends with the name of the resource, or of
+// the operation.
 func Used(ctx context.Context, storage string, rules ...Rule) {
 	if len(rules) > 0 {
 		annotate(ctx, storage, allowed, rules)
 	}
 }
 
-// Lacked is as Used, for a request that is refused.
+// Lacked is like Used, for a rejected request, with the rules that its user lacks.
 func Lacked(ctx context.Context, storage string, rules ...Rule) {
 	annotate(ctx, storage, refused, rules)
 }
 
-// annotate tells auditors what was decided on a request, and by which rules. The storage decides again when the object has changed
-// meanwhile, and an annotation cannot be written over: a decision that differs from the one before has a key with a number, and the
-// highest number is the one that counted.
+// annotate adds an audit annotation with a decision and its rules. The storage decides again when the object was changed concurrently, and an
+// annotation cannot be replaced. So a decision that differs from the previous one has a key with a number, and the one with the highest number took
+// effect.
 func annotate(ctx context.Context, plugin, outcome string, rules []Rule) {
 	request := audit.AuditContextFrom(ctx)
 	if !request.Enabled() {
@@ -66,7 +66,7 @@ func annotate(ctx context.Context, plugin, outcome string, rules []Rule) {
 	}
 }
 
-// summary is an outcome with its rules, one after the other, as far as there is room. Names are quoted: users choose them.
+// summary returns an outcome with its rules, as far as there is room. Names are quoted, because users choose them.
 func summary(outcome string, rules []Rule) string {
 	text := outcome + ":"
 	for i, r := range rules {
@@ -83,7 +83,7 @@ func summary(outcome string, rules []Rule) string {
 	return text
 }
 
-// short is the rule in few words: verb, resource and group as kubectl writes them, and the name, if there is one.
+// short returns a short form of the rule: verb, resource and group as kubectl writes them, and the name, if there is one.
 func (r Rule) short() string {
 	text := " " + r.Verb + " " + r.Resource + "." + r.Group
 	if r.Subresource != "" {

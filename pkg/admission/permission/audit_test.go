@@ -23,7 +23,7 @@ const (
 	label = `create managedclusters.cluster.open-cluster-management.io/label`
 )
 
-// audited is the context of a request, and what auditors are told of it.
+// audited returns the context of a request, and a function that returns its audit annotations.
 func audited(t *testing.T) (context.Context, func() map[string]string) {
 	ctx := audit.WithAuditContext(t.Context())
 	return ctx, audit.AuditContextFrom(ctx).GetEventAnnotations
@@ -39,13 +39,13 @@ func TestDecision_IsToldToAuditors(t *testing.T) {
 			d.Uses(at.Label("*"))
 			d.Uses(at.Label("*"))
 		},
-		// Nothing was written, so what the user does hold was not used.
+		// Nothing was written, so the permission that the user has was not used.
 		`refused: ` + label + ` "a:b"`: func(d *permission.Decision) {
 			d.Uses(at.Label("*"))
 			d.Lacks("do this", at.Label("a:b"), errors.New("connection refused"))
 		},
 		`allowed: bind sets.g/bind "s" in "n"`: func(d *permission.Decision) { d.Uses(bind) },
-		// A name that the server is yet to make.
+		// The server has not generated the name yet.
 		`allowed: delete sets.g`:                     func(d *permission.Decision) { d.Uses(at.Rule("delete", "g", "sets", "")) },
 		`allowed: delete sets.g "a\", delete \"b\n"`: func(d *permission.Decision) { d.Uses(at.Rule("delete", "g", "sets", "a\", delete \"b\n")) },
 	} {
@@ -80,7 +80,7 @@ func TestDecision_ToldToAuditorsIsShort(t *testing.T) {
 	}
 }
 
-// TestDecision_ThatDiffersIsToldOnceMore: the storage asks again when the object has changed meanwhile, and the last answer counts.
+// TestDecision_ThatDiffersIsToldOnceMore: the storage decides again when the object was changed concurrently, and the last decision takes effect.
 func TestDecision_ThatDiffersIsToldOnceMore(t *testing.T) {
 	ctx, told := audited(t)
 	request := at.Request{Object: at.Cluster("c1")}.Attributes()
@@ -128,7 +128,7 @@ func TestExcused_TellsAuditorsOfARightThatLiftsABoundAndOfNothingElse(t *testing
 	}
 }
 
-// TestDecision_IsNotToldWhereNothingIsAudited: by the audit policy.
+// TestDecision_IsNotToldWhereNothingIsAudited verifies that nothing is recorded for requests that the audit policy excludes.
 func TestDecision_IsNotToldWhereNothingIsAudited(t *testing.T) {
 	ctx, told := audited(t)
 	if err := audit.AuditContextFrom(ctx).Init(audit.RequestAuditConfig{Level: auditinternal.LevelNone}, nil); err != nil {

@@ -13,11 +13,11 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// maxNamed is how many refusals one answer names: enough to see what is wrong. Each costs questions to the authorizer.
+// maxNamed is the largest number of missing permissions in an error: enough to see what is wrong. Each needs calls of the authorizer.
 const maxNamed = 4
 
-// Decision is what a plugin makes of one request: the rules that its user holds of those that it needs, and what is lacking.
-// Without an End nobody hears of it.
+// Decision is the decision of a plugin on one request: the necessary rules that its user has, and those that the user lacks. It is not recorded
+// before End is called.
 type Decision struct {
 	plugin     string
 	attributes admission.Attributes
@@ -34,14 +34,14 @@ func (g *Guard) Decide(a admission.Attributes) *Decision {
 	return &Decision{plugin: g.name, attributes: a}
 }
 
-// Uses notes a rule that the user holds, and that allows a part of the request.
+// Uses records a rule that the user has, and that allows a part of the request.
 func (d *Decision) Uses(rule Rule) {
 	if !slices.Contains(d.held, rule) {
 		d.held = append(d.held, rule)
 	}
 }
 
-// Lacks notes what is refused and the rule that would allow it.
+// Lacks records what is rejected, and the rule that would allow it.
 func (d *Decision) Lacks(what string, rule Rule, err error) {
 	d.what = append(d.what, what)
 	d.lacking = append(d.lacking, rule)
@@ -50,14 +50,13 @@ func (d *Decision) Lacks(what string, rule Rule, err error) {
 	}
 }
 
-// Enough says that nothing more need be asked: the request is refused, for several reasons, or because the authorizer
-// cannot be asked.
+// Enough reports whether no more checks are needed: the request is rejected, for several reasons, or because the authorizer failed.
 func (d *Decision) Enough() bool { return len(d.what) >= maxNamed || len(d.failures) > 0 }
 
-// Unseen notes how many changes of the request nothing was asked about.
+// Unseen records the number of changes of the request that were not checked.
 func (d *Decision) Unseen(changes int) { d.unseen = changes }
 
-// End records the decision, for auditors and in metrics. It is nil, or one 403 that names every missing rule as far as it was asked for.
+// End records the decision in audit annotations and metrics. It returns nil, or one 403 that names every missing rule that was checked.
 func (d *Decision) End(ctx context.Context) error {
 	if len(d.what) == 0 {
 		if len(d.held) > 0 {

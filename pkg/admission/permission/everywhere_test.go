@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// untold are the files that ask for a right and tell auditors nothing, and why.
+// untold are the files that check permissions without audit annotations, and why.
 var untold = map[string]string{
 	"admission/permission/permission.go":             "it is the question itself",
 	"admission/admissiontest/admissiontest.go":       "it is for tests",
@@ -22,7 +22,8 @@ var untold = map[string]string{
 	"admission/work/replicasetauthor/admission.go":   "nothing is let through or refused: it is about whether there is a warning",
 }
 
-// TestAll_WhoAskForARightTellAuditors: each file of a plugin or a storage that asks an authorizer also says what it made of the answer.
+// TestAll_WhoAskForARightTellAuditors verifies that each file of a plugin or a storage that calls an authorizer also records the decision for
+// auditors.
 func TestAll_WhoAskForARightTellAuditors(t *testing.T) {
 	root, found := filepath.Join("..", ".."), 0
 	for _, folder := range []string{"admission", "registry"} {
@@ -57,7 +58,7 @@ func TestAll_WhoAskForARightTellAuditors(t *testing.T) {
 	}
 }
 
-// calls says whether a file asks an authorizer, and whether it tells auditors.
+// calls reports whether a file calls an authorizer, and whether it records decisions for auditors.
 func calls(file *ast.File) (asks, tells bool) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)

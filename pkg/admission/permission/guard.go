@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Guard is what a plugin embeds that asks for rights. No such plugin starts without an authorizer.
+// Guard is embedded in plugins that check permissions. No such plugin starts without an authorizer.
 type Guard struct {
 	*admission.Handler
 	Authorizer authorizer.Authorizer
@@ -24,7 +24,7 @@ var (
 	_ initializer.WantsAuthorizer       = &Guard{}
 )
 
-// NewGuard returns the guard of the plugin with this name, for these operations, to be given an authorizer.
+// NewGuard returns the guard of the plugin with this name, for these operations. It needs an authorizer.
 func NewGuard(plugin string, operations ...admission.Operation) Guard {
 	return Guard{Handler: admission.NewHandler(operations...), name: plugin}
 }
@@ -40,8 +40,8 @@ func (g *Guard) ValidateInitialization() error {
 	return nil
 }
 
-// Require is nil for a user who holds one of the rules, which are spellings of one right. Otherwise it is a 403 that says what the
-// user cannot do, and names the first rule.
+// Require returns nil for a user who has one of the rules, which are spellings of one permission. Otherwise it returns a 403 that says what the user
+// cannot do, and names the first rule.
 func (g *Guard) Require(ctx context.Context, a admission.Attributes, what string, rules ...Rule) error {
 	d := g.Decide(a)
 	if held, err := Holds(ctx, g.Authorizer, a.GetUserInfo(), rules...); held != nil {
@@ -52,8 +52,8 @@ func (g *Guard) Require(ctx context.Context, a admission.Attributes, what string
 	return d.End(ctx)
 }
 
-// Excused says whether the user holds one of the rules, which are spellings of one right: that to be held by a bound no more. The
-// error says why the authorizer could not be asked. Who does not hold it lacks nothing, and is refused for the bound.
+// Excused reports whether the user has one of the rules, which are spellings of one permission: to exceed a bound. The error reports that the
+// authorizer failed. A user without the permission is rejected because of the bound, so the decision records no missing permission.
 func (g *Guard) Excused(ctx context.Context, a admission.Attributes, rules ...Rule) (bool, error) {
 	held, err := Holds(ctx, g.Authorizer, a.GetUserInfo(), rules...)
 	if held == nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// refusals has one series for each rule that a plugin can ask for. No label is made of what users send.
+// refusals has a series for each rule that a plugin can check. No label contains what users send.
 var refusals = metrics.NewCounterVec(&metrics.CounterOpts{
 	Name:           "clusterhub_permission_refusals_total",
 	Help:           "Permissions that writes lacked and were refused for, by the admission plugin that asked, and by verb and resource.",

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/admission/permission"
 )
 
-// refusals are what the metric has of a plugin.
+// refusals returns the values of the metric for a plugin.
 func refusals(t *testing.T, plugin string) map[string]float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
@@ -40,7 +40,7 @@ func refusals(t *testing.T, plugin string) map[string]float64 {
 
 func TestDecision_RefusalsAreCountedByRuleWhateverTheNames(t *testing.T) {
 	const plugin = "Counted"
-	before := refusals(t, plugin) // of the same test, when it is run several times
+	before := refusals(t, plugin) // of the same test, if it runs several times
 	g := permission.NewGuard(plugin)
 	g.SetAuthorizer(&at.Authorizer{Grants: at.Labels("held")})
 	request := at.Request{Object: at.Cluster("c1")}.Attributes()

@@ -15,13 +15,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
-// Is tells whether a request is about a resource, whatever its version and subresource.
+// Is reports whether a request is for a resource, in any version and with any subresource.
 func Is(a admission.Attributes, resource schema.GroupResource) bool {
 	return a.GetResource().GroupResource() == resource
 }
 
-// Objects are what a request writes to a resource, by any subresource, and what is stored so far, which is empty for a create.
-// They are nil for requests for other resources. Plugins about one kind use it; those about all kinds use Stored.
+// Objects returns the object that a request writes to a resource, by any subresource, and the stored one, which is empty for a create. It returns nil
+// for requests for other resources. Plugins for one kind use it; those for all kinds use Stored.
 func Objects[T any](a admission.Attributes, resource schema.GroupResource) (updated, old *T, err error) {
 	if !Is(a, resource) {
 		return nil, nil, nil
@@ -39,8 +39,8 @@ func Objects[T any](a admission.Attributes, resource schema.GroupResource) (upda
 	return updated, old, nil
 }
 
-// Stored are the metadata of what a request stores, and of what is stored so far, which is empty for a create. It is false for
-// requests that store nothing, such as one that creates a token by a subresource, or a check.
+// Stored returns the metadata of the object that a request stores, and of the stored one, which is empty for a create. ok is false for requests that
+// store nothing, such as creating a token by a subresource, or a check.
 func Stored(a admission.Attributes) (updated, old metav1.Object, ok bool) {
 	if Is(a, edge.Resource("deploychecks")) {
 		return nil, nil, false
@@ -59,8 +59,8 @@ func Stored(a admission.Attributes) (updated, old metav1.Object, ok bool) {
 	return nil, nil, false
 }
 
-// On is the right to a verb on the object of a request, or on a subresource of it. An object that is created with a
-// generated name has none yet: the right has to be one on all names.
+// On returns the permission for a verb on the object of a request, or on a subresource of it. An object with a generated name has no name yet when it
+// is created, and needs a permission on all names.
 func On(a admission.Attributes, verb, subresource string) Rule {
 	return Rule{
 		Verb: verb, Group: a.GetResource().Group, Resource: a.GetResource().Resource, Subresource: subresource,
@@ -68,7 +68,7 @@ func On(a admission.Attributes, verb, subresource string) Rule {
 	}
 }
 
-// Accept are the spellings of the right to accept the cluster of a request: that of the hub, and that of upstream's roles.
+// Accept returns the spellings of the permission to accept the cluster of a request: the hub's, and that of upstream's roles.
 func Accept(a admission.Attributes) []Rule {
 	hub := On(a, "update", "accept")
 	upstream := hub

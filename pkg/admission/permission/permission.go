@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission is the kit of the admission plugins: what a request writes, whether its user holds a permission, and which
-// RBAC rule would grant it.
+// Package permission is shared by the admission plugins. It returns what a request writes, whether its user has a permission, and which RBAC rule
+// would grant it.
 package permission
 
 import (
@@ -13,18 +13,17 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// RegisterGroup is the API group under which upstream's roles grant managedclusters/accept.
+// RegisterGroup is the API group in which upstream's roles grant managedclusters/accept.
 const RegisterGroup = "register.open-cluster-management.io"
 
-// Rule is one right: a verb on a name of a resource, or of a subresource. Without a namespace it is a right on objects
-// that are in none.
+// Rule is one permission: a verb on a resource or subresource, for one name or for all. Without a namespace, it is for cluster-scoped objects.
 type Rule struct {
 	Verb, Group, Resource, Subresource, Name string
 	Namespace                                string
 }
 
-// String is the rule as it stands in a Role or ClusterRole, and where it has to be bound. A name that the server is yet to
-// make can be in no rule.
+// String returns the rule as it is written in a Role or ClusterRole, and where it must be bound. It omits a name that the server has not generated
+// yet, which no rule can have.
 func (r Rule) String() string {
 	names, where := "", ""
 	if r.Name != "" {
@@ -36,7 +35,7 @@ func (r Rule) String() string {
 	return fmt.Sprintf("{apiGroups: [%q], resources: [%q], %sverbs: [%q]}%s", r.Group, r.resource(), names, r.Verb, where)
 }
 
-// resource is written as in a role, with the subresource.
+// resource returns the resource with the subresource, as it is written in a role.
 func (r Rule) resource() string {
 	if r.Subresource == "" {
 		return r.Resource
@@ -44,10 +43,9 @@ func (r Rule) resource() string {
 	return r.Resource + "/" + r.Subresource
 }
 
-// Holds asks the authorizer for each rule in turn and returns the first one that the user holds. The authorizer compares
-// names literally, so a rule for many names is asked for under each of its spellings: the rules of one call are spellings of
-// one right, and an explicit denial of one ends the search. If the authorizer cannot be asked, the user holds none, and the
-// error says why.
+// Holds checks each rule and returns the first one that the user has. The authorizer compares names literally, so a rule for many names is checked in
+// each of its spellings: the rules of one call are spellings of one permission, and an explicit denial of one ends the search. If the authorizer
+// fails, Holds returns no rule and the error.
 func Holds(ctx context.Context, a authorizer.Authorizer, who user.Info, rules ...Rule) (*Rule, error) {
 	for i := range rules {
 		r := &rules[i]

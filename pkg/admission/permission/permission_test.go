@@ -39,7 +39,7 @@ func TestHolds_NoRuleIsHeldByWhoHasNone(t *testing.T) {
 	}
 }
 
-// recorder keeps the last question.
+// recorder keeps the last call.
 type recorder struct {
 	at.Authorizer
 	got authorizer.Attributes
@@ -141,7 +141,7 @@ func TestRule_IsWrittenAsItStandsInARole(t *testing.T) {
 	for want, rule := range map[string]permission.Rule{
 		`{apiGroups: ["g"], resources: ["r/s"], resourceNames: ["n"], verbs: ["v"]}`:                  {Verb: "v", Group: "g", Resource: "r", Subresource: "s", Name: "n"},
 		`{apiGroups: ["g"], resources: ["r"], resourceNames: ["n"], verbs: ["v"]} in the namespace a`: {Verb: "v", Group: "g", Resource: "r", Name: "n", Namespace: "a"},
-		// What is yet to get its name.
+		// This object has no name yet.
 		`{apiGroups: ["g"], resources: ["r"], verbs: ["v"]}`: {Verb: "v", Group: "g", Resource: "r"},
 	} {
 		if got := rule.String(); got != want {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plaintext keeps control characters out of stored objects. Tools print what agents, tenants and providers write: an escape sequence could
+// Package plaintext keeps control characters out of stored objects. Programs print what agents, tenants and providers write: an escape sequence could
 // change what an admin sees in a terminal, and one C1 character makes kubectl get -o yaml fail for a whole list.
 package plaintext
 
@@ -26,12 +26,13 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "PlainText"
-	// enough is how many fields an error names at most.
+	// enough is the largest number of fields in an error.
 	enough = 8
 )
 
-// Plugin replaces the characters that bounds.IsPlain refuses in a status, whose writers report what they found elsewhere, and refuses them in all
-// other strings. A string that is stored already may stay. The objects in a work are those of others: refused is only what YAML cannot have.
+// Plugin replaces the characters that bounds.IsPlain rejects in a status, whose writers report what they found elsewhere, and rejects them in all
+// other strings. A string that is already stored may stay. The objects in a work have other authors: it only rejects characters that YAML cannot
+// have.
 type Plugin struct {
 	*admission.Handler
 }
@@ -74,7 +75,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), found.errs)
 }
 
-// statusOf returns the status of an object; the zero Value if it has none.
+// statusOf returns the status of an object, or the zero Value if it has none.
 func statusOf(object runtime.Object) reflect.Value {
 	v := reflect.ValueOf(object)
 	if v.Kind() != reflect.Pointer || v.IsNil() || v.Elem().Kind() != reflect.Struct {
@@ -135,7 +136,7 @@ func cleanMap(v reflect.Value) {
 	}
 }
 
-// search collects the strings of an object that are not plain: as errors, except those that are stored already, or as texts.
+// search collects the strings of an object that are not plain: as errors, except those that are already stored, or as texts.
 type search struct {
 	stored, texts sets.Set[string]
 	errs          field.ErrorList
@@ -199,7 +200,7 @@ func (s *search) inStruct(v reflect.Value, at *place) {
 	}
 }
 
-// found records a string that has a refused character.
+// found records a string that has a rejected character.
 func (s *search) found(text string, at *place, refused func(string) (rune, bool)) {
 	r, odd := refused(text)
 	if !odd || s.stored.Has(text) {

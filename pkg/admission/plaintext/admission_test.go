@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// run does what a request does.
+// run runs admission for a request.
 func run(request at.Request) error {
 	p, a := plaintext.New(), request.Attributes()
 	if err := p.Admit(nil, a, nil); err != nil { //nolint:staticcheck // it is not used
@@ -74,7 +74,7 @@ func TestAdmission_RefusesControlCharacters(t *testing.T) {
 	}
 }
 
-// TestAdmission_ReplacesInAStatus: the writers of a status report what others have written, and cannot but write it.
+// TestAdmission_ReplacesInAStatus: the writers of a status report what other users have written, and cannot change it.
 func TestAdmission_ReplacesInAStatus(t *testing.T) {
 	now, before := at.Cluster("c1"), at.Cluster("c1")
 	now.Status.ClusterClaims = []cluster.ManagedClusterClaim{{Name: "a", Value: "x\u009by"}}
@@ -89,7 +89,7 @@ func TestAdmission_ReplacesInAStatus(t *testing.T) {
 	}
 }
 
-// TestAdmission_Manifests: an object in a work may have an escape sequence in a script, but nothing that no reader of YAML takes.
+// TestAdmission_Manifests: an object in a work may have an escape sequence in a script, but no character that YAML parsers reject.
 func TestAdmission_Manifests(t *testing.T) {
 	for text, refused := range map[string]bool{`"\u001b[1m"`: false, `"\u009b"`: false, "\"\u0085\u2028\"": false, "\"\u009b\"": true, "\"\x7f\"": true, "\"\xff\"": true} {
 		w := &work.ManifestWork{}
@@ -101,7 +101,7 @@ func TestAdmission_Manifests(t *testing.T) {
 	}
 }
 
-// TestAdmission_WhatIsNotStored: such as a request for a token.
+// TestAdmission_WhatIsNotStored verifies that requests that are not stored are ignored, such as a request for a token.
 func TestAdmission_WhatIsNotStored(t *testing.T) {
 	c := at.Cluster("c1")
 	c.Annotations = map[string]string{"a": "\x1b"}

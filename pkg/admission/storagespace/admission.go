@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package storagespace refuses writes, dry runs too, while there is no room for them. Writes that lead to deletions go on: only
-// they make room.
+// Package storagespace rejects writes, including dry runs, while storage is full. It admits writes that lead to deletions, because only they make
+// room.
 package storagespace
 
 import (
@@ -22,26 +22,25 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "StorageSpace"
-	// slack is by how many bytes a write may make an object larger that is on its way to its end: the record of field managers
-	// has one more when another program begins to write.
+	// slack is by how many bytes a write may grow an object that is being deleted: managedFields has one more entry when another program begins to
+	// write.
 	slack = 512
 )
 
-// Plugin refuses to create and to change objects while there is no room, but for changes that lead to their end. Finalizers
-// are removed by updates, so objects that are being deleted can be changed. They may not grow, or they would take what is
-// kept for deletions, unless by users who have the right to their end. These users can also remove finalizers before a
-// deletion, and deny a cluster: its agents may be those that fill etcd. Neither can be undone while there is no room, so
-// neither can be done for ever. The plugin does not see a deletion, which needs little room or none.
+// Plugin rejects creates and updates while storage is full, except updates that lead to deletion. Finalizers are removed by updates, so objects that
+// are being deleted can be updated. They may not grow, or they would use the room that is reserved for deletions, unless the user has permission to
+// finalize them. These users can also remove finalizers before a deletion, and deny a cluster, whose agents may be filling etcd. Neither can be
+// undone while storage is full, so neither can be repeated without limit. The plugin does not see deletions, which need little room or none.
 type Plugin struct {
 	permission.Guard
-	// Room is an error while there is no room for writes. Without it, there always is.
+	// Room returns an error while storage is full. If it is nil, there always is room.
 	Room func() error
 	size objectsize.Sizer
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer.
+// New returns the plugin. It needs an authorizer.
 func New(size objectsize.Sizer) *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), size: size}
 }
@@ -58,7 +57,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return storagefull.NewError(full.Error())
 }
 
-// maySpend says whether an update may take from what is kept for deletions.
+// maySpend reports whether an update may use the room that is reserved for deletions.
 func (p *Plugin) maySpend(ctx context.Context, a admission.Attributes) bool {
 	updated, err := meta.Accessor(a.GetObject())
 	if err != nil {
@@ -75,7 +74,7 @@ func (p *Plugin) maySpend(ctx context.Context, a admission.Attributes) bool {
 	return small && (denies(a) || releases(updated, old)) && p.hasTheEnd(ctx, a)
 }
 
-// staysSmall says whether an update makes an object larger by no more than the slack. What cannot be measured is large.
+// staysSmall reports whether an update grows an object by no more than the slack. An object that cannot be measured counts as large.
 func (p *Plugin) staysSmall(a admission.Attributes) bool {
 	resource := a.GetResource().GroupResource()
 	before, err := p.size(resource, a.GetOldObject())
@@ -92,14 +91,14 @@ func (p *Plugin) hasTheEnd(ctx context.Context, a admission.Attributes) bool {
 	return excused
 }
 
-// denies says whether a cluster is accepted no more.
+// denies reports whether an update denies an accepted cluster.
 func denies(a admission.Attributes) bool {
 	updated, ok := a.GetObject().(*cluster.ManagedCluster)
 	old, was := a.GetOldObject().(*cluster.ManagedCluster)
 	return ok && was && old.Spec.HubAcceptsClient && !updated.Spec.HubAcceptsClient
 }
 
-// releases says whether there are fewer finalizers than before.
+// releases reports whether there are fewer finalizers than before.
 func releases(updated, old metav1.Object) bool {
 	return len(updated.GetFinalizers()) < len(old.GetFinalizers())
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// plugin measures clusters by an annotation.
+// plugin returns a plugin that measures clusters by an annotation.
 func plugin() *Plugin {
 	return New(func(_ schema.GroupResource, object runtime.Object) (int, error) {
 		c := object.(*cluster.ManagedCluster)
@@ -79,7 +79,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// What is kept for deletions is for what leads to the end of objects, and not for who fills them on the way.
+// TestValidate_WhatLeadsToTheEndPasses verifies that the reserve is only for updates that lead to the deletion of objects, and not for users who grow
+// them on the way.
 func TestValidate_WhatLeadsToTheEndPasses(t *testing.T) {
 	state := func(size int, accepted, dying bool, finalizers ...string) *cluster.ManagedCluster {
 		c := at.Cluster("c1")

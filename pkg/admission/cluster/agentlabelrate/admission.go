@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentlabelrate bounds how often the agents of a cluster change its labels. Each change can move the cluster to other sets, and
-// all that follows sets has work to do. What else agents write, such as the status, has a bound of its own (agentrate).
+// Package agentlabelrate limits how often the agents of a cluster change its labels. Each change can move the cluster to other sets, and causes work
+// for all controllers that depend on sets. Other writes of agents, such as the status, have a limit of their own (agentrate).
 package agentlabelrate
 
 import (
@@ -23,7 +23,7 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "AgentLabelRate"
 
-// Plugin refuses changes of labels that come too often.
+// Plugin rejects changes of labels that are too frequent.
 type Plugin struct {
 	*admission.Handler
 	// Changes counts them.
@@ -35,7 +35,7 @@ var (
 	_ admission.InitializationValidator = &Plugin{}
 )
 
-// New returns the plugin, to be given a limiter.
+// New returns the plugin. It needs a limiter.
 func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Update)} }
 
 // ValidateInitialization implements admission.InitializationValidator.
@@ -46,8 +46,8 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource, and at labels without a reserved prefix, too: sets
-// may select by any.
+// Validate implements admission.ValidationInterface. It checks every subresource, and also labels without a reserved prefix: sets may select by any
+// label.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters"))
 	if updated == nil {

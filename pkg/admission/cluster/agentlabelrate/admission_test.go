@@ -33,7 +33,7 @@ func plugin() *Plugin {
 	return p
 }
 
-// relabels is a write of a label by somebody, with a value that each write changes.
+// relabels returns writes of a label by a user. Each write changes the value.
 func relabels(name, subresource string, by user.Info) func(value int) at.Request {
 	return func(value int) at.Request {
 		return at.Request{Object: at.Cluster(name, "k", fmt.Sprint(value)), Old: at.Cluster(name, "k", fmt.Sprint(value-1)), Subresource: subresource, By: by}
@@ -45,7 +45,7 @@ func TestValidate_AFlappingLabelMovesTheClusterSeldom(t *testing.T) {
 		"an agent":         {relabels("c1", "", agentOf("c1", "a"))},
 		"an AWS agent":     {relabels("c1", "", awsAgentOf("c1"))},
 		"by a subresource": {relabels("c1", "label", agentOf("c1", "a"))},
-		// What counts is whose labels change.
+		// The limit is for the cluster whose labels change.
 		"an addon of all": {relabels("c1", "", &user.DefaultInfo{Name: registration.ClusterUser("addon", "x"), Groups: []string{"x"}})},
 		// A cluster can have agents of many names.
 		"by all ways": {relabels("c1", "", agentOf("c1", "a")), relabels("c1", "status", agentOf("c1", "b")), relabels("c1", "label", awsAgentOf("c1"))},
@@ -64,7 +64,7 @@ func TestValidate_AFlappingLabelMovesTheClusterSeldom(t *testing.T) {
 					}
 					time.Sleep(100 * time.Millisecond)
 				}
-				// 100 seconds.
+				// This is 100 seconds.
 				if passed < 19 || passed > 20 {
 					t.Errorf("%d changes passed, want 10 at once and 10 later", passed)
 				}

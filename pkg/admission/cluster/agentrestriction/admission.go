@@ -1,8 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentrestriction limits what the agents of a cluster may change in its ManagedCluster: RBAC can only let them change
-// all of it.
+// Package agentrestriction limits what the agents of a cluster may change in its ManagedCluster: RBAC can only allow them to change all of it.
 package agentrestriction
 
 import (
@@ -25,7 +24,7 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "AgentRestriction"
 
-// Plugin refuses to agents what no agent does, and keeps the annotations that the hub goes by as they are.
+// Plugin rejects changes that no agent makes, and keeps agents from changing the annotations that the hub relies on.
 type Plugin struct {
 	*admission.Handler
 }
@@ -38,8 +37,8 @@ var (
 // New returns the plugin.
 func New() *Plugin { return &Plugin{admission.NewHandler(admission.Update)} }
 
-// Admit implements admission.MutationInterface. It does not refuse, because an agent of an older release tells the hub its new
-// key in a write that says more: that goes in, and the agent is warned.
+// Admit implements admission.MutationInterface. It does not reject, because an agent of an older release reports its new key in a write that has
+// other changes: the key is admitted, and the agent gets a warning.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := clusters(a)
 	if updated == nil {
@@ -73,8 +72,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
-// by which.
+// Validate implements admission.ValidationInterface. It checks every subresource, because any of them could change the object.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := clusters(a)
 	if updated == nil {
@@ -98,7 +96,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		": send them unchanged"))
 }
 
-// clusters are the cluster that an agent of it writes, and how it was; nil if the request is another.
+// clusters returns the cluster that its agent writes, and the old object. It returns nil for other requests.
 func clusters(a admission.Attributes) (updated, old *cluster.ManagedCluster, err error) {
 	if updated, old, err = permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters")); updated == nil {
 		return nil, nil, err

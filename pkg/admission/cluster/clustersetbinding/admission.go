@@ -16,15 +16,14 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ManagedClusterSetBinding"
 
-// Plugin refuses bindings by users who may not bind the set. A binding's set never changes, so its creation is all
-// that has to be guarded.
+// Plugin rejects bindings by users who may not bind the set. A binding's set is immutable, so only its creation is checked.
 type Plugin struct {
 	permission.Guard
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer.
+// New returns the plugin. It needs an authorizer.
 func New() *Plugin { return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create)} }
 
 // Validate implements admission.ValidationInterface.

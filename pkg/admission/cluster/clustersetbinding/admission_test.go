@@ -34,7 +34,7 @@ func binding(set string) *cluster.ManagedClusterSetBinding {
 	}
 }
 
-// requests are the ways to make a binding. A server-side apply of what does not exist is handed over as a create.
+// requests returns the ways to create a binding. A server-side apply of an object that does not exist is passed as a create.
 func requests(set string) map[string]at.Request {
 	result := map[string]at.Request{}
 	for _, version := range []string{"v1beta1", "v1beta2"} {

@@ -19,13 +19,13 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ManagedClusterSetDeletion"
 
-// Counter counts what hangs on a set.
+// Counter counts the uses of a set.
 type Counter interface {
-	// Uses returns the number of clusters in a set and of the bindings to it.
+	// Uses returns the number of clusters in a set, and of the bindings to it.
 	Uses(ctx context.Context, set string) (members, bindings int, err error)
 }
 
-// Plugin warns; it refuses nothing.
+// Plugin warns. It rejects nothing.
 type Plugin struct {
 	*admission.Handler
 	Counter Counter
@@ -33,7 +33,7 @@ type Plugin struct {
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, which is silent without a counter.
+// New returns the plugin, which does nothing without a counter.
 func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Delete)} }
 
 // Validate implements admission.ValidationInterface.
@@ -43,7 +43,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	name := a.GetName()
 	if old, ok := a.GetOldObject().(*cluster.ManagedClusterSet); ok {
-		// A request that deletes a collection names none, and comes by once for each set in it.
+		// A request that deletes a collection has no name. Validate is called for each set in it.
 		name = old.Name
 	}
 	if name == "" {

@@ -22,7 +22,7 @@ type counter func(ctx context.Context, set string) (members, bindings int, err e
 
 func (f counter) Uses(ctx context.Context, set string) (int, int, error) { return f(ctx, set) }
 
-// uses says that every set but "unused" is in use.
+// uses reports every set but "unused" as in use.
 func uses(_ context.Context, set string) (int, int, error) {
 	if set == "unused" {
 		return 0, 0, nil

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package defaultclusterset puts a cluster that names no set into the set "default".
+// Package defaultclusterset adds a cluster without a set to the set "default".
 package defaultclusterset
 
 import (
@@ -19,11 +19,11 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "DefaultClusterSet"
-	// Feature is the gate that turns it off.
+	// Feature is the feature gate that disables it.
 	Feature featuregate.Feature = cluster.DefaultSetFeature
 )
 
-// Plugin adds the label in the mutating phase, so that the permission for it is asked for like for any other.
+// Plugin adds the label in the mutating phase, so that the permission for it is checked like for any other label.
 type Plugin struct {
 	*admission.Handler
 	enabled bool
@@ -34,7 +34,7 @@ var (
 	_ initializer.WantsFeatures   = &Plugin{}
 )
 
-// New returns the plugin, which does nothing before it has seen the feature gates.
+// New returns the plugin, which does nothing until it has the feature gates.
 func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
@@ -47,8 +47,7 @@ func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
 // ValidateInitialization implements admission.InitializationValidator.
 func (p *Plugin) ValidateInitialization() error { return nil }
 
-// Admit implements admission.MutationInterface. As upstream, a cluster is in a set for ever: a label that is removed
-// becomes "default".
+// Admit implements admission.MutationInterface. As in upstream, a cluster is always in a set: a label that is removed becomes "default".
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !p.enabled || a.GetSubresource() == "status" || a.GetSubresource() == "accept" {
 		return nil

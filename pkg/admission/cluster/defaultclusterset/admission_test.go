@@ -110,7 +110,8 @@ func TestAdmit_OtherResourcesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// Both phases in the order of the API server: the default is no way around the permission on the set that a cluster leaves, nor on what is made.
+// TestAdmit_TheDefaultSetIsNoWayAroundPermissions runs both phases in the order of the API server, and verifies that the default does not bypass the
+// permission on the set that a cluster leaves, or on the label of a new cluster.
 func TestAdmit_TheDefaultSetIsNoWayAroundPermissions(t *testing.T) {
 	admit := func(grants []string, r at.Request) error {
 		guard := managedclusterlabel.New()

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedclusteraccept guards spec.hubAcceptsClient, by which the hub lets a cluster in, and the annotations that say
-// who comes as its agent then: whose certificate is approved, or which IAM role is let in.
+// Package managedclusteraccept guards spec.hubAcceptsClient, by which the hub accepts a cluster, and the annotations that determine the cluster's
+// agent: whose certificate is approved, or which IAM role is accepted.
 package managedclusteraccept
 
 import (
@@ -27,7 +27,7 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ManagedClusterAccept"
 
-// Plugin refuses to accept or deny a cluster, and to say who comes as its agent, for users who may not.
+// Plugin rejects requests to accept or deny a cluster, and to determine its agent, by users who may not.
 type Plugin struct {
 	permission.Guard
 	namespaces corelisters.NamespaceLister
@@ -38,7 +38,7 @@ var (
 	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
 )
 
-// New returns the plugin, to be given an authorizer and informers.
+// New returns the plugin. It needs an authorizer and informers.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
@@ -58,8 +58,7 @@ func (p *Plugin) ValidateInitialization() error {
 	return p.Guard.ValidateInitialization()
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
-// by which.
+// Validate implements admission.ValidationInterface. It checks every subresource, because any of them could change the object.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters"))
 	if updated == nil {
@@ -67,7 +66,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	guarded := []string{registration.AnnotationRequesters}
 	if a.GetOperation() == admission.Update {
-		// An agent makes its cluster with its key or its ARN. From then on they count as much as the requesters.
+		// An agent creates its cluster with its key or its ARN. After that, these matter as much as the requesters.
 		guarded = append(guarded, registration.AnnotationAgentKey, registration.AnnotationManagedClusterARN,
 			registration.AnnotationManagedClusterARNOfSeed)
 	}
@@ -88,7 +87,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	case !updated.Spec.HubAcceptsClient:
 		what = "deny the cluster " + updated.Name + " (spec.hubAcceptsClient)"
 		if held == nil {
-			// The right of a cluster's own agent: to leave, and never to come back by itself.
+			// A cluster's own agent may leave, and may not rejoin by itself.
 			var leaveErr error
 			// Permission (resource: managedclusters/leave; name: the cluster): `spec.hubAcceptsClient` becomes false, by a user who may not accept the cluster.
 			held, leaveErr = permission.Holds(ctx, p.Authorizer, a.GetUserInfo(), permission.On(a, "update", "leave"))
@@ -110,8 +109,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return p.checkNamespace(a, updated.Name)
 }
 
-// checkNamespace refuses a cluster whose namespace on the hub is on its way out, as upstream does: what would be put
-// there for the cluster would be lost.
+// checkNamespace rejects a cluster whose namespace on the hub is being deleted, as upstream does: objects that are created there for the cluster
+// would be lost.
 func (p *Plugin) checkNamespace(a admission.Attributes, name string) error {
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, errors.New("the namespaces of the hub are not known yet, so no cluster can be accepted: try again in a few seconds"))

@@ -53,8 +53,7 @@ func clusterThat(accepted bool) *cluster.ManagedCluster {
 	return c
 }
 
-// requestsOf makes every request by which a cluster is taken from one state to the other. Creating is the way from
-// "not accepted".
+// requestsOf returns every request that changes a cluster from one state to the other. A create is a change from "not accepted".
 func requestsOf(from, to bool) map[string]at.Request {
 	requests := map[string]at.Request{}
 	for _, subresource := range []string{"", "accept", "label", "status"} {
@@ -65,7 +64,7 @@ func requestsOf(from, to bool) map[string]at.Request {
 		}
 	}
 	if !from {
-		// A server-side apply of what does not exist comes as an update and is handed to admission as a create.
+		// A server-side apply of an object that does not exist is sent as an update, and passed to admission as a create.
 		requests["create"] = at.Request{Object: clusterThat(to)}
 		requests["create dry run"] = at.Request{Object: clusterThat(to), DryRun: true}
 	}

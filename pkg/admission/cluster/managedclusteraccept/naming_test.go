@@ -23,8 +23,8 @@ func clusterSaying(accepted bool, annotation, value string) *cluster.ManagedClus
 	return c
 }
 
-// Whose certificate is approved, and which IAM role is let in, is decided with the acceptance. So who may only make or change a
-// cluster does not say it, but for the key or the ARN that a cluster is made with.
+// TestValidate_WhoMayNameThoseWhoGetTheCertificate verifies that a user who may only create or change a cluster cannot set whose certificate is
+// approved, or which IAM role is accepted, because this is decided with the acceptance. The exception is the key or the ARN of a new cluster.
 func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
 	rights := map[string]struct {
 		grants []permission.Rule
@@ -74,7 +74,7 @@ func TestValidate_WhoMayNameThoseWhoGetTheCertificate(t *testing.T) {
 	}
 }
 
-// An agent makes its cluster with its key or its ARN, and nothing else is asked of it.
+// TestValidate_AClusterIsMadeWithItsAgentsKey verifies that an agent creates its cluster with its key or its ARN, without other permissions.
 func TestValidate_AClusterIsMadeWithItsAgentsKey(t *testing.T) {
 	try(t, nil, at.Request{Object: clusterSaying(false, registration.AnnotationAgentKey, "ab")}, true)
 	try(t, nil, at.Request{Object: clusterSaying(false, registration.AnnotationManagedClusterARN, "arn:a")}, true)

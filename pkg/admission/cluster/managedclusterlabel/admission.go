@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package managedclusterlabel guards the reserved labels, by which clusters come into sets: each needs a permission of its own.
-// Admission asks for it, because every write of a cluster comes by here.
+// Package managedclusterlabel guards the reserved labels, which add clusters to sets: each needs a permission of its own. Admission checks it,
+// because every write of a cluster passes through here.
 package managedclusterlabel
 
 import (
@@ -24,13 +24,14 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ManagedClusterLabel"
 
-// maxChanges bounds what one request makes the front be asked for.
+// maxChanges bounds the number of authorization checks for one request.
 const maxChanges = 64
 
-// Plugin refuses changes of reserved labels by users who do not hold them.
+// Plugin rejects changes of reserved labels by users without permission.
 type Plugin struct {
 	permission.Guard
-	// defaultIsNone reports whether a cluster without a set is in the set default. A move between that and another set requires the right to the other set only.
+	// defaultIsNone reports whether a cluster without a set is in the set default. A move between that and another set requires the permission on the
+	// other set only.
 	defaultIsNone bool
 }
 
@@ -39,7 +40,7 @@ var (
 	_ initializer.WantsFeatures     = &Plugin{}
 )
 
-// New returns the plugin, to be given an authorizer.
+// New returns the plugin. It needs an authorizer.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
@@ -49,8 +50,7 @@ func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
 	p.defaultIsNone = gates.Enabled(cluster.DefaultSetFeature)
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path
-// by which.
+// Validate implements admission.ValidationInterface. It checks every subresource, because any of them could change the object.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters"))
 	if updated == nil {
@@ -79,7 +79,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return decision.End(ctx)
 }
 
-// held is the rule by which the user may make a change, or nil; the error says why the authorizer could not be asked.
+// held returns the rule by which the user may make a change, or nil. The error reports that the authorizer failed.
 func (p *Plugin) held(ctx context.Context, a admission.Attributes, c change) (*permission.Rule, error) {
 	rules := []permission.Rule{labelRule(c.key + ":" + c.value), labelRule(c.key + ":*"), labelRule("*")}
 	if c.key == cluster.ClusterSetLabel {
@@ -100,14 +100,14 @@ func labelRule(name string) permission.Rule {
 	return permission.Rule{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}
 }
 
-// change is a reserved label that comes or goes.
+// change is a reserved label that is added or removed.
 type change struct {
 	verb, key, value string
 }
 
 func (c change) String() string { return fmt.Sprintf("%s the label %s=%s", c.verb, c.key, c.value) }
 
-// changes lists the reserved labels that differ, ordered by key; of a changed value, the one that goes comes first.
+// changes returns the reserved labels that differ, ordered by key. For a changed value, the removal comes first.
 func changes(before, after map[string]string) []change {
 	var result []change
 	keys := slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after)))
@@ -131,8 +131,8 @@ func changes(before, after map[string]string) []change {
 	return result
 }
 
-// withoutDefault leaves out that a cluster leaves the set default for another set, or comes into it from one: the right to that other set, which
-// remains among the changes, is enough. Without another set, as at a cluster that is made, nothing is left out.
+// withoutDefault omits the change of the set default when a cluster moves between it and another set: the permission on that other set, which remains
+// among the changes, is enough. It omits nothing if there is no other set, as with a new cluster.
 func withoutDefault(moved []change) []change {
 	isOf := func(c change, isDefault bool) bool {
 		return c.key == cluster.ClusterSetLabel && c.value != "" && (c.value == cluster.DefaultSet) == isDefault

@@ -35,16 +35,16 @@ type label struct{ key, value string }
 
 func (l label) name() string { return l.key + ":" + l.value }
 
-// spellings are the names under which a permission on the label can be granted.
+// spellings returns the names under which a permission on the label can be granted.
 func (l label) spellings() []string { return []string{l.name(), l.key + ":*", "*"} }
 
-// labelChange is a change of labels, and the labels that come or go.
+// labelChange is a change of labels, and the labels that are added or removed.
 type labelChange struct {
 	before, after []string
 	moved         []label
 }
 
-// changesOf lists every kind of change for one key.
+// changesOf returns every kind of change for one key.
 func changesOf(key string) map[string]labelChange {
 	return map[string]labelChange{
 		"add":               {nil, []string{key, "a"}, []label{{key, "a"}}},
@@ -61,7 +61,7 @@ func changesOf(key string) map[string]labelChange {
 	}
 }
 
-// requestsOf makes every request by which the change can be tried: all that a plugin can be called with.
+// requestsOf returns every request by which the change can be made.
 func requestsOf(c labelChange) map[string]at.Request {
 	requests := map[string]at.Request{}
 	updated, old := at.Cluster("c1", c.after...), at.Cluster("c1", c.before...)
@@ -72,7 +72,7 @@ func requestsOf(c labelChange) map[string]at.Request {
 		}
 	}
 	if len(c.before) == 0 {
-		// A server-side apply of what does not exist comes as an update and is handed to admission as a create.
+		// A server-side apply of an object that does not exist is sent as an update, and passed to admission as a create.
 		requests["create"] = at.Request{Object: updated}
 		requests["create dry run"] = at.Request{Object: updated, DryRun: true}
 	}
@@ -361,7 +361,7 @@ func TestValidateInitialization_NeedsAnAuthorizer(t *testing.T) {
 	}
 }
 
-// Each change asks the front, so that one request must not make many thousands.
+// TestValidate_ARequestMakesABoundedNumberOfChanges verifies that the number of changes of one request is bounded: each causes a check by the front.
 func TestValidate_ARequestMakesABoundedNumberOfChanges(t *testing.T) {
 	labels := func(n int) (pairs []string) {
 		for i := range n {
@@ -378,7 +378,7 @@ func TestValidate_ARequestMakesABoundedNumberOfChanges(t *testing.T) {
 	if _, err := at.Validate(t, pluginFor(all), at.Request{Object: tooMany}.Attributes()); !apierrors.IsBadRequest(err) || len(all.Asked) > asked {
 		t.Errorf("%d changes: %v, want 400 without asking", maxChanges+1, err)
 	}
-	// What is there already does not count.
+	// Unchanged labels do not count.
 	if _, err := at.Validate(t, pluginFor(all), at.Request{Object: tooMany, Old: most}.Attributes()); err != nil {
 		t.Errorf("one change among many labels: %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// withDefaultSet is a plugin of a hub with the feature gate on or off.
+// withDefaultSet returns a plugin of a hub with the feature gate on or off.
 func withDefaultSet(t *testing.T, a *at.Authorizer, enabled bool) *Plugin {
 	t.Helper()
 	gates := featuregate.NewFeatureGate()
@@ -29,16 +29,16 @@ func withDefaultSet(t *testing.T, a *at.Authorizer, enabled bool) *Plugin {
 	return p
 }
 
-// TestAttack_TheDefaultSetGivesNoOtherRight has users with the right to one set, or to default, try every way between sets, and back.
+// TestAttack_TheDefaultSetGivesNoOtherRight: users with the permission on one set, or on default, try every move between sets, and back.
 func TestAttack_TheDefaultSetGivesNoOtherRight(t *testing.T) {
 	in := func(set string) []string { return []string{setKey, set} }
 	a, other := at.Label(setKey+":a"), at.Label(teamKey+":x")
 	for name, c := range map[string]struct {
 		before, after []string
 		grants        []permission.Rule
-		// made is that there was no cluster before, off that the hub has no default set.
+		// made reports whether the cluster is new, and off whether the hub has no default set.
 		made, off bool
-		// lacks is the label whose right is missing, empty if the change is allowed.
+		// lacks is the label whose permission is missing. It is empty if the change is allowed.
 		lacks string
 	}{
 		"a set takes a cluster that is in none":      {before: in("default"), after: in("a"), grants: []permission.Rule{a}},

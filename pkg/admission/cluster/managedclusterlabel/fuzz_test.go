@@ -15,7 +15,7 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 )
 
-// labelsOf reads labels as key=value, with spaces between them; nil if they are none that the API takes.
+// labelsOf parses labels as key=value, separated by spaces. It returns nil if the API would reject them.
 func labelsOf(text string) map[string]string {
 	labels := map[string]string{}
 	for _, pair := range strings.Fields(text) {
@@ -28,7 +28,7 @@ func labelsOf(text string) map[string]string {
 	return labels
 }
 
-// FuzzPermissionNames: no two labels have one permission, and none has the name of a permission on several.
+// FuzzPermissionNames: no two labels have the same permission, and none has the name of a permission on several labels.
 func FuzzPermissionNames(f *testing.F) {
 	for _, pair := range [][2]string{
 		{teamKey + "=a", teamKey + "=a"}, {teamKey + "=a", teamKey + "="}, {teamKey + "=", teamKey}, {"a=b:c", "a:b=c"}, {teamKey + "=*", "a=b"},
@@ -56,8 +56,8 @@ func FuzzPermissionNames(f *testing.F) {
 	})
 }
 
-// FuzzValidate: a change of labels passes if and only if the user holds a permission on each reserved label that comes or
-// goes. Free labels are not asked about.
+// FuzzValidate: a change of labels is admitted if and only if the user has a permission on each reserved label that is added or removed. Other labels
+// are not checked.
 func FuzzValidate(f *testing.F) {
 	f.Add("", teamKey+"=a", uint8(0), false)
 	f.Add(teamKey+"=a", teamKey+"=b env=x", uint8(0), false)
@@ -70,7 +70,7 @@ func FuzzValidate(f *testing.F) {
 		if had == nil || has == nil {
 			return
 		}
-		// What moves, as the documentation says it.
+		// These are the changes according to the documentation.
 		var moved []label
 		reserved := func(key string) bool {
 			domain, _, ok := strings.Cut(key, "/")

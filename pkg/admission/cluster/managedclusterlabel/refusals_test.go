@@ -14,7 +14,7 @@ import (
 	at "github.com/clusterhub/clusterhub/pkg/admission/admissiontest"
 )
 
-// manyLabels are as many changes as one request may make.
+// manyLabels returns as many changes as one request may make.
 func manyLabels() (pairs []string) {
 	for i := range maxChanges {
 		pairs = append(pairs, fmt.Sprintf("%s-%02d", regionKey, i), "x")
@@ -22,7 +22,8 @@ func manyLabels() (pairs []string) {
 	return pairs
 }
 
-// A user who may change nothing must not make the front be asked for everything: what is refused is clear after a few.
+// TestValidate_ManyRefusalsAreAskedForAsAFew verifies that a request without any permission causes only a few checks: it is rejected after a few
+// missing permissions.
 func TestValidate_ManyRefusalsAreAskedForAsAFew(t *testing.T) {
 	a := &at.Authorizer{}
 	_, err := at.Validate(t, pluginFor(a), at.Request{Object: at.Cluster("c1", manyLabels()...)}.Attributes())
@@ -36,14 +37,14 @@ func TestValidate_ManyRefusalsAreAskedForAsAFew(t *testing.T) {
 	if want := "60 more changes of this request were not checked"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\ndoes not say %q", err, want)
 	}
-	// Nothing is allowed by not being looked at.
+	// A change that was not checked is not allowed.
 	a = &at.Authorizer{Grants: rules}
 	if _, err := at.Validate(t, pluginFor(a), at.Request{Object: at.Cluster("c1", manyLabels()...)}.Attributes()); !apierrors.IsForbidden(err) {
 		t.Errorf("with the first rules: %v, want a 403", err)
 	}
 }
 
-// The last of many changes is looked at as the first.
+// TestValidate_OneRefusalAmongManyChangesIsFound verifies that the last of many changes is checked like the first.
 func TestValidate_OneRefusalAmongManyChangesIsFound(t *testing.T) {
 	pairs := manyLabels()
 	for refused := 0; refused < len(pairs); refused += 2 {
@@ -60,7 +61,7 @@ func TestValidate_OneRefusalAmongManyChangesIsFound(t *testing.T) {
 	}
 }
 
-// A front that does not answer is waited for once.
+// TestValidate_AnAuthorizerThatFailsIsAskedOnce verifies that the plugin waits only once for a front that does not respond.
 func TestValidate_AnAuthorizerThatFailsIsAskedOnce(t *testing.T) {
 	a := &at.Authorizer{Err: errors.New("connection refused")}
 	_, err := at.Validate(t, pluginFor(a), at.Request{Object: at.Cluster("c1", manyLabels()...)}.Attributes())

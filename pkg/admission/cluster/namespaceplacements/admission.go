@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespaceplacements bounds how many placements a namespace has. Each is scheduled when a cluster of its sets changes, and each
-// has decisions that the hub writes: whoever runs a namespace could keep the hub busy for all others.
+// Package namespaceplacements limits the number of placements in a namespace. Each is scheduled when a cluster of its sets changes, and the hub
+// writes decisions for each, so an admin of a namespace could slow down the hub for all others.
 package namespaceplacements
 
 import (
@@ -26,26 +26,25 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "NamespacePlacements"
-	// DefaultMost is how many placements a namespace may have when no flag says otherwise.
+	// DefaultMost is the default for the largest number of placements in a namespace.
 	DefaultMost = 1000
-	// inFlight is how long a placement counts that was admitted and that the cache does not have: it is being written, or something
-	// after admission has refused it.
+	// inFlight is how long an admitted placement counts that is not in the cache: it is being written, or was rejected after admission.
 	inFlight = 10 * time.Second
 )
 
-// Plugin refuses a new placement in a namespace that has as many as it may have.
+// Plugin rejects a new placement in a namespace that has reached its limit.
 type Plugin struct {
 	*admission.Handler
-	// Placements are those of the hub. Without them, none is made.
+	// Placements lists the placements of the hub. If it is nil, no placement is admitted.
 	Placements rest.Lister
-	// Most is how many a namespace may have. 0 means no bound.
+	// Most is the largest number in a namespace. 0 means no limit.
 	Most  int
 	clock clock.PassiveClock
 
-	// lock lets creates count one after the other, each with those before it, which the cache may not have yet. What other replicas let in
-	// meanwhile is missing.
+	// lock serializes creates, so that each counts those before it, which the cache may not have yet. What other replicas admit concurrently is not
+	// counted.
 	lock sync.Mutex
-	// admitted are those that the cache may not have yet, by namespace and name, and when each was admitted.
+	// admitted are the placements that the cache may not have yet, by namespace and name, and when each was admitted.
 	admitted map[string]map[string]time.Time
 	// unnamed numbers those without a name.
 	unnamed int
@@ -53,7 +52,7 @@ type Plugin struct {
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given the placements.
+// New returns the plugin. It needs the placements.
 func New(c clock.PassiveClock) *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create), clock: c, Most: DefaultMost, admitted: map[string]map[string]time.Time{}}
 }
@@ -75,7 +74,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		"(--max-placements-per-namespace of hub-apiserver): delete some, or use another namespace", p.Most))
 }
 
-// admit says whether there is room for a placement, and takes it.
+// admit reports whether there is room for a placement, and reserves it.
 func (p *Plugin) admit(ctx context.Context, namespace, name string, dryRun bool) (bool, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -96,7 +95,7 @@ func (p *Plugin) admit(ctx context.Context, namespace, name string, dryRun bool)
 	}
 	coming := p.admitted[namespace]
 	if _, again := coming[name]; again || seen[name] {
-		return true, nil // Storage refuses it, if it is there already.
+		return true, nil // storage rejects it if it exists already
 	}
 	if len(seen)+len(coming) >= p.Most {
 		return false, nil
@@ -116,7 +115,7 @@ func (p *Plugin) admit(ctx context.Context, namespace, name string, dryRun bool)
 	return true, nil
 }
 
-// names are those of the placements that the cache has in a namespace.
+// names returns the names of the cached placements in a namespace.
 func (p *Plugin) names(ctx context.Context, namespace string) (map[string]bool, error) {
 	if p.Placements == nil {
 		return nil, errors.New("the server is still starting: try again in a few seconds")

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// fixture is a server, whose cache has what it is told.
+// fixture is a plugin with a cache that the test fills.
 type fixture struct {
 	rest.Lister
 	*namespaceplacements.Plugin
@@ -83,16 +83,16 @@ func TestAdmission_ANamespaceHasSoManyAndNoMore(t *testing.T) {
 	if err := f.create("a", "p4", false); err == nil || !strings.Contains(err.Error(), "has 3 placements") || !strings.Contains(err.Error(), "--max-placements-per-namespace") {
 		t.Errorf("got %v", err)
 	}
-	// What is there already is for storage to refuse.
+	// Storage rejects a placement that exists already.
 	f.want("a", "p1", true)
 	f.want("a", "p2", true)
-	// What has been written is counted once, and what goes makes room.
+	// A written placement is counted once, and a deletion makes room.
 	f.cache = append(f.cache, *placement("a", "p2"), *placement("a", "p3"))
 	f.want("a", "p4", false)
 	f.cache = f.cache[1:]
 	f.want("a", "p4", true)
 	f.want("a", "p5", false)
-	// What has come to nothing counts for a while.
+	// A placement that was not written counts for a while.
 	f.clock.SetTime(f.clock.Now().Add(11 * time.Second))
 	f.want("a", "p5", true)
 
@@ -100,7 +100,7 @@ func TestAdmission_ANamespaceHasSoManyAndNoMore(t *testing.T) {
 	f.want("a", "p6", true)
 }
 
-// What has no name yet counts as well, and a dry run takes no room.
+// TestAdmission_NoCreateGoesAround verifies that placements without a name count as well, and that a dry run does not.
 func TestAdmission_NoCreateGoesAround(t *testing.T) {
 	f := newFixture(t, 2)
 	for range 3 {
@@ -124,7 +124,7 @@ func TestAdmission_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// Nobody makes a placement while it is not known how many there are. All else passes.
+// TestAdmission_WithoutTheCache verifies that no placement is admitted while their number is not known. All other requests are.
 func TestAdmission_WithoutTheCache(t *testing.T) {
 	f := newFixture(t, 3)
 	f.err = errors.New("no cache")

@@ -1,8 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pendingclusters bounds how many clusters wait to be accepted, since every holder of a bootstrap token can make
-// them.
+// Package pendingclusters limits the number of clusters that wait to be accepted, since every holder of a bootstrap token can create them.
 package pendingclusters
 
 import (
@@ -29,34 +28,32 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "PendingClusters"
-	// DefaultMost is how many clusters may be pending when no flag says otherwise.
+	// DefaultMost is the default for the largest number of pending clusters.
 	DefaultMost = 1000
-	// inFlight is how long a cluster counts that was admitted and that the cache does not have: it is being written, or
-	// something after admission has refused it.
+	// inFlight is how long an admitted cluster counts that is not in the cache: it is being written, or was rejected after admission.
 	inFlight = 10 * time.Second
-	// recount is how long a count is good for. Between counts what is admitted is added, so that a flood of creates does not
-	// list the clusters for each.
+	// recount is how long a count is valid. Admitted clusters are added to it, so that a flood of creates does not list the clusters for each.
 	recount = time.Second
 )
 
-// Clusters are the clusters of the hub.
+// Clusters reads the clusters of the hub.
 type Clusters interface {
 	rest.Lister
 	rest.Getter
 }
 
-// Plugin refuses a new cluster when too many are pending, to users who may not accept it. A cluster does not say who made
-// it, so the clusters of all users count.
+// Plugin rejects a new cluster when too many are pending, unless the user may accept it. A cluster does not have the user who created it, so the
+// clusters of all users count.
 type Plugin struct {
 	permission.Guard
-	// Clusters are those of the hub. Without them, no cluster is made.
+	// Clusters reads the clusters of the hub. If it is nil, no cluster is admitted.
 	Clusters Clusters
-	// Most is how many may be pending. 0 means no bound.
+	// Most is the largest number of pending clusters. 0 means no limit.
 	Most  int
 	clock clock.PassiveClock
 
-	// lock lets creates count one after the other, each with those before it, which the cache may not have yet. What other
-	// replicas let in since the last count is missing.
+	// lock serializes creates, so that each counts those before it, which the cache may not have yet. What other replicas have admitted since the
+	// last count is not counted.
 	lock     sync.Mutex
 	counted  time.Time
 	pending  int
@@ -65,7 +62,7 @@ type Plugin struct {
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer and the clusters.
+// New returns the plugin. It needs an authorizer and the clusters.
 func New(c clock.PassiveClock) *Plugin {
 	return &Plugin{
 		Guard: permission.NewGuard(PluginName, admission.Create), clock: c, Most: DefaultMost, admitted: map[string]time.Time{},
@@ -81,7 +78,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if exists, err := p.exists(ctx, c.Name); err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 	} else if exists {
-		return nil // Storage refuses it. It takes no room, accepted or not.
+		return nil // storage rejects it; it takes no room, accepted or not
 	}
 	free, err := p.admit(ctx, c.Name, a.IsDryRun())
 	if err != nil {
@@ -101,7 +98,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		"(--max-pending-clusters of hub-apiserver): ask an admin of the hub to accept or delete some; kubectl get managedclusters lists them", p.Most), err))
 }
 
-// exists says whether the cache has a cluster of that name. It cannot have one without a name, which gets it after admission.
+// exists reports whether the cache has a cluster of that name. It has none for an empty name, which is generated after admission.
 func (p *Plugin) exists(ctx context.Context, name string) (bool, error) {
 	if p.Clusters == nil {
 		return false, errors.New("the server is still starting: try again in a few seconds")
@@ -116,7 +113,7 @@ func (p *Plugin) exists(ctx context.Context, name string) (bool, error) {
 	return err == nil, err
 }
 
-// admit says whether there is room for a cluster, and takes it.
+// admit reports whether there is room for a cluster, and reserves it.
 func (p *Plugin) admit(ctx context.Context, name string, dryRun bool) (bool, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -145,8 +142,8 @@ func (p *Plugin) admit(ctx context.Context, name string, dryRun bool) (bool, err
 	return true, nil
 }
 
-// unaccepted are the names of the clusters that the cache has and the hub does not accept, and the number of those whose
-// acceptance is still to be decided. It costs what they are, not what the fleet is.
+// unaccepted returns the names of the cached clusters that are not accepted, and the number of those that are pending. Its cost depends on their
+// number, and not on the size of the fleet.
 func (p *Plugin) unaccepted(ctx context.Context) (names map[string]bool, pending int, err error) {
 	found, err := p.Clusters.List(ctx, &internalversion.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.hubAcceptsClient", "false"), ResourceVersion: "0",
@@ -161,7 +158,7 @@ func (p *Plugin) unaccepted(ctx context.Context) (names map[string]bool, pending
 	names = make(map[string]bool, len(list.Items))
 	for i := range list.Items {
 		names[list.Items[i].Name] = true
-		// Those that were accepted once, and are denied, have been decided on.
+		// Clusters that were accepted once and are denied are not pending.
 		if meta.FindStatusCondition(list.Items[i].Status.Conditions, registration.ConditionHubAccepted) == nil {
 			pending++
 		}

@@ -26,12 +26,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// cache is what the server's cache has. It selects nothing: that is the store's.
+// cache is the server's cache. It ignores selectors, which are the store's task.
 type cache struct {
 	rest.Lister
 	lock  sync.Mutex
 	items []cluster.ManagedCluster
-	// accepted are those that are not selected.
+	// accepted are the clusters that a selector does not match.
 	accepted []cluster.ManagedCluster
 	err      error
 	lists    int
@@ -110,14 +110,14 @@ func TestAdmission_TheBoundHolds(t *testing.T) {
 	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "3 clusters wait to be accepted") || !strings.Contains(err.Error(), "--max-pending-clusters") {
 		t.Fatalf("got %v", err)
 	}
-	// What has been written is counted once.
+	// A written cluster is counted once.
 	f.cache.has("p2")
 	f.cache.has("p3")
 	f.pass(time.Second)
 	if err := f.create(t, "p4"); !apierrors.IsForbidden(err) {
 		t.Fatalf("got %v", err)
 	}
-	// One is accepted, and so not selected any more.
+	// An accepted cluster is no longer selected.
 	f.cache.items = f.cache.items[1:]
 	f.pass(time.Second)
 	if err := f.create(t, "p4"); err != nil {
@@ -125,7 +125,8 @@ func TestAdmission_TheBoundHolds(t *testing.T) {
 	}
 }
 
-// A create of what exists makes nothing, so a flood of them must not keep other clusters from joining.
+// TestAdmission_WhatExistsTakesNoRoom verifies that creating an existing cluster takes no room, so that a flood of such requests does not keep other
+// clusters from joining.
 func TestAdmission_WhatExistsTakesNoRoom(t *testing.T) {
 	f := newFixture(2)
 	f.cache.has("p1")

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edgetest has what tests of the admission of edge deployments share: services that are stored, and their archives.
+// Package edgetest is shared by tests of the admission of edge deployments. It has stored services and their archives.
 package edgetest
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// Services are those of a hub.
+// Services are the services of a hub.
 type Services struct {
 	rest.Lister
-	// Cached are what the cache has, and Stored what the store has. Without the first, both have the same.
+	// Cached are the services in the cache, and Stored those in the store. If Cached is nil, both are Stored.
 	Cached, Stored []*edge.EdgeService
-	// Err is what reading fails with.
+	// Err is the error of all reads.
 	Err error
-	// Lists counts how often the store was asked.
+	// Lists counts the lists of the store.
 	Lists int
 }
 
@@ -58,7 +58,7 @@ func (s *Services) List(ctx context.Context, options *metainternalversion.ListOp
 	return list, s.Err
 }
 
-// Service is a version of a service in a namespace, with the status that the server makes of its archive, and changes.
+// Service returns a version of a service in a namespace, with the status that the server sets for its archive, after changes.
 func Service(namespace, url, version, arch string, packed []byte, changes ...func(*edge.EdgeService)) *edge.EdgeService {
 	s := &edge.EdgeService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: edge.ServiceName(url, version, arch)},
@@ -81,10 +81,10 @@ func Service(namespace, url, version, arch string, packed []byte, changes ...fun
 	return s
 }
 
-// Public makes a service one for all namespaces.
+// Public makes a service available to all namespaces.
 func Public(s *edge.EdgeService) { s.Spec.Public = true }
 
-// Archive packs a Deployment of this name, in this namespace, or in none if it is empty; and more manifests.
+// Archive packs a Deployment with this name and namespace, which may be empty, and more manifests.
 func Archive(name, namespace string, more ...string) []byte {
 	manifest := fmt.Sprintf("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: %s\n", name)
 	if namespace != "" {
@@ -108,7 +108,7 @@ func write(files *tar.Writer, text string) error {
 	return err
 }
 
-// Policy is a policy in a namespace that names versions of a service of an organization.
+// Policy returns a policy in a namespace that names versions of a service of an organization.
 func Policy(namespace, org, url string, versions ...string) *edge.DeploymentPolicy {
 	return &edge.DeploymentPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"},
@@ -116,7 +116,7 @@ func Policy(namespace, org, url string, versions ...string) *edge.DeploymentPoli
 	}
 }
 
-// Pattern is a pattern in a namespace.
+// Pattern returns a pattern in a namespace.
 func Pattern(namespace string, services ...edge.PatternService) *edge.DeploymentPattern {
 	return &edge.DeploymentPattern{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "p"},
@@ -124,7 +124,7 @@ func Pattern(namespace string, services ...edge.PatternService) *edge.Deployment
 	}
 }
 
-// Versions are some without a priority.
+// Versions returns versions without a priority.
 func Versions(list ...string) []edge.ServiceVersion {
 	var versions []edge.ServiceVersion
 	for _, v := range list {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hubstatus keeps what is said of edge deployments with those who know it: the facts of a node with its own agent, what was placed
-// and what came of it with hub-controller-manager. RBAC would let admins write them as well.
+// Package hubstatus restricts who may write the state of edge deployments: the facts of a node to its own agent, and EdgePlacements with their status
+// to hub-controller-manager. RBAC would also allow it to admins.
 package hubstatus
 
 import (
@@ -22,12 +22,12 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "EdgeStatus"
-	// Controllers is the user that hub-controller-manager is, as the policies of artifacts/deploy have it.
+	// Controllers is the user of hub-controller-manager, as in the policies of artifacts/deploy.
 	Controllers = "system:serviceaccount:clusterhub-system:hub-controller-manager"
 )
 
-// Plugin refuses such changes to all others, whatever their rights are. What is in a placement also has to be its spec: deleting one is left
-// to RBAC, since garbage collection and the end of a namespace do so.
+// Plugin rejects such changes by all other users, whatever their permissions. This includes the spec of an EdgePlacement. Deleting one is left to
+// RBAC, since the garbage collector and the namespace controller do so.
 type Plugin struct {
 	*admission.Handler
 }
@@ -37,7 +37,7 @@ var _ admission.ValidationInterface = &Plugin{}
 // New returns the plugin.
 func New() *Plugin { return &Plugin{admission.NewHandler(admission.Create, admission.Update)} }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path by which.
+// Validate implements admission.ValidationInterface. It checks every subresource, because any of them could change the object.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	what, err := guarded(a)
 	if what == "" || err != nil {
@@ -61,7 +61,7 @@ func ownAgent(who user.Info, name string) bool {
 	return agent && own == name && name != ""
 }
 
-// guarded is what a request changes that is not for all, or empty.
+// guarded returns the restricted part that a request changes, or "".
 func guarded(a admission.Attributes) (string, error) {
 	if n, old, err := permission.Objects[edge.EdgeNode](a, edge.Resource("edgenodes")); n != nil || err != nil {
 		if err == nil && !equality.Semantic.DeepEqual(n.Status, old.Status) {

@@ -76,7 +76,8 @@ func TestWhoWritesWhat(t *testing.T) {
 	}
 }
 
-// Specs are for other rules, and metadata for RBAC: garbage collection and the end of a namespace change it.
+// TestAllElseIsLeftAlone verifies that other changes are admitted: other plugins check specs, and RBAC metadata, which the garbage collector and the
+// namespace controller change.
 func TestAllElseIsLeftAlone(t *testing.T) {
 	labelled := metav1.ObjectMeta{Name: "c1", Labels: map[string]string{"a": "b"}}
 	running := edge.EdgePlacementStatus{State: edge.PlacementRunning}

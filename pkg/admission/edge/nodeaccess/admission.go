@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeaccess guards EdgeNodes: who may change a cluster, by its name or by a set, says what may be deployed to it.
+// Package nodeaccess guards EdgeNodes: a user who may change a cluster, by its name or by a set, determines what may be deployed to it.
 package nodeaccess
 
 import (
@@ -26,25 +26,25 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "EdgeNodeAccess"
 
-// Sets tells which sets a cluster is in.
+// Sets returns the sets of a cluster.
 type Sets interface {
-	// SetsOf are the sets of a cluster by which the user may have rights on it, so many that all of them can be asked for.
+	// SetsOf returns the sets of a cluster by which the user may have permissions on it. There are few enough to check all of them.
 	SetsOf(ctx context.Context, who user.Info, c *cluster.ManagedCluster) ([]string, error)
 }
 
-// Plugin refuses to create, to change and to delete an EdgeNode to users who may not update the ManagedCluster of its name, and to create one
-// without such a cluster. The agent of the cluster may create it empty. The status is the rule of another plugin (hubstatus).
+// Plugin rejects requests to create, update or delete an EdgeNode by users who may not update the ManagedCluster of its name, and requests to create
+// one without such a cluster. The agent of the cluster may create an empty one. A different plugin checks the status (hubstatus).
 type Plugin struct {
 	permission.Guard
-	// Clusters are the ManagedClusters of the hub. Without them rights by name alone count, and no node is made.
+	// Clusters gets the ManagedClusters of the hub. If it is nil, only permissions by name count, and no node can be created.
 	Clusters rest.Getter
-	// Sets are those of the clusters. Without them rights by name alone count.
+	// Sets returns the sets of the clusters. If it is nil, only permissions by name count.
 	Sets Sets
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer, the clusters and their sets.
+// New returns the plugin. It needs an authorizer, the clusters and their sets.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update, admission.Delete)}
 }
@@ -64,7 +64,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	byAgent := registration.IsAgent(who.GetName(), who.GetGroups(), node.Name)
 	if byAgent {
-		// An agent has the right to update its cluster, which says nothing here.
+		// An agent has permission to update its cluster, which does not count here.
 		err = agentMay(a, node)
 	} else {
 		err = p.userMay(ctx, a, node.Name)
@@ -75,7 +75,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return p.clusterIsThere(ctx, a, node.Name, byAgent)
 }
 
-// written is the node that a request writes or deletes. That of a deletion is what is stored: the request for a collection has no name.
+// written returns the node that a request writes or deletes. For a deletion it is the stored node: the request for a collection has no name.
 func written(a admission.Attributes) (*edge.EdgeNode, error) {
 	object := a.GetObject()
 	if a.GetOperation() == admission.Delete {
@@ -88,7 +88,7 @@ func written(a admission.Attributes) (*edge.EdgeNode, error) {
 	return node, nil
 }
 
-// agentMay is what an agent may do with the object itself: make the one that its facts are in.
+// agentMay returns an error unless an agent creates the empty node for its own facts.
 func agentMay(a admission.Attributes, node *edge.EdgeNode) error {
 	who := a.GetUserInfo()
 	own, agent := registration.AgentCluster(who.GetName(), who.GetGroups())
@@ -107,7 +107,7 @@ func agentMay(a admission.Attributes, node *edge.EdgeNode) error {
 		"what is in the spec, users decide"))
 }
 
-// userMay is nil for a user who may update the cluster of this name, or the clusters of one of its sets.
+// userMay returns nil for a user who may update the cluster of this name, or the clusters of one of its sets.
 func (p *Plugin) userMay(ctx context.Context, a admission.Attributes, name string) error {
 	d := p.Decide(a)
 	// Permission (name: the cluster): an EdgeNode is made, changed or deleted. The right to update a set's clusters counts, too.
@@ -124,7 +124,7 @@ func (p *Plugin) userMay(ctx context.Context, a admission.Attributes, name strin
 	return d.End(ctx)
 }
 
-// bySet is the right to update the clusters of a set that the cluster is in, as it is now.
+// bySet returns the permission to update the clusters of a set that currently has the cluster.
 func (p *Plugin) bySet(ctx context.Context, who user.Info, name string) (*permission.Rule, error) {
 	c, err := p.cluster(ctx, name)
 	if c == nil || p.Sets == nil {
@@ -144,7 +144,7 @@ func (p *Plugin) bySet(ctx context.Context, who user.Info, name string) (*permis
 	return nil, nil
 }
 
-// clusterIsThere refuses a new node of no cluster, and of one that goes: it would go with it.
+// clusterIsThere rejects a new node without a cluster, and one of a cluster that is being deleted: it would be deleted with it.
 func (p *Plugin) clusterIsThere(ctx context.Context, a admission.Attributes, name string, byAgent bool) error {
 	c, err := p.cluster(ctx, name)
 	if err != nil {
@@ -164,7 +164,7 @@ func (p *Plugin) clusterIsThere(ctx context.Context, a admission.Attributes, nam
 	return apierrors.NewInvalid(a.GetKind().GroupKind(), name, field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), name, problem)})
 }
 
-// cluster is the cluster of a node, nil if there is none. The store is asked: rights and names depend on it.
+// cluster returns the cluster of a node, or nil if it does not exist. It reads from the store, because permissions and names depend on it.
 func (p *Plugin) cluster(ctx context.Context, name string) (*cluster.ManagedCluster, error) {
 	if p.Clusters == nil {
 		return nil, errors.New("the server is still starting: try again in a few seconds")

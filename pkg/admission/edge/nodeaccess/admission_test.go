@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// hub has the clusters c1, which is accepted, w1, which waits, g1, which goes, and e1, which cannot be read.
+// hub has the clusters c1, which is accepted, w1, which is not, g1, which is being deleted, and e1, which cannot be read.
 type hub struct{ err error }
 
 func (hub) Get(_ context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
@@ -69,13 +69,13 @@ func node(name string) *edge.EdgeNode {
 	return &edge.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: edge.EdgeNodeSpec{NodeType: edge.NodeTypeCluster}}
 }
 
-// deletion is the deletion of a node. The request for a collection names no object.
+// deletion returns the deletion of a node. The request for a collection has no name.
 func deletion(name, requested string, who user.Info) admission.Attributes {
 	kind, resource := edge.SchemeGroupVersion.WithKind("EdgeNode"), edge.Resource("edgenodes").WithVersion("v1alpha1")
 	return admission.NewAttributesRecord(nil, node(name), kind, "", requested, resource, "", admission.Delete, &metav1.DeleteOptions{}, false, who)
 }
 
-// requests are the ways to write a node: those of an apply and of all patches come as one of the first two.
+// requests returns the ways to write a node. Applies and patches are passed to admission as one of the first two.
 func requests(name string, who user.Info) map[string]admission.Attributes {
 	if who == nil {
 		who = at.User
@@ -169,7 +169,8 @@ func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
 	}
 }
 
-// That there is no cluster is told only to users who have the right by its name. What is there without one can be changed and deleted by it.
+// TestValidate_WithoutACluster verifies that only users with the permission by name learn that a cluster does not exist, and that this permission
+// allows them to change and delete an existing node without a cluster.
 func TestValidate_WithoutACluster(t *testing.T) {
 	for how, request := range requests("x1", nil) {
 		if err := validate(t, pluginFor(&at.Authorizer{}), request); !apierrors.IsForbidden(err) || strings.Contains(err.Error(), "no ManagedCluster") {
@@ -197,7 +198,7 @@ func awsAgent(name string) user.Info {
 	return &user.DefaultInfo{Name: "arn:aws:sts::1:assumed-role/r/s", Groups: []string{registration.AWSGroup(name), registration.AWSManagedClustersGroup}}
 }
 
-// allowing is an authorizer that allows everything, as that of agents allows them to update their cluster.
+// allowing is an authorizer that allows everything, as agents are allowed to update their cluster.
 type allowing struct{ *at.Authorizer }
 
 func (allowing) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -239,7 +240,7 @@ func TestValidate_WhatAnAgentMay(t *testing.T) {
 	}
 }
 
-// An agent may update its ManagedCluster, and holds that right here as well. So it must not count.
+// TestValidate_TheRightsOfAnAgentOnItsClusterDoNotCount verifies that the permission of an agent to update its ManagedCluster does not count here.
 func TestValidate_TheRightsOfAnAgentOnItsClusterDoNotCount(t *testing.T) {
 	for _, who := range []user.Info{agent("c1"), awsAgent("c1")} {
 		for how, request := range requests("c1", who) {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeowner makes each EdgeNode one of the ManagedCluster of its name, with which it goes: what users said of a former cluster
-// must not count for a later one of that name.
+// Package nodeowner sets the ManagedCluster of an EdgeNode's name as its owner, so that they are deleted together: what users configured for a former
+// cluster must not apply to a later one of that name.
 package nodeowner
 
 import (
@@ -26,11 +26,11 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "EdgeNodeOwner"
 
-// Plugin sets the owner of a node when it is made, keeps it, and refuses every other one: a second owner that stays would keep the node
-// when its cluster goes.
+// Plugin sets the owner of a node when it is created, keeps it, and rejects all other owners: with a second owner, the node would not be deleted with
+// its cluster.
 type Plugin struct {
 	*admission.Handler
-	// Clusters are the ManagedClusters of the hub. Without them no node is made.
+	// Clusters gets the ManagedClusters of the hub. If it is nil, no node is admitted.
 	Clusters rest.Getter
 }
 
@@ -39,10 +39,10 @@ var (
 	_ admission.ValidationInterface = &Plugin{}
 )
 
-// New returns the plugin, to be given the clusters.
+// New returns the plugin. It needs the clusters.
 func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)} }
 
-// Admit implements admission.MutationInterface. What a client sends without an owner, such as an apply from a file, has the owner all the same.
+// Admit implements admission.MutationInterface. It adds the owner if a client sends none, as with an apply from a file.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := permission.Objects[edge.EdgeNode](a, edge.Resource("edgenodes"))
 	if updated == nil || a.GetSubresource() != "" {
@@ -57,8 +57,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	return nil
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource. A node that has no cluster has no owner: such a one is
-// not made (nodeaccess), to users who have the right to be told.
+// Validate implements admission.ValidationInterface. It checks every subresource. A node without a cluster has no owner. Creating one is rejected by
+// nodeaccess, which reports this only to users who may know it.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := permission.Objects[edge.EdgeNode](a, edge.Resource("edgenodes"))
 	if updated == nil {
@@ -79,7 +79,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		"leave metadata.ownerReferences out, the server sets it"))
 }
 
-// owner is the reference to the cluster of a node. What is stored stays; it is nil if there is no cluster.
+// owner returns the reference to the cluster of a node. It returns a stored reference unchanged, and nil if the cluster does not exist.
 func (p *Plugin) owner(ctx context.Context, name string, old *edge.EdgeNode) (*metav1.OwnerReference, error) {
 	for i := range old.OwnerReferences {
 		if o := &old.OwnerReferences[i]; o.APIVersion == clusterv1.SchemeGroupVersion.String() && o.Kind == "ManagedCluster" && o.Name == name {
@@ -87,12 +87,12 @@ func (p *Plugin) owner(ctx context.Context, name string, old *edge.EdgeNode) (*m
 		}
 	}
 	if name == "" {
-		return nil, nil // The server is yet to make the name. There is no cluster for it.
+		return nil, nil // The server has not generated the name yet. There is no cluster for it.
 	}
 	if p.Clusters == nil {
 		return nil, apierrors.NewServiceUnavailable("the server is still starting: try again in a few seconds")
 	}
-	// The store is asked: a cache may have a cluster of before.
+	// Read from the store: a cache may have a previous cluster.
 	object, err := p.Clusters.Get(ctx, name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
-// clusters are the UIDs of those of the hub.
+// clusters are the UIDs of the clusters of the hub.
 type clusters map[string]types.UID
 
 func (c clusters) Get(_ context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
@@ -42,7 +42,7 @@ func node(owners ...metav1.OwnerReference) *edge.EdgeNode {
 	return &edge.EdgeNode{ObjectMeta: metav1.ObjectMeta{Name: "c1", OwnerReferences: owners}}
 }
 
-// write does what the server does with a request, and returns the owners of what would be stored.
+// write handles a request like the server, and returns the owners of the resulting object.
 func write(t *testing.T, hub clusters, updated, old *edge.EdgeNode, subresource string) ([]metav1.OwnerReference, error) {
 	t.Helper()
 	p := New()
@@ -67,7 +67,7 @@ func TestOwner(t *testing.T) {
 	configMap := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "keeps-it", UID: "u7"}
 	for name, c := range map[string]struct {
 		updated, old *edge.EdgeNode
-		want         []metav1.OwnerReference // nil is a refusal
+		want         []metav1.OwnerReference // nil means rejected
 	}{
 		"created without":                          {node(), nil, []metav1.OwnerReference{own}},
 		"created with it":                          {node(own), nil, []metav1.OwnerReference{own}},
@@ -93,7 +93,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// A subresource is no way around: the strategy takes over its part alone, and if it did not, this would be refused.
+// TestOwner_IsNotChangedByASubresource verifies that a subresource cannot change the owner: the strategy copies only its own part, and otherwise the
+// plugin would reject it.
 func TestOwner_IsNotChangedByASubresource(t *testing.T) {
 	own := ref("ManagedCluster", "c1", "u1")
 	for _, updated := range []*edge.EdgeNode{node(), node(ref("ManagedCluster", "c1", "u9"))} {
@@ -109,7 +110,7 @@ func TestOwner_WithoutACluster(t *testing.T) {
 		owners  []metav1.OwnerReference
 		refused func(error) bool
 	}{
-		// Left to nodeaccess, which says so to users who may know it.
+		// This is left to nodeaccess, which reports it to users who may know it.
 		"there is none":             {clusters{}, nil, func(err error) bool { return err == nil }},
 		"there is none, and forged": {clusters{}, []metav1.OwnerReference{ref("ManagedCluster", "c1", "u1")}, apierrors.IsForbidden},
 		"it cannot be read":         {clusters{"c1": "fails"}, nil, apierrors.IsInternalError},
@@ -121,7 +122,7 @@ func TestOwner_WithoutACluster(t *testing.T) {
 	}
 }
 
-// The name is made after this, and is that of no cluster.
+// TestOwner_WithoutAName verifies that a node with a generated name, which is set after admission, gets no owner.
 func TestOwner_WithoutAName(t *testing.T) {
 	n := node()
 	n.Name, n.GenerateName = "", "c"

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package publishing tells the authors of edge deployments what will come of them, as far as that can be said before there are nodes, and
-// refuses patterns that can come to nothing.
+// Package publishing warns authors of edge deployments about their effects, as far as these are known without nodes, and rejects patterns that cannot
+// be deployed.
 package publishing
 
 import (
@@ -24,29 +24,29 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "EdgePublishing"
-	// mostWarnings is how many warnings an answer has, and mostFaults how many faults of a pattern it tells.
+	// mostWarnings is the largest number of warnings in a response, and mostFaults of errors for a pattern.
 	mostWarnings, mostFaults = 24, 8
 )
 
-// Plugin warns of what is allowed and can surprise, and refuses patterns of which the services cannot go together. It comes after the plugin
-// that decides which services may be used (serviceuse), and looks at no others.
+// Plugin warns about valid objects with surprising effects, and rejects patterns whose services cannot be deployed together. It runs after the plugin
+// that decides which services may be used (serviceuse), and reads no others.
 type Plugin struct {
 	permission.Guard
-	// Services are the EdgeServices of the hub. Without them, policies and patterns are not published.
+	// Services lists the EdgeServices of the hub. If it is nil, policies and patterns are rejected.
 	Services rest.Lister
-	// reading bounds how many archives are read at a time.
+	// reading limits the number of requests that read archives concurrently.
 	reading chan struct{}
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer and the services.
+// New returns the plugin. It needs an authorizer and the services.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update), reading: make(chan struct{}, mostReaders)}
 }
 
-// Validate implements admission.ValidationInterface. No subresource takes a spec. Only another spec is looked at: what was stored can be
-// labelled whatever has become of its services.
+// Validate implements admission.ValidationInterface. No subresource changes a spec. Only a changed spec is checked: a stored object can be labeled
+// whatever has happened to its services.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
@@ -86,7 +86,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return refusal(a, faults)
 }
 
-// refusal tells of the faults of a pattern.
+// refusal returns the error for the faults of a pattern.
 func refusal(a admission.Attributes, faults []string) error {
 	if len(faults) == 0 {
 		return nil

@@ -23,8 +23,8 @@ import (
 
 const inXYZ = "openhorizon.kubernetesNamespace == xyz"
 
-// hub has services in shop: web without a namespace, embedded with one, several with two, twin with the objects of web, device for devices; and one
-// in tools that is not public.
+// hub has services in shop: web without a namespace, embedded with one, several with two, twin with the objects of web, and device for devices. It
+// also has one in tools that is not public.
 func hub() *edgetest.Services {
 	device := edgetest.Service("shop", "device", "1.0.0", "amd64", nil)
 	device.Spec.Deployment = &runtime.RawExtension{Raw: []byte("{}")}
@@ -50,7 +50,7 @@ func pluginFor(hub *edgetest.Services) *Plugin {
 var resources = map[string]string{"*edge.EdgeNode": "edgenodes", "*edge.EdgeService": "edgeservices", "*edge.DeploymentPolicy": "deploymentpolicies",
 	"*edge.DeploymentPattern": "deploymentpatterns"}
 
-// publish writes an object as new, and in the place of an empty one, which has to come to the same.
+// publish creates an object, and replaces an empty one by it. Both must have the same result.
 func publish(t *testing.T, hub *edgetest.Services, object, empty runtime.Object) (at.Warnings, error) {
 	t.Helper()
 	r := at.Request{Group: edge.GroupName, Resource: resources[fmt.Sprintf("%T", object)], Object: object}
@@ -67,7 +67,7 @@ func publish(t *testing.T, hub *edgetest.Services, object, empty runtime.Object)
 	return warnings, err
 }
 
-// said compares what is warned of with what it has to have in it, in this order.
+// said verifies that the warnings contain these texts, in this order.
 func said(t *testing.T, name string, got at.Warnings, want ...string) {
 	t.Helper()
 	if len(got) != len(want) {
@@ -134,7 +134,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// Nothing is told of a service that the user may not use.
+// TestPolicies_TellNothingOfServicesThatTheUserMayNotUse verifies that warnings contain nothing about a service that the user may not use.
 func TestPolicies_TellNothingOfServicesThatTheUserMayNotUse(t *testing.T) {
 	d := edgetest.Policy("shop", "tools", "private", "1.0.0")
 	d.Spec.Constraints = []string{inXYZ}
@@ -174,7 +174,7 @@ func TestServices(t *testing.T) {
 		}
 		said(t, name, got, c.want...)
 	}
-	// Refused by validation: here it is only not read.
+	// Validation rejects this. Here it is only not read.
 	broken := edgetest.Service("shop", "web", "1.0.0", "amd64", nil)
 	broken.Spec.ClusterDeployment = &edge.ClusterDeployment{OperatorYamlArchive: []byte("x")}
 	if got, err := publish(t, hub(), broken, &edge.EdgeService{}); err != nil || len(got) > 0 {
@@ -230,7 +230,7 @@ func TestNodes(t *testing.T) {
 	said(t, "a node", got, "spec.constraints[1]: ", "spec.deployment.constraints[0]: ")
 }
 
-// What others have stored makes no write slow, and fills no answer.
+// TestBounds verifies that stored objects of other users neither make a write slow nor cause large responses.
 func TestBounds(t *testing.T) {
 	stored := &edgetest.Services{}
 	packed := edgetest.Archive("web", "")
@@ -274,7 +274,7 @@ func TestWhatCannotBeReadIsAnError(t *testing.T) {
 	}
 }
 
-// A request that has ended does not wait for those that read archives.
+// TestReading_IsNotWaitedForForEver verifies that a request that has ended does not wait for others that read archives.
 func TestReading_IsNotWaitedForForEver(t *testing.T) {
 	p := pluginFor(hub())
 	for range mostReaders {

@@ -20,19 +20,19 @@ import (
 )
 
 const (
-	// mostArchives and mostBytes are how many archives are read for one pattern, and how many bytes these have packed. Of others, what their
-	// status says is known.
+	// mostArchives is the largest number of archives that are read for one pattern, and mostBytes the sum of their packed sizes. Of others, only the
+	// status is used.
 	mostArchives, mostBytes = 32, 4 << 20
-	// mostServices is how many services are looked at for one policy or pattern: versions, each for several architectures. Each service that
-	// is named has the same part of it, and at least leastServices.
+	// mostServices is the largest number of services that are read for one policy or pattern: versions, each for several architectures. It is divided
+	// equally between the named services, each of which has at least leastServices.
 	mostServices, leastServices = 128, 4
-	// mostReaders is how many requests read archives at a time. One that is as large as may be takes 128 MiB while it is read.
+	// mostReaders is the largest number of requests that read archives concurrently. A request of the largest size takes 128 MiB.
 	mostReaders = 2
 )
 
 var spec = field.NewPath("spec")
 
-// lint is what the constraints of a policy surprise with.
+// lint returns warnings about the constraints of a policy.
 func lint(policy *api.Policy, path *field.Path, said []string) []string {
 	if policy == nil {
 		return nil
@@ -44,7 +44,7 @@ func ofNode(node *api.EdgeNodeSpec) []string {
 	return slices.Concat(lint(&node.Policy, spec, nil), lint(node.Deployment, spec.Child("deployment"), nil), lint(node.Management, spec.Child("management"), nil))
 }
 
-// ofService reads the archive again: the status has only a part of what its author is told. What cannot be read is refused elsewhere.
+// ofService reads the archive again: the status has only a part of the warnings for its author. An archive that cannot be read is rejected elsewhere.
 func (p *Plugin) ofService(ctx context.Context, s *api.EdgeService) []string {
 	said := p.ofArchive(ctx, s)
 	return append(said, lint(s.Spec.Policy, spec.Child("policy"), said)...)
@@ -81,7 +81,7 @@ func ofPolicy(ctx context.Context, finder *services.Finder, namespace string, d 
 	if err != nil {
 		return nil, err
 	}
-	// Constraints that cannot be read are refused by validation.
+	// Validation rejects constraints that cannot be parsed.
 	if analysis, err := edge.Analyze(model.Policy(namespace, d.Name, &wanted, known)); err == nil {
 		if text := analysis.Warning(); text != "" {
 			warnings = append(warnings, text)
@@ -104,7 +104,7 @@ func (p *Plugin) ofPattern(ctx context.Context, finder *services.Finder, namespa
 		return nil, nil, err
 	}
 	if len(d.Spec.Services) > 1 {
-		// What two services both have, only their archives say.
+		// Only the archives show whether two services have the same objects.
 		if left := p.readArchives(ctx, found, known); left > 0 {
 			warnings = append(warnings, fmt.Sprintf("the archives of %d services were not looked into: whether they can be deployed together shows when they are", left))
 		}
@@ -118,14 +118,14 @@ func (p *Plugin) ofPattern(ctx context.Context, finder *services.Finder, namespa
 	return faults, warnings, nil
 }
 
-// candidates are services that are there and may be used, each once.
+// candidates are existing services that may be used, without duplicates.
 type candidates struct {
 	services []api.EdgeService
-	// place of each among those of its name: the first versions come first.
+	// place has the position of each among those of its name: the first versions come first.
 	place []int
 }
 
-// find warns of services of the own namespace of which there is no version. Others without one are refused (serviceuse).
+// find warns about services of the same namespace of which no version exists. Services of other namespaces are rejected in that case (serviceuse).
 func find(ctx context.Context, finder *services.Finder, namespace string, named []services.Wanted) (found candidates, warnings []string, err error) {
 	seen, left := map[[2]string]bool{}, 0
 	for i := range named {
@@ -159,7 +159,7 @@ func find(ctx context.Context, finder *services.Finder, namespace string, named 
 	return found, warnings, nil
 }
 
-// stored are services with what their status says of the archives.
+// stored returns services with the facts that their status has about the archives.
 func stored(found []api.EdgeService) ([]edge.Service, error) {
 	known := make([]edge.Service, len(found))
 	for i := range found {
@@ -172,13 +172,13 @@ func stored(found []api.EdgeService) ([]edge.Service, error) {
 	return known, nil
 }
 
-// readArchives puts what is in the archives in the place of what is known of them, and returns how many it did not read.
+// readArchives replaces these facts by the content of the archives, and returns the number of archives that it did not read.
 func (p *Plugin) readArchives(ctx context.Context, found candidates, known []edge.Service) (left int) {
 	if !p.enter(ctx) {
 		return len(known)
 	}
 	defer p.leave()
-	// The first version of each service before all second ones.
+	// The first versions of all services come before any second one.
 	order := make([]int, len(known))
 	for i := range order {
 		order[i] = i
@@ -204,7 +204,7 @@ func (p *Plugin) readArchives(ctx context.Context, found candidates, known []edg
 	return left
 }
 
-// enter waits until archives may be read, and is false if the request has ended before.
+// enter waits until archives may be read. It returns false if the request has ended before.
 func (p *Plugin) enter(ctx context.Context) bool {
 	select {
 	case p.reading <- struct{}{}:

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readonlyproperties takes properties out of what users write that the hub alone makes, such as the namespace of an agent.
+// Package readonlyproperties removes properties that only the hub sets, such as the namespace of an agent, from what users write.
 package readonlyproperties
 
 import (
@@ -19,12 +19,12 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "EdgeReadOnlyProperties"
-	// mostWarnings is more than there are such properties in the three policies of a node.
+	// mostWarnings is more than the number of such properties in the three policies of a node.
 	mostWarnings = 64
 )
 
-// Plugin drops the properties with a warning for each. It does not refuse, as Open Horizon does not: files that were made of what a node
-// says of itself have them. Decisions do not rely on it: they make these properties after all else (pkg/edge).
+// Plugin drops the properties with a warning for each. Like Open Horizon, it does not reject them: files that were exported from a node have them.
+// Decisions do not rely on this: they set these properties last (pkg/edge).
 type Plugin struct {
 	*admission.Handler
 }
@@ -34,7 +34,7 @@ var _ admission.MutationInterface = &Plugin{}
 // New returns the plugin.
 func New() *Plugin { return &Plugin{admission.NewHandler(admission.Create, admission.Update)} }
 
-// Admit implements admission.MutationInterface. No subresource takes a spec.
+// Admit implements admission.MutationInterface. No subresource changes a spec.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
@@ -80,7 +80,7 @@ func drop(a admission.Attributes) ([]string, error) {
 	return ofCheck(&c.Spec, spec), nil
 }
 
-// ofCheck is what is dropped of the objects in a check, so that it answers about what would be stored.
+// ofCheck drops the properties from the objects in a check, so that the result is about what would be stored.
 func ofCheck(check *edge.DeployCheckSpec, spec *field.Path) (dropped []string) {
 	if check.Policy != nil {
 		dropped = edge.DropReadOnly(&check.Policy.Policy, spec.Child("policy"))

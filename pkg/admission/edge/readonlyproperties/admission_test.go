@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
-// policy has properties of the hub's around one of the user's, and the one that users may set.
+// policy returns a policy with properties of the hub around one of the user, and the one that users may set.
 func policy() edge.Policy {
 	return edge.Policy{Properties: []edge.Property{
 		{Name: edge.PropertyKubernetesNamespace}, {Name: "purpose"}, {Name: edge.PropertyAllowPrivileged}, {Name: "openhorizon.service.url"},
@@ -79,7 +79,7 @@ func TestAdmit_DropsThemWhereverTheyAre(t *testing.T) {
 	}
 }
 
-// An overlay that is added later, by an update of any kind, is no way around.
+// TestAdmit_LooksAtUpdates verifies that properties in an overlay that is added by an update are dropped, too.
 func TestAdmit_LooksAtUpdates(t *testing.T) {
 	n := &edge.EdgeNode{Spec: edge.EdgeNodeSpec{Deployment: &edge.Policy{Properties: []edge.Property{{Name: edge.PropertyCPU}}}}}
 	if got := admit(t, at.Request{Resource: "edgenodes", Object: n, Old: &edge.EdgeNode{}}); len(got) != 1 || len(n.Spec.Deployment.Properties) != 0 {

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package services finds the EdgeServices that policies and patterns name, as far as their author may use them. It is the kit of the
-// admission plugins that look at them: what a user may not use is not there, also in what the user is warned of.
+// Package services finds the EdgeServices that policies and patterns name, as far as their author may use them. The admission plugins that read
+// services share it: for them, a service that a user may not use does not exist, also in warnings.
 package services
 
 import (
@@ -24,26 +24,27 @@ import (
 )
 
 const (
-	// mostAsked is of how many services the authorizer is asked by name, for one request. A right to all of a namespace is asked for before.
+	// mostAsked is the largest number of services that are authorized by name for one request. The permission on all services of a namespace is
+	// checked before.
 	mostAsked = 64
 	anyArch   = "*"
 )
 
-// Wanted is a service that a policy or a pattern names. How many there may be, validation has seen to before.
+// Wanted is a service that a policy or a pattern names. Validation has limited their number.
 type Wanted struct {
 	Namespace, URL, Arch string
 	Versions             []string
-	// Path is where it is in the object, and VersionsPath where its versions are.
+	// Path is its path in the object, and VersionsPath the path of its versions.
 	Path, VersionsPath *field.Path
 }
 
-// OfPolicy is the service of a policy of this namespace.
+// OfPolicy returns the service of a policy of this namespace.
 func OfPolicy(namespace string, spec *edge.DeploymentPolicySpec) []Wanted {
 	path := field.NewPath("spec", "service")
 	return []Wanted{wanted(namespace, spec.Service.Org, spec.Service.Name, spec.Service.Arch, spec.Service.ServiceVersions, path)}
 }
 
-// OfPattern are the services of a pattern of this namespace.
+// OfPattern returns the services of a pattern of this namespace.
 func OfPattern(namespace string, spec *edge.DeploymentPatternSpec) []Wanted {
 	var all []Wanted
 	for i := range spec.Services {
@@ -64,7 +65,7 @@ func wanted(namespace, org, url, arch string, versions []edge.ServiceVersion, pa
 	return w
 }
 
-// matches says whether a service is of a version that is named, for an architecture that is meant.
+// matches reports whether a service has one of the named versions and the architecture.
 func (w *Wanted) matches(s *edge.EdgeService) bool {
 	return s.Namespace == w.Namespace && s.Spec.URL == w.URL && slices.Contains(w.Versions, s.Spec.Version) &&
 		(w.Arch == "" || w.Arch == anyArch || s.Spec.Arch == anyArch || s.Spec.Arch == w.Arch)
@@ -75,7 +76,7 @@ type Finder struct {
 	services   rest.Lister
 	authorizer authorizer.Authorizer
 	who        user.Info
-	// namespace is that of the policy or pattern.
+	// namespace is the namespace of the policy or pattern.
 	namespace string
 
 	listed map[[2]string]list
@@ -85,7 +86,7 @@ type Finder struct {
 	Used []permission.Rule
 }
 
-// list are services as the cache has them, or as the store has them.
+// list has services from the cache or, if fresh, from the store.
 type list struct {
 	items []edge.EdgeService
 	fresh bool
@@ -96,15 +97,14 @@ type answer struct {
 	err     error
 }
 
-// NewFinder returns one for a policy or a pattern of this namespace, written by this user.
+// NewFinder returns a Finder for a policy or a pattern of this namespace, written by this user.
 func NewFinder(services rest.Lister, a authorizer.Authorizer, who user.Info, namespace string) *Finder {
 	return &Finder{services: services, authorizer: a, who: who, namespace: namespace, listed: map[[2]string]list{},
 		all: map[string]answer{}, byName: map[[2]string]answer{}}
 }
 
-// Find returns the services that are there and that the user may use, and the indexes of the versions of which there is none. The cache
-// is believed when it has all of them, the store is asked before one is said to be missing. What is returned must not be changed: it is
-// the cache's.
+// Find returns the existing services that the user may use, and the indexes of the versions without such a service. It uses the cache if that has all
+// of them, and reads from the store before it reports one as missing. The result is shared with the cache and must not be changed.
 func (f *Finder) Find(ctx context.Context, w *Wanted) (found []edge.EdgeService, missing []int, err error) {
 	for _, fresh := range []bool{false, true} {
 		list, err := f.list(ctx, w, fresh)
@@ -118,8 +118,8 @@ func (f *Finder) Find(ctx context.Context, w *Wanted) (found []edge.EdgeService,
 	return found, missing, nil
 }
 
-// Gone says whether there is nothing at all of a version that Find has said to be missing: not for this user, and not for others. What is
-// not known for certain is not gone.
+// Gone reports whether no service exists of a version that Find has reported as missing, not even for other users. It returns false if that is not
+// certain.
 func (f *Finder) Gone(w *Wanted, index int) bool {
 	known := f.listed[[2]string{w.Namespace, w.URL}]
 	if !known.fresh {
@@ -133,7 +133,7 @@ func (f *Finder) Gone(w *Wanted, index int) bool {
 	return true
 }
 
-// Names says whether one of these names a version in the same words.
+// Names reports whether one of these names a version in the same words.
 func Names(all []Wanted, w *Wanted, version string) bool {
 	return slices.ContainsFunc(all, func(have Wanted) bool {
 		return have.Namespace == w.Namespace && have.URL == w.URL && have.Arch == w.Arch && slices.Contains(have.Versions, version)
@@ -164,7 +164,7 @@ func (f *Finder) usable(ctx context.Context, w *Wanted, list []edge.EdgeService)
 	return found, missing, nil
 }
 
-// may says whether the user may use a service: one of the same namespace, a public one, or one that the user may get.
+// may reports whether the user may use a service: one of the same namespace, a public one, or one that the user may get.
 func (f *Finder) may(ctx context.Context, s *edge.EdgeService) (bool, error) {
 	if s.Namespace == f.namespace || s.Spec.Public {
 		return true, nil
@@ -186,7 +186,7 @@ func (f *Finder) may(ctx context.Context, s *edge.EdgeService) (bool, error) {
 	return one.allowed, one.err
 }
 
-// Get is the right to get a service of a namespace, or all of them.
+// Get returns the permission to get one or all services of a namespace.
 func Get(namespace, name string) permission.Rule {
 	return permission.Rule{Verb: "get", Group: edge.GroupName, Resource: "edgeservices", Namespace: namespace, Name: name}
 }
@@ -199,7 +199,7 @@ func (f *Finder) ask(ctx context.Context, namespace, name string) answer {
 	return answer{held != nil, err}
 }
 
-// list are the services of one name in a namespace, read once from the cache, and once from the store.
+// list returns the services of one name in a namespace. It reads them at most once from the cache, and once from the store.
 func (f *Finder) list(ctx context.Context, w *Wanted, fresh bool) (list, error) {
 	if f.services == nil {
 		return list{}, apierrors.NewServiceUnavailable("the server is still starting: try again in a few seconds")

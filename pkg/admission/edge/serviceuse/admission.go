@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serviceuse guards the services of other namespaces that policies and patterns name: the hub delivers them to clusters for users
-// who may not read them otherwise.
+// Package serviceuse guards the services of other namespaces that policies and patterns name: the hub deploys them to clusters for users who may not
+// read them otherwise.
 package serviceuse
 
 import (
@@ -23,30 +23,30 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "EdgeServiceUse"
-	// mostTold is how many versions a refusal names.
+	// mostTold is the largest number of versions in an error.
 	mostTold = 4
 )
 
-// Plugin refuses a policy and a pattern that names a version of a service of another namespace that is not public, and that the user may not
-// get. That it is not there is said in the same words. What is in the own namespace may come later.
+// Plugin rejects a policy or pattern that names a version of a service of another namespace that is not public, and that the user may not get. The
+// error is the same if it does not exist. A service of the same namespace may be created later.
 //
-// A version that the object named before and that is gone refuses nothing: else a withdrawn version would keep all of the object from being
-// changed. It gives nothing either. When it comes back, the hub asks for the rights of the last author of the spec before it places it.
+// A deleted version that the object named before is not rejected: otherwise a withdrawn version would prevent all other changes of the object. It
+// grants nothing either. If it is created again, the hub checks the permissions of the last author of the spec before it deploys it.
 type Plugin struct {
 	permission.Guard
-	// Services are the EdgeServices of the hub. Without them, nothing of another namespace is deployed.
+	// Services lists the EdgeServices of the hub. If it is nil, services of other namespaces are rejected.
 	Services rest.Lister
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer and the services.
+// New returns the plugin. It needs an authorizer and the services.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource, and at another spec only: labels and finalizers can be
-// written whatever has become of the services.
+// Validate implements admission.ValidationInterface. It checks every subresource, and only a changed spec: labels and finalizers can be written
+// whatever has happened to the services.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	named, before, err := wanted(a)
 	if len(named) == 0 || err != nil {
@@ -86,7 +86,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return d.End(ctx)
 }
 
-// wanted are the services that a new spec names, and those that the old one named.
+// wanted returns the services that a new spec names, and those that the old one named.
 func wanted(a admission.Attributes) (named, before []services.Wanted, err error) {
 	update := a.GetOperation() == admission.Update
 	if d, old, err := permission.Objects[edge.DeploymentPolicy](a, edge.Resource("deploymentpolicies")); d != nil || err != nil {

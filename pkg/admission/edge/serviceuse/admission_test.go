@@ -20,8 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
-// hub has services in the namespace tools: open is public, closed is not, and mixed is public in one version, and for one architecture of
-// another.
+// hub has services in the namespace tools: open is public, closed is not, and mixed is public in one version, and for one architecture of another.
 func hub() *edgetest.Services {
 	s := func(url, version, arch string, changes ...func(*edge.EdgeService)) *edge.EdgeService {
 		return edgetest.Service("tools", url, version, arch, nil, changes...)
@@ -48,7 +47,7 @@ func request(object, old runtime.Object) at.Request {
 	return r
 }
 
-// requests are the ways to name a service: an apply and all patches come as one of them.
+// requests returns the ways to name a service. Applies and patches are passed to admission as one of them.
 func requests(org, url, arch string, versions ...string) map[string]at.Request {
 	policy := edgetest.Policy("shop", org, url, versions...)
 	policy.Spec.Service.Arch = arch
@@ -109,7 +108,8 @@ func TestValidate_WhoMayUseWhat(t *testing.T) {
 	}
 }
 
-// What a user may not get is refused in the words in which what is not there is: nothing is learnt of it.
+// TestValidate_SameWordsForPrivateAndMissing verifies that a service that the user may not get is rejected with the same error as one that does not
+// exist, so that users learn nothing about it.
 func TestValidate_SameWordsForPrivateAndMissing(t *testing.T) {
 	for how := range requests("tools", "closed", "", "1.0.0") {
 		_, private := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), requests("tools", "closed", "", "1.0.0")[how].Attributes())
@@ -120,7 +120,7 @@ func TestValidate_SameWordsForPrivateAndMissing(t *testing.T) {
 	}
 }
 
-// The rest of an object can be written whatever has become of its services.
+// TestValidate_OnlyAnotherSpecIsLookedAt verifies that the rest of an object can be written whatever has happened to its services.
 func TestValidate_OnlyAnotherSpecIsLookedAt(t *testing.T) {
 	policy, pattern := edgetest.Policy("shop", "tools", "closed", "1.0.0"), edgetest.Pattern("shop", edge.PatternService{ServiceOrgid: "tools", ServiceUrl: "closed", ServiceVersions: edgetest.Versions("1.0.0")})
 	labelledPolicy, labelledPattern := policy.DeepCopy(), pattern.DeepCopy()
@@ -137,7 +137,8 @@ func TestValidate_OnlyAnotherSpecIsLookedAt(t *testing.T) {
 	}
 }
 
-// A version that is gone does not keep the rest of the object from being changed, and is no way to what the user may not use.
+// TestValidate_WhatIsGoneRefusesNoOtherChange verifies that a deleted version does not prevent changes of the rest of the object, and does not give
+// access to what the user may not use.
 func TestValidate_WhatIsGoneRefusesNoOtherChange(t *testing.T) {
 	spec := func(org, url, arch string, versions ...string) edge.PatternService {
 		return edge.PatternService{ServiceOrgid: org, ServiceUrl: url, ServiceArch: arch, ServiceVersions: edgetest.Versions(versions...)}
@@ -169,14 +170,14 @@ func TestValidate_WhatIsGoneRefusesNoOtherChange(t *testing.T) {
 			if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), r.Attributes()); c.allowed && err != nil || !c.allowed && !apierrors.IsInvalid(err) {
 				t.Errorf("%s, %s: got %v, want allowed: %t", name, r.Resource, err, c.allowed)
 			}
-			// A new object has named nothing before.
+			// A new object has no previous spec.
 			r.Old = nil
 			if _, err := at.Validate(t, pluginFor(&at.Authorizer{}, hub()), r.Attributes()); !apierrors.IsInvalid(err) {
 				t.Errorf("%s, a new one of the %s: %v", name, r.Resource, err)
 			}
 		}
 	}
-	// The cache does not know of what came back a moment ago.
+	// The cache does not have a service that was created again a moment ago.
 	late := hub()
 	late.Cached = []*edge.EdgeService{}
 	p := edgetest.Policy("shop", "tools", "closed", "1.0.0")
@@ -209,7 +210,8 @@ func TestValidate_NothingIsAllowedWhenSomethingCannotBeAsked(t *testing.T) {
 	}
 }
 
-// A service that was made a moment ago is not said to be missing, and what the cache has costs the store nothing.
+// TestValidate_TheStoreIsAskedBeforeARefusal verifies that a service that was created a moment ago is not reported as missing, and that services in
+// the cache cause no reads from the store.
 func TestValidate_TheStoreIsAskedBeforeARefusal(t *testing.T) {
 	r := requests("tools", "open", "", "1.0.0")["policy"]
 	late := hub()
@@ -223,7 +225,8 @@ func TestValidate_TheStoreIsAskedBeforeARefusal(t *testing.T) {
 	}
 }
 
-// A pattern of as many services as there may be costs a list for each service, and no more questions than are bounded.
+// TestValidate_IsBounded verifies that a pattern with the largest number of services causes one list for each service, and a bounded number of
+// authorization checks.
 func TestValidate_IsBounded(t *testing.T) {
 	const most = 16 // twice, of versions twice as many
 	stored := &edgetest.Services{}

@@ -27,20 +27,20 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "ClusterDeletion"
-	// mostNamed is how many requests a warning names.
+	// mostNamed is the largest number of requests in a warning.
 	mostNamed = 5
 )
 
-// Plugin warns; it refuses nothing.
+// Plugin warns. It rejects nothing.
 type Plugin struct {
 	permission.Guard
-	// AccessRequests are those of the hub.
+	// AccessRequests lists the AccessRequests of the hub.
 	AccessRequests rest.Lister
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, which is silent without the requests.
+// New returns the plugin, which does nothing without the requests.
 func New() *Plugin { return &Plugin{Guard: permission.NewGuard(PluginName, admission.Delete)} }
 
 // Validate implements admission.ValidationInterface.
@@ -71,7 +71,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// names are those of the requests that the user may list.
+// names returns the names of the requests that the user may list.
 func (p *Plugin) names(ctx context.Context, who user.Info, requests []openmcp.AccessRequest) string {
 	var names []string
 	visible := map[string]bool{}

@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
-// requests are all that there are.
+// requests are all existing requests.
 type requests struct {
 	rest.Lister
 	t     *testing.T
@@ -58,7 +58,7 @@ func accessTo(namespace, cluster string, names ...string) (items []openmcp.Acces
 	return items
 }
 
-// visible grants the user to list accessrequests in namespaces, and counts the questions.
+// visible allows the user to list accessrequests in namespaces, and counts the checks.
 type visible struct {
 	at.Authorizer
 	namespaces string

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterprofile holds clusters of clusters.openmcp.cloud to what their profile offers.
+// Package clusterprofile restricts clusters of clusters.openmcp.cloud to what their profile offers.
 package clusterprofile
 
 import (
@@ -23,17 +23,17 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ClusterProfile"
 
-// Plugin refuses a new cluster whose profile does not exist, and a version of Kubernetes that the profile does not offer,
-// when it is asked for. What is stored is not looked at again: a profile can stop to offer what its clusters have.
+// Plugin rejects a new cluster whose profile does not exist, and a request for a version of Kubernetes that the profile does not offer. It does not
+// check stored values again: a profile can stop offering what its clusters have.
 type Plugin struct {
 	*admission.Handler
-	// Profiles are the ClusterProfiles of the hub.
+	// Profiles gets the ClusterProfiles of the hub.
 	Profiles rest.Getter
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, which refuses all clusters until it has the profiles.
+// New returns the plugin, which rejects all clusters until it has the profiles.
 func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)} }
 
 // Validate implements admission.ValidationInterface.
@@ -50,7 +50,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	if c.Spec.Profile == "" {
-		return nil // The registry says that it is required.
+		return nil // the registry reports that it is required
 	}
 	offer, err := p.offer(ctx, c.Spec.Profile, version)
 	switch {
@@ -71,14 +71,14 @@ func invalid(a admission.Attributes, c *openmcp.Cluster, err *field.Error) error
 	return apierrors.NewInvalid(a.GetKind().GroupKind(), c.Name, field.ErrorList{err})
 }
 
-// offer is what a profile says about a version.
+// offer is what a profile has about a version.
 type offer struct {
 	made, deprecated bool
 	versions         []string
 }
 
-// offer looks into the cache, which serves almost every request and may be behind, and believes only the store that
-// something is not there.
+// offer reads from the cache, which serves almost every request and may be stale, and reads from the store before it returns that something does not
+// exist.
 func (p *Plugin) offer(ctx context.Context, profile, version string) (offer, error) {
 	if p.Profiles == nil {
 		return offer{}, errors.New("the server is still starting: try again in a few seconds")

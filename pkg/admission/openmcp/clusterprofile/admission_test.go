@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp"
 )
 
-// profiles are what a cache and the store below it have.
+// profiles are the profiles in a cache, and in the store below it.
 type profiles struct {
 	cached, stored map[string]*openmcp.ClusterProfile
 	err            error
@@ -95,7 +95,7 @@ func TestValidate_AProfileHasToOfferWhatANewClusterAsksFor(t *testing.T) {
 		{profile: "some", version: "1.33", says: `spec.kubernetes.version: Unsupported value: "1.33": supported values: "1.33.3", "1.32.8"`},
 		{profile: "none", says: `spec.profile: Invalid value: "none": there is no ClusterProfile with this name`},
 		{profile: "none", version: "1.33.3", says: `spec.profile: Invalid value: "none"`},
-		{}, // The registry refuses it.
+		{}, // the registry rejects it
 	} {
 		warnings, err := validate(t, all, attributes(cluster(c.profile, c.version), nil, "clusters", ""))
 		if c.says == "" && err != nil || c.says != "" && (!apierrors.IsInvalid(err) || !strings.Contains(err.Error(), c.says)) {
@@ -113,7 +113,7 @@ func TestValidate_AStoredClusterIsHeldToItsProfileWhenItAsksForAnotherVersion(t 
 		profile, from, to string
 		refused           bool
 	}{
-		{"some", "1.30.0", "1.30.0", false}, // offered no longer
+		{"some", "1.30.0", "1.30.0", false}, // no longer offered
 		{"gone", "1.30.0", "1.30.0", false},
 		{"gone", "1.30.0", "", false},
 		{"some", "1.30.0", "1.33.3", false},

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentworks limits what the agents of clusters may change in the works of their cluster: their finalizer, and the status. They
-// need the right to update works for the finalizer, and RBAC cannot say so.
+// Package agentworks limits what the agents of clusters may change in the works of their cluster: their finalizer, and the status. They need
+// permission to update works for the finalizer, and RBAC cannot limit that to a field.
 package agentworks
 
 import (
@@ -22,7 +22,7 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ManifestWorkAgentRestriction"
 
-// Plugin refuses to agents what no agent does.
+// Plugin rejects changes that no agent makes.
 type Plugin struct {
 	*admission.Handler
 }
@@ -32,7 +32,7 @@ var _ admission.ValidationInterface = &Plugin{}
 // New returns the plugin.
 func New() *Plugin { return &Plugin{admission.NewHandler(admission.Create, admission.Update)} }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource: what changes counts, not the path by which.
+// Validate implements admission.ValidationInterface. It checks every subresource, because any of them could change the object.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	updated, old, err := permission.Objects[work.ManifestWork](a, work.Resource("manifestworks"))
 	if updated == nil {
@@ -64,7 +64,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		" and the status of a work, and cannot change "+strings.Join(what, " and ")+": send them unchanged"))
 }
 
-// others are the finalizers that are not the agent's, in some order.
+// others returns the finalizers that are not the agent's, sorted.
 func others(w *work.ManifestWork) []string {
 	rest := slices.DeleteFunc(slices.Clone(w.Finalizers), func(f string) bool { return f == work.ManifestWorkFinalizer })
 	slices.Sort(rest)

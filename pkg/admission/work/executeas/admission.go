@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package executeas guards whose rights in a cluster a work has.
+// Package executeas guards the service account with whose permissions a work is applied in a cluster.
 package executeas
 
 import (
@@ -23,16 +23,16 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "ManifestWorkExecuteAs"
-	// Feature is the gate that has works without an executor checked, too.
+	// Feature is the feature gate that also checks works without an executor.
 	Feature featuregate.Feature = work.NilExecutorValidating
 )
 
-// Plugin refuses another executor of a work to users who may not execute as this one in the cluster. A work without an executor has the rights of
-// the agent. As with upstream, whoever may write works may write one, unless the feature gate is on: then it needs the permission to execute as
-// work.AgentExecutor.
+// Plugin rejects a change of the executor of a work by users who may not execute as the new one in the cluster. A work without an executor has the
+// permissions of the agent. As in upstream, all users who may write works may write such a work, unless the feature gate is on: then they need
+// permission to execute as work.AgentExecutor.
 type Plugin struct {
 	permission.Guard
-	// withoutExecutor says that the feature gate is on.
+	// withoutExecutor reports whether the feature gate is on.
 	withoutExecutor bool
 }
 
@@ -41,7 +41,7 @@ var (
 	_ initializer.WantsFeatures     = &Plugin{}
 )
 
-// New returns the plugin, to be given an authorizer.
+// New returns the plugin. It needs an authorizer.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }
@@ -51,8 +51,7 @@ func (p *Plugin) InspectFeatureGates(gates featuregate.FeatureGate) {
 	p.withoutExecutor = gates.Enabled(Feature)
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource. The answer is upstream's, a 400, on which its
-// clients rely.
+// Validate implements admission.ValidationInterface. It checks every subresource. The error is upstream's 400, on which its clients rely.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	w, old, err := permission.Objects[work.ManifestWork](a, work.Resource("manifestworks"))
 	if w == nil {
@@ -85,7 +84,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return d.End(ctx)
 	}
 	d.Lacks(what, rule, err)
-	_ = d.End(ctx) // Auditors hear of it; the answer is another one.
+	_ = d.End(ctx) // for auditors; the error is a different one
 	message := fmt.Sprintf("user %s cannot %s: this needs the RBAC rule %s%s", a.GetUserInfo().GetName(), what, rule, hint)
 	if err != nil {
 		message += fmt.Sprintf(" (%v)", err)

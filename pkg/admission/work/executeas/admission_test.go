@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// executeAs is the right to be a service account in the works of a namespace.
+// executeAs returns the permission to execute works of a namespace as a service account.
 func executeAs(namespace, name string) permission.Rule {
 	rule := at.Rule("execute-as", work.GroupName, "manifestworks", name)
 	rule.Namespace = namespace
@@ -30,7 +30,7 @@ func executeAs(namespace, name string) permission.Rule {
 
 var deployer = executeAs("c1", "system:serviceaccount:ops:deployer")
 
-// workOf is in the namespace of c1, with an executor written namespace/name, or without one.
+// workOf returns a work in the namespace of c1, with an executor written namespace/name, or without one.
 func workOf(executor string) *work.ManifestWork {
 	w := &work.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "web"}}
 	if namespace, name, ok := strings.Cut(executor, "/"); ok {
@@ -90,7 +90,8 @@ func TestValidate_WhoMayExecuteAs(t *testing.T) {
 	}
 }
 
-// With the feature gate, a work without an executor is one of the agent, whose right a user needs to make it, and to take an executor away.
+// TestValidate_WithoutAnExecutor verifies that with the feature gate, users need permission to execute as the agent to create a work without an
+// executor, and to remove an executor.
 func TestValidate_WithoutAnExecutor(t *testing.T) {
 	asAgent := executeAs("c1", "system:serviceaccount::klusterlet-work-sa")
 	changed := workOf("")
@@ -141,7 +142,7 @@ func TestValidate_WithoutAnExecutor(t *testing.T) {
 	}
 }
 
-// A part that takes the spec along is no way around, whatever it is called.
+// TestValidate_LooksAtEverySubresource verifies that a subresource that changes the spec does not bypass the check, whatever its name.
 func TestValidate_LooksAtEverySubresource(t *testing.T) {
 	for _, subresource := range []string{"status", "anything"} {
 		err := validate(t, &at.Authorizer{}, workOf("ops/deployer"), workOf(""), func(r *at.Request) { r.Subresource = subresource })
@@ -168,7 +169,7 @@ func TestValidate_WhatDoesNotChangeIsNotAskedAbout(t *testing.T) {
 			t.Errorf("%s: %v, asked %v", name, err, a.Asked)
 		}
 	}
-	// Other kinds are none of its business.
+	// It ignores other kinds.
 	set := &work.ManifestWorkReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: work.ManifestWorkReplicaSetSpec{ManifestWorkTemplate: workOf("a/b").Spec}}
 	if err := validate(t, &at.Authorizer{}, set, nil, func(r *at.Request) { r.Resource = "manifestworkreplicasets" }); err != nil {
 		t.Error(err)
@@ -204,7 +205,7 @@ func TestValidate_WithoutAnAnswerNothingIsAllowed(t *testing.T) {
 	}
 }
 
-// asked remembers who was asked about.
+// asked records the users whose permissions were checked.
 type asked struct {
 	at.Authorizer
 	extra map[string][]string
@@ -215,7 +216,7 @@ func (a *asked) Authorize(ctx context.Context, attributes authorizer.Attributes)
 	return a.Authorizer.Authorize(ctx, attributes)
 }
 
-// Authorizers such as those of scoped tokens go by it.
+// TestValidate_AsksWithTheExtraOfTheUser: authorizers such as those of scoped tokens depend on it.
 func TestValidate_AsksWithTheExtraOfTheUser(t *testing.T) {
 	a, p := &asked{Authorizer: at.Authorizer{Grants: []permission.Rule{deployer}}}, New()
 	p.SetAuthorizer(a)

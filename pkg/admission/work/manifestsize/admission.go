@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifestsize bounds the manifests of works, and of the templates of replica sets, of which works are made.
+// Package manifestsize limits the size of the manifests of works, and of the templates of replica sets, from which works are created.
 package manifestsize
 
 import (
@@ -26,18 +26,18 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "ManifestWorkSize"
-	// DefaultMost is how many bytes manifests may have when no flag says otherwise. It is upstream's limit.
+	// DefaultMost is the default limit for manifests in bytes. It is upstream's limit.
 	DefaultMost = 512_000
-	// LeastMost is the lower bound of the flag: it lets a small object in.
+	// LeastMost is the smallest value of the flag: it allows a small object.
 	LeastMost = 1_024
-	// GreatestMost is the upper bound of the flag. A work that has the largest status, too (512,000 bytes), has 96 KiB left for all else below
-	// the bound of ObjectSize, which is below what etcd takes.
+	// GreatestMost is the largest value of the flag. A work that also has the largest status (512,000 bytes) has 96 KiB left for other fields within
+	// the limit of ObjectSize, which is lower than etcd's.
 	GreatestMost = 700_000
-	// told is how many of the largest manifests are named.
+	// told is the number of the largest manifests that an error names.
 	told = 3
 )
 
-// CheckMost is what is wrong with a value of the flag.
+// CheckMost validates a value of the flag.
 func CheckMost(most int) error {
 	if most < LeastMost || most > GreatestMost {
 		return fmt.Errorf("must be from %d to %d bytes, so that etcd has room for the work with its status, not %d", LeastMost, GreatestMost, most)
@@ -45,10 +45,10 @@ func CheckMost(most int) error {
 	return nil
 }
 
-// Plugin refuses manifests that are too large together. Those that were stored under another limit may stay, and get smaller.
+// Plugin rejects manifests whose total size is too large. Manifests that were stored under another limit may stay, and shrink.
 type Plugin struct {
 	*admission.Handler
-	// Most is how many bytes the manifests have at most, all together, as JSON.
+	// Most is the largest total size of the manifests as JSON, in bytes.
 	Most int
 }
 
@@ -59,7 +59,7 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update), Most: DefaultMost}
 }
 
-// Validate implements admission.ValidationInterface. It looks at every subresource: what is stored counts.
+// Validate implements admission.ValidationInterface. It checks every subresource, because any of them could change the object.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	w, old, err := permission.Objects[work.ManifestWork](a, work.Resource("manifestworks"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		before.Spec.ManifestWorkTemplate.Workload.Manifests, field.NewPath("spec", "manifestWorkTemplate"))
 }
 
-// check answers in upstream's words, with a 400, on which its clients rely.
+// check returns upstream's error, a 400, on which its clients rely.
 func (p *Plugin) check(a admission.Attributes, kind string, manifests, old []work.Manifest, spec *field.Path) error {
 	size := sizeOf(manifests)
 	if size <= p.Most || size <= sizeOf(old) {

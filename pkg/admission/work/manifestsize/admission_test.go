@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 )
 
-// configMap is one of so many bytes.
+// configMap returns a manifest of a ConfigMap of this size in bytes.
 func configMap(name string, bytes int) work.Manifest {
 	const form = `{"apiVersion":"v1","data":{"a":"%s"},"kind":"ConfigMap","metadata":{"name":"%s","namespace":"default"}}`
 	fill := bytes - len(fmt.Sprintf(form, "", name))
@@ -30,7 +30,7 @@ func template(manifests ...work.Manifest) work.ManifestWorkSpec {
 	return work.ManifestWorkSpec{Workload: work.ManifestsTemplate{Manifests: manifests}}
 }
 
-// kinds are those that have manifests.
+// kinds are the kinds that have manifests.
 var kinds = map[string]func(...work.Manifest) runtime.Object{
 	"manifestworks": func(m ...work.Manifest) runtime.Object {
 		return &work.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "web"}, Spec: template(m...)}
@@ -56,7 +56,7 @@ func validate(t *testing.T, most int, resource string, object, old runtime.Objec
 	return err
 }
 
-// Upstream's webhook answers so, word for word, up to what is the largest.
+// TestValidate_NamesTheLargestManifests: the error is that of upstream's webhook, except for the names of the largest manifests.
 func TestValidate_NamesTheLargestManifests(t *testing.T) {
 	for resource, of := range kinds {
 		if err := validate(t, 0, resource, of(configMap("a", 256_000), configMap("b", 256_000)), nil); err != nil {
@@ -92,7 +92,7 @@ func TestValidate_TheLimitIsThatOfTheFlag(t *testing.T) {
 		if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "the size of manifests is 2001 bytes which exceeds the 2000 limit") {
 			t.Errorf("%s: %v", resource, err)
 		}
-		// What was stored under another limit may stay, so that its finalizers can go, and get smaller.
+		// What was stored under another limit may stay, so that its finalizers can be removed, and may shrink.
 		stored := of(configMap("a", 3_000))
 		for name, size := range map[string]int{"unchanged": 3_000, "smaller": 2_500} {
 			if err := validate(t, 2_000, resource, of(configMap("a", size)), stored); err != nil {
@@ -105,7 +105,7 @@ func TestValidate_TheLimitIsThatOfTheFlag(t *testing.T) {
 	}
 }
 
-// What other plugins let through has room for the largest manifests with the largest status.
+// TestCheckMost_LeavesRoomToAllElse verifies that the limit of other plugins has room for the largest manifests with the largest status.
 func TestCheckMost_LeavesRoomToAllElse(t *testing.T) {
 	const others, etcd = 90 << 10, 1536 << 10
 	if rest := objectsize.WorkLimit - GreatestMost - validation.StatusLimit; rest < others {

@@ -27,7 +27,7 @@ import (
 const (
 	// PluginName is the name of the plugin in flags and metrics.
 	PluginName = "ReplicaSetAuthor"
-	// mostAsked is how many sets a write asks about: each is a question to the authorizer.
+	// mostAsked is the largest number of sets that are checked for a write: each needs a call of the authorizer.
 	mostAsked = 4
 )
 
@@ -41,7 +41,7 @@ type Plugin struct {
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given an authorizer and the bindings.
+// New returns the plugin. It needs an authorizer and the bindings.
 func New() *Plugin {
 	return &Plugin{Guard: permission.NewGuard(PluginName, admission.Create, admission.Update)}
 }

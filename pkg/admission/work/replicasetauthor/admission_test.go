@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// bindings are those of the namespace ns.
+// bindings are the bindings of the namespace ns.
 type bindings struct {
 	rest.Lister
 	*testing.T

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revision lets a revision of a ManifestWorkReplicaSet be made of that set only: who rolls a set back to it, writes its template
-// with rights of their own.
+// Package revision ensures that a revision of a ManifestWorkReplicaSet has a template of that set: a user who rolls a set back to it writes its
+// template with their own permissions.
 package revision
 
 import (
@@ -25,17 +25,17 @@ import (
 // PluginName is the name of the plugin in flags and metrics.
 const PluginName = "ReplicaSetRevision"
 
-// Plugin refuses a new revision that has another template than its set has now, or that the set does not say to be rolled out, whatever the
-// rights of the user. Of what is stored nothing changes: the registry sees to that.
+// Plugin rejects a new revision whose template is not the current one of its set, or whose set is not rolled out according to its status, whatever
+// the permissions of the user. The registry ensures that stored revisions are immutable.
 type Plugin struct {
 	*admission.Handler
-	// ReplicaSets are those of the hub. Without them, no revision is made.
+	// ReplicaSets gets the replica sets of the hub. If it is nil, no revision is admitted.
 	ReplicaSets rest.Getter
 }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin, to be given the replica sets.
+// New returns the plugin. It needs the replica sets.
 func New() *Plugin { return &Plugin{Handler: admission.NewHandler(admission.Create)} }
 
 // Validate implements admission.ValidationInterface.
@@ -56,7 +56,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// problem says why the set does not have the revision. It asks the store: a cache may have a set of before.
+// problem returns why the revision is not one of the set. It reads from the store: a cache may have a previous set.
 func (p *Plugin) problem(ctx context.Context, namespace string, spec *work.ManifestWorkReplicaSetRevisionSpec) (string, error) {
 	if p.ReplicaSets == nil {
 		return "", errors.New("the server is still starting: try again in a few seconds")

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// sets are what the store has. A cache must not be asked.
+// sets are the replica sets in the store. The cache must not be read.
 type sets struct {
 	*testing.T
 	set *work.ManifestWorkReplicaSet
@@ -60,7 +60,8 @@ func made() *work.ManifestWorkReplicaSetRevision {
 	}
 }
 
-// The user who goes back to a forged revision, maybe an admin of all clusters, would be the author of what is in it.
+// TestAdmission_ARevisionIsWhatItsSetHasAndHasRolledOut: a user who rolls back to a forged revision, maybe an admin of all clusters, would be the
+// author of its content.
 func TestAdmission_ARevisionIsWhatItsSetHasAndHasRolledOut(t *testing.T) {
 	type revisionOf = work.ManifestWorkReplicaSetRevision
 	for name, c := range map[string]struct {
