@@ -45,16 +45,16 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/visibility"
 )
 
-// Config is what the server is made from.
+// Config is the configuration of the server.
 type Config struct {
 	Generic *genericapiserver.RecommendedConfig
-	// Connect makes the clients of etcd, by dialling when nil.
+	// Connect creates the clients of etcd. If it is nil, they are dialed.
 	Connect backend.Connect
-	// SetRegistries is told what admission asks of the stored objects, once there is something that can answer.
+	// SetRegistries passes the registries to admission when they are available.
 	SetRegistries func(Registries)
 }
 
-// CompletedConfig can only be made by Config.Complete.
+// CompletedConfig can only be created by Config.Complete.
 type CompletedConfig struct {
 	generic genericapiserver.CompletedConfig
 	config  *Config
@@ -65,7 +65,7 @@ type Server struct {
 	Generic *genericapiserver.GenericAPIServer
 }
 
-// Complete fills in what has to be there.
+// Complete sets the required fields.
 func (c *Config) Complete() CompletedConfig {
 	c.Generic.RESTOptionsGetter = restOptions{c.Generic.RESTOptionsGetter, c.Connect}
 	if c.Generic.AdmissionControl != nil {
@@ -78,7 +78,7 @@ func (c *Config) Complete() CompletedConfig {
 	return CompletedConfig{generic: c.Generic.Complete(), config: c}
 }
 
-// New makes the server. It does not serve before it is run.
+// New creates the server. It does not serve before it is run.
 func (c CompletedConfig) New() (*Server, error) {
 	generic, err := c.generic.New("hub-apiserver", genericapiserver.NewEmptyDelegate())
 	if err != nil {
@@ -122,14 +122,14 @@ func (c CompletedConfig) stores() (s stores, err error) {
 			return s, err
 		}
 	}
-	// Read as JSON, and as often as users ask for tokens.
+	// Secrets are read as JSON, and without a rate limit, because users request tokens.
 	secretConfig := rest.CopyConfig(c.config.Generic.ClientConfig)
 	secretConfig.QPS = -1
 	secrets, err := corev1client.NewForConfig(secretConfig)
 	if err != nil {
 		return s, err
 	}
-	events, err := corev1client.NewForConfig(c.config.Generic.ClientConfig) // as slow as a client is by default
+	events, err := corev1client.NewForConfig(c.config.Generic.ClientConfig) // with the default rate limit of clients
 	if err != nil {
 		return s, err
 	}
@@ -148,7 +148,7 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	if config.Fleet, err = derived.Fleet(options, fleetCodec); err != nil {
 		return s, err
 	}
-	// No agent uses what is seen by set, and where each has a role of its own they come and go with their clusters.
+	// Agents do not use what is visible by sets, and where each has a role of its own, the roles are created and deleted with their clusters.
 	agents := []string{registration.ClusterGroup(""), registration.AWSGroup("")}
 	if config.Rules, err = visibility.NewRules(config.Fleet, front, agents...); err != nil {
 		return s, err

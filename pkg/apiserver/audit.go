@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// withoutSecrets keeps Secrets and tokens out of our audit log, whatever its policy: requests for resources that may have them are recorded
+// withoutSecrets keeps Secrets and tokens out of the audit log, whatever its policy: requests for resources that may contain them are recorded
 // without their bodies.
 type withoutSecrets struct {
 	audit.PolicyRuleEvaluator
@@ -29,7 +29,7 @@ func (w withoutSecrets) EvaluatePolicyRule(attributes authorizer.Attributes) aud
 	return config
 }
 
-// hasSecrets reports whether the bodies of a request may have a Secret: works and edge services have the manifests of other objects in them.
+// hasSecrets reports whether the bodies of a request may contain a Secret: works and edge services contain the manifests of other objects.
 func hasSecrets(attributes authorizer.Attributes) bool {
 	switch resource := (schema.GroupResource{Group: attributes.GetAPIGroup(), Resource: attributes.GetResource()}); resource.Group {
 	case work.GroupName:

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/edge"
 )
 
-// permissions are those that auditors are told of, without what begins all keys.
+// permissions returns the audit annotations about permissions, without the prefix of the keys.
 func (a answer) permissions() map[string]string {
 	told := map[string]string{}
 	for key, value := range a.audited {
@@ -24,7 +24,8 @@ func (a answer) permissions() map[string]string {
 	return told
 }
 
-// What storages decide by a right of the user is told to auditors, as is what plugins decide.
+// TestAudit_TellsByWhichRightAViewIsReadAndWritten verifies that decisions of storages by a permission of the user are recorded for auditors like
+// those of plugins.
 func TestAudit_TellsByWhichRightAViewIsReadAndWritten(t *testing.T) {
 	h := withFleet(t)
 	const of, patch, sets = " managedclusters.cluster.open-cluster-management.io ", `{"metadata":{"labels":{"a":"b"}}}`, " managedclustersets.cluster.open-cluster-management.io/clusters "
@@ -66,7 +67,7 @@ func TestAudit_TellsByWhichRightsADeployCheckIsMade(t *testing.T) {
 		"a policy that is there":        {"dev", `{"policyName":"web"}`, "allowed: " + policy},
 		"one that the user may not get": {"asking", `{"policyName":"web"}`, "refused: " + policy},
 		"a service of another":          {"one", `{"policy":` + policyOf("db", "tools", "") + `}`, "allowed: " + service},
-		// It is as one that is not there.
+		// This is recorded like a service that does not exist.
 		"a service that the user may not get": {"dev", `{"policy":` + policyOf("db", "tools", "") + `}`, ""},
 	} {
 		_, got := h.check(test.who, test.spec)

@@ -18,7 +18,7 @@ import (
 
 const strategicType = "application/strategic-merge-patch+json"
 
-// What is wrong with a request is no failure of the server, and none of it is a panic. test/fuzz finds such requests.
+// TestBadInput_IsNoFailureOfTheServer verifies that an error in a request causes no 5xx status and no panic. test/fuzz finds such requests.
 func TestBadInput_IsNoFailureOfTheServer(t *testing.T) {
 	h := newViewedHub(t, deletingRoles())
 	h.newSet("mine")
@@ -60,7 +60,7 @@ func TestBadInput_IsNoFailureOfTheServer(t *testing.T) {
 	if got := h.do("root", http.MethodDelete, viewedPath+"/c1", "application/json", unsafe); got.code != 400 || !strings.Contains(got.body, "not shown here") {
 		t.Errorf("a deletion of what cannot be read: %d %s", got.code, got.body)
 	}
-	h.stored("c1") // It is there.
+	h.stored("c1") // it exists
 }
 
 // failing is a plugin that changes objects and fails.
@@ -74,7 +74,7 @@ func (f *failing) Admit(context.Context, admission.Attributes, admission.ObjectI
 	return f.err
 }
 
-// The failure of a plugin is no fault of the patch that it was asked about.
+// TestBadInput_IsNotWhatAPluginFailsAt verifies that the failure of a plugin is not reported as an error in the patch.
 func TestBadInput_IsNotWhatAPluginFailsAt(t *testing.T) {
 	plugin := &failing{Handler: admission.NewHandler(admission.Update)}
 	h := newViewedHub(t, deletingRoles(), plugin)

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster"
 )
 
-// appendCluster appends a cluster of a list as its version v1, after what it begins with.
+// appendCluster appends a cluster of a list as its version v1, after its beginning.
 func appendCluster(out []byte, c *cluster.ManagedCluster) ([]byte, error) {
 	out, err := appendMeta(out, &c.ObjectMeta)
 	if err != nil {

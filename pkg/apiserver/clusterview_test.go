@@ -26,7 +26,8 @@ import (
 	visibleset "github.com/clusterhub/clusterhub/pkg/registry/view/managedclusterset"
 )
 
-// A group whose types are those of another one is served under its own name. Nothing of it is created, nor said to be deleted.
+// TestClusterView_IsServedWithTheTypesOfAnotherGroup verifies that a group with the types of another group is served under its own name, and that
+// discovery lists neither create nor delete for it.
 func TestClusterView_IsServedWithTheTypesOfAnotherGroup(t *testing.T) {
 	config := genericapiserver.NewConfig(Codecs)
 	config.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()

@@ -32,7 +32,7 @@ func edgeRule(verb, resource string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{edge.GroupName}, Resources: []string{resource}, ResourceNames: names, Verbs: []string{verb}}
 }
 
-// archived is an archive of a ConfigMap, in base64.
+// archived returns an archive of a ConfigMap, in base64.
 func archived(t *testing.T) string {
 	t.Helper()
 	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n"
@@ -48,7 +48,7 @@ func archived(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(data.Bytes())
 }
 
-// post creates an object of the group for an admin.
+// post creates an object of the group as an admin.
 func (h *viewedHub) post(namespace, resource, kind, metadata, spec string) {
 	h.t.Helper()
 	path := edgePath + resource
@@ -59,7 +59,7 @@ func (h *viewedHub) post(namespace, resource, kind, metadata, spec string) {
 		fmt.Sprintf(`{"apiVersion":"edge.clusterhub.dev/v1alpha1","kind":%q,"metadata":{%s},"spec":%s}`, kind, metadata, spec))
 }
 
-// accept accepts a cluster, past admission: that would ask the front for its namespace.
+// accept accepts a cluster without admission, which would get the namespace from the front.
 func (h *viewedHub) accept(name string) {
 	h.t.Helper()
 	registry := h.stores.of(managedcluster.Kind)
@@ -75,7 +75,7 @@ func (h *viewedHub) accept(name string) {
 	}
 }
 
-// newEdge is a hub with two sets, of which the namespace shop has bound one, and a node in each cluster.
+// newEdge returns a hub with two sets, one of which is bound to the namespace shop, and a node in each cluster.
 func newEdge(t *testing.T) *viewedHub {
 	checks := func(more ...rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		return append(more, edgeRule("create", "deploychecks"))
@@ -99,7 +99,7 @@ func newEdge(t *testing.T) *viewedHub {
 		h.post("", "edgenodes", "EdgeNode", owner, fmt.Sprintf(`{"properties":[{"name":"rank","value":%d}]}`, i+1))
 		h.must("root", http.MethodPatch, edgePath+"edgenodes/"+name+"/status", mergeType, `{"status":{"arch":"amd64","namespace":"agent","namespaceScoped":false}}`)
 	}
-	// It has the name of a cluster of the set, and is of another one.
+	// The name is like those of clusters of the set, and the cluster has the same name.
 	h.newCluster("blue3", "blue")
 	h.accept("blue3")
 	h.post("", "edgenodes", "EdgeNode", `"name":"blue3"`, "{}")
@@ -119,7 +119,7 @@ func policyOf(service, org, more string) string {
 	return fmt.Sprintf(`{"service":{"name":%q,"org":%q,"serviceVersions":[{"version":"1.0.0"}]}%s}`, service, org, more)
 }
 
-// check asks, as often as the server says that it is too early.
+// check sends a check, and retries while the server responds that it is too early.
 func (h *viewedHub) check(who, spec string) (c v1alpha1.DeployCheck, a answer) {
 	h.t.Helper()
 	deadline := time.Now().Add(await.Limit)
@@ -139,7 +139,7 @@ func (h *viewedHub) check(who, spec string) (c v1alpha1.DeployCheck, a answer) {
 	return c, a
 }
 
-// verdicts is what a check says, in short.
+// verdicts returns a short form of the result of a check.
 func verdicts(c v1alpha1.DeployCheck) string {
 	parts := []string{fmt.Sprint(c.Status.Selected)}
 	for _, n := range c.Status.Nodes {
@@ -180,14 +180,14 @@ func TestDeployCheck_TellsOnlyOfWhatTheUserMaySee(t *testing.T) {
 			t.Errorf("%s asks for %s, and is told of %s: %s", test.who, test.what, test.hidden, a.body)
 		}
 	}
-	// Whether a service is there that the user may not get cannot be told.
+	// Users cannot find out whether a service exists that they may not get.
 	_, theirs := h.check("dev", inline("db", "tools", ""))
 	_, none := h.check("dev", inline("xx", "tools", ""))
 	if strings.ReplaceAll(theirs.body, `"db"`, `"xx"`) != none.body {
 		t.Errorf("%s\n%s", theirs.body, none.body)
 	}
 
-	// Another team has the service there already. That they have is said, and not who.
+	// Another team has deployed the service there already. The result contains that, and not the team.
 	placement := edge.EdgePlacementSpec{Node: "blue1", Origin: edge.PlacementOrigin{Kind: edge.KindDeploymentPolicy, Name: "theirs"}}
 	h.post("secret", "edgeplacements", "EdgePlacement", fmt.Sprintf(`"name":%q`, edge.PlacementName(placement.Origin, placement.Node)),
 		`{"node":"blue1","origin":{"kind":"DeploymentPolicy","name":"theirs"},"services":[{"name":"cache","org":"tools","version":"1.0.0","arch":"*","targetNamespace":"agent"}]}`)
@@ -195,7 +195,7 @@ func TestDeployCheck_TellsOnlyOfWhatTheUserMaySee(t *testing.T) {
 	if got := verdicts(c); got != "1 blue1:ThereAlready blue2:1.0.0@agent" || strings.Contains(a.body, "secret") || strings.Contains(a.body, "theirs") {
 		t.Errorf("%s: %s", got, a.body)
 	}
-	// What changes is seen at once.
+	// Changes take effect immediately.
 	h.must("root", http.MethodPatch, edgePath+"edgenodes/blue2", mergeType, `{"spec":{"properties":[{"name":"rank","value":10}]}}`)
 	if c, a := h.check("dev", named); verdicts(c) != "1 blue1:1.0.0@agent blue2:PolicyConstraint" {
 		t.Errorf("after a node has changed: %s", a.body)

@@ -32,7 +32,7 @@ import (
 // edgeHub has the admission of edge deployments. c1 is in the set blue, c2 in red.
 type edgeHub struct{ *viewedHub }
 
-// everyEdge are all rights in the group: what is refused to those who have them, RBAC does not refuse.
+// everyEdge has all permissions in the group: RBAC does not reject requests of users who have them.
 var everyEdge = rbacv1.PolicyRule{APIGroups: []string{edge.GroupName}, Verbs: strings.Fields("get list watch create update patch delete deletecollection"),
 	Resources: strings.Fields("edgenodes edgenodes/status deploymentpolicies deploymentpolicies/status deploymentpatterns deploymentpatterns/status edgeplacements edgeplacements/status")}
 
@@ -41,7 +41,7 @@ func newEdgeHub(t *testing.T) edgeHub {
 	h := edgeHub{newViewedHub(t, roles{
 		"ann":                               {everyEdge, rule("update", "managedclusters", "c1")},
 		"set":                               {everyEdge, rule("get,update", "managedclustersets/clusters", "blue")},
-		"blind":                             {everyEdge, rule("update", "managedclustersets/clusters", "blue")}, // the user does not see the clusters of the set
+		"blind":                             {everyEdge, rule("update", "managedclustersets/clusters", "blue")}, // the user may not get the clusters of the set
 		"eve":                               {everyEdge, rule("get,patch,delete", "managedclusters"), rule("get", "managedclustersets/clusters")},
 		"reads":                             {everyEdge, edgeRule("get", "edgeservices", edge.ServiceName("closed", "1.0.0", "*"))},
 		registration.ClusterUser("c1", "a"): {everyEdge, rule("update", "managedclusters", "c1")},
@@ -58,14 +58,14 @@ func newEdgeHub(t *testing.T) edgeHub {
 	return h
 }
 
-// said is an answer, with what was warned of.
+// said is a response with its warnings.
 type said struct {
 	code     int
 	body     string
 	warnings at.Warnings
 }
 
-// send sends a request. One that replaces an object is based on what is stored.
+// send sends a request. A request that replaces an object is based on the stored one.
 func (h edgeHub) send(who, method, path, contentType, body string) (a said) {
 	h.t.Helper()
 	if method == http.MethodPut {
@@ -107,7 +107,7 @@ func edgeObject(kind, metadata, spec string) string {
 	return fmt.Sprintf(`{"apiVersion":"edge.clusterhub.dev/v1alpha1","kind":%q,"metadata":{%s},"spec":%s}`, kind, metadata, spec)
 }
 
-// node is an EdgeNode as it is stored.
+// node returns the stored EdgeNode.
 func (h edgeHub) node(name string) (n struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              map[string]any `json:"spec"`
@@ -124,7 +124,7 @@ func (h edgeHub) node(name string) (n struct {
 	return n
 }
 
-// wants is a request, and the code of its answer.
+// wants sends a request and verifies the code of its response.
 func (h edgeHub) wants(code int, who, method, path, contentType, body string) said {
 	h.t.Helper()
 	a := h.send(who, method, path, contentType, body)
@@ -134,7 +134,7 @@ func (h edgeHub) wants(code int, who, method, path, contentType, body string) sa
 	return a
 }
 
-// writes are all ways to change a node that is there, and to make one by an update.
+// writes returns all ways to change an existing node, and to create one by an update.
 func writes(name string) [][4]string {
 	const spec = `{"pattern":"shop/all"}`
 	body := edgeObject("EdgeNode", `"name":"`+name+`"`, spec)
@@ -177,7 +177,7 @@ func TestEdgeNodes_NoPathGoesAround(t *testing.T) {
 	for who, name := range map[string]string{"eve": "c1", "blind": "c1", "set": "c2", agent: "c1"} {
 		for _, w := range writes(name) {
 			if who == "set" && w[1] == "edgenodes" {
-				continue // It deletes c1, and is refused for c2: see below.
+				continue // it deletes c1, and is rejected for c2: see below
 			}
 			before := h.node(name)
 			if before.Name == "" {
@@ -189,7 +189,7 @@ func TestEdgeNodes_NoPathGoesAround(t *testing.T) {
 			}
 		}
 	}
-	// Who may update the cluster, by its name or by a set, does all of it, and removes nothing else with it.
+	// Users who may update the cluster, by its name or by a set, may do all of it.
 	for _, who := range []string{"ann", "set"} {
 		for _, w := range writes("c1") {
 			if h.node("c1").Name == "" {
@@ -301,7 +301,7 @@ func TestEdgeServices_OfOtherNamespacesByAnyPath(t *testing.T) {
 			fmt.Sprintf(`{"services":[{"serviceUrl":%q,"serviceOrgid":"tools","serviceVersions":[{"version":"1.0.0"}]}]}`, url)))
 	}
 	h.wants(http.StatusOK, "reads", http.MethodPut, path+"/p", jsonType, policy("closed"))
-	// What another user may use stays, and the label of a user who may not is not that of a new author.
+	// What another user may use stays, and a change of labels by a user who may not use it does not make that user the author.
 	a = h.wants(http.StatusOK, "ann", http.MethodPatch, path+"/p", mergeType, `{"metadata":{"labels":{"a":"b"}}}`)
 	if !strings.Contains(a.body, `{\"username\":\"reads\"`) {
 		t.Errorf("labelled: %s", a.body)

@@ -21,7 +21,7 @@ import (
 
 const inTeam = "/apis/cluster.open-cluster-management.io/v1beta1/namespaces/team/"
 
-// readers of explanations, who see different clusters.
+// readers returns the roles of users who read explanations, and may see different clusters.
 func readers() roles {
 	may := func(more ...rbacv1.PolicyRule) []rbacv1.PolicyRule {
 		return append(more, rule("get", "placements/explain", "p"))
@@ -36,7 +36,7 @@ func readers() roles {
 	}
 }
 
-// newTeam is a hub with a placement p of the namespace team, and two sets with two clusters each, which it may use.
+// newTeam returns a hub with a placement p in the namespace team, and two sets with two clusters each, which are bound there.
 func newTeam(t *testing.T, spec string) *viewedHub {
 	h := newViewedHub(t, readers())
 	for _, set := range []string{"blue", "red", "other"} {
@@ -54,7 +54,7 @@ func newTeam(t *testing.T, spec string) *viewedHub {
 	return h
 }
 
-// explain reads an explanation, as often as the server says that it is too early.
+// explain reads an explanation, and retries while the server responds that it is too early.
 func (h *viewedHub) explain(who, query string) (e v1beta1.PlacementExplanation, a answer) {
 	h.t.Helper()
 	deadline := time.Now().Add(await.Limit)
@@ -73,7 +73,7 @@ func (h *viewedHub) explain(who, query string) (e v1beta1.PlacementExplanation, 
 	return e, a
 }
 
-// told is what an explanation says, in short.
+// told returns a short form of an explanation.
 func told(e v1beta1.PlacementExplanation) string {
 	var parts []string
 	for _, c := range e.Status.Clusters {
@@ -110,7 +110,7 @@ func TestExplain_TellsOnlyOfWhatTheReaderSees(t *testing.T) {
 			}
 		}
 	}
-	// A cluster that the reader does not see is answered as one that does not exist.
+	// The response for a cluster that the user may not see is the same as for one that does not exist.
 	for who, clusters := range map[string]map[string]int{
 		"nobody": {"blue1": 403, "gone": 403, "a/b": 404},
 		"blue":   {"blue1": 200, "red1": 403, "other1": 403, "gone": 403},
@@ -137,7 +137,8 @@ func TestExplain_TellsOnlyOfWhatTheReaderSees(t *testing.T) {
 	}
 }
 
-// What a reader is told must not depend on clusters that they do not see, but for what is chosen.
+// TestExplain_ScoresTellNothingOfOthers verifies that what a user is shown does not depend on clusters that the user may not see, except for those
+// that are chosen.
 func TestExplain_ScoresTellNothingOfOthers(t *testing.T) {
 	h := newTeam(t, `{"numberOfClusters":2,"prioritizerPolicy":{"mode":"Exact","configurations":[
 		{"scoreCoordinate":{"builtIn":"ResourceAllocatableCPU"},"weight":10},{"scoreCoordinate":{"builtIn":"Balance"}},
@@ -182,7 +183,7 @@ func TestExplain_ScoresTellNothingOfOthers(t *testing.T) {
 		t.Errorf("blue1 for who sees both sets:%s, want%s", got, want)
 	}
 
-	// Clusters come and change that are not shown to the user.
+	// Clusters that the user may not see are created and changed.
 	h.newCluster("red3", "red")
 	cpu("red1", 4)
 	decision := `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"PlacementDecision","metadata":{"name":"x","labels":{%q:"x"}}}`
@@ -197,7 +198,7 @@ func TestExplain_ScoresTellNothingOfOthers(t *testing.T) {
 	}
 }
 
-// Whoever asks in a loop is told to wait.
+// TestExplain_IsPaced verifies that a user who sends requests in a loop must wait.
 func TestExplain_IsPaced(t *testing.T) {
 	h := newTeam(t, `{}`)
 	for deadline := time.Now().Add(await.Limit); ; {

@@ -19,12 +19,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/view"
 )
 
-// listEncoder writes lists of clusters and of members to JSON directly. They are what the product is asked for most, and
-// with reflection encoding was most of what they cost. What it writes is what the encoder that it wraps writes, to which
-// it leaves all other objects.
+// listEncoder encodes lists of clusters and of members as JSON without reflection. They are the most frequent responses, and reflection was most of
+// their cost. Its output is the same as that of the wrapped encoder, which encodes all other objects.
 type listEncoder struct {
 	runtime.Encoder
-	// version is what is written: clusters are in two groups.
+	// version is the version of the output: clusters are in two groups.
 	version runtime.GroupVersioner
 }
 
@@ -39,13 +38,13 @@ func (e listEncoder) Encode(obj runtime.Object, w io.Writer) error {
 	return e.Encoder.Encode(obj, w)
 }
 
-// start is what an object begins with.
+// start returns the beginning of an object.
 func (e listEncoder) start(kind string) string {
 	return `{"kind":"` + kind + `","apiVersion":"` + e.version.Identifier() + `","metadata":`
 }
 
-// chunk is the size from which on what is encoded is written. It is more than what a response begins to be compressed
-// at, which the size of the first write decides, and it bounds the memory that a list of the whole fleet takes.
+// chunk is the size in bytes from which on encoded data is written. It is larger than the minimum size for compression, which depends on the size of
+// the first write, and it bounds the memory for a list of the whole fleet.
 const chunk = 256 << 10
 
 var chunks = sync.Pool{New: func() any {
@@ -53,7 +52,7 @@ var chunks = sync.Pool{New: func() any {
 	return &buffer
 }}
 
-// encodeList writes a list and its items, each after what it begins with.
+// encodeList writes a list and its items, each with its beginning.
 func encodeList[T any](
 	w io.Writer, begin string, meta *metav1.ListMeta, items []T, beginItem string, appendItem func([]byte, *T) ([]byte, error),
 ) error {
@@ -163,7 +162,7 @@ func appendManagedFields(out []byte, f *metav1.ManagedFieldsEntry) ([]byte, erro
 	return appendField(out, `"subresource":`, f.Subresource), nil
 }
 
-// isLoose says that encoding/json would perhaps rewrite a value that is JSON already.
+// isLoose reports whether encoding/json might change a value that is JSON already.
 func isLoose(raw string) bool {
 	for i := range len(raw) {
 		if loose[raw[i]] {
@@ -173,8 +172,7 @@ func isLoose(raw string) bool {
 	return false
 }
 
-// loose are the bytes of which encoding/json, or one of them, would rewrite a value that is JSON already: what it
-// escapes in strings, and white space.
+// loose are the bytes because of which encoding/json might change a value that is JSON already: those that it escapes in strings, and white space.
 var loose = func() (table [256]bool) {
 	for c := range table {
 		table[c] = c <= ' ' || c >= 0x7f || c == '<' || c == '>' || c == '&'
@@ -182,7 +180,7 @@ var loose = func() (table [256]bool) {
 	return table
 }()
 
-// appendMember appends a member of a list, after what it begins with.
+// appendMember appends a member of a list, after its beginning.
 func appendMember(out []byte, m *view.ClusterSetMember) ([]byte, error) {
 	out, err := appendMeta(out, &m.ObjectMeta)
 	if err != nil {
@@ -215,7 +213,7 @@ func separate(out []byte) []byte {
 	return append(out, ',')
 }
 
-// appendField appends a field that is left out when it is empty.
+// appendField appends a field that is omitted if it is empty.
 func appendField(out []byte, name, value string) []byte {
 	if value == "" {
 		return out
@@ -224,7 +222,7 @@ func appendField(out []byte, name, value string) []byte {
 	return appendString(out, value)
 }
 
-// appendStrings appends a field that is left out when it is empty.
+// appendStrings appends a field that is omitted if it is empty.
 func appendStrings(out []byte, name string, values []string) []byte {
 	if len(values) == 0 {
 		return out
@@ -236,7 +234,7 @@ func appendStrings(out []byte, name string, values []string) []byte {
 	return append(out, ']')
 }
 
-// appendStringMap appends a field that is left out when it is empty.
+// appendStringMap appends a field that is omitted if it is empty.
 func appendStringMap(out []byte, name string, values map[string]string) []byte {
 	if len(values) == 0 {
 		return out
@@ -251,7 +249,7 @@ func appendStringMap(out []byte, name string, values map[string]string) []byte {
 	return append(out, '}')
 }
 
-// sortedKeys appends the keys of a map to keys.
+// sortedKeys appends the sorted keys of a map to keys.
 func sortedKeys[K cmp.Ordered, V any](values map[K]V, keys []K) []K {
 	for key := range values {
 		keys = append(keys, key)
@@ -269,7 +267,7 @@ func appendTime(out []byte, t *metav1.Time) []byte {
 	return append(out, '"')
 }
 
-// quoted are the bytes that encoding/json does not write as they are, and all that is not ASCII.
+// quoted are the bytes that encoding/json escapes, and all that are not ASCII.
 var quoted = func() (table [256]bool) {
 	for c := range table {
 		table[c] = c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&'
@@ -277,7 +275,7 @@ var quoted = func() (table [256]bool) {
 	return table
 }()
 
-// appendString appends a string as encoding/json does, to which it leaves all but plain ASCII.
+// appendString appends a string as encoding/json does, which encodes all strings that are not plain ASCII.
 func appendString(out []byte, s string) []byte {
 	for i := range len(s) {
 		if quoted[s[i]] {

@@ -44,7 +44,7 @@ func jsonSerializer(t testing.TB) runtime.Encoder {
 	return nil
 }
 
-// sameAsPlain holds our encoding against that of the machinery, byte by byte.
+// sameAsPlain compares our encoding with the generic one, byte by byte.
 func sameAsPlain(t *testing.T, version schema.GroupVersion, list runtime.Object) {
 	t.Helper()
 	encoder := negotiated{Codecs}.EncoderForVersion(jsonSerializer(t), version)
@@ -89,7 +89,7 @@ func TestClusterList_IsEncodedAsTheMachineryWould(t *testing.T) {
 		for range n % 5 {
 			var c cluster.ManagedCluster
 			random.Fill(&c)
-			if n%3 == 0 { // what the round trips of versions leave out
+			if n%3 == 0 { // fields that the round trips of versions leave out
 				random.Fill(&c.TypeMeta)
 				c.SelfLink = "/some/<path>" //nolint:staticcheck // Not set any more, but it would be written.
 				c.Status.Capacity = cluster.ResourceList{"cpu": resource.MustParse("1500m"), "a<b": resource.MustParse("1Ki"), "memory": {}}
@@ -115,7 +115,7 @@ func TestMemberList_EscapesAsTheMachineryWould(t *testing.T) {
 	sameAsPlain(t, v1alpha1.SchemeGroupVersion, &view.ClusterSetMemberList{})
 }
 
-// Each item of a list says what it is, in all our groups, versions and formats.
+// TestList_ItemsHaveTheirKind verifies that each item of a list has its kind, in all our groups, versions and formats.
 func TestList_ItemsHaveTheirKind(t *testing.T) {
 	served := negotiated{Codecs}
 	tried := 0
@@ -170,7 +170,7 @@ func TestList_ItemsHaveTheirKind(t *testing.T) {
 	}
 }
 
-// A long list is written in parts, the first of which is long enough for the response to be compressed.
+// TestList_IsWrittenInParts verifies that a long list is written in parts, the first of which is long enough for the response to be compressed.
 func TestList_IsWrittenInParts(t *testing.T) {
 	list := &view.ClusterSetMemberList{Items: make([]view.ClusterSetMember, 5000)}
 	for i := range list.Items {

@@ -20,15 +20,15 @@ import (
 	hubgeneric "github.com/clusterhub/clusterhub/pkg/registry/generic"
 )
 
-// NamespaceCounter counts what namespaces have.
+// NamespaceCounter counts the objects in namespaces.
 type NamespaceCounter interface {
-	// Store is told of the objects of a resource.
+	// Store returns the store for the objects of a resource.
 	Store(schema.GroupResource) cache.ReflectorStore
-	// Counts says whether all objects of a resource are counted.
+	// Counts reports whether all objects of a resource are counted.
 	Counts(schema.GroupResource) bool
 }
 
-// setRegistries tells admission of the registries, and has what it counts counted while the server runs.
+// setRegistries passes the registries to admission, and counts objects for it while the server runs.
 func (c CompletedConfig) setRegistries(generic *genericapiserver.GenericAPIServer, s stores) error {
 	if c.config.SetRegistries == nil {
 		return nil
@@ -50,8 +50,7 @@ func (c CompletedConfig) setRegistries(generic *genericapiserver.GenericAPIServe
 	return generic.AddReadyzChecks(healthz.NamedCheck("namespaces", func(*http.Request) error { return s.counted(counter) }))
 }
 
-// countNamespaces tells a counter what there is of all kinds that are in namespaces, and what changes, from the caches of the server, until
-// the context ends.
+// countNamespaces feeds a counter with the objects of all namespaced kinds, and their changes, from the caches of the server, until the context ends.
 func (s stores) countNamespaces(ctx context.Context, counter NamespaceCounter) {
 	for resource, stored := range s.stored {
 		if stored.NamespaceScoped() {
@@ -61,7 +60,7 @@ func (s stores) countNamespaces(ctx context.Context, counter NamespaceCounter) {
 	}
 }
 
-// counted is an error until a counter has counted all that was there.
+// counted returns an error until the counter has counted all objects.
 func (s stores) counted(counter NamespaceCounter) error {
 	for resource, stored := range s.stored {
 		if stored.NamespaceScoped() && !counter.Counts(resource) {
@@ -74,10 +73,10 @@ func (s stores) counted(counter NamespaceCounter) error {
 // withoutInitialEvents is a client that lists before it watches.
 type withoutInitialEvents struct{}
 
-// IsWatchListSemanticsUnSupported is what reflectors ask.
+// IsWatchListSemanticsUnSupported is called by reflectors.
 func (withoutInitialEvents) IsWatchListSemanticsUnSupported() bool { return true }
 
-// ofCache lists and watches a resource in all namespaces, as the cache has it.
+// ofCache lists and watches a resource in all namespaces, from the cache.
 func ofCache(stored *hubgeneric.Resource) cache.ListerWatcher {
 	options := func(o metav1.ListOptions) *internalversion.ListOptions {
 		return &internalversion.ListOptions{ResourceVersion: o.ResourceVersion, AllowWatchBookmarks: o.AllowWatchBookmarks}

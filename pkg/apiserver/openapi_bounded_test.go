@@ -17,7 +17,7 @@ import (
 	workvalidation "github.com/clusterhub/clusterhub/pkg/apis/work/validation"
 )
 
-// bounded are objects that have each field for which OpenAPI states an enum, a pattern or a bound.
+// bounded are objects with all fields for which OpenAPI states an enum, a pattern or a bound.
 var bounded = []string{`
 apiVersion: cluster.open-cluster-management.io/v1
 kind: ManagedCluster
@@ -193,7 +193,7 @@ status:
   conditions: [{type: A, status: "True", reason: R, message: m, lastTransitionTime: "2026-01-01T00:00:00Z"}]
 `}
 
-// refusals are what validation says of an object, be it created or its status written.
+// refusals returns the errors of validation for the creation of an object, or for an update of its status.
 func refusals(t *testing.T, object, old runtime.Object) field.ErrorList {
 	t.Helper()
 	switch o := object.(type) {
@@ -226,7 +226,7 @@ func refusals(t *testing.T, object, old runtime.Object) field.ErrorList {
 	case *openmcp.ClusterRequest:
 		errs := openmcpvalidation.ValidateClusterRequest(o)
 		if o.Status.Cluster == nil || *o.Status.Cluster != *old.(*openmcp.ClusterRequest).Status.Cluster {
-			old = &openmcp.ClusterRequest{ObjectMeta: o.ObjectMeta} // a cluster that is set cannot change, whatever it is
+			old = &openmcp.ClusterRequest{ObjectMeta: o.ObjectMeta} // a cluster that is set is immutable, whatever it is
 		}
 		return append(errs, openmcpvalidation.ValidateClusterRequestStatusUpdate(o, old.(*openmcp.ClusterRequest))...)
 	case *openmcp.AccessRequest:

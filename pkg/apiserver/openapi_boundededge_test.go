@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/edge/model"
 )
 
-// boundedEdge are objects as bounded has them.
+// boundedEdge are objects like those in bounded.
 var boundedEdge = []string{`
 apiVersion: edge.clusterhub.dev/v1alpha1
 kind: EdgeNode
@@ -150,7 +150,7 @@ spec:
   continue: a
 `}
 
-// refusalsOfEdge is what validation says.
+// refusalsOfEdge returns the errors of validation.
 func refusalsOfEdge(t *testing.T, object, old runtime.Object) field.ErrorList {
 	languages := model.Languages()
 	switch o := object.(type) {

@@ -3,7 +3,7 @@
 
 package apiserver
 
-// boundedWorks are objects as bounded has them.
+// boundedWorks are objects like those in bounded.
 var boundedWorks = []string{`
 apiVersion: work.open-cluster-management.io/v1
 kind: ManifestWork

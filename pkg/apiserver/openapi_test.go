@@ -23,14 +23,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/openapi"
 )
 
-// bound is one constraint of OpenAPI, where it holds, and a value beyond it.
+// bound is one constraint of OpenAPI, its path, and a value that violates it.
 type bound struct {
 	name   string
 	at     []any
 	beyond any
 }
 
-// bounds collects the constraints of a schema, and fails where the example does not have the field.
+// bounds returns the constraints of a schema. It fails if the example does not have the field.
 func bounds(t *testing.T, s *spec.Schema, example any, at []any) []bound {
 	t.Helper()
 	var found []bound
@@ -96,7 +96,7 @@ func bounds(t *testing.T, s *spec.Schema, example any, at []any) []bound {
 	return found
 }
 
-// constraints names what a schema itself demands, not what is in it.
+// constraints returns the constraints of a schema itself, without those of its fields.
 func constraints(s *spec.Schema) []string {
 	var names []string
 	for name, given := range map[string]bool{
@@ -111,7 +111,7 @@ func constraints(s *spec.Schema) []string {
 	return names
 }
 
-// repeated is a list of so many items, of which no two have the same key.
+// repeated returns a list of this many items, no two of which have the same key.
 func repeated(item any, times int) []any {
 	items := make([]any, times)
 	for i := range items {
@@ -129,7 +129,7 @@ func repeated(item any, times int) []any {
 	return items
 }
 
-// misfit is a string that a pattern does not match, and that no other constraint is about.
+// misfit returns a string that a pattern does not match, and that satisfies all other constraints.
 func misfit(t *testing.T, s *spec.Schema) string {
 	t.Helper()
 	for _, candidate := range []string{"a b/%?", "-", "x y z", "ftp:"} {
@@ -141,7 +141,7 @@ func misfit(t *testing.T, s *spec.Schema) string {
 	return ""
 }
 
-// replaced is a copy of an object with another value somewhere.
+// replaced returns a copy of an object with a different value at a path.
 func replaced(t *testing.T, object map[string]any, at []any, value any) map[string]any {
 	t.Helper()
 	result := runtime.DeepCopyJSON(object)
@@ -166,7 +166,7 @@ func replaced(t *testing.T, object map[string]any, at []any, value any) map[stri
 	return result
 }
 
-// decoded is an object as the server has it after decoding, defaults included.
+// decoded returns an object as the server decodes it, including defaults.
 func decoded(t *testing.T, object map[string]any) runtime.Object {
 	t.Helper()
 	data, err := json.Marshal(object)
@@ -183,8 +183,8 @@ func decoded(t *testing.T, object map[string]any) runtime.Object {
 	return got
 }
 
-// TestOpenAPI_SaysWhatValidationSays sends each value that OpenAPI forbids through validation: what editors, pipelines and
-// kubectl explain are told holds for the server, too.
+// TestOpenAPI_SaysWhatValidationSays validates each value that OpenAPI forbids: the server must reject what editors, pipelines and kubectl explain
+// consider invalid.
 func TestOpenAPI_SaysWhatValidationSays(t *testing.T) {
 	schemas := resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, Scheme)
 	stated := 0
@@ -230,7 +230,7 @@ func TestOpenAPI_SaysWhatValidationSays(t *testing.T) {
 			}
 		})
 	}
-	// A marker that the generator does not know is dropped without a word.
+	// The generator silently drops markers that it does not know.
 	if stated < 283 {
 		t.Errorf("OpenAPI states %d bounds, some are lost", stated)
 	}

@@ -50,7 +50,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/work/revision"
 )
 
-// kinds are those that are stored in etcd.
+// kinds are the kinds that are stored in etcd.
 var kinds = []hubgeneric.Definition{
 	managedcluster.Kind,
 	managedclusterset.Kind,
@@ -77,7 +77,7 @@ var kinds = []hubgeneric.Definition{
 	edgeplacement.Kind,
 }
 
-// Groups are the API groups that hub-apiserver serves.
+// Groups returns the API groups that hub-apiserver serves.
 func Groups() []string {
 	return []string{cluster.GroupName, clusterview.GroupName, view.GroupName, openmcp.GroupName, work.GroupName, edge.GroupName}
 }
@@ -86,25 +86,25 @@ func Groups() []string {
 type stores struct {
 	stored  map[schema.GroupResource]*hubgeneric.Resource
 	members *clustersetmember.REST
-	// visibleClusters and visibleSets are those that a user may see.
+	// visibleClusters and visibleSets serve the clusters and sets that a user may see.
 	visibleClusters *visiblecluster.REST
 	visibleSets     *filtered.REST
-	// rules decide who sees what of the derived resources.
+	// rules determine the visibility of the derived resources.
 	rules        *visibility.Rules
 	accessTokens *accessrequest.TokenREST
-	// explanations say why placements choose what they choose.
+	// explanations explain the choices of placements.
 	explanations *placementexplanation.REST
-	// deployChecks say what would be deployed where.
+	// deployChecks compute what would be deployed to which nodes.
 	deployChecks *deploycheck.REST
 	moves        *moves.Reporter
 }
 
-// of is the registry of a kind.
+// of returns the registry of a kind.
 func (s stores) of(kind hubgeneric.Definition) *hubgeneric.Resource {
 	return s.stored[kind.GroupResource()]
 }
 
-// groups are the route tables.
+// groups returns the API groups with their storage.
 func (s stores) groups() []*genericapiserver.APIGroupInfo {
 	groups := map[string]*genericapiserver.APIGroupInfo{}
 	add := func(version schema.GroupVersion, routes map[string]rest.Storage) {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver puts hub-apiserver together: the scheme, the route tables of its groups, and the server.
+// Package apiserver assembles hub-apiserver: the scheme, the storage of its API groups, and the server.
 package apiserver
 
 import (
@@ -28,7 +28,7 @@ import (
 )
 
 var (
-	// Scheme knows every kind that is served or stored.
+	// Scheme has every kind that is served or stored.
 	Scheme = runtime.NewScheme()
 	// Codecs encode and decode them.
 	Codecs = serializer.NewCodecFactory(Scheme)
@@ -43,7 +43,7 @@ func init() {
 	edgeinstall.Install(Scheme)
 	utilruntime.Must(visibility.AddToScheme(Scheme))
 
-	// What the generic server needs of the unnamed group: options, and the kinds of discovery and errors.
+	// The generic server needs these of the unnamed group: options, and the kinds of discovery and errors.
 	metav1.AddToGroupVersion(Scheme, schema.GroupVersion{Version: "v1"})
 	Scheme.AddUnversionedTypes(schema.GroupVersion{Version: "v1"},
 		&metav1.Status{},
@@ -54,8 +54,8 @@ func init() {
 	)
 }
 
-// negotiated serves our kinds in the formats that they have: a client that prefers protobuf, which they do not have,
-// gets its second choice rather than an error.
+// negotiated serves our kinds in the formats that they support: a client that prefers protobuf, which they do not support, gets its second choice
+// rather than an error.
 type negotiated struct {
 	runtime.NegotiatedSerializer
 }
@@ -87,8 +87,8 @@ func (s negotiated) EncoderForVersion(serializer runtime.Encoder, gv runtime.Gro
 	return encoder
 }
 
-// itemKinds says of each item of a list what it is, as the API servers of custom resources do: upstream's clients print the items
-// of a list as objects of their own. It gets lists in a version that is served, made for one response.
+// itemKinds sets the kind of each item of a list, as the API servers of custom resources do: upstream's clients print the items of a list as separate
+// objects. Its lists are in a served version, and were created for one response.
 type itemKinds struct{ runtime.Encoder }
 
 // Encode implements runtime.Encoder.

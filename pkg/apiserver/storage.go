@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// storageVersion is the version in which a resource is written to etcd.
+// storageVersion returns the version in which a resource is stored in etcd.
 func storageVersion(resource schema.GroupResource) (schema.GroupVersion, bool) {
 	for _, kind := range kinds {
 		if kind.GroupResource() == resource {
@@ -28,7 +28,7 @@ func storageVersion(resource schema.GroupResource) (schema.GroupVersion, bool) {
 	return schema.GroupVersion{}, false
 }
 
-// EncodedSize is how many bytes an object of a resource takes in etcd, before it is encrypted.
+// EncodedSize returns the size in bytes of an object of a resource in etcd, before it is encrypted.
 func EncodedSize(resource schema.GroupResource, object runtime.Object) (int, error) {
 	version, ok := storageVersion(resource)
 	if !ok {
@@ -38,10 +38,10 @@ func EncodedSize(resource schema.GroupResource, object runtime.Object) (int, err
 	return len(data), err
 }
 
-// fleetCodec writes visibility revisions and reads everything that is stored beside them.
+// fleetCodec encodes visibility revisions, and decodes everything that is stored next to them.
 var fleetCodec = Codecs.LegacyCodec(visibility.SchemeGroupVersion)
 
-// restOptions says where and how each resource is stored.
+// restOptions returns where and how each resource is stored.
 type restOptions struct {
 	generic.RESTOptionsGetter
 	connect backend.Connect
@@ -60,7 +60,7 @@ func (g restOptions) GetRESTOptions(resource schema.GroupResource, example runti
 	}
 	switch resource {
 	case cluster.Resource("managedclusters"), cluster.Resource("managedclustersets"):
-		// Members are computed from what is under this one directory.
+		// Members are computed from all keys with this prefix.
 		options.ResourcePrefix = strings.TrimPrefix(position.FleetPrefix, "/") + "/" + resource.Resource
 	}
 	if resource == cluster.Resource("managedclustersets") {

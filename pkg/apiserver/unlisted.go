@@ -17,9 +17,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 )
 
-// listed are the verbs that discovery tells of. Kubernetes' garbage collector follows all resources that it says can be listed, watched
-// and deleted, and knows objects by their UIDs. Clusters of clusterview have those of the stored ones, and are DELETED for a viewer who
-// loses a right: it would forget what depends on a cluster that is still there. So it is not told that they can be deleted.
+// listed returns the verbs of a resource in discovery. Kubernetes' garbage collector watches all resources that can be listed, watched and deleted,
+// and identifies objects by their UIDs. Clusters of clusterview have the UIDs of the stored ones, and are reported as DELETED to a viewer who loses a
+// permission: the garbage collector would then consider an existing cluster deleted. So delete is omitted for them.
 func listed(resource schema.GroupResource, verbs []string) []string {
 	if resource != clusterview.Resource(managedcluster.Kind.Resource.Resource) {
 		return verbs
@@ -27,7 +27,7 @@ func listed(resource schema.GroupResource, verbs []string) []string {
 	return slices.DeleteFunc(slices.Clone(verbs), func(verb string) bool { return verb == "delete" })
 }
 
-// groupDiscovery tells it in the one document that has all groups.
+// groupDiscovery applies it to the one document that has all groups.
 type groupDiscovery struct{ aggregated.ResourceManager }
 
 // AddGroupVersion implements aggregated.ResourceManager.
@@ -40,7 +40,7 @@ func (d groupDiscovery) AddGroupVersion(group string, version apidiscoveryv2.API
 	d.ResourceManager.AddGroupVersion(group, version)
 }
 
-// versionDiscovery tells it in the document of one version, for clients that do not know the other.
+// versionDiscovery applies it to the document of one version, for clients that do not support the other.
 type versionDiscovery struct{ runtime.Encoder }
 
 // Encode implements runtime.Encoder.

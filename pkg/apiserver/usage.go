@@ -26,17 +26,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/work/manifestworkreplicaset"
 )
 
-// Registries are what admission asks of the stored objects.
+// Registries are what admission reads of the stored objects.
 type Registries struct {
-	// SetUsage counts what hangs on a set.
+	// SetUsage counts the uses of a set.
 	SetUsage clustersetdeletion.Counter
 	// ManagedClusters are the clusters of the hub.
 	ManagedClusters pendingclusters.Clusters
-	// ClusterSets tells which sets a cluster is in.
+	// ClusterSets returns which sets a cluster is in.
 	ClusterSets nodeaccess.Sets
 	// SetBindings are the ManagedClusterSetBindings of all namespaces.
 	SetBindings rest.Lister
-	// Placements are those of all namespaces.
+	// Placements are the placements of all namespaces.
 	Placements rest.Lister
 	// ClusterProfiles are the profiles of clusters.openmcp.cloud.
 	ClusterProfiles rest.Getter
@@ -44,9 +44,9 @@ type Registries struct {
 	AccessRequests rest.Lister
 	// ReplicaSets are the ManifestWorkReplicaSets.
 	ReplicaSets rest.Getter
-	// EdgeServices are those of all namespaces.
+	// EdgeServices are the services of all namespaces.
 	EdgeServices rest.Lister
-	// FollowNamespaced has the objects of all namespaces counted while the server runs, which is ready when that has begun.
+	// FollowNamespaced counts the objects of all namespaces while the server runs. The server is ready when they are counted.
 	FollowNamespaced func(NamespaceCounter)
 }
 
@@ -64,7 +64,7 @@ func (s stores) registries() Registries {
 	}
 }
 
-// usage counts what hangs on a set.
+// usage counts the uses of a set.
 type usage struct{ stores }
 
 var _ clustersetdeletion.Counter = usage{}
@@ -84,7 +84,7 @@ func (u usage) Uses(ctx context.Context, set string) (members, bindings int, err
 	return members, meta.LenList(list), nil
 }
 
-// sets are all sets of the hub, as the cache has them.
+// sets returns all sets of the hub from the cache.
 func (s stores) sets(ctx context.Context) ([]cluster.ManagedClusterSet, error) {
 	list, err := s.of(managedclusterset.Kind).List(ctx, &internalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/cluster/managedcluster"
 )
 
-// viewedAdmission decides about a write of a cluster of clusterview as about one of the stored cluster, which it is. It is around
-// all plugins, so that none of them has to know of the other name, and none decides twice.
+// viewedAdmission admits a write of a cluster of clusterview as a write of the stored cluster. It wraps all plugins, so that none of them needs to
+// handle the other name, and none decides twice.
 type viewedAdmission struct{ admission.Interface }
 
 var (
@@ -33,8 +33,8 @@ func (v viewedAdmission) Admit(ctx context.Context, a admission.Attributes, o ad
 	return nil
 }
 
-// withStatus makes a 500 of a failure of a plugin that has no status. Without it, it could not be told from a failure of what the client has
-// sent: both come from what makes the object that a patch asks for.
+// withStatus returns a 500 for a failure of a plugin that has no status. Otherwise it could not be distinguished from an error in the request: both
+// are returned by the function that computes the object of a patch.
 func withStatus(err error) error {
 	var status apierrors.APIStatus
 	if err == nil || errors.As(err, &status) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -58,7 +58,7 @@ func asStored(a admission.Attributes) admission.Attributes {
 	return a
 }
 
-// storedAttributes are those of a write of a stored cluster.
+// storedAttributes are the attributes of a write of the stored cluster.
 type storedAttributes struct{ admission.Attributes }
 
 // GetResource implements admission.Attributes.

@@ -23,7 +23,7 @@ import (
 
 const applyType = "application/apply-patch+yaml"
 
-// apply applies metadata and what else is given of a cluster, as `"spec":{}`, by one of the two paths.
+// apply applies metadata and other fields of a cluster, such as `"spec":{}`, by one of the two paths.
 func (h *viewedHub) apply(who, path, name, query, labels, more string) answer {
 	h.t.Helper()
 	version := v1.SchemeGroupVersion.String()
@@ -37,11 +37,11 @@ func (h *viewedHub) apply(who, path, name, query, labels, more string) answer {
 		fmt.Sprintf(`{"apiVersion":%q,"kind":"ManagedCluster","metadata":{"name":%q,"labels":{%s}}%s}`, version, name, labels, more))
 }
 
-// applied is the way of a manager that has applied the cluster as it was, alone, and now applies it as it is to be.
+// applied applies a cluster in its previous state and then in its desired state with the same, only manager.
 func applied(h *viewedHub, who, query string, before, after v1.ManagedCluster) answer {
 	owner := "/" + before.Name + "?force=true&fieldManager=applier"
 	before.APIVersion = v1.SchemeGroupVersion.String()
-	for _, set := range []string{"other", before.Labels[cluster.ClusterSetLabel]} { // Who changes a label takes it from the others.
+	for _, set := range []string{"other", before.Labels[cluster.ClusterSetLabel]} { // changing a label takes its ownership from other managers
 		before.Labels = maps.Clone(before.Labels)
 		before.Labels[cluster.ClusterSetLabel] = set
 		h.must("root", http.MethodPatch, storedPath+owner, applyType, asApplied(h.t, before))
@@ -54,7 +54,7 @@ func asApplied(t *testing.T, c v1.ManagedCluster) string {
 	return encoded(t, c)
 }
 
-// managersOf are the fields of each manager of a cluster that has them by the version of the stored resource.
+// managersOf returns the fields of each manager of a cluster. It verifies that they are in the version of the stored resource.
 func managersOf(t *testing.T, c v1.ManagedCluster) map[string]*fieldpath.Set {
 	t.Helper()
 	all := map[string]*fieldpath.Set{}
@@ -71,7 +71,7 @@ func managersOf(t *testing.T, c v1.ManagedCluster) map[string]*fieldpath.Set {
 	return all
 }
 
-// causes are the conflicts of an apply.
+// causes returns the conflicts of an apply.
 func causes(t *testing.T, a answer) (fields []string) {
 	t.Helper()
 	var status metav1.Status
@@ -82,14 +82,15 @@ func causes(t *testing.T, a answer) (fields []string) {
 		return nil
 	}
 	for _, cause := range status.Details.Causes {
-		message, _, _ := strings.Cut(cause.Message, " at ") // when that was
+		message, _, _ := strings.Cut(cause.Message, " at ") // without the time
 		fields = append(fields, cause.Field+": "+message)
 	}
 	slices.Sort(fields)
 	return fields
 }
 
-// A manager that applies here and to the stored cluster is one: it has the same conflicts, and takes away what it applied there.
+// TestViewedApply_IsAnApplyToTheStoredCluster verifies that a manager that applies by both paths is one manager: it has the same conflicts, and
+// prunes what it applied by the other path.
 func TestViewedApply_IsAnApplyToTheStoredCluster(t *testing.T) {
 	h := withFleet(t)
 	ok := func(a answer) answer {
@@ -123,17 +124,17 @@ func TestViewedApply_IsAnApplyToTheStoredCluster(t *testing.T) {
 	if got := managersOf(t, h.stored("c1"))["m Apply "]; got == nil || !got.Leaves().Equals(want) {
 		t.Errorf("the manager has %s, want %s", got, want)
 	}
-	// The same again is no write.
+	// Applying the same again does not write.
 	if again := ok(h.apply("ann", viewedPath, "c1", "fieldManager=m", `"a":"1","b":"1"`, "")); again.cluster.ResourceVersion != first.cluster.ResourceVersion {
 		t.Errorf("an apply of what is there has made version %s of %s", again.cluster.ResourceVersion, first.cluster.ResourceVersion)
 	}
-	// What it does not apply any more goes, by whichever path.
+	// A field that is no longer applied is removed, by either path.
 	ok(h.apply("root", storedPath, "c1", "fieldManager=m", `"a":"1","c":"1"`, ""))
 	has(map[string]string{"a": "1", "c": "1"})
 	ok(h.apply("ann", viewedPath, "c1", "fieldManager=m", `"a":"1"`, ""))
 	has(map[string]string{"a": "1"})
 
-	// What another manager has is a conflict that names it, whether that has applied, or written otherwise, and by whichever path.
+	// A field of another manager is a conflict that names it, whether that manager applied or updated it, and by either path.
 	ok(h.apply("root", storedPath, "c1", "fieldManager=plain-applier", `"d":"1"`, ""))
 	h.must("root", http.MethodPatch, storedPath+"/c1?fieldManager=plain-writer", mergeType, `{"metadata":{"labels":{"e":"1"}}}`)
 	h.must("ann", http.MethodPatch, viewedPath+"/c1?fieldManager=writer", mergeType, `{"metadata":{"labels":{"f":"1"}}}`)
@@ -159,7 +160,8 @@ func TestViewedApply_IsAnApplyToTheStoredCluster(t *testing.T) {
 	}
 }
 
-// An apply creates nothing, and says so to who may know that there is no cluster. It takes what an apply to any resource takes.
+// TestViewedApply_OfWhatCannotBeApplied verifies that an apply does not create clusters, and says so only to users who may know that the cluster does
+// not exist, and that the options of an apply are the usual ones.
 func TestViewedApply_OfWhatCannotBeApplied(t *testing.T) {
 	h := withFleet(t)
 	before := encoded(t, h.stored("c1"))

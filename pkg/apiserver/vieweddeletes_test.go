@@ -21,7 +21,8 @@ import (
 	v1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1"
 )
 
-// deletingRoles: ann deletes the clusters of the set mine, nan the cluster c1. All others have rights that come near.
+// deletingRoles returns roles: ann may delete the clusters of the set mine, nan the cluster c1. All others have similar permissions that do not
+// suffice.
 func deletingRoles() roles {
 	sees := rule("get", "managedclustersets/clusters", "mine")
 	return roles{
@@ -63,7 +64,8 @@ func (h *viewedHub) patch(name, patch string) {
 
 const inSet = `{"metadata":{"labels":{"` + cluster.ClusterSetLabel + `":%q}}}`
 
-// Who may not delete the stored cluster, by its name or by a set that it is in, does not do it here, and nothing is marked as deleted.
+// TestViewedDeletes_Attacks verifies that a user who may not delete the stored cluster, by its name or by one of its sets, cannot delete it here, and
+// that nothing is marked as deleted.
 func TestViewedDeletes_Attacks(t *testing.T) {
 	h := withDeletableFleet(t)
 	exclusive := `{"apiVersion":"cluster.open-cluster-management.io/v1beta1","kind":"ManagedClusterSet","metadata":{"name":"b"},"spec":` +
@@ -138,7 +140,8 @@ func TestViewedDeletes_Attacks(t *testing.T) {
 	}
 }
 
-// The right holds for what is stored when it is deleted: here another write comes in between, after a first check has passed.
+// TestViewedDeletes_AreCheckedAgainAfterAConflict verifies that the permission is checked for the object that is deleted: here another write happens
+// after a first check has passed.
 func TestViewedDeletes_AreCheckedAgainAfterAConflict(t *testing.T) {
 	h := withDeletableFleet(t)
 	for _, finalizers := range []string{`null`, `["example.com/wait"]`} {
@@ -167,7 +170,8 @@ func TestViewedDeletes_AreCheckedAgainAfterAConflict(t *testing.T) {
 	}
 }
 
-// What a deletion does, and what it answers, is as for the stored cluster, but for the version of the API and the versions.
+// TestViewedDeletes_AreThoseOfTheStoredCluster verifies that the effects and the response of a deletion are those of the stored cluster, except for
+// the API version and the resource versions.
 func TestViewedDeletes_AreThoseOfTheStoredCluster(t *testing.T) {
 	h := withDeletableFleet(t)
 	for name, options := range map[string]metav1.DeleteOptions{
@@ -221,7 +225,7 @@ func TestViewedDeletes_AreThoseOfTheStoredCluster(t *testing.T) {
 	}
 }
 
-// Admission hears of a deletion of the stored cluster.
+// TestViewedDeletes_AreAdmittedAsDeletionsOfTheStoredCluster verifies that admission gets a deletion of the stored cluster.
 func TestViewedDeletes_AreAdmittedAsDeletionsOfTheStoredCluster(t *testing.T) {
 	h := withDeletableFleet(t)
 	for who, name := range map[string]string{"ann": "c2", "nan": "c1"} {
@@ -245,7 +249,8 @@ func TestViewedDeletes_AreAdmittedAsDeletionsOfTheStoredCluster(t *testing.T) {
 	}
 }
 
-// Kubernetes' garbage collector, and whoever else asks as it does, does not follow what is seen of clusters.
+// TestViewedDeletes_AreNotToldOfByDiscovery verifies that Kubernetes' garbage collector, and other clients that use discovery like it, do not watch
+// clusters of the view.
 func TestViewedDeletes_AreNotToldOfByDiscovery(t *testing.T) {
 	h := withDeletableFleet(t)
 	server := httptest.NewServer(h.handler)

@@ -47,7 +47,7 @@ import (
 // roles are the rules of users, and of groups as "group:NAME".
 type roles map[string][]rbacv1.PolicyRule
 
-// rule is a right on names of a resource of clusters.
+// rule returns a permission on names of a resource of clusters.
 func rule(verbs, resource string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
 		APIGroups: []string{cluster.GroupName}, Resources: []string{resource}, ResourceNames: names, Verbs: strings.Split(verbs, ","),
@@ -90,7 +90,7 @@ func (roles) EvaluateConditions(
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
-// ServeHTTP serves the roles, as a front does whose roles do not change.
+// ServeHTTP serves the roles like a front whose roles do not change.
 func (r roles) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	var objects []any
 	kind := strings.HasSuffix(req.URL.Path, "/clusterroles")
@@ -138,7 +138,7 @@ type viewedHub struct {
 	before func(admission.Attributes)
 }
 
-// inEtcd says where all is stored.
+// inEtcd stores all resources in one etcd.
 type inEtcd struct{ *storagebackend.Config }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -221,16 +221,16 @@ func newViewedHub(t *testing.T, of roles, more ...admission.Interface) *viewedHu
 	return h
 }
 
-// answer is what a request gets.
+// answer is the response to a request.
 type answer struct {
 	code    int
 	body    string
 	cluster v1.ManagedCluster
-	// audited is what auditors are told of it.
+	// audited are its audit annotations.
 	audited map[string]string
 }
 
-// do sends a request, "root" in the name of an admin.
+// do sends a request. The user "root" is an admin.
 func (h *viewedHub) do(who, method, path, contentType, body string) answer {
 	h.t.Helper()
 	req := httptest.NewRequestWithContext(h.t.Context(), method, path, strings.NewReader(body))
@@ -256,7 +256,7 @@ func (h *viewedHub) do(who, method, path, contentType, body string) answer {
 	return a
 }
 
-// must is do, of what succeeds. It may be called while another request is served, so it does not end the test.
+// must is like do, and reports an error if the request fails. It may be called while another request is served, so it does not end the test.
 func (h *viewedHub) must(who, method, path, contentType, body string) answer {
 	h.t.Helper()
 	a := h.do(who, method, path, contentType, body)
@@ -272,14 +272,14 @@ const (
 	mergeType  = "application/merge-patch+json"
 )
 
-// newSet makes a set that selects by the label clusterset.
+// newSet creates a set that selects by the label clusterset.
 func (h *viewedHub) newSet(name string) {
 	h.t.Helper()
 	h.must("root", http.MethodPost, "/apis/cluster.open-cluster-management.io/v1beta2/managedclustersets", "application/json",
 		fmt.Sprintf(`{"apiVersion":"cluster.open-cluster-management.io/v1beta2","kind":"ManagedClusterSet","metadata":{"name":%q}}`, name))
 }
 
-// newCluster makes a cluster in a set.
+// newCluster creates a cluster in a set.
 func (h *viewedHub) newCluster(name, set string) {
 	h.t.Helper()
 	h.must("root", http.MethodPost, storedPath, "application/json", fmt.Sprintf(
@@ -287,7 +287,7 @@ func (h *viewedHub) newCluster(name, set string) {
 		name, cluster.ClusterSetLabel, set))
 }
 
-// stored is a cluster as it is stored.
+// stored returns the stored cluster.
 func (h *viewedHub) stored(name string) v1.ManagedCluster {
 	h.t.Helper()
 	return h.must("root", http.MethodGet, storedPath+"/"+name, "", "").cluster

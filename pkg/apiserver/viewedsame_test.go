@@ -18,8 +18,8 @@ import (
 	clusterviewv1 "github.com/clusterhub/clusterhub/pkg/apis/clusterview/v1"
 )
 
-// Whoever writes by which of the two paths: a cluster and its managers become what they become where all is written to the stored
-// cluster, and the same is refused, with the same conflicts.
+// TestViewedWrites_AreAsIfWrittenToTheStoredCluster verifies that writes by the two paths in any order have the same result, managers, errors and
+// conflicts as if all of them were writes of the stored cluster.
 func TestViewedWrites_AreAsIfWrittenToTheStoredCluster(t *testing.T) {
 	h := withFleet(t)
 	conflicts := 0
@@ -57,7 +57,7 @@ func TestViewedWrites_AreAsIfWrittenToTheStoredCluster(t *testing.T) {
 	}
 }
 
-// asWritten is what two clusters have in common to which the same was done.
+// asWritten returns what two clusters must have in common after the same writes.
 func asWritten(t *testing.T, c v1.ManagedCluster) string {
 	managers := managersOf(t, c)
 	var fields []string
@@ -73,7 +73,7 @@ func asWritten(t *testing.T, c v1.ManagedCluster) string {
 	return encoded(t, c) + "\n" + strings.Join(fields, "\n")
 }
 
-// wrote is a write of a cluster, whatever its name and its path are.
+// wrote is a write of a cluster, independent of its name and path.
 type wrote struct {
 	kind, manager string
 	force         bool
@@ -111,12 +111,12 @@ func randomWrite(random *rand.Rand) wrote {
 	if random.IntN(3) == 0 {
 		spec["managedClusterClientConfigs"] = []any{map[string]any{"url": "https://" + pick("a", "b") + ".example"}}
 	}
-	// Who does not write by the subresource does not change it, and does not become its manager.
+	// A write without the subresource does not change the status, and does not become its manager.
 	w.content["status"] = map[string]any{"version": map[string]any{"kubernetes": pick("v1.37.1", "v1.37.2")}}
 	return w
 }
 
-// send writes it to the cluster of a name, by a path.
+// send sends it to the cluster of that name by a path.
 func (w wrote) send(h *viewedHub, path, name string) answer {
 	url, version := fmt.Sprintf("%s/%s?fieldManager=%s", path, name, w.manager), v1.SchemeGroupVersion.String()
 	if path == viewedPath {
@@ -129,7 +129,7 @@ func (w wrote) send(h *viewedHub, path, name string) answer {
 		return h.do("root", http.MethodPatch, url, mergeType, encoded(h.t, w.content))
 	case "put":
 		read := h.must("root", http.MethodGet, path+"/"+name, "", "").cluster
-		read.Spec.Taints = nil // They say since when they are there.
+		read.Spec.Taints = nil // they have the time when they were added
 		if err := json.Unmarshal([]byte(encoded(h.t, w.content)), &read); err != nil {
 			h.t.Fatal(err)
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// A cluster is in memory once, for its own cache and for the view's, as it was when the view began and after a write. A server that is
-// very slow may have what was written twice until the next write, so there are several.
+// TestViewedClusters_ShareMemoryWithTheStoredOnes verifies that a cluster is in memory once, for its own cache and for the view's, both initially and
+// after a write. A very slow server may have two copies until the next write, so there are several writes.
 func TestViewedClusters_ShareMemoryWithTheStoredOnes(t *testing.T) {
 	h := withFleet(t)
 	ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: "root", Groups: []string{user.SystemPrivilegedGroup}})

@@ -21,7 +21,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/view/position"
 )
 
-// viewedRoles: ann writes the clusters of the set mine, nan the cluster c1. bob sees them. xan has all rights but those on mine.
+// viewedRoles returns roles: ann may write the clusters of the set mine, nan the cluster c1. bob may see them. xan has all permissions except those
+// on mine.
 func viewedRoles() roles {
 	return roles{
 		"ann": {rule("get,update,patch", "managedclustersets/clusters", "mine")},
@@ -33,7 +34,7 @@ func viewedRoles() roles {
 	}
 }
 
-// ways are how a cluster that was read is written to be another one.
+// ways are the ways to write a changed cluster that was read before.
 var ways = map[string]func(h *viewedHub, who, query string, before, after v1.ManagedCluster) answer{
 	"update": func(h *viewedHub, who, query string, before, after v1.ManagedCluster) answer {
 		return h.do(who, http.MethodPut, viewedPath+"/"+before.Name+query, "application/json", encoded(h.t, after))
@@ -69,7 +70,7 @@ func difference(t *testing.T, before, after v1.ManagedCluster) string {
 	return string(patch)
 }
 
-// withFleet has c1 and c2 in mine, and o1 in other.
+// withFleet returns a hub with c1 and c2 in mine, and o1 in other.
 func withFleet(t *testing.T) *viewedHub {
 	h := newViewedHub(t, viewedRoles())
 	h.newSet("mine")
@@ -80,13 +81,14 @@ func withFleet(t *testing.T) *viewedHub {
 	return h
 }
 
-// What a user may not do to the stored cluster cannot be done here, whatever the way, and nothing of it is stored.
+// TestViewedWrites_Attacks verifies that what a user may not do to the stored cluster cannot be done here in any way, and that nothing of it is
+// stored.
 func TestViewedWrites_Attacks(t *testing.T) {
 	h := withFleet(t)
 	for name, attack := range map[string]struct {
 		who    string
 		change func(*v1.ManagedCluster)
-		// code is what is answered, and says a part of that. 200 is for what is ignored.
+		// code is the expected code, and says a part of the response. 200 is for a change that is ignored.
 		code int
 		says string
 	}{
@@ -116,7 +118,7 @@ func TestViewedWrites_Attacks(t *testing.T) {
 					after := *before.DeepCopy()
 					attack.change(&after)
 					got := write(h, attack.who, query, before, after)
-					// Ways other than an update may be refused earlier, for something else.
+					// Ways other than an update may be rejected earlier, for a different reason.
 					exact := way == "update" || attack.code == http.StatusForbidden
 					if (got.code < 300) != (attack.code < 300) || exact && (got.code != attack.code || !strings.Contains(got.body, attack.says)) {
 						t.Errorf("got %d %s, want %d that says %q", got.code, got.body, attack.code, attack.says)
@@ -132,7 +134,7 @@ func TestViewedWrites_Attacks(t *testing.T) {
 	}
 }
 
-// Who does not see a cluster does not learn whether it exists.
+// TestViewedWrites_WhatIsNotSeenIsNotThere verifies that users who may not see a cluster cannot find out whether it exists.
 func TestViewedWrites_WhatIsNotSeenIsNotThere(t *testing.T) {
 	h := withFleet(t)
 	for _, kind := range []string{mergeType, "application/json-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml", ""} {
@@ -168,7 +170,7 @@ func TestViewedWrites_WhatIsNotSeenIsNotThere(t *testing.T) {
 	}
 }
 
-// A write by name and one by set go through in all ways, with the verb of the way.
+// TestViewedWrites_GoThrough verifies that writes by name and by set succeed in all ways, with the verb of the way.
 func TestViewedWrites_GoThrough(t *testing.T) {
 	h := withFleet(t)
 	for _, who := range []string{"ann", "nan", "put"} {
@@ -199,7 +201,7 @@ func TestViewedWrites_GoThrough(t *testing.T) {
 	}
 }
 
-// Admission hears of a write of the stored cluster, once.
+// TestViewedWrites_AreAdmittedAsWritesOfTheStoredCluster verifies that admission gets a write of the stored cluster, once.
 func TestViewedWrites_AreAdmittedAsWritesOfTheStoredCluster(t *testing.T) {
 	h := withFleet(t)
 	var seen []admission.Attributes
@@ -218,7 +220,8 @@ func TestViewedWrites_AreAdmittedAsWritesOfTheStoredCluster(t *testing.T) {
 	}
 }
 
-// A version that was read here says what the write is based on. Versions of the stored resource never overwrite.
+// TestViewedWrites_Versions verifies that a resource version that was read here is checked as a precondition, and that versions of the stored
+// resource are never accepted.
 func TestViewedWrites_Versions(t *testing.T) {
 	h := withFleet(t)
 	put := func(c v1.ManagedCluster, version string) answer {
@@ -253,7 +256,7 @@ func TestViewedWrites_Versions(t *testing.T) {
 	if h.stored("c1").ResourceVersion != stored {
 		t.Error("the cluster was overwritten")
 	}
-	// The answer's version is one to go on from: to read, and to write.
+	// The version in the response can be used for reads and writes.
 	version := got.cluster.ResourceVersion
 	if back := h.must("ann", http.MethodGet, viewedPath+"/c1?resourceVersion="+version, "", ""); back.cluster.Labels["a"] != "1" {
 		t.Errorf("read after write gives %v", back.cluster.Labels)
@@ -269,7 +272,8 @@ func TestViewedWrites_Versions(t *testing.T) {
 	}
 }
 
-// The check holds for what is stored when it is written: here another write comes in between, after a first check has passed.
+// TestViewedWrites_AreCheckedAgainAfterAConflict verifies that the permission is checked for the object that is written: here another write happens
+// after a first check has passed.
 func TestViewedWrites_AreCheckedAgainAfterAConflict(t *testing.T) {
 	h := withFleet(t)
 	label := func(set string) {
@@ -314,7 +318,8 @@ func TestViewedWrites_AreCheckedAgainAfterAConflict(t *testing.T) {
 	}
 }
 
-// A manager that writes by both is one, and the version is that of the stored resource.
+// TestViewedWrites_ManagersAreThoseOfTheStoredCluster verifies that a manager that writes by both paths is one manager, and that its version is the
+// one of the stored resource.
 func TestViewedWrites_ManagersAreThoseOfTheStoredCluster(t *testing.T) {
 	h := withFleet(t)
 	h.must("root", http.MethodPatch, storedPath+"/c1?fieldManager=m", mergeType, `{"metadata":{"labels":{"a":"1","b":"1"}}}`)
@@ -344,7 +349,7 @@ func TestViewedWrites_ManagersAreThoseOfTheStoredCluster(t *testing.T) {
 	if own != 1 {
 		t.Errorf("the manager is there %d times", own)
 	}
-	// Who applies to the stored cluster meets that manager.
+	// An apply to the stored cluster conflicts with that manager.
 	got := h.do("root", http.MethodPatch, storedPath+"/c1?fieldManager=other", "application/apply-patch+yaml",
 		`{"apiVersion":"cluster.open-cluster-management.io/v1","kind":"ManagedCluster","metadata":{"name":"c1","labels":{"c":"9"}}}`)
 	if got.code != http.StatusConflict {

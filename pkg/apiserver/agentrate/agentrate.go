@@ -1,11 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentrate bounds how often the agents of a cluster write.
+// Package agentrate limits how often the agents of a cluster write.
 //
-// Priority and fairness bounds how much of the server one agent has at a time. It does not bound how much the agent writes
-// in an hour, and every version of every object stays in etcd until it is compacted. Agents have little to say: a status
-// when something changes.
+// Priority and fairness limits the share of the server that an agent has at a time. It does not limit how much the agent writes in an hour, and every
+// version of every object stays in etcd until it is compacted. Agents need few writes: a status when something changes.
 package agentrate
 
 import (
@@ -25,7 +24,7 @@ import (
 
 var writes = []string{"create", "update", "patch", "delete", "deletecollection"}
 
-// WithLimit answers 429 to the agents of a cluster that writes more. What others write, and what agents read, passes.
+// WithLimit responds with 429 to the agents of a cluster that write more. It does not limit the writes of others, and reads.
 func WithLimit(handler http.Handler, limit agentlimit.Limit, serializer runtime.NegotiatedSerializer) http.Handler {
 	if limit.PerSecond <= 0 {
 		return handler

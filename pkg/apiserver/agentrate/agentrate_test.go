@@ -26,7 +26,7 @@ func limited() http.Handler {
 	return WithLimit(ok, limit, serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion())
 }
 
-// do makes a request and returns its answer.
+// do sends a request and returns its response.
 func do(t *testing.T, h http.Handler, verb string, who *user.DefaultInfo) *httptest.ResponseRecorder {
 	t.Helper()
 	ctx := request.WithRequestInfo(t.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: verb, APIVersion: "v1"})
@@ -51,7 +51,7 @@ func TestWithLimit_AnAgentWritesAtItsRateHoweverManyOfThemThereAre(t *testing.T)
 		"one agent":     func(int) *user.DefaultInfo { return agentOf("c1", "a") },
 		"an AWS agent":  func(int) *user.DefaultInfo { return awsAgentOf("c1") },
 		"by other ways": func(i int) *user.DefaultInfo { return []*user.DefaultInfo{agentOf("c1", "a"), awsAgentOf("c1")}[i%2] },
-		// A cluster can ask for a certificate under any name of an agent.
+		// A cluster can request a certificate under any name of an agent.
 		"under many names": func(i int) *user.DefaultInfo { return agentOf("c1", string(rune('a'+i%26))) },
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestWithLimit_AnAgentWritesAtItsRateHoweverManyOfThemThereAre(t *testing.T)
 					}
 					time.Sleep(100 * time.Millisecond)
 				}
-				// 100 seconds.
+				// This is 100 seconds.
 				if want := limit.Burst + 50; passed < want-1 || passed > want+1 {
 					t.Errorf("%d writes passed, want %d", passed, want)
 				}

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agents decides what the agents of clusters may do in hub-apiserver: what the table says of their own cluster, and
-// nothing else, whatever RBAC says. So the front can let all agents in by one role.
+// Package agents authorizes the agents of clusters in hub-apiserver: they may do what the table has for their own cluster, and nothing else, whatever
+// RBAC allows. So the front can authorize all agents by one role.
 package agents
 
 import (
@@ -25,37 +25,38 @@ import (
 // Name is the authorizer's name in metrics.
 const Name = "clusterhub.dev/agents"
 
-// right is what an agent may do with the object that has the name of its cluster and is in no namespace.
+// right is a permission of an agent on the cluster-scoped object that has the name of its cluster.
 type right struct {
 	group, resource, subresource string
 	verbs                        []string
-	// inNamespace says that it is for all objects in the namespace that has the name of the cluster instead.
+	// inNamespace reports whether it is for all objects in the namespace with the name of the cluster instead.
 	inNamespace bool
-	// nameless says that the request need not name the object: what is created has its name in the body, where an admission plugin looks at it.
+	// nameless reports whether the request need not have a name: an object that is created has its name in the body, which an admission plugin
+	// checks.
 	nameless bool
-	// whenAccepted says that the cluster has to be accepted.
+	// whenAccepted reports whether the cluster must be accepted.
 	whenAccepted bool
 }
 
-// rights are all that agents may do, but for labels. An agent that is not accepted may see that it is not.
+// rights are all permissions of agents, except those on labels. An agent that is not accepted may read that it is not.
 var rights = []right{
 	{group: cluster.GroupName, resource: "managedclusters", verbs: []string{"get", "list", "watch"}},
 	{group: cluster.GroupName, resource: "managedclusters", verbs: []string{"update"}, whenAccepted: true},
 	{group: cluster.GroupName, resource: "managedclusters", subresource: "status", verbs: []string{"patch", "update"}, whenAccepted: true},
 	{group: cluster.GroupName, resource: "managedclusters", subresource: "leave", verbs: []string{"update"}, whenAccepted: true},
-	// Of a work they change the finalizer and the status: the admission plugin agentworks holds them to it.
+	// Agents change only the finalizer and the status of a work, as the admission plugin agentworks ensures.
 	{group: work.GroupName, resource: "manifestworks", verbs: []string{"get", "list", "watch", "update", "patch"}, inNamespace: true, whenAccepted: true},
 	{group: work.GroupName, resource: "manifestworks", subresource: "status", verbs: []string{"patch", "update"}, inNamespace: true, whenAccepted: true},
-	// That the edge node is empty, and that of this cluster, is for the admission plugin nodeaccess.
+	// The admission plugin nodeaccess checks that the edge node is empty and belongs to this cluster.
 	{group: edge.GroupName, resource: "edgenodes", verbs: []string{"get", "list", "watch"}, whenAccepted: true},
 	{group: edge.GroupName, resource: "edgenodes", verbs: []string{"create"}, nameless: true, whenAccepted: true},
 	{group: edge.GroupName, resource: "edgenodes", subresource: "status", verbs: []string{"patch", "update"}, whenAccepted: true},
 }
 
-// Authorizer allows to agents what they may do, and denies them all else in the API groups that it is for. It has no opinion
-// about other users, other groups, and paths.
+// Authorizer allows agents what they may do, and denies them all else in its API groups. It has no opinion about other users, other groups, and
+// paths.
 type Authorizer struct {
-	// Clusters are those of the hub. Without them no agent writes.
+	// Clusters gets the clusters of the hub. If it is nil, no agent may write.
 	Clusters rest.Getter
 
 	groups, labels []string
@@ -67,7 +68,7 @@ func New(groups, labels []string) *Authorizer {
 	return &Authorizer{groups: groups, labels: labels, live: newLiveReads()}
 }
 
-// Authorizer returns it as the union of the server's authorizers takes it.
+// Authorizer returns the interface that the union of the server's authorizers needs.
 func (a *Authorizer) Authorizer() authorizer.Authorizer {
 	return authorizer.AuthorizerFunc(a.authorize)
 }
@@ -119,8 +120,8 @@ func (r *right) covers(request authorizer.Attributes, name string) bool {
 		request.GetSubresource() == r.subresource && request.GetAPIGroup() == r.group && slices.Contains(r.verbs, request.GetVerb())
 }
 
-// labelKey is the key of the label that a permission is for, which the admission plugin asks for (managedclusterlabel). The name of the
-// permission says nothing of the cluster: that it is the agent's own was decided when its write was.
+// labelKey returns the key of the label that a permission is for, which the admission plugin managedclusterlabel checks. The name of the permission
+// does not contain the cluster: the authorization of the write has checked that it is the agent's own.
 func labelKey(request authorizer.Attributes) (key string, ok bool) {
 	if request.GetVerb() != "create" || request.GetResource() != "managedclusters" || request.GetSubresource() != "label" ||
 		request.GetAPIGroup() != cluster.GroupName || request.GetNamespace() != "" {
@@ -130,8 +131,8 @@ func labelKey(request authorizer.Attributes) (key string, ok bool) {
 	return key, true
 }
 
-// whenAccepted allows it to the agents of an accepted cluster. The watch cache may not have a new acceptance yet, so it is not believed
-// when it says no. That it may not have a denial yet is as it is with RBAC.
+// whenAccepted allows a request by the agents of an accepted cluster. The watch cache may not have a new acceptance yet, so if it has none, the
+// cluster is read from etcd. It may not have a denial yet either, as with RBAC.
 func (a *Authorizer) whenAccepted(ctx context.Context, name, reason string) (authorizer.Decision, string, error) {
 	accepted, err := a.accepts(ctx, name, "0")
 	if err == nil && !accepted && a.live.allow(name) {

@@ -31,7 +31,7 @@ import (
 var groups = []string{cluster.GroupName, "clusterview.open-cluster-management.io", "view.clusterhub.dev", "clusters.openmcp.cloud", registration.RegisterGroup,
 	work.GroupName, edge.GroupName}
 
-// clusters are those of a hub: each whether it is accepted. The watch cache may be behind.
+// clusters are the clusters of a hub, with whether they are accepted. The watch cache may be stale.
 type clusters struct {
 	cached, live map[string]bool
 	err          error
@@ -57,7 +57,7 @@ func (c *clusters) Get(_ context.Context, name string, options *metav1.GetOption
 	}, nil
 }
 
-// hub has c1 and c2, which are accepted, and d1, which is not. There is no n1.
+// hub returns an authorizer with c1 and c2, which are accepted, and d1, which is not. n1 does not exist.
 func hub() *Authorizer {
 	a := New(groups, registration.DefaultAgentLabels())
 	there := map[string]bool{"c1": true, "c2": true, "d1": false}
@@ -75,7 +75,7 @@ func awsAgent(name string) user.Info {
 		Groups: []string{registration.AWSGroup(name), registration.AWSManagedClustersGroup, "system:authenticated"}}
 }
 
-// attributesOf are those that the server makes of a request.
+// attributesOf returns the attributes that the server derives from a request.
 func attributesOf(t *testing.T, who user.Info, method, path string) authorizer.Attributes {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
@@ -105,7 +105,7 @@ func decide(t *testing.T, a *Authorizer, who user.Info, method, path string) (au
 
 const v1 = "/apis/cluster.open-cluster-management.io/v1/managedclusters"
 
-// TestAuthorize_WhatAgentsDo has the requests of ours and of upstream's agents.
+// TestAuthorize_WhatAgentsDo sends the requests of ours and of upstream's agents.
 func TestAuthorize_WhatAgentsDo(t *testing.T) {
 	for _, c := range []struct {
 		method, path string
@@ -136,7 +136,7 @@ func TestAuthorize_WhatAgentsDo(t *testing.T) {
 	}
 }
 
-// TestAuthorize_Attacks: nothing of it is allowed, whatever the cluster's state is, and RBAC is not asked.
+// TestAuthorize_Attacks verifies that none of these requests is allowed, whatever the state of the cluster, and that RBAC is not consulted.
 func TestAuthorize_Attacks(t *testing.T) {
 	for served, resources := range map[string]string{
 		"cluster.open-cluster-management.io/v1":       "managedclusters x",
@@ -161,7 +161,7 @@ func TestAuthorize_Attacks(t *testing.T) {
 	}
 }
 
-// attack tries all verbs below a path. Of the agent's own cluster by its name it is those that agents do not have.
+// attack tries all verbs below a path. For the agent's own cluster it tries those verbs that agents do not have.
 func attack(t *testing.T, path string, ours bool) {
 	t.Helper()
 	var tried []string // METHOD path
@@ -171,7 +171,7 @@ func attack(t *testing.T, path string, ours bool) {
 		}
 	}
 	const every = "GET HEAD PUT PATCH POST DELETE OPTIONS"
-	// All of them, and those of others.
+	// All objects, and those of others.
 	for _, query := range []string{
 		"", "?watch=true", "?limit=1", "?resourceVersion=0", "?labelSelector=a%3Db", "?labelSelector=metadata.name%3DOWN",
 		"?fieldSelector=metadata.name%3Dother", "?fieldSelector=metadata.name!%3DOWN", "?fieldSelector=spec.hubAcceptsClient%3Dtrue",
@@ -189,7 +189,7 @@ func attack(t *testing.T, path string, ours bool) {
 		each(every, path+"/OWN%2F..%2Fother"+subresource)
 		each(every, path+"/OWN%20"+subresource)
 	}
-	// Deletions by a selector that names the own cluster, which reads allow.
+	// Deletions with a selector for the own cluster, with which reads are allowed.
 	each("DELETE", path+"?fieldSelector=metadata.name%3DOWN")
 	if ours {
 		each("POST PATCH DELETE", path+"/OWN")
@@ -221,11 +221,11 @@ func attack(t *testing.T, path string, ours bool) {
 	}
 }
 
-// attacked is one hub for all attacks: none of them changes it.
+// attacked is one hub for all attacks, since none of them changes it.
 var attacked = hub()
 
-// TestAuthorize_AListIsOfTheNameThatWasLookedAt: of two names the first counts, and the list is of what has both. A selector that
-// cannot be read names nothing.
+// TestAuthorize_AListIsOfTheNameThatWasLookedAt: of two names in a selector the first is authorized, and the list only has objects that match both. A
+// selector that cannot be parsed has no name.
 func TestAuthorize_AListIsOfTheNameThatWasLookedAt(t *testing.T) {
 	path := v1 + "?fieldSelector=metadata.name%3Dc1,metadata.name%3Dc2"
 	if got, _ := decide(t, hub(), agent("c1"), "GET", path); got != allow {
@@ -262,7 +262,7 @@ func TestAuthorize_WhoIsNotClearMayNothing(t *testing.T) {
 			}
 		}
 	}
-	// That an agent is in other groups, too, gives it nothing.
+	// Other groups of an agent do not give it permissions.
 	admin := &user.DefaultInfo{Name: "admin", Groups: append([]string{"system:masters"}, agent("c1").GetGroups()...)}
 	if got, _ := decide(t, hub(), admin, "GET", v1+"/c2"); got != deny {
 		t.Errorf("an admin in the groups of an agent: %v", got)
@@ -299,7 +299,7 @@ func TestAuthorize_NoOpinionAboutAllElse(t *testing.T) {
 	}
 }
 
-// permission is what an admission plugin asks for.
+// permission returns the attributes of a check by an admission plugin.
 func permission(who user.Info, verb, group, resource, name string) authorizer.Attributes {
 	resource, subresource, _ := strings.Cut(resource, "/")
 	return authorizer.AttributesRecord{
@@ -311,7 +311,7 @@ func TestAuthorize_Labels(t *testing.T) {
 	for name, want := range map[string]authorizer.Decision{
 		registration.LabelRegion + ":apac": allow, registration.LabelRegion + ":*": allow, registration.LabelRegion + ":": allow,
 		registration.LabelRegion: allow, registration.LabelCloud + ":Amazon": allow, registration.LabelVendor + ":a": allow,
-		// RBAC decides on them as for everybody.
+		// RBAC decides on these as for all users.
 		"*": noOpinion, "": noOpinion, ":": noOpinion, cluster.ClusterSetLabel + ":dev": noOpinion, registration.LabelRegion + "x:apac": noOpinion,
 		"info.open-cluster-management.io/middlewareEnabled:true": noOpinion, "Info.open-cluster-management.io/region:a": noOpinion,
 		"x:" + registration.LabelRegion + ":apac": noOpinion, " " + registration.LabelRegion + ":apac": noOpinion,
@@ -332,7 +332,7 @@ func TestAuthorize_Labels(t *testing.T) {
 	}
 }
 
-// TestAuthorize_Permissions has what admission plugins and the members' storage ask of hub-apiserver's authorizer.
+// TestAuthorize_Permissions has the checks of admission plugins and of the members' storage with hub-apiserver's authorizer.
 func TestAuthorize_Permissions(t *testing.T) {
 	for _, c := range []struct{ verb, group, resource, name string }{
 		{"update", cluster.GroupName, "managedclusters/accept", "c1"},

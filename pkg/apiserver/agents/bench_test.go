@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// BenchmarkAuthorize is what each request pays: those of agents, and those of all others.
+// BenchmarkAuthorize measures the cost for each request of agents and of other users.
 func BenchmarkAuthorize(b *testing.B) {
 	ann := &user.DefaultInfo{Name: "ann", Groups: []string{"team-a", "team-b", "system:authenticated"}}
 	for name, request := range map[string]func() (who user.Info, verb, resource, name string){

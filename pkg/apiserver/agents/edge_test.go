@@ -32,7 +32,7 @@ func TestAuthorize_WhatAgentsDoWithTheirEdgeNode(t *testing.T) {
 	}
 }
 
-// TestAuthorize_AttacksOnEdge: of the group an agent has its own node, of which it does not write the spec, and nothing else.
+// TestAuthorize_AttacksOnEdge verifies that an agent may only access its own node in the group, and may not write its spec.
 func TestAuthorize_AttacksOnEdge(t *testing.T) {
 	const every = "GET HEAD PUT PATCH POST DELETE"
 	for _, c := range []struct{ methods, path string }{
@@ -52,7 +52,7 @@ func TestAuthorize_AttacksOnEdge(t *testing.T) {
 			}
 		}
 	}
-	// What a later version would be asked for by a plugin.
+	// These are permissions that a plugin of a later version could check.
 	for _, verb := range []string{"bind", "use", "create"} {
 		if got, _, err := attacked.authorize(t.Context(), permission(agent("c1"), verb, edge.GroupName, "edgeservices", "c1")); got != deny || err != nil {
 			t.Errorf("%s: %v, %v", verb, got, err)

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// liveEvery is how often one cluster that is not accepted is read from etcd at most.
+	// liveEvery is the shortest interval between reads from etcd of one cluster that is not accepted.
 	liveEvery = time.Second
-	// livePerSecond and liveBurst bound the same for all clusters together.
+	// livePerSecond and liveBurst limit the reads for all clusters together.
 	livePerSecond, liveBurst = 50, 100
-	// liveClusters bounds the memory. More clusters than all of them may read in liveEvery need not be known.
+	// liveClusters bounds the memory. It need not be larger than the number of clusters that may be read within liveEvery.
 	liveClusters = 1024
 )
 
-// liveReads bounds the reads from etcd that agents of denied clusters can cause. Past the bound the watch cache's word counts, which
-// is late by some milliseconds: an agent that was refused tries again.
+// liveReads limits the reads from etcd that agents of denied clusters can cause. Beyond the limit the watch cache decides, which is stale by some
+// milliseconds: an agent that was rejected retries.
 type liveReads struct {
 	mu   sync.Mutex
 	last *cache.LRUExpireCache
@@ -32,7 +32,7 @@ func newLiveReads() *liveReads {
 	return &liveReads{last: cache.NewLRUExpireCache(liveClusters), all: flowcontrol.NewTokenBucketPassiveRateLimiter(livePerSecond, liveBurst)}
 }
 
-// allow says whether a cluster may be read now.
+// allow reports whether a cluster may be read now.
 func (l *liveReads) allow(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TestLive_AnAgentThatWasJustAcceptedIsNotRefused: neither one that the cache does not know yet, nor one that was refused before.
+// TestLive_AnAgentThatWasJustAcceptedIsNotRefused verifies that an agent whose cluster was just accepted is allowed, even if the cache does not have
+// it yet, or the agent was rejected before.
 func TestLive_AnAgentThatWasJustAcceptedIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(groups, nil)
@@ -32,7 +33,8 @@ func TestLive_AnAgentThatWasJustAcceptedIsNotRefused(t *testing.T) {
 	})
 }
 
-// TestLive_ADeniedClusterCostsOneReadASecond: however often its agents ask, and whatever they ask for.
+// TestLive_ADeniedClusterCostsOneReadASecond verifies that a denied cluster causes one read a second, however often its agents send requests, and for
+// any resource.
 func TestLive_ADeniedClusterCostsOneReadASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := New(groups, registration.DefaultAgentLabels())
@@ -51,7 +53,7 @@ func TestLive_ADeniedClusterCostsOneReadASecond(t *testing.T) {
 		if want := 2 * 10; c.reads < want-2 || c.reads > want+2 {
 			t.Errorf("%d reads in 10 s, want %d", c.reads, want)
 		}
-		// What reads, what is not theirs, and what accepted clusters write, costs none.
+		// Reads, requests for other clusters, and writes by agents of accepted clusters cause no reads from etcd.
 		c.reads, c.cached = 0, maps.Clone(c.cached)
 		c.cached["c1"] = true
 		for _, request := range [][2]string{{"GET", "d1"}, {"PUT", "c2"}, {"DELETE", "d1"}} {

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 )
 
-// TestAuthorize_WhatAgentsDoWithWorks has the requests of ours and of upstream's agents.
+// TestAuthorize_WhatAgentsDoWithWorks sends the requests of ours and of upstream's agents.
 func TestAuthorize_WhatAgentsDoWithWorks(t *testing.T) {
 	for _, request := range []string{
 		"GET ", "GET ?allowWatchBookmarks=true&watch=true", "GET ?fieldSelector=metadata.name%3Dweb", "GET /web", "PUT /web", "PATCH /web",
@@ -31,7 +31,7 @@ func TestAuthorize_WhatAgentsDoWithWorks(t *testing.T) {
 	}
 }
 
-// TestAuthorize_AttacksOnWorks: an agent has the works of its own cluster, and makes and deletes none of them.
+// TestAuthorize_AttacksOnWorks verifies that an agent may only access the works of its own cluster, and may neither create nor delete any.
 func TestAuthorize_AttacksOnWorks(t *testing.T) {
 	const every = "GET HEAD PUT PATCH POST DELETE"
 	for _, c := range []struct{ methods, path string }{

@@ -1,12 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package entries limits how many entries a request may have: a few bytes of its body can become much work. It also refuses parameters and
-// namespaces that the generic server does not check before it uses them.
+// Package entries limits the number of entries in a request: a few bytes of its body can cause much work. It also rejects parameters and namespaces
+// that the generic server uses before it validates them.
 //
-// The generic server bounds the bytes. Three of them can be an entry, which takes a thousand times as much memory and
-// microseconds of time when it is decoded and its field managers are recorded, all before admission and validation. In
-// YAML, an alias repeats what may be long for two.
+// The generic server limits the bytes. Three of them can be an entry, which takes a thousand times as much memory, and microseconds when it is
+// decoded and its field managers are recorded, all before admission and validation. In YAML, an alias of two bytes repeats a value that may be long.
 package entries
 
 import (
@@ -31,19 +30,17 @@ import (
 )
 
 const (
-	// Most is how many commas a body may have, and in YAML how many line breaks: there is one of them for each entry. In JSON only
-	// those outside of texts count. An object that is as large as it may be stored has fewer, where its entries have a handful
-	// of bytes.
+	// Most is the largest number of commas in a body, and in YAML also of line breaks: each entry has one of them. In JSON only those outside of
+	// strings count. An object of the largest stored size has fewer, if its entries have a handful of bytes.
 	Most = 64 << 10
-	// MostMerged is how many commas a strategic merge patch may have outside of its texts. It merges lists by looking for
-	// each entry among all others: 16,000 owners took it a minute. Clients that change more have to use another kind of
-	// patch.
+	// MostMerged is the largest number of commas outside of strings in a strategic merge patch. Such a patch merges lists by searching for each entry
+	// among all others: 16,000 owners took a minute. Clients that change more must use another kind of patch.
 	MostMerged = 2 << 10
-	// MostAliases is how many aliases a body in YAML may have after an anchor. Aliases of aliases multiply.
+	// MostAliases is the largest number of aliases in a YAML body after an anchor. Aliases of aliases multiply.
 	MostAliases = 8
 )
 
-// WithLimit answers 413 to requests with more, and 400 to those with such a parameter or namespace.
+// WithLimit responds with 413 to requests with more, and with 400 to those with such a parameter or namespace.
 func WithLimit(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := refused(r); err != nil {
@@ -62,23 +59,23 @@ func WithLimit(handler http.Handler, serializer runtime.NegotiatedSerializer) ht
 	})
 }
 
-// refused is what is wrong with a request besides its body.
+// refused returns what is wrong with a request apart from its body.
 func refused(r *http.Request) error {
 	query := r.URL.Query()
-	// A time that is over before the request begins would end it as if the server had not answered.
+	// A timeout that ends before the request begins would end it as if the server had not responded.
 	for _, seconds := range query["timeoutSeconds"] {
 		if n, err := strconv.ParseInt(seconds, 10, 64); err == nil && (n < 0 || n > math.MaxInt64/int64(time.Second)) {
 			return apierrors.NewBadRequest(fmt.Sprintf("timeoutSeconds: must be from 0 to %d, not %d", math.MaxInt64/int64(time.Second), n))
 		}
 	}
-	// The machinery finds a fault in each character of such a name, and quotes all of it each time.
+	// The field manager code returns an error for each invalid character of such a name, and quotes the whole name each time.
 	for _, manager := range query["fieldManager"] {
 		if len(manager) > metav1validation.FieldManagerMaxLength {
 			return apierrors.NewBadRequest(fmt.Sprintf("fieldManager: must have %d bytes at most, not %d",
 				metav1validation.FieldManagerMaxLength, len(manager)))
 		}
 	}
-	// Of such a namespace, the store makes no key, and takes that for a failure of its own.
+	// The store cannot make a key of such a namespace, and would report that as an internal error.
 	if info, ok := request.RequestInfoFrom(r.Context()); ok && info.Namespace != "" {
 		if wrong := content.IsPathSegmentName(info.Namespace); len(wrong) > 0 {
 			return apierrors.NewBadRequest(fmt.Sprintf("namespace %q: %s", info.Namespace, strings.Join(wrong, "; ")))
@@ -94,10 +91,10 @@ func groupVersion(r *http.Request) schema.GroupVersion {
 	return schema.GroupVersion{}
 }
 
-// body counts what is read of it.
+// body counts the bytes that are read from it.
 type body struct {
 	io.ReadCloser
-	// merged says that it is a strategic merge patch, and yaml that it may be YAML. What is in texts can be told in JSON only.
+	// merged reports whether it is a strategic merge patch, and yaml whether it may be YAML. Strings are only recognized in JSON.
 	merged, yaml bool
 
 	commas, breaks int
@@ -107,12 +104,12 @@ type body struct {
 
 	quoted, escaped bool
 	last, before    byte
-	// number is the number that is being read, as far as it is looked at, and hugeNumber one that is too large for any field.
+	// number is the beginning of the current number. hugeNumber is a number that is too large for any field.
 	number     []byte
 	hugeNumber string
 }
 
-// longNumber is how many digits a number has at least that is larger than all of a float64, if it has no exponent.
+// longNumber is the smallest number of digits of a number without an exponent that is larger than any float64.
 const longNumber = 309
 
 // Read implements io.Reader.
@@ -165,8 +162,8 @@ func (b *body) countJSON(c byte) {
 	}
 }
 
-// readNumber finds numbers that no type of Go takes. What is decoded as it is, such as a manifest, may have them, and is decoded once more when
-// the managers of its fields are recorded: that ends in a panic.
+// readNumber finds numbers that no type of Go can hold. Raw content, such as a manifest, may have them, and is decoded again when the managers of its
+// fields are recorded, which would panic.
 func (b *body) readNumber(c byte) {
 	if '0' <= c && c <= '9' || len(b.number) > 0 && strings.IndexByte("+-.eE", c) >= 0 {
 		if len(b.number) <= longNumber+len("e-999999") {
@@ -182,7 +179,7 @@ func (b *body) readNumber(c byte) {
 	b.number = b.number[:0]
 }
 
-// countYAML rather counts too much: where texts begin and end is not to be told without reading YAML.
+// countYAML may count too much: the boundaries of strings are not known without parsing YAML.
 func (b *body) countYAML(c byte) {
 	switch c {
 	case ',':
@@ -205,12 +202,12 @@ func (b *body) countYAML(c byte) {
 	}
 }
 
-// begins says whether a node of YAML may begin after a byte.
+// begins reports whether a node of YAML may begin after a byte.
 func begins(c byte) bool {
 	return c == 0 || c >= 0x80 || strings.IndexByte(" \t\r\n,[{:-?!", c) >= 0
 }
 
-// isName says whether a byte can be part of the name of an anchor.
+// isName reports whether a byte can be part of the name of an anchor.
 func isName(c byte) bool {
 	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

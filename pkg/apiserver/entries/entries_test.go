@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// read returns the error with which the body of a request is read.
+// read returns the error of reading the body of a request.
 func read(t *testing.T, contentType string, body io.Reader) (err error) {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodPatch, "/", body)
@@ -80,7 +80,7 @@ func TestWithLimit_RefusesManyEntriesAndNotManyBytes(t *testing.T) {
 	}
 }
 
-// TestAliases_OfYAMLAreCounted: what the bound takes for aliases is what YAML does.
+// TestAliases_OfYAMLAreCounted verifies that the limit counts all that YAML parses as aliases.
 func TestAliases_OfYAMLAreCounted(t *testing.T) {
 	for _, alias := range []string{"[&x b,*x]", "{a: &x b, c: *x}", `{"a":&x b,"c":*x}`, "- &x b\n- *x", "? &x b\n: *x", "a: &x b\u0085c: *x", "a: !!str &x b\nc: *x"} {
 		var value any
@@ -125,7 +125,7 @@ func TestWithLimit_BoundsStrategicMergePatches(t *testing.T) {
 	}
 }
 
-// A number that no type takes is refused before a manifest that has it is decoded as it is.
+// TestWithLimit_RefusesNumbersThatAreTooLarge verifies that a number that no type can hold is rejected before a manifest with it is decoded.
 func TestWithLimit_RefusesNumbersThatAreTooLarge(t *testing.T) {
 	for body, refused := range map[string]bool{
 		`{"a":1e400}`: true, `[-1E+309]`: true, `[1e308,2]`: false, `["1e400"]`: false, `[1e-400]`: false, `["\"1e400"]`: false, `{"a":9007199254740993}`: false,

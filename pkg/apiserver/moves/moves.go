@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package moves tells by events which user has moved a cluster between sets by its labels, and which user has changed what a set selects.
-// Controllers see that something has moved, and not who did it.
+// Package moves records events about users who move a cluster between sets by its labels, or change what a set selects. Controllers observe the
+// change, and not its user.
 package moves
 
 import (
@@ -33,13 +33,13 @@ import (
 
 const (
 	// The reasons of events.
-	reasonMoved   = "ClusterSetsChanged"     // the cluster is in other sets now
+	reasonMoved   = "ClusterSetsChanged"     // the cluster is in different sets now
 	reasonSelects = "ClusterSelectorChanged" // the set selects otherwise
 
-	// perSecond and burst bound what is looked at: each change is compared with all sets. What comes beyond has no event, and stands
-	// in the audit log.
+	// perSecond and burst limit the changes that are evaluated: each is compared with all sets. Further changes have no event, and are only in the
+	// audit log.
 	perSecond, burst = 10, 100
-	// longest is how many bytes of a user's name are told, and most how many sets of each kind.
+	// longest is the largest number of bytes of a user's name in an event, and most the largest number of sets of each kind.
 	longest, most = 128, 8
 )
 
@@ -51,21 +51,21 @@ type Reporter struct {
 	limit  flowcontrol.PassiveRateLimiter
 }
 
-// change is one write that was successful.
+// change is a successful write.
 type change struct {
 	who           string
 	about         corev1.ObjectReference
 	before, after labels.Set
-	// note is what is said, if that follows from no labels.
+	// note is the message, if it does not depend on labels.
 	note string
 }
 
-// New returns a reporter that writes by a client of the hub's kube-apiserver, and asks for all sets of the hub.
+// New returns a reporter that writes events with a client of the hub's kube-apiserver. sets returns all sets of the hub.
 func New(events typedcorev1.EventsGetter, sets func(context.Context) ([]cluster.ManagedClusterSet, error)) *Reporter {
 	return &Reporter{events: events, sets: sets, queue: make(chan change, burst), limit: flowcontrol.NewTokenBucketPassiveRateLimiter(perSecond, burst)}
 }
 
-// Updated is told of each write of a ManagedCluster or of a ManagedClusterSet. It does not wait.
+// Updated is called for each write of a ManagedCluster or of a ManagedClusterSet. It does not block.
 func (r *Reporter) Updated(ctx context.Context, updated, old runtime.Object) {
 	c, ok := changeOf(updated, old)
 	if !ok || !r.limit.TryAccept() {
@@ -141,13 +141,13 @@ func (r *Reporter) run(ctx context.Context, recorder record.EventRecorder) {
 	}
 }
 
-// moved says which sets a cluster has left and entered, or "".
+// moved returns which sets a cluster has left and entered, or "".
 func moved(before, after labels.Set, sets []cluster.ManagedClusterSet) string {
 	var left, entered []string
 	for i := range sets {
 		selects, err := selector.For(&sets[i])
 		if err != nil {
-			continue // It selects nothing.
+			continue // it selects nothing
 		}
 		switch was, is := selects.Matches(before), selects.Matches(after); {
 		case was && !is:
@@ -178,7 +178,7 @@ func names(sets []string) string {
 	return what + strings.Join(sets, ", ") + more
 }
 
-// cut quotes what users choose, and bounds it.
+// cut quotes a text that users choose, and limits its length.
 func cut(text string) string {
 	if len(text) > longest {
 		text = strings.ToValidUTF8(text[:longest], "") + "…"

@@ -29,7 +29,7 @@ func byLabels(matches map[string]string) cluster.ManagedClusterSelector {
 	return cluster.ManagedClusterSelector{SelectorType: cluster.LabelSelector, LabelSelector: &metav1.LabelSelector{MatchLabels: matches}}
 }
 
-// fleet are four sets: two of their own label, one of all clusters and one of those in production.
+// fleet returns four sets: two with their own label, one of all clusters and one of those in production.
 func fleet(context.Context) ([]cluster.ManagedClusterSet, error) {
 	return []cluster.ManagedClusterSet{set("payments", cluster.ManagedClusterSelector{}), set("default", cluster.ManagedClusterSelector{}),
 		set("global", byLabels(nil)), set("production", byLabels(map[string]string{"env": "prod"})),
@@ -40,7 +40,7 @@ func newCluster(all labels.Set) *cluster.ManagedCluster {
 	return &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "c1", UID: "uid", Labels: all}}
 }
 
-// told are the events of writes, which are told one after the other.
+// told returns the events of writes, which are processed one after the other.
 func told(t *testing.T, r *Reporter) []string {
 	t.Helper()
 	recorder := record.NewFakeRecorder(2 * burst)
@@ -95,7 +95,7 @@ func TestUpdated(t *testing.T) {
 	}
 }
 
-// What users choose is quoted and bounded.
+// TestUpdated_WhatUsersChoose verifies that text that users choose is quoted and limited.
 func TestUpdated_WhatUsersChoose(t *testing.T) {
 	r := New(nil, func(context.Context) (all []cluster.ManagedClusterSet, err error) {
 		for i := range 1000 {
@@ -110,7 +110,7 @@ func TestUpdated_WhatUsersChoose(t *testing.T) {
 	}
 }
 
-// A writer does not wait for events, and a flood of changes is not followed by one of events.
+// TestUpdated_OfAFlood verifies that writers do not wait for events, and that a flood of changes does not cause a flood of events.
 func TestUpdated_OfAFlood(t *testing.T) {
 	r := New(nil, fleet)
 	for range 10 * burst {
@@ -119,7 +119,7 @@ func TestUpdated_OfAFlood(t *testing.T) {
 	if waiting := len(r.queue); waiting > burst {
 		t.Errorf("%d changes wait", waiting)
 	}
-	<-r.queue // for the test's own
+	<-r.queue // for the test's own change
 	if got := len(told(t, r)); got == 0 || got > burst {
 		t.Errorf("%d events", got)
 	}

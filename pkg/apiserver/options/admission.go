@@ -59,23 +59,24 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
 )
 
-// plugins are all of them, in the order in which a request comes by. The mutating ones run before any permission is checked. The
-// validating ones all see the object as it will be stored.
+// plugins are all plugins, in the order in which they run. The mutating ones run before any permission is checked. The validating ones all see the
+// object as it will be stored.
 var plugins = []plugin{
 	{name: lifecycle.PluginName},
 	ours(defaultclusterset.PluginName, defaultclusterset.New),
 	ours(agentrestriction.PluginName, agentrestriction.New),
 	{name: mutatingadmissionpolicy.PluginName},
 	{name: mutatingwebhook.PluginName},
-	// What webhooks have added is dropped as well.
+	// It also drops what webhooks have added.
 	ours(readonlyproperties.PluginName, readonlyproperties.New),
 	ours(nodeowner.PluginName, nodeowner.New),
 
-	// First of those that validate: what there is no room for is not worth asking about. That of manifests says more than that of objects.
+	// These are the first of those that validate: a request without room needs no other checks. The error about manifests is more specific than the
+	// one about objects.
 	ours(storagespace.PluginName, func() *storagespace.Plugin { return storagespace.New(apiserver.EncodedSize) }),
 	ours(manifestsize.PluginName, manifestsize.New),
 	ours(objectsize.PluginName, func() *objectsize.Plugin { return objectsize.New(apiserver.EncodedSize) }),
-	// It replaces characters, too, after all others that mutate.
+	// It also replaces characters, after all other mutating plugins.
 	ours(plaintext.PluginName, plaintext.New),
 	ours(managedclusterlabel.PluginName, managedclusterlabel.New),
 	ours(managedclusteraccept.PluginName, managedclusteraccept.New),
@@ -89,7 +90,7 @@ var plugins = []plugin{
 	ours(revision.PluginName, revision.New),
 	ours(nodeaccess.PluginName, nodeaccess.New),
 	ours(hubstatus.PluginName, hubstatus.New),
-	// The second one looks at what the first has let pass.
+	// The second one reads what the first has admitted.
 	ours(serviceuse.PluginName, serviceuse.New),
 	ours(publishing.PluginName, publishing.New),
 	ours(clusterprofile.PluginName, clusterprofile.New),
@@ -97,7 +98,7 @@ var plugins = []plugin{
 	{name: validatingadmissionpolicy.PluginName},
 	{name: validatingwebhook.PluginName},
 
-	// These five last, so that nothing that is refused counts.
+	// These five are last, so that a rejected request does not count.
 	ours(agentlabelrate.PluginName, agentlabelrate.New),
 	ours(pendingclusters.PluginName, func() *pendingclusters.Plugin { return pendingclusters.New(clock.RealClock{}) }),
 	ours(namespaceplacements.PluginName, func() *namespaceplacements.Plugin { return namespaceplacements.New(clock.RealClock{}) }),
@@ -111,14 +112,14 @@ type plugin struct {
 	register func(*admission.Plugins)
 }
 
-// ours is a plugin of pkg/admission.
+// ours returns a plugin of pkg/admission.
 func ours[P admission.Interface](name string, construct func() P) plugin {
 	return plugin{name, func(all *admission.Plugins) {
 		all.Register(name, func(io.Reader) (admission.Interface, error) { return construct(), nil })
 	}}
 }
 
-// registerAdmission adds our plugins, and orders all.
+// registerAdmission adds our plugins, and sets the order of all.
 func registerAdmission(o *genericoptions.AdmissionOptions) {
 	o.RecommendedPluginOrder = nil
 	for _, p := range plugins {
@@ -129,8 +130,8 @@ func registerAdmission(o *genericoptions.AdmissionOptions) {
 	}
 }
 
-// disableMissingPlugins turns off the plugin for MutatingAdmissionPolicies on a hub whose version does not have them:
-// it would wait for them for ever, and refuse every write until then. It waits up to a minute for the hub to answer.
+// disableMissingPlugins disables the plugin for MutatingAdmissionPolicies on a hub whose version does not have them: it would wait for them forever,
+// and reject all writes. It waits up to a minute for the hub to respond.
 func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface, o *genericoptions.AdmissionOptions) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, time.Minute, true, func(context.Context) (bool, error) {
@@ -157,8 +158,8 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 	return err
 }
 
-// pluginInitializer gives plugins what the generic server's initializer does not have: fields of ours, how quotas are counted,
-// which for all our kinds is the number of objects, and the informers of policies.
+// pluginInitializer sets what the generic server's initializer does not: our fields, how quotas are counted, which for all our kinds is the number of
+// objects, and the informers of policies.
 type pluginInitializer struct {
 	informers informers.SharedInformerFactory
 	// mostPending is --max-pending-clusters.
@@ -169,14 +170,14 @@ type pluginInitializer struct {
 	mostInNamespace namespacebounds.Amount
 	// mostManifests is --max-manifests-bytes.
 	mostManifests int
-	// labelChanges is how often agents change labels.
+	// labelChanges is the limit for label changes by agents.
 	labelChanges agentlimit.Limit
-	// room is an error while there is no room for writes; nil where it is not known.
+	// room returns an error while there is no room for writes. It is nil if that is not known.
 	room    func() error
 	wanting []func(apiserver.Registries)
 }
 
-// Initialize implements admission.PluginInitializer. Registries come later: once the server is assembled.
+// Initialize implements admission.PluginInitializer. Registries are set later, when the server has been created.
 func (i *pluginInitializer) Initialize(one admission.Interface) {
 	switch p := one.(type) {
 	case *clustersetdeletion.Plugin:
@@ -223,9 +224,8 @@ func (i *pluginInitializer) Initialize(one admission.Interface) {
 	}
 }
 
-// policyInformers has no informers for the parameters of policies, so that a policy's plugin makes one of its own for
-// each kind of them. One of the server's would be waited for by its readiness, for ever where we may not list the kind,
-// whatever it is that the policy is about.
+// policyInformers has no informers for the parameters of policies, so that a policy's plugin creates its own for each of their kinds. The readiness
+// of the server would depend on an informer of its own, and never be true if the server may not list the kind, whatever the policy is about.
 type policyInformers struct {
 	informers.SharedInformerFactory
 }
@@ -235,7 +235,7 @@ func (policyInformers) ForResource(resource schema.GroupVersionResource) (inform
 	return nil, fmt.Errorf("no shared informer for %s", resource)
 }
 
-// SetRegistries passes them on.
+// SetRegistries passes the registries to the plugins.
 func (i *pluginInitializer) SetRegistries(r apiserver.Registries) {
 	for _, set := range i.wanting {
 		set(r)

@@ -29,7 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apiserver"
 )
 
-// What is cheap to refuse is refused before the front is asked, and what counts comes last.
+// TestRegisterAdmission_Order verifies that cheap checks run before the front is called, and that plugins that count run last.
 func TestRegisterAdmission_Order(t *testing.T) {
 	o := genericoptions.NewAdmissionOptions()
 	registerAdmission(o)
@@ -70,7 +70,7 @@ func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 		mostInNamespace: namespacebounds.Amount{Objects: 1, Bytes: 1}}}
 	for _, p := range plugins {
 		if p.register != nil {
-			// It fails where the generic server's initializer is missing.
+			// This fails without the generic server's initializer.
 			_, _ = o.Plugins.InitPlugin(p.name, nil, k)
 		}
 	}

@@ -23,9 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// authorize sets the server's authorizer. It is that of the generic options, with two differences: answers are dropped
-// when the RBAC rules change, and users wait for their own questions only, in place of a rate that all of them share. What agents
-// may do is decided here.
+// authorize sets the server's authorizer. It differs from that of the generic options in two ways: cached decisions are dropped when the RBAC rules
+// change, and the number of concurrent reviews is limited for each user, instead of a rate for all users together. Agents are authorized here.
 func authorize(
 	o *genericoptions.DelegatingAuthorizationOptions, front *rest.Config, config *genericapiserver.Config, ofAgents *agents.Authorizer,
 ) error {
@@ -57,7 +56,7 @@ func authorizerOf(
 	asks, err := authorizerfactory.DelegatingAuthorizerConfig{
 		SubjectAccessReviewClient: client,
 		WebhookRetryBackoff:       o.WebhookRetryBackoff,
-		// It keeps answers whatever changes.
+		// Its cache is disabled, because it ignores changes.
 		AllowCacheTTL: 0, DenyCacheTTL: 0,
 	}.New()
 	if err != nil {
@@ -68,7 +67,7 @@ func authorizerOf(
 		return nil, err
 	}
 	return union.New(
-		// First, so that nothing allows to an agent what it denies: not another group that the agent is in, and not RBAC.
+		// It is the first, so that nothing else allows an agent what it denies: neither another group of the agent, nor RBAC.
 		union.NamedAuthorizer{AuthorizerName: agents.Name, Authorizer: ofAgents.Authorizer()},
 		union.NamedAuthorizer{
 			AuthorizerName: "kubernetes.io/always-allow-groups",

@@ -33,7 +33,7 @@ func (accepted) Get(_ context.Context, name string, _ *metav1.GetOptions) (runti
 	return &cluster.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: cluster.ManagedClusterSpec{HubAcceptsClient: true}}, nil
 }
 
-// everythingAllowed is the authorizer of a server whose front allows all that it is asked, and how often that is.
+// everythingAllowed returns the authorizer of a server whose front allows everything, and the number of calls of the front.
 func everythingAllowed(t *testing.T) (authorizer.Authorizer, *atomic.Int32) {
 	t.Helper()
 	var asked atomic.Int32
@@ -60,7 +60,7 @@ func everythingAllowed(t *testing.T) (authorizer.Authorizer, *atomic.Int32) {
 	return union, &asked
 }
 
-// TestAuthorizer_OfAgentsIsAskedFirst: what it denies is allowed by no other, and what it knows the front is not asked.
+// TestAuthorizer_OfAgentsIsAskedFirst verifies that no other authorizer allows what it denies, and that its decisions need no call of the front.
 func TestAuthorizer_OfAgentsIsAskedFirst(t *testing.T) {
 	union, asked := everythingAllowed(t)
 	agent := []string{registration.ManagedClustersGroup, registration.ClusterGroup("c1")}
@@ -92,7 +92,7 @@ func TestAuthorizer_OfAgentsIsAskedFirst(t *testing.T) {
 	}
 }
 
-// TestAuthorizer_AgentsReachNothingOfTheViews: what every user may list is open to no agent, not even its own cluster.
+// TestAuthorizer_AgentsReachNothingOfTheViews verifies that agents may not read what every user may list, not even for their own cluster.
 func TestAuthorizer_AgentsReachNothingOfTheViews(t *testing.T) {
 	union, asked := everythingAllowed(t)
 	for _, groups := range [][]string{

@@ -21,26 +21,25 @@ import (
 )
 
 const (
-	// The front publishes here by which CAs it and its users identify themselves.
+	// The front publishes the CAs of its own certificate and of its users' here.
 	authenticationNamespace = metav1.NamespaceSystem
 	authenticationConfigMap = "extension-apiserver-authentication"
 
-	// caTimeout bounds how long connections are refused because a CA is missing that the front publishes.
+	// caTimeout is how long connections are rejected because a CA that the front publishes is missing.
 	caTimeout = 30 * time.Second
 	caPoll    = 20 * time.Millisecond
 )
 
-// completeCA holds client CAs back until all of them have been loaded. They arrive one by one after the server has begun to
-// listen. A client that connects in between, with a certificate of a CA that is missing, would be anonymous for as long as
-// that connection lasts, and the connections of the front last long. Until then the server has no certificate
-// (heldCertificate) and so refuses connections. Clients try again, and the server is not ready.
+// completeCA withholds client CAs until all of them have been loaded. They are loaded one by one after the server has begun to listen. A client that
+// connects too early, with a certificate of a CA that is missing, would be anonymous for as long as that connection lasts, and the connections of the
+// front last long. Until then the server has no certificate (heldCertificate) and so rejects connections. Clients retry, and the server is not ready.
 type completeCA struct {
 	dynamiccertificates.CAContentProvider
-	// wanted are the bundles that have to be there.
+	// wanted are the required bundles.
 	wanted [][]byte
-	// headers says that the names of the headers are known in which the front says who asks.
+	// headers reports whether the names of the headers are known in which the front sends the user.
 	headers func() bool
-	// complete stays true: CAs that are rotated later come as they come.
+	// complete stays true: CAs that are rotated later are used immediately.
 	complete atomic.Bool
 
 	mu        sync.Mutex
@@ -77,8 +76,8 @@ func holdBackClientCA(ctx context.Context, hub kubernetes.Interface, config *gen
 	return nil
 }
 
-// heldCertificate is the serving certificate, once it may be given out. The listeners of the client CAs, which are told
-// when that is, are those of the certificate too.
+// heldCertificate is the serving certificate, which is withheld until the client CAs are complete. The listeners of the client CAs, which are
+// notified then, are also notified for the certificate.
 type heldCertificate struct {
 	dynamiccertificates.CertKeyContentProvider
 	given func() bool
@@ -107,7 +106,7 @@ func (c *heldCertificate) Run(ctx context.Context, workers int) {
 	run(ctx, c.CertKeyContentProvider, workers)
 }
 
-// runOnce and run reach what is wrapped, if it is there to be run.
+// runOnce and run call the wrapped provider if it can be run.
 func runOnce(ctx context.Context, provider any) error {
 	if runner, ok := provider.(dynamiccertificates.ControllerRunner); ok {
 		return runner.RunOnce(ctx)
@@ -173,7 +172,7 @@ func (c *completeCA) Run(ctx context.Context, workers int) {
 	run(ctx, c.CAContentProvider, workers)
 }
 
-// awaitComplete tells the listeners when the CAs are complete.
+// awaitComplete notifies the listeners when the CAs are complete.
 func (c *completeCA) awaitComplete(ctx context.Context) {
 	err := wait.PollUntilContextTimeout(ctx, caPoll, caTimeout, true, func(context.Context) (bool, error) { return c.isComplete(), nil })
 	if err != nil && ctx.Err() == nil {

@@ -62,7 +62,7 @@ func TestClientCA_IsHeldBackUntilAllOfItIsThere(t *testing.T) {
 		{"USERS", []string{"X-Remote-User"}, ""},
 		{"USERS\nFRONT", nil, ""},
 		{"USERS\nFRONT", []string{"X-Remote-User"}, "USERS\nFRONT"},
-		// Once complete, a rotation comes as it comes.
+		// Once complete, a rotation is used immediately.
 		{"NEW\nFRONT", []string{"X-Remote-User"}, "NEW\nFRONT"},
 	} {
 		loaded.content, headers = step.content, step.headers

@@ -47,7 +47,7 @@ func inCluster() bool {
 	return os.Getenv("KUBERNETES_SERVICE_HOST") != ""
 }
 
-// explain makes one clear line of an error at start.
+// explain returns an error at startup in one clear line.
 func explain(what string, err error) error {
 	return fmt.Errorf("hub-apiserver cannot start: %s: %w", what, err)
 }

@@ -17,18 +17,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// informerResync is that of the generic options.
+// informerResync is the value of the generic options.
 const informerResync = 10 * time.Minute
 
-// applyRecommended applies the generic options, whose clients of the front would send a token that the front refuses for up to a minute
-// after there is a good one in its file. So those clients are made here, of a configuration that follows the token.
+// applyRecommended applies the generic options. Their clients of the front would keep sending a rejected token for up to a minute after its file has
+// a valid one. So these clients are created here, from a configuration that reloads the token.
 func applyRecommended(o genericoptions.RecommendedOptions, generic *genericapiserver.RecommendedConfig, front *rest.Config) error {
 	follow, err := command.FollowedToken(o.Authentication.RemoteKubeConfigFile)
 	if err != nil {
 		return err
 	}
 	o.Authentication.WithCustomRoundTripper(follow)
-	// What requests to the front are traced by has to be known before there is a client. Nothing that is applied before depends on it.
+	// The tracing of requests to the front must be known before a client is created. No option that is applied before depends on this.
 	if err := o.EgressSelector.ApplyTo(&generic.Config); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func applyRecommended(o genericoptions.RecommendedOptions, generic *genericapise
 	generic.ClientConfig = rest.CopyConfig(front)
 	generic.ClientConfig.Wrap(tracing.WrapperFor(generic.TracerProvider))
 	if o.Etcd != nil {
-		// k8s.io/apiserver leaves this to each server: without it, traces end before etcd.
+		// k8s.io/apiserver leaves this to each server. Without it, traces end before etcd.
 		o.Etcd.StorageConfig.Transport.TracerProvider = generic.TracerProvider
 	}
 	client, err := kubernetes.NewForConfig(generic.ClientConfig)

@@ -17,7 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command/tokentest"
 )
 
-// TestApplyRecommended_EachClientOfTheFrontFollowsTheToken: those that the generic options would make themselves, too.
+// TestApplyRecommended_EachClientOfTheFrontFollowsTheToken verifies that all clients of the front reload the token, including those that the generic
+// options would create.
 func TestApplyRecommended_EachClientOfTheFrontFollowsTheToken(t *testing.T) {
 	g := tokentest.New(t)
 	version := g.Answer
@@ -77,7 +78,7 @@ func TestApplyRecommended_EachClientOfTheFrontFollowsTheToken(t *testing.T) {
 	}
 	g.Follows("authorization", func() error { return reviews.RESTClient().Get().AbsPath("/version").Do(t.Context()).Error() })
 
-	// Informers try again by themselves.
+	// Informers retry by themselves.
 	g.Put("token", "three\n")
 	g.Take("three")
 	namespaces := generic.SharedInformerFactory.Core().V1().Namespaces()

@@ -36,7 +36,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration/agentlimit"
 )
 
-// DefaultEtcdPrefix is the directory of all our keys.
+// DefaultEtcdPrefix is the prefix of all our keys.
 const DefaultEtcdPrefix = "/registry/clusterhub.dev"
 
 func init() {
@@ -54,22 +54,22 @@ type Options struct {
 	EmbeddedEtcd *etcd.Options
 	Logs         *logsapi.LoggingConfiguration
 
-	// AgentWrites bounds what the agents of one cluster write.
+	// AgentWrites is the limit for writes by the agents of one cluster.
 	AgentWrites agentlimit.Limit
-	// AgentLabelChanges bounds how often they change the labels of their cluster.
+	// AgentLabelChanges is the limit for changes of the labels of their cluster.
 	AgentLabelChanges agentlimit.Limit
 	// AgentLabels are the keys of reserved labels that agents may set and remove on their own cluster.
 	AgentLabels []string
 
-	// ServiceNamespace and ServiceName are the Service that our APIServices name.
+	// ServiceNamespace and ServiceName are the Service of our APIServices.
 	ServiceNamespace, ServiceName string
-	// MaxPendingClusters is how many clusters may wait to be accepted.
+	// MaxPendingClusters is the largest number of clusters that wait to be accepted.
 	MaxPendingClusters int
-	// MaxPlacements is how many placements a namespace may have.
+	// MaxPlacements is the largest number of placements in a namespace.
 	MaxPlacements int
-	// MaxInNamespace is what a namespace may have of all kinds together.
+	// MaxInNamespace is the bound for all kinds in a namespace together.
 	MaxInNamespace namespacebounds.Amount
-	// MaxManifests is how many bytes the manifests of a work may have.
+	// MaxManifests is the largest size of the manifests of a work in bytes.
 	MaxManifests int
 }
 
@@ -93,14 +93,14 @@ func NewOptions() *Options {
 		MaxManifests:       manifestsize.DefaultMost,
 		MaxInNamespace:     namespacebounds.Amount{Objects: namespacebounds.DefaultObjects, Bytes: namespacebounds.DefaultBytes},
 	}
-	// Without servers in the flags, etcd runs inside this process.
+	// If the flags have no servers, etcd runs in this process.
 	o.Recommended.Etcd.StorageConfig.Transport.ServerList = nil
 	o.Recommended.SecureServing.BindPort = 8443
-	// Open watches are told to end at a shutdown; without it they would hold it up for a minute.
+	// Watches end within this time at a shutdown. Otherwise they would delay it by a minute.
 	o.ServerRun.ShutdownWatchTerminationGracePeriod = 10 * time.Second
-	// A patch of a few lines can copy a list time and again (pkg/apiserver/entries). No object is larger than that.
+	// A patch of a few lines can copy a list repeatedly (pkg/apiserver/entries). No object is larger than this.
 	o.ServerRun.JSONPatchMaxCopyBytes = objectsize.Limit
-	// Our own certificate is made by pkg/servingcert, not written to a directory.
+	// Our own certificate is created by pkg/servingcert, and not written to a directory.
 	o.Recommended.SecureServing.ServerCert.CertDirectory = ""
 	registerAdmission(o.Recommended.Admission)
 	return o
@@ -149,18 +149,18 @@ func (o *Options) addServiceFlags(fs *pflag.FlagSet) {
 		"Name of the Service in our APIServices. The serving certificate is made for it.")
 }
 
-// embedded says that etcd runs inside this process.
+// embedded reports whether etcd runs in this process.
 func (o *Options) embedded() bool {
 	return len(o.Recommended.Etcd.StorageConfig.Transport.ServerList) == 0
 }
 
-// ownCertificate says that no certificate was provided.
+// ownCertificate reports whether no certificate was provided.
 func (o *Options) ownCertificate() bool {
 	return o.Recommended.SecureServing.ServerCert.CertKey.CertFile == "" &&
 		o.Recommended.SecureServing.ServerCert.CertKey.KeyFile == ""
 }
 
-// Validate returns every error of the flags at once.
+// Validate returns all errors of the flags at once.
 func (o *Options) Validate() error {
 	errs := append([]error{}, o.ServerRun.Validate()...)
 	if o.embedded() {

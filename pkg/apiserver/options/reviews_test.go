@@ -29,14 +29,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/command"
 )
 
-// reviewing is a server whose filters ask a front, which says who sends a request and whether it is allowed.
+// reviewing is a server whose filters call a front for authentication and authorization.
 type reviewing struct {
 	server *httptest.Server
 	// front is its address.
 	front string
 }
 
-// newReviewing returns one whose front answers questions of a kind, tokenreviews or subjectaccessreviews, in some way. It does not wait for a slow one.
+// newReviewing returns a server whose front responds to reviews of a kind, tokenreviews or subjectaccessreviews, with a handler. With slow, the
+// server's timeouts for it are short.
 func newReviewing(t *testing.T, kind string, answer http.HandlerFunc, slow bool) *reviewing {
 	t.Helper()
 	ok := func(err error) {
@@ -49,7 +50,7 @@ func newReviewing(t *testing.T, kind string, answer http.HandlerFunc, slow bool)
 		w.Header().Set("Content-Type", "application/json")
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/"+kind):
-			_, _ = io.Copy(io.Discard, r.Body) // so that it is seen when the client leaves
+			_, _ = io.Copy(io.Discard, r.Body) // reading the body detects that the client leaves
 			answer(w, r)
 		case strings.HasSuffix(r.URL.Path, "/tokenreviews"):
 			_, _ = w.Write([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","status":{"authenticated":true,"user":{"username":"u"}}}`))
@@ -69,7 +70,7 @@ func newReviewing(t *testing.T, kind string, answer http.HandlerFunc, slow bool)
 	authentication.SkipInClusterLookup = true
 	authentication.WebhookRetryBackoff = &wait.Backoff{Duration: time.Millisecond, Steps: 2}
 	authorization.WebhookRetryBackoff = authentication.WebhookRetryBackoff
-	// Only what is slow is cut short. A token whose time is over before the front is asked is refused, which on a busy machine takes a while.
+	// Only slow reviews have a short timeout. A token whose timeout ends before the review is sent is rejected, which can happen on a busy machine.
 	switch {
 	case slow && kind == "tokenreviews":
 		authentication.TokenRequestTimeout = time.Second
@@ -98,7 +99,7 @@ func newReviewing(t *testing.T, kind string, answer http.HandlerFunc, slow bool)
 	return r
 }
 
-// get returns the answer to a request of a user with a token.
+// get returns the response to a request of a user with a token.
 func (r *reviewing) get(t *testing.T) (code int, retryAfter, body string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.server.URL+"/apis/cluster.open-cluster-management.io/v1/managedclusters", http.NoBody)
@@ -118,7 +119,8 @@ func (r *reviewing) get(t *testing.T) (code int, retryAfter, body string) {
 	return response.StatusCode, response.Header.Get("Retry-After"), string(data)
 }
 
-// A review that fails is no failure of this server, no fault of who asks, and tells nothing of where the front is.
+// TestReviews_ThatFailAreUnavailable verifies that a failed review is reported neither as an internal error nor as an error of the client, and that
+// the response does not contain the front's address.
 func TestReviews_ThatFailAreUnavailable(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, _ *http.Request) {
 		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {

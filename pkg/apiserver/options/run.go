@@ -28,7 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/servingcert"
 )
 
-// Run serves until the context ends, and then shuts down gracefully. The embedded etcd goes last.
+// Run serves until the context ends, and then shuts down gracefully. The embedded etcd stops last.
 func (o *Options) Run(ctx context.Context) error {
 	server, stop, err := o.Assemble(ctx)
 	if err != nil {
@@ -97,7 +97,7 @@ func (o *Options) Assemble(ctx context.Context) (_ *apiserver.Server, stop func(
 	return server, end, nil
 }
 
-// config makes the server's configuration, and its own certificate when none is provided.
+// config returns the server's configuration, and the manager of its own certificate if none is provided.
 func (o *Options) config(
 	ctx context.Context, front *rest.Config, client kubernetes.Interface, room func() error,
 ) (*apiserver.Config, *servingcert.Manager, error) {
@@ -128,7 +128,7 @@ func (o *Options) config(
 	}
 	generic.BuildHandlerChainFunc = o.handlerChain
 	config := &apiserver.Config{Generic: generic}
-	// Called when all but admission is configured, which is given the authorizer.
+	// This is called when everything but admission is configured. Admission gets the authorizer.
 	o.Recommended.ExtraAdmissionInitializers = func(c *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
 		ofAgents := agents.New(append(apiserver.Groups(), registration.RegisterGroup), o.AgentLabels)
 		if err := authorize(o.Recommended.Authorization, front, &c.Config, ofAgents); err != nil {
@@ -154,8 +154,8 @@ func (o *Options) config(
 	return config, certificates, nil
 }
 
-// handlerChain puts our filters after authentication, authorization, and priority and fairness, but for that of reviews that fail, which looks at
-// the answers of those.
+// handlerChain adds our filters after authentication, authorization, and priority and fairness. The filter for failed reviews is around all of these,
+// because it changes their responses.
 func (o *Options) handlerChain(handler http.Handler, c *genericapiserver.Config) http.Handler {
 	handler = agentrate.WithLimit(entries.WithLimit(handler, c.Serializer), o.AgentWrites, c.Serializer)
 	return reviews.WithFailures(genericapiserver.DefaultBuildHandlerChain(handler, c), c.Serializer)

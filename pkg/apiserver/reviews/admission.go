@@ -14,9 +14,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// ReportUnansweredPlugins returns admission plugins whose request is answered with 503 if the front did not answer one of them: NamespaceLifecycle,
-// for one, asks it for a namespace that the cache does not have, and makes a 500 of the error, in which is the front's address. Nothing was
-// written then, so a client may try again.
+// ReportUnansweredPlugins wraps admission plugins so that a request fails with 503 if the front did not respond to one of them. For example,
+// NamespaceLifecycle gets a namespace from the front that is not in the cache, and returns a 500 with the error, which contains the front's address.
+// Nothing was written then, so clients may retry.
 func ReportUnansweredPlugins(plugins admission.Interface, front *rest.Config) (admission.Interface, error) {
 	at, _, err := rest.DefaultServerUrlFor(front)
 	if err != nil {
@@ -27,7 +27,7 @@ func ReportUnansweredPlugins(plugins admission.Interface, front *rest.Config) (a
 
 type unanswered struct {
 	admission.Interface
-	// front is the address by which the errors of its clients are known. The plugins leave no other trace of them.
+	// front is the address that identifies the errors of its clients. The plugins leave no other trace of them.
 	front string
 }
 
@@ -52,7 +52,7 @@ func (u unanswered) Validate(ctx context.Context, a admission.Attributes, o admi
 	return nil
 }
 
-// report leaves refusals alone: they may have what a user has written.
+// report does not change a rejection by a plugin: it may contain text of users.
 func (u unanswered) report(ctx context.Context, err error) error {
 	if err == nil || !strings.Contains(err.Error(), u.front) {
 		return err

@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// NamespaceLifecycle asks the front for a namespace that the cache does not have. That it gets no answer is no failure of this server, and tells
-// nothing of where the front is.
+// TestUnansweredPlugins_AreUnavailable: NamespaceLifecycle gets a namespace from the front that is not in the cache. If the front does not respond,
+// this is not reported as an internal error, and the response does not contain the front's address.
 func TestUnansweredPlugins_AreUnavailable(t *testing.T) {
 	hangUp := func(w http.ResponseWriter, _ *http.Request) {
 		if c, _, err := w.(http.Hijacker).Hijack(); err == nil {
@@ -93,7 +93,7 @@ func admit(t *testing.T, plugin admission.Interface, front *rest.Config) error {
 	return plugins.(admission.MutationInterface).Admit(t.Context(), create, nil)
 }
 
-// refusing refuses each request with an error.
+// refusing rejects each request with an error.
 type refusing struct {
 	*admission.Handler
 	err error
@@ -103,7 +103,7 @@ func (r refusing) Admit(_ context.Context, _ admission.Attributes, _ admission.O
 	return r.err
 }
 
-// A refusal in which a user has written an address stays a refusal.
+// TestAttack_TheFrontsAddressInARefusal verifies that a rejection that contains an address which a user has written stays a rejection.
 func TestAttack_TheFrontsAddressInARefusal(t *testing.T) {
 	front := &rest.Config{Host: "https://192.0.2.1:6443"}
 	refused := apierrors.NewBadRequest("the label 192.0.2.1:6443 is too long")

@@ -1,14 +1,14 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reviews asks the front who may do what, and keeps its answers for as long as they hold.
+// Package reviews calls the front to authorize users, and caches its decisions as long as they are valid.
 //
-// An answer is dropped when an RBAC rule changes that concerns the user or a group of the user, or one in the namespace that
-// was asked about: the next request asks again. The front's own authorizer follows the same rules, and may do so a moment later than we: an answer that is asked
-// for just after a change may be one from before it. So an answer is kept no longer than the rules had been the same
-// when it was asked for. Whatever that moment is, a wrong answer is kept no longer than it once more.
+// A decision is dropped when an RBAC rule changes that concerns the user or a group of the user, or a rule in the namespace of the request. The next
+// request causes a new review. The front's own authorizer observes the same rules, and may do so a moment later than this server: a decision that is
+// requested just after a change may still be the previous one. So a decision is not cached longer than the rules had been unchanged when it was
+// requested. Whatever the delay of the front is, a wrong decision is cached no longer than that delay again.
 //
-// Answers that come from another authorizer than RBAC change without a word: they are kept for as long as the flags say.
+// Decisions of other authorizers than RBAC change without notice. They are cached for as long as the flags say.
 package reviews
 
 import (
@@ -25,28 +25,28 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// keptAnswers bounds the memory for answers: some 200 bytes and the reason for each.
+// keptAnswers bounds the memory for decisions: some 200 bytes and the reason for each.
 const keptAnswers = 16384
 
-// Answers keeps the answers of an authorizer.
+// Answers caches the decisions of an authorizer.
 type Answers struct {
 	asks  authorizer.Authorizer
 	rules *Rules
 	kept  *cache.LRUExpireCache
-	// allowed and refused are how long an answer is kept at most.
+	// allowed and refused are the longest times that a decision is cached.
 	allowed, refused time.Duration
 }
 
-// answer is one that the authorizer gave.
+// answer is a cached decision of the authorizer.
 type answer struct {
 	decision authorizer.Decision
 	reason   string
-	// asked is when it was asked for, expires when it is dropped if the rules do not change.
+	// asked is when it was requested. expires is when it is dropped if the rules do not change.
 	asked, expires time.Time
 }
 
-// Keep returns an authorizer that keeps another's answers, those that allow for some time and those that do not for
-// another. Its errors are failures of reviews, and have no details.
+// Keep returns an authorizer that caches the decisions of another one, for different times if they allow or do not. Its errors are failures of
+// reviews, without details.
 func Keep(asks authorizer.Authorizer, rules *Rules, allowed, refused time.Duration) authorizer.Authorizer {
 	a := &Answers{asks: asks, rules: rules, kept: cache.NewLRUExpireCache(keptAnswers), allowed: allowed, refused: refused}
 	return authorizer.AuthorizerFunc(a.authorize)
@@ -70,13 +70,13 @@ func (a *Answers) authorize(ctx context.Context, attributes authorizer.Attribute
 		keep = a.allowed
 	}
 	if keep = min(keep, asked.Sub(changed)); keep > 0 {
-		// Its time runs from the question: what happened since is not in the answer.
+		// The time begins with the request: later changes are not part of the decision.
 		a.kept.Add(question, answer{decision: decision, reason: reason, asked: asked, expires: asked.Add(keep)}, keep)
 	}
 	return decision, reason, nil
 }
 
-// digest stands for everything that the front is told of a request. However long a user makes it, it takes the same room.
+// digest identifies everything that the front is sent about a request. Its size is fixed, however long the user's data is.
 func digest(a authorizer.Attributes) [sha256.Size]byte {
 	d := digester{sha256.New()}
 	if who := a.GetUser(); who != nil {
@@ -91,7 +91,7 @@ func digest(a authorizer.Attributes) [sha256.Size]byte {
 	}
 	d.write(a.GetVerb(), a.GetNamespace(), a.GetAPIGroup(), a.GetAPIVersion(), a.GetResource(), a.GetSubresource(), a.GetName(),
 		a.GetPath(), fmt.Sprint(a.IsResourceRequest()))
-	// As far as a selector can be read it is part of the question.
+	// A selector is part of the key as far as it can be parsed.
 	fields, fieldErr := a.GetFieldSelector()
 	d.write(fmt.Sprint(fieldErr))
 	d.number(len(fields))
@@ -110,11 +110,11 @@ func digest(a authorizer.Attributes) [sha256.Size]byte {
 	return sum
 }
 
-// digester writes texts so that two lists of them are never the same by being cut in other places.
+// digester writes texts so that different lists of texts have different digests, also if their concatenation is the same.
 type digester struct{ hash.Hash }
 
 func (d digester) number(n int) {
-	_, _ = d.Write(binary.AppendUvarint(nil, uint64(n))) // a hash takes everything
+	_, _ = d.Write(binary.AppendUvarint(nil, uint64(n))) // a hash accepts everything
 }
 
 func (d digester) write(texts ...string) {

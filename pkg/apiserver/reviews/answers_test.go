@@ -25,12 +25,12 @@ const (
 	never = time.Hour
 )
 
-// front answers what it is told to.
+// front is an authorizer with configurable results.
 type front struct {
 	allows bool
 	err    error
 	asked  int
-	// meanwhile happens between the question and the answer.
+	// meanwhile is called between the request and the response.
 	meanwhile func()
 }
 
@@ -49,7 +49,7 @@ func (f *front) authorize(context.Context, authorizer.Attributes) (authorizer.De
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// fixture is an authorizer whose rules have said the same for long.
+// fixture is an authorizer whose rules have been unchanged for long.
 type fixture struct {
 	t        *testing.T
 	front    *front
@@ -80,7 +80,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// bind is the event of a binding to the role viewer.
+// bind sends the event of a binding to the role viewer.
 func (f *fixture) bind(name string, subject rbacv1.Subject) {
 	f.t.Helper()
 	f.must(f.bindings.Add(f.binding(name, subject)))
@@ -104,7 +104,7 @@ var ann = &user.DefaultInfo{Name: "ann", Groups: []string{"team"}}
 func userNamed(name string) rbacv1.Subject  { return rbacv1.Subject{Kind: "User", Name: name} }
 func groupNamed(name string) rbacv1.Subject { return rbacv1.Subject{Kind: "Group", Name: name} }
 
-// wants asks what ann may do, and wants an answer, by asking the front or without.
+// wants verifies whether ann is allowed, and whether that calls the front.
 func (f *fixture) wants(what string, allowed, asks bool) {
 	f.t.Helper()
 	before := f.front.asked
@@ -126,7 +126,7 @@ func TestAnswers_AreKeptForAsLongAsTheRulesSayTheSame(t *testing.T) {
 		"a binding that is gone":    func(f *fixture) { f.must(f.bindings.Delete(f.binding("old", userNamed("ann")))) },
 		"the role":                  func(f *fixture) { f.must(f.roles.Update(f.role())) },
 		"the role that is gone":     func(f *fixture) { f.must(f.roles.Delete(f.role())) },
-		// As after a time in which nothing could be heard of the front.
+		// This is like a time without a connection to the front.
 		"a list with another binding":   func(f *fixture) { f.must(f.bindings.Replace([]any{f.binding("old", userNamed("ann"))}, "")) },
 		"a list without the binding":    func(f *fixture) { f.must(f.bindings.Replace(nil, "")) },
 		"a list without the role":       func(f *fixture) { f.must(f.roles.Replace(nil, "")) },
@@ -155,7 +155,7 @@ func TestAnswers_AreKeptForAsLongAsTheRulesSayTheSame(t *testing.T) {
 	}
 }
 
-// An admin of a namespace may bind any user there, all users at once, as often as it likes.
+// TestAnswers_ANamespaceDropsItsOwnAlone: an admin of a namespace may bind any user there, and all users at once, at any rate.
 func TestAnswers_ANamespaceDropsItsOwnAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -198,7 +198,7 @@ func TestAnswers_ANamespaceDropsItsOwnAlone(t *testing.T) {
 	})
 }
 
-// While clusters join, thousands of bindings are made for their agents.
+// TestAnswers_AChangeOfOthersDropsNone: while clusters join, thousands of bindings are created for their agents.
 func TestAnswers_AChangeOfOthersDropsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -241,7 +241,8 @@ func TestAnswers_AnAnswerThatWasAskedForBeforeAChangeIsNotKept(t *testing.T) {
 	})
 }
 
-// The front learns of a change later than we: what it says until then is wrong, and is not believed for long.
+// TestAnswers_AFrontThatIsLateIsBelievedForAsLongAsItIsLateAtMost: the front observes a change later than this server. Its wrong decisions are not
+// cached for long.
 func TestAnswers_AFrontThatIsLateIsBelievedForAsLongAsItIsLateAtMost(t *testing.T) {
 	for _, lag := range []time.Duration{time.Millisecond, 100 * time.Millisecond, time.Second, 4 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -262,7 +263,7 @@ func TestAnswers_AFrontThatIsLateIsBelievedForAsLongAsItIsLateAtMost(t *testing.
 			if wrong := last.Sub(changed); wrong > 2*lag {
 				t.Errorf("a front that is %s late: wrong for %s", lag, wrong)
 			}
-			// Every user who is concerned by a change asks anew: not at every request for ever.
+			// Each user who is affected by a change causes new reviews, but not for each request forever.
 			if asked = f.front.asked - asked; asked > 25 {
 				t.Errorf("a front that is %s late: asked %d times in %s", lag, asked, 2*kept)
 			}
@@ -321,7 +322,7 @@ func TestAnswers_AnErrorIsNotKept(t *testing.T) {
 	})
 }
 
-// A request that differs in anything that the front is told is another question.
+// TestAnswers_AreKeptForOneQuestion verifies that a request that differs in anything that is sent to the front needs its own review.
 func TestAnswers_AreKeptForOneQuestion(t *testing.T) {
 	base := func() authorizer.AttributesRecord {
 		return authorizer.AttributesRecord{
@@ -378,7 +379,7 @@ func requirements(t *testing.T, selector string) labels.Requirements {
 	return r
 }
 
-// What is remembered of changes is forgotten when no answer can be older.
+// TestRules_RememberNoMoreThanTheLatestChanges verifies that changes are forgotten when no cached decision can be older.
 func TestRules_RememberNoMoreThanTheLatestChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

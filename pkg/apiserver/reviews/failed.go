@@ -21,7 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 )
 
-// retryAfter is after how many seconds a client is asked to try again.
+// retryAfter is the number of seconds after which clients should retry.
 const retryAfter = 1
 
 // failures has the last failure of a review for one request.
@@ -31,9 +31,9 @@ type failures struct {
 
 type failuresKey struct{}
 
-// WithFailures answers a request that is refused because a review of it has failed: 503, or 504 if the front was slow, with Retry-After. The
-// filters of the generic server say 401, 403 or 500 then, and the last of them with the error, in which is the front's address. Every
-// other 503, and the 504 of a read, such as that of a slow etcd, gets a Retry-After, too. It has to be around all filters.
+// WithFailures changes the response to a request that is rejected because a review of it has failed to 503, or to 504 if the front was slow, with
+// Retry-After. The filters of the generic server return 401, 403 or 500 for it, and the last of these with the error, which contains the front's
+// address. Every other 503, and the 504 of a read, such as that of a slow etcd, gets a Retry-After, too. It must be around all filters.
 func WithFailures(handler http.Handler, serializer runtime.NegotiatedSerializer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := &failures{}
@@ -42,7 +42,7 @@ func WithFailures(handler http.Handler, serializer runtime.NegotiatedSerializer)
 	})
 }
 
-// note keeps a failure for the answer, and returns what may be told of it. The client that has asked has logged the details.
+// note records a failure for the response, and returns an error without details. The client that sent the review has logged them.
 func note(ctx context.Context, what string, err error) error {
 	told := apierrors.NewServiceUnavailable("the hub's kube-apiserver did not answer " + what + ": try again later")
 	if tookTooLong(err) {
@@ -60,7 +60,7 @@ func tookTooLong(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() || apierrors.IsTimeout(err)
 }
 
-// ReportFailedTokens returns an authenticator that tells a token that could not be reviewed from one that is wrong.
+// ReportFailedTokens returns an authenticator that distinguishes a token that could not be reviewed from one that is invalid.
 func ReportFailedTokens(asks authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
 		response, ok, err := asks.AuthenticateRequest(r)
@@ -71,7 +71,7 @@ func ReportFailedTokens(asks authenticator.Request) authenticator.Request {
 	})
 }
 
-// notReviewed is true of an error of the client of the front. What the front says of a wrong token is an error without a type.
+// notReviewed reports whether an error comes from the client of the front. The front's error about an invalid token has no type.
 func notReviewed(err error) bool {
 	if all, ok := err.(utilerrors.Aggregate); ok { //nolint:errorlint // It has no Unwrap.
 		for _, one := range all.Errors() {
@@ -86,13 +86,13 @@ func notReviewed(err error) bool {
 	return errors.As(err, &status) || errors.As(err, &network) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// answering writes the answer of a request.
+// answering writes the response of a request.
 type answering struct {
 	http.ResponseWriter
 	request    *http.Request
 	failures   *failures
 	serializer runtime.NegotiatedSerializer
-	// replaced says that the answer is another one.
+	// replaced reports whether the response was replaced.
 	replaced bool
 }
 
@@ -110,7 +110,7 @@ func (a *answering) WriteHeader(code int) {
 			return
 		}
 	case http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		// A write that was not answered in time may have been done, and clients repeat what has a Retry-After by themselves.
+		// A write that timed out may have been done, and clients repeat requests with a Retry-After automatically.
 		unknown := code == http.StatusGatewayTimeout && a.request.Method != http.MethodGet
 		if a.Header().Get("Retry-After") == "" && !unknown {
 			a.Header().Set("Retry-After", strconv.Itoa(retryAfter))

@@ -22,15 +22,15 @@ import (
 // kinds is the number of kinds of RBAC rules.
 const kinds = 4
 
-// Rules knows since when the front's RBAC rules have said the same of a user.
+// Rules knows how long the front's RBAC rules for a user have been unchanged.
 type Rules struct {
-	// memory is how long a change has to be remembered.
+	// memory is how long a change must be remembered.
 	memory  time.Duration
 	holders *rbac.Holders
 
 	mu sync.RWMutex
-	// recent and older have the time of the last change that concerned each holder. Times that are older than the memory are
-	// in neither. A change costs its holders only, and nothing has to be searched for what can be forgotten.
+	// recent and older have the time of the last change for each affected holder. Times that are older than the memory are in neither. The cost of a
+	// change depends on its holders only, and expired entries are dropped without a search.
 	recent, older map[rbac.Holder]time.Time
 	// recentSince is when recent was empty.
 	recentSince time.Time
@@ -39,7 +39,7 @@ type Rules struct {
 	complete time.Time
 }
 
-// NewRules remembers changes for some time. It knows nothing before it is run.
+// NewRules returns Rules that remember changes for some time. They are empty until Run is called.
 func NewRules(memory time.Duration) *Rules {
 	return &Rules{
 		memory: memory, holders: rbac.NewHolders(),
@@ -47,7 +47,7 @@ func NewRules(memory time.Duration) *Rules {
 	}
 }
 
-// Run follows the rules until the context ends.
+// Run watches the rules until the context ends.
 func (r *Rules) Run(ctx context.Context, front rbacclient.RbacV1Interface) {
 	rbac.Follow(ctx, front, front.ClusterRoles(), &rbacv1.ClusterRole{}, newStore[*rbacv1.ClusterRole](r, nil))
 	rbac.Follow(ctx, front, front.Roles(""), &rbacv1.Role{}, newStore[*rbacv1.Role](r, nil))
@@ -57,7 +57,7 @@ func (r *Rules) Run(ctx context.Context, front rbacclient.RbacV1Interface) {
 	<-ctx.Done()
 }
 
-// Ready says whether all rules are here. Until then no answer is kept.
+// Ready returns an error until all rules are known. Until then no decision is cached.
 func (r *Rules) Ready() error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -68,8 +68,8 @@ func (r *Rules) Ready() error {
 	return nil
 }
 
-// lastChange is when the rules have last changed what they may say to a question, as far as is remembered: the zero time is
-// before the memory begins. Before the rules are known, it is always now.
+// lastChange returns the last time when the rules for a request may have changed, or the zero time if that was before the memory begins. Until the
+// rules are known, it returns the current time.
 func (r *Rules) lastChange(a authorizer.Attributes) time.Time {
 	who := a.GetUser()
 	if who == nil {
@@ -86,7 +86,7 @@ func (r *Rules) lastChange(a authorizer.Attributes) time.Time {
 	}
 	last := r.complete
 	for _, h := range holders {
-		// A holder in recent is in older with an earlier time, if at all.
+		// If a holder is in recent, its time in older is earlier, if there is one.
 		at, ok := r.recent[h]
 		if !ok {
 			at = r.older[h]
@@ -98,7 +98,7 @@ func (r *Rules) lastChange(a authorizer.Attributes) time.Time {
 	return last
 }
 
-// touch notes a change. It is called with the lock.
+// touch records a change. The lock must be held.
 func (r *Rules) touch(concerned []rbac.Holder) {
 	if r.listed < kinds {
 		return
@@ -112,13 +112,13 @@ func (r *Rules) touch(concerned []rbac.Holder) {
 	}
 }
 
-// store feeds the rules with one kind of them, as the store of a reflector.
+// store is the store of a reflector for one kind of rules.
 type store[T metav1.Object] struct {
 	rules *Rules
-	// set takes a binding; nil for roles.
+	// set updates the holders of a binding. It is nil for roles.
 	set    func(T) []rbac.Holder
 	listed bool
-	// versions are the resource versions of all that there are.
+	// versions are the resource versions of all existing rules.
 	versions map[cache.ObjectName]string
 }
 
@@ -128,7 +128,7 @@ func newStore[T metav1.Object](r *Rules, set func(T) []rbac.Holder) *store[T] {
 	return &store[T]{rules: r, set: set, versions: map[cache.ObjectName]string{}}
 }
 
-// put takes a rule that may have changed. It is called with the lock.
+// put stores a rule that may have changed. The lock must be held.
 func (s *store[T]) put(rule T) {
 	name := cache.MetaObjectToName(rule)
 	if version, known := s.versions[name]; known && version == rule.GetResourceVersion() {
@@ -142,7 +142,7 @@ func (s *store[T]) put(rule T) {
 	s.rules.touch(s.rules.holders.OfRole(name.Namespace, name.Name))
 }
 
-// remove takes the news that a rule is gone. It is called with the lock.
+// remove deletes a rule. The lock must be held.
 func (s *store[T]) remove(name cache.ObjectName) {
 	delete(s.versions, name)
 	if s.set != nil {

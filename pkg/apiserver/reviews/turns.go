@@ -11,26 +11,26 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// perUser is how many answers are awaited for one user at a time. The front answers a thousand questions a second on a
-// small machine, and what one user does asks seldom: answers are kept.
+// perUser is the largest number of concurrent reviews for one user. The front handles a thousand reviews a second on a small machine, and requests of
+// one user seldom need a review, because decisions are cached.
 const perUser = 4
 
-// turns lets the questions about each user wait for each other, so that one user's do not make all others wait.
+// turns limits the concurrent reviews for each user, so that one user does not delay all others.
 type turns struct {
 	asks authorizer.Authorizer
 
 	mu sync.Mutex
-	// users has those with questions under way.
+	// users has the users with pending reviews.
 	users map[string]*queue
 }
 
 type queue struct {
 	seats chan struct{}
-	// length counts those who wait or have a seat.
+	// length is the number of reviews that wait or have a seat.
 	length int
 }
 
-// TakeTurns returns an authorizer that asks another at most four questions about one user at a time.
+// TakeTurns returns an authorizer that calls another one at most four times concurrently for one user.
 func TakeTurns(asks authorizer.Authorizer) authorizer.Authorizer {
 	t := &turns{asks: asks, users: map[string]*queue{}}
 	return authorizer.AuthorizerFunc(t.authorize)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// slow is a front that takes a while and answers a few questions at a time, in the order in which they come.
+// slow returns a front that takes a while, and handles a few reviews at a time in the order of their arrival.
 func slow(atATime int) authorizer.Authorizer {
 	seats := make(chan struct{}, atATime)
 	return authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
