@@ -35,7 +35,7 @@ func newCommand() *cobra.Command {
 	return cmd
 }
 
-// localKind is for development: what it needs to know is about this machine, so that flags say it.
+// localKind is a provider for development. Its configuration is about this machine, so it is set by flags.
 func localKind() clusterprovider.Kind {
 	options := local.Options{}
 	return clusterprovider.Kind{

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hub-agent registers a cluster with a hub and keeps the hub informed of it.
+// Command hub-agent registers a cluster with a hub and reports the cluster's state to it.
 package main
 
 import (

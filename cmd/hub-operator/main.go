@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hub-operator installs hubs and agents: those of ClusterManagers and Klusterlets.
+// Command hub-operator installs hubs and agents, according to ClusterManagers and Klusterlets.
 package main
 
 import (

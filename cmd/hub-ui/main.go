@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command hub-ui serves the page of a hub to those who log in at an OIDC proxy in front of it.
+// Command hub-ui serves the page of a hub to users who log in at an OIDC proxy in front of it.
 package main
 
 import (

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-hub is the kubectl plugin "kubectl hub": it sets up hubs for clusters to join, and clusters to join hubs.
+// Command kubectl-hub is the kubectl plugin "kubectl hub": it sets up hubs, and registers clusters with them.
 package main
 
 import (

@@ -20,8 +20,8 @@ func accessExample(root, name string) string {
 
 func accessLoaded(hub *localhub.Hub) string { return filepath.Join(hub.Dir(), "access-loaded") }
 
-// startProvider starts the provider of clusters on this machine. The first time it asks for one, and for access to it: what a
-// user has made of them since stays.
+// startProvider starts the provider of clusters on this machine. The first time it requests a cluster, and access to it. Later it keeps what a user
+// has changed.
 func startProvider(ctx context.Context, hub *localhub.Hub, root string) error {
 	say("Starting a provider of clusters, %s", providerName)
 	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(root, "provider.yaml")); err != nil {
@@ -38,7 +38,7 @@ func startProvider(ctx context.Context, hub *localhub.Hub, root string) error {
 		"-f", accessExample(root, "cluster.yaml"), "-f", accessExample(root, "accessrequest.yaml"))
 }
 
-// awaitAccess waits until the example's cluster can be used. Later it may be gone, or what a user has made of it.
+// awaitAccess waits until the example's cluster can be used. After the first time it may have been deleted or changed by a user.
 func awaitAccess(ctx context.Context, hub *localhub.Hub) error {
 	if _, err := os.Stat(accessLoaded(hub)); err == nil {
 		if kubectl(ctx, hub, "get", "-n", "teams", "cluster", "blue") != nil {

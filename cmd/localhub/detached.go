@@ -18,17 +18,17 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub/node"
 )
 
-// detachedName is the cluster that runs nothing: its agent runs on the hub, as processes of this machine.
+// detachedName is a cluster that runs no pods: its agent runs on the hub, as processes of this machine.
 const detachedName = "madrid-1"
 
-// hasDetached says whether the hub has that cluster, from an earlier start.
+// hasDetached reports whether the hub has that cluster, from an earlier start.
 func hasDetached(config localhub.Config) bool {
 	_, err := os.Stat(filepath.Join(config.Dir, detachedName))
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// startDetached starts the cluster, and the node that runs its agent. The first time it joins the hub, by the commands that people type: what
-// a user has made of it since stays.
+// startDetached starts the cluster, and the node that runs its agent. The first time it joins the hub, by the commands that users type. Later it
+// keeps what a user has changed.
 func startDetached(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
 	say("Starting a cluster that runs nothing, %s, and a node of the hub for its agent", detachedName)
 	detached, err := localhub.Start(ctx, config.Cluster(detachedName))
@@ -47,7 +47,7 @@ func startDetached(ctx context.Context, hub *localhub.Hub, config localhub.Confi
 	if err != nil {
 		return err
 	}
-	// The image has no version: hub-operator is the binary that is there.
+	// The image has no version: hub-operator is the local binary.
 	if _, err := kubectlHub(ctx, hub, append([]string{"join", "--mode=detached", "--managed-kubeconfig", detached.AdminKubeconfig(), "--works=admin",
 		"--operator-image=clusterhub/hub-operator:local", "--cluster-name", detachedName}, way.flags()...)...); err != nil {
 		return err
@@ -61,7 +61,7 @@ func startDetached(ctx context.Context, hub *localhub.Hub, config localhub.Confi
 	return os.WriteFile(joined, nil, 0o600)
 }
 
-// newNodeCommand is the process of a node, which startDetached starts.
+// newNodeCommand returns the command of a node's process, which startDetached starts.
 func newNodeCommand(config *localhub.Config) *cobra.Command {
 	kubeconfig := ""
 	cmd := &cobra.Command{

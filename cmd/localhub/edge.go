@@ -21,27 +21,27 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// edgeName is the cluster whose agents make edge nodes: one of all of it, and those of two teams, which have one namespace each.
+// edgeName is the cluster whose agents make edge nodes: one agent of the whole cluster, and those of two teams, which have one namespace each.
 const edgeName = "london-1"
 
 // edgeAgent is an agent of that cluster.
 type edgeAgent struct {
-	// name is that of its node on the hub, and namespace where it is.
+	// name is the name of its node on the hub, and namespace its namespace.
 	name, namespace string
-	// user installs it, who has rights in that namespace alone. Without a user, an admin of the cluster does.
+	// user is the user who installs it, with permissions in that namespace alone. If it is empty, an admin of the cluster installs it.
 	user string
-	// purpose is what the owner of the node says of it.
+	// purpose is a property that the owner of the node sets.
 	purpose string
 }
 
-// edgeAgents are as artifacts/examples/edge/cluster has the teams.
+// edgeAgents has the teams of artifacts/examples/edge/cluster.
 var edgeAgents = []edgeAgent{
 	{name: edgeName, namespace: registration.AgentNamespace},
 	{name: edgeName + "-baker-street", namespace: "baker-street", user: "ann", purpose: "shop"},
 	{name: edgeName + "-oxford-street", namespace: "oxford-street", user: "ben", purpose: "shop"},
 }
 
-// hasEdge says whether the hub has that cluster, from an earlier start.
+// hasEdge reports whether the hub has that cluster, from an earlier start.
 func hasEdge(config localhub.Config) bool {
 	_, err := os.Stat(filepath.Join(config.Dir, edgeName))
 	return !errors.Is(err, fs.ErrNotExist)
@@ -51,8 +51,8 @@ func edgeExample(root string, name ...string) string {
 	return filepath.Join(append([]string{root, "artifacts", "examples", "edge"}, name...)...)
 }
 
-// startEdge starts the cluster and its agents. The first time these are installed, join the hub, and get services: what a user has made of
-// all that since stays.
+// startEdge starts the cluster and its agents. The first time it installs the agents, which join the hub, and deploys services. Later it keeps what a
+// user has changed.
 func startEdge(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) error {
 	say("Starting a cluster with edge nodes, %s", edgeName)
 	its := config.Cluster(edgeName)
@@ -83,7 +83,7 @@ func startEdge(ctx context.Context, hub *localhub.Hub, config localhub.Config, r
 	return nil
 }
 
-// installEdge installs the agents, by the commands that people type, each as the user who may.
+// installEdge installs the agents, by the commands that users type, each as the user with the necessary permissions.
 func installEdge(ctx context.Context, hub, cluster *localhub.Hub, root string) error {
 	say("Installing an agent of the whole cluster, and as the users ann and ben those of their teams")
 	if err := kubectl(ctx, cluster, "apply", "--server-side", "-f", edgeExample(root, "cluster")); err != nil {
@@ -110,7 +110,7 @@ func installEdge(ctx context.Context, hub, cluster *localhub.Hub, root string) e
 	return nil
 }
 
-// awaitTeam waits until a cluster that has just started knows what the role of the team's user is.
+// awaitTeam waits until a cluster that has just started has the permissions of the team's user.
 func awaitTeam(ctx context.Context, cluster *localhub.Hub, agent edgeAgent) error {
 	for _, right := range []string{"get pods", "create deployments", "create rolebindings"} {
 		args := append([]string{"auth", "can-i", "-n", agent.namespace, "--as", agent.user}, strings.Fields(right)...)
@@ -126,7 +126,7 @@ func awaitTeam(ctx context.Context, cluster *localhub.Hub, agent edgeAgent) erro
 	return nil
 }
 
-// startEdgeAgent starts an agent with the flags of its Deployment: there is no kubelet that would run that.
+// startEdgeAgent starts an agent with the flags of its Deployment, which no kubelet runs.
 func startEdgeAgent(ctx context.Context, cluster *localhub.Hub, i int, agent edgeAgent) error {
 	out, err := cluster.Kubectl(ctx, "get", "deployment", "hub-agent", "-n", agent.namespace, "--ignore-not-found", "-o",
 		"jsonpath={.spec.template.spec.containers[0].args}").CombinedOutput()
@@ -134,20 +134,20 @@ func startEdgeAgent(ctx context.Context, cluster *localhub.Hub, i int, agent edg
 		return fmt.Errorf("the agent in %s: %w: %s", agent.namespace, err, strings.TrimSpace(string(out)))
 	}
 	if len(out) == 0 {
-		return nil // it was uninstalled since
+		return nil // it has been uninstalled
 	}
 	var args []string
 	if err := json.Unmarshal(out, &args); err != nil {
 		return fmt.Errorf("the arguments of the agent in %s: %w", agent.namespace, err)
 	}
-	// It listens where this machine has a port for it, and knows its API server by the address that it has here.
+	// It uses a free port of this machine, and the API server's address on this machine.
 	args = slices.DeleteFunc(args, func(arg string) bool {
 		return strings.HasPrefix(arg, "--health-probe-bind-address=") || strings.HasPrefix(arg, "--cluster-server-url=") || strings.HasPrefix(arg, "--cluster-ca-file=")
 	})
 	return cluster.StartHubAgentIn(ctx, i, agent.namespace, args...)
 }
 
-// deployEdge has the hub accept the nodes, says what they are for, and deploys services to them.
+// deployEdge accepts the nodes on the hub, sets their properties, and deploys services to them.
 func deployEdge(ctx context.Context, hub *localhub.Hub, root string) error {
 	if err := kubectl(ctx, hub, "apply", "--server-side", "-f", edgeExample(root)); err != nil {
 		return err

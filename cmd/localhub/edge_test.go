@@ -24,7 +24,7 @@ import (
 
 const repository = "../.."
 
-// TestEdgeExample_Services: the archives of the example are what its manifests say.
+// TestEdgeExample_Services verifies that the archives of the example contain its manifests.
 func TestEdgeExample_Services(t *testing.T) {
 	var services []string
 	for _, document := range documents(t, edgeExample(repository, "20-services.yaml")) {
@@ -50,7 +50,7 @@ func TestEdgeExample_Services(t *testing.T) {
 	}
 }
 
-// TestEdgeExample_Teams: the users who install the agents have rights in the namespaces of these.
+// TestEdgeExample_Teams verifies that the users who install the agents have permissions in the agents' namespaces.
 func TestEdgeExample_Teams(t *testing.T) {
 	var teams []string
 	for _, document := range documents(t, edgeExample(repository, "cluster", "teams.yaml")) {
@@ -80,7 +80,7 @@ func TestEdgeExample_Teams(t *testing.T) {
 	}
 }
 
-// unpacked is the one file of an archive.
+// unpacked returns the one file of an archive.
 func unpacked(t *testing.T, packed []byte) (name string, data []byte) {
 	t.Helper()
 	zipped, err := gzip.NewReader(bytes.NewReader(packed))

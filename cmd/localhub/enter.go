@@ -9,7 +9,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub/image"
 )
 
-// newEnterCommand is a process that becomes the program of an image.
+// newEnterCommand returns the command of a process that becomes the program of an image.
 func newEnterCommand() *cobra.Command {
 	var in image.Image
 	cmd := &cobra.Command{

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command localhub runs a hub in the background, as `make up` and `make down` do.
+// Command localhub runs a hub in the background, for `make up` and `make down`.
 package main
 
 import (
@@ -69,7 +69,7 @@ func command() *cobra.Command {
 	return root
 }
 
-// topologyFlags are the counts of the processes. 0, the default, is what the hub has.
+// topologyFlags adds flags for the number of processes. 0, the default, keeps the number that the hub has.
 func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
 	flags.IntVar(&config.FrontReplicas, "fronts", 0,
 		fmt.Sprintf("Number of kube-apiservers that users and agents can talk to, 1 to %d. The kubeconfigs name one that runs.", localhub.MaxReplicas))
@@ -85,7 +85,7 @@ func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
 
 func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...) }
 
-// more is what the example can have besides.
+// more are optional parts of the example.
 type more struct{ detached, edge bool }
 
 func (m *more) addTo(flags *pflag.FlagSet) {
@@ -95,7 +95,7 @@ func (m *more) addTo(flags *pflag.FlagSet) {
 		": one of all of it, and two of teams that have a namespace each. A hub that has it keeps it.")
 }
 
-// start starts it, and what a hub has of it already. It returns which commands show it.
+// start starts the optional parts, and those that the hub has already. It returns the commands that show them.
 func (m more) start(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) (next string, err error) {
 	if m.detached || hasDetached(config) {
 		if err := startDetached(ctx, hub, config); err != nil {
@@ -153,7 +153,7 @@ func up(ctx context.Context, config localhub.Config, root string, examples more)
 	return nil
 }
 
-// reached says how the hub and the clusters beside it are reached.
+// reached describes how to connect to the hub and its plain clusters.
 func reached(hub *localhub.Hub) (string, error) {
 	clusters, err := hub.Clusters()
 	if err != nil {
@@ -182,8 +182,8 @@ func reached(hub *localhub.Hub) (string, error) {
 	return b.String(), nil
 }
 
-// loadFleet applies the example once: what a user has made of it since stays. Placements come last. They stay where they were first
-// decided, and a new cluster has a taint until the hub has seen its status: the answer would be another one each time.
+// loadFleet applies the example once, and later keeps what a user has changed. Placements are applied last. Their decisions stay, and a new cluster
+// has a taint until the hub has observed its status: otherwise the decisions would differ each time.
 func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 	loaded := filepath.Join(hub.Dir(), "fleet-loaded")
 	if _, err := os.Stat(loaded); err == nil {
@@ -192,7 +192,7 @@ func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 	say("Loading artifacts/examples/fleet")
 	fleet := filepath.Join(root, "artifacts", "examples", "fleet")
 	apply := func(args ...string) error {
-		// The hub is a manager of some fields by the time that a second attempt applies them.
+		// The hub may manage some of the fields when a second attempt applies them.
 		return kubectl(ctx, hub, append([]string{"apply", "--server-side", "--force-conflicts", "-f"}, args...)...)
 	}
 	if err := apply(fleet); err != nil {
@@ -210,7 +210,7 @@ func loadFleet(ctx context.Context, hub *localhub.Hub, root string) error {
 	return os.WriteFile(loaded, nil, 0o600)
 }
 
-// awaitReachable waits until the hub has removed the taint of clusters without a status from those that are accepted.
+// awaitReachable waits until the hub has removed the taint for a missing status from all accepted clusters.
 func awaitReachable(ctx context.Context, hub *localhub.Hub) error {
 	var out []byte
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {

@@ -16,7 +16,7 @@ import (
 
 func TestTopologyFlags(t *testing.T) {
 	for args, want := range map[string][]int{
-		"": {0, 0, 0, 0}, // what the hub has
+		"": {0, 0, 0, 0}, // as many as the hub has
 		"--fronts=2 --hub-apiservers=3 --etcd-members=1 --clusters=4": {2, 3, 1, 4},
 	} {
 		var config localhub.Config
@@ -29,7 +29,7 @@ func TestTopologyFlags(t *testing.T) {
 	}
 }
 
-// TestReached: what is said after a start names each kubeconfig.
+// TestReached verifies that the output after a start has each kubeconfig.
 func TestReached(t *testing.T) {
 	config := localhub.Config{Dir: filepath.Join(t.TempDir(), "hub")}
 	hub, err := localhub.Open(config)

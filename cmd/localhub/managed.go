@@ -20,12 +20,11 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// managedName is the cluster that runs beside the hub, and has joined it by certificate. The others of the example are
-// names.
+// managedName is a plain cluster that has joined the hub by certificate. The other clusters of the example do not exist.
 const managedName = "berlin-1"
 
-// startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that people
-// type: what a user has made of it since stays.
+// startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that users type. Later it keeps what a user
+// has changed.
 func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
 	say("Starting a cluster to be managed, %s", managedName)
 	managed, err := localhub.Start(ctx, config.Cluster(managedName))
@@ -53,20 +52,19 @@ func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config
 	return os.WriteFile(joined, nil, 0o600)
 }
 
-// startAgent starts the agent of the managed cluster, with the flags for works that join has given to the Deployment: there is no
-// kubelet that would run that.
+// startAgent starts the agent of the managed cluster, with the flags for works that join has set in the Deployment, which no kubelet runs.
 func startAgent(ctx context.Context, managed *localhub.Hub) error {
 	return managed.StartHubAgent(ctx, "--cluster-name="+managedName, deploy.WorksFlag, deploy.AgentIDFlag+deploy.AgentID(registration.AgentNamespace))
 }
 
-// way is what a cluster needs to join the hub.
+// way has what a cluster needs to join the hub.
 type way struct {
 	Token  string `json:"hub-token"`
 	Server string `json:"hub-apiserver"`
 	CA     string `json:"ca-data"`
 }
 
-// wayTo prepares the hub for clusters to join, and is the way of one.
+// wayTo prepares the hub for clusters to join, and returns what a cluster needs for that.
 func wayTo(ctx context.Context, hub *localhub.Hub) (way, error) {
 	var w way
 	printed, err := kubectlHub(ctx, hub, "init", "--wait", "--output=json")
@@ -79,12 +77,12 @@ func wayTo(ctx context.Context, hub *localhub.Hub) (way, error) {
 	return w, nil
 }
 
-// flags are those of kubectl hub join.
+// flags returns the flags of kubectl hub join.
 func (w way) flags() []string {
 	return []string{"--hub-token", w.Token, "--hub-apiserver", w.Server, "--ca-data", w.CA}
 }
 
-// kubectlHub runs the plugin as an admin, and returns what it prints.
+// kubectlHub runs the plugin as an admin, and returns its output.
 func kubectlHub(ctx context.Context, of *localhub.Hub, args ...string) ([]byte, error) {
 	var complaints bytes.Buffer
 	plugin := filepath.Join(filepath.Dir(of.Kubectl(ctx).Path), "kubectl-hub")
@@ -102,7 +100,7 @@ func open(config localhub.Config) (*localhub.Hub, []localhub.Status, error) {
 	if _, err := os.Stat(config.Dir); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, nil
 	}
-	// Whatever else the directory may be, `clean` must not remove it.
+	// `clean` must not delete a directory that is not a hub's.
 	if _, err := os.Stat(filepath.Join(config.Dir, localhub.LockFile)); errors.Is(err, os.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s holds no hub", config.Dir)
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// pagePort is where the commands that `up` prints serve the page of the hub.
+// pagePort is the port of the page of the hub in the commands that `up` prints.
 const pagePort = 8001
 
-// counted is what `up` counts of the hub: the name of a kind's objects in the output of kubectl, and in words.
+// counted are the kinds that `up` counts in the hub: their names in the output of kubectl, and in words.
 var counted = []struct{ kind, one, more string }{
 	{"managedcluster.cluster.open-cluster-management.io", "cluster", "clusters"},
 	{"managedclusterset.cluster.open-cluster-management.io", "set", "sets"},
@@ -26,7 +26,7 @@ var counted = []struct{ kind, one, more string }{
 	{"accessrequest.clusters.openmcp.cloud", "access request", "access requests"},
 }
 
-// numbers says how many objects of each counted kind the hub has.
+// numbers returns how many objects of each counted kind the hub has.
 func numbers(ctx context.Context, hub *localhub.Hub) (string, error) {
 	var kinds []string
 	for _, c := range counted {
@@ -39,7 +39,7 @@ func numbers(ctx context.Context, hub *localhub.Hub) (string, error) {
 	return count(string(out)), nil
 }
 
-// count says how many objects of each counted kind kubectl has named.
+// count counts the objects of each counted kind in the output of kubectl.
 func count(named string) string {
 	of := map[string]int{}
 	for line := range strings.Lines(named) {

@@ -23,7 +23,7 @@ placement.cluster.open-cluster-management.io/cache
 	}
 }
 
-// TestList: what is missing is in the list, and counted.
+// TestList verifies that missing processes are listed and counted.
 func TestList(t *testing.T) {
 	var out strings.Builder
 	missing := list(&out, []localhub.Status{{Name: "etcd", PID: 7}, {Name: "kube-apiserver", Says: "has ended once"}, {Name: "supervisor", PID: 8, Says: "started again once"}})
@@ -36,7 +36,7 @@ supervisor                         runs, process 8; started again once
 	}
 }
 
-// TestSuperviseArgs: the supervisor gets the flags of `up`, with folders that are the same ones elsewhere, and takes them.
+// TestSuperviseArgs verifies that the supervisor gets the flags of `up`, with absolute paths, and accepts them.
 func TestSuperviseArgs(t *testing.T) {
 	root := command()
 	for _, cmd := range root.Commands() {

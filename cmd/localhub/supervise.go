@@ -20,13 +20,13 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// superviseCommand is the process in the background: what `up` does, and Supervise afterwards.
+// superviseCommand is the command of the process in the background: it does what `up` does, and then calls Supervise.
 const superviseCommand = "supervise"
 
 // folders are the flags that are paths.
 var folders = []string{"dir", "bin-dir", "images", "root"}
 
-// inBackground has the supervisor start the hub, and prints what that prints.
+// inBackground makes the supervisor start the hub, and prints its output.
 func inBackground(ctx context.Context, config localhub.Config, flags *pflag.FlagSet) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -39,7 +39,7 @@ func inBackground(ctx context.Context, config localhub.Config, flags *pflag.Flag
 	return localhub.StartSupervisor(ctx, config, os.Stdout, program, args...)
 }
 
-// superviseArgs are the flags of `up` for a process in another folder.
+// superviseArgs returns the flags of `up` for a process with a different working directory.
 func superviseArgs(flags *pflag.FlagSet) (args []string, err error) {
 	args = []string{superviseCommand}
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -77,7 +77,7 @@ func newSuperviseCommand(config *localhub.Config, up func(context.Context) error
 	}
 }
 
-// sayWhen is for the logs of processes in the background.
+// sayWhen prints a message with its time, for the logs of processes in the background.
 func sayWhen(format string, args ...any) {
 	fmt.Printf("%s %s\n", time.Now().UTC().Format(time.RFC3339), fmt.Sprintf(format, args...))
 }

@@ -99,7 +99,7 @@ func newEdge(t *testing.T) *viewedHub {
 		h.post("", "edgenodes", "EdgeNode", owner, fmt.Sprintf(`{"properties":[{"name":"rank","value":%d}]}`, i+1))
 		h.must("root", http.MethodPatch, edgePath+"edgenodes/"+name+"/status", mergeType, `{"status":{"arch":"amd64","namespace":"agent","namespaceScoped":false}}`)
 	}
-	// The name is like those of clusters of the set, and the cluster has the same name.
+	// The node has the name of a cluster of the set, and is not owned by that cluster.
 	h.newCluster("blue3", "blue")
 	h.accept("blue3")
 	h.post("", "edgenodes", "EdgeNode", `"name":"blue3"`, "{}")

@@ -22,32 +22,32 @@ import (
 )
 
 const (
-	// maxAnswers and maxAnswersOfAll are how many answers are made at one time, for one visitor and for all: each reads a lot.
+	// maxAnswers and maxAnswersOfAll are the largest numbers of concurrent answers for one visitor and for all: each needs many reads.
 	maxAnswers, maxAnswersOfAll = 2, 4
-	// patience is how long something may wait for a person before the page calls it a finding, as by default for kubectl hub doctor.
+	// patience is how long something may wait for a person before it is a finding. It is the default of kubectl hub doctor.
 	patience = time.Hour
-	// mostOfAKind is how many objects of a kind are looked at for all visitors together.
+	// mostOfAKind is the largest number of objects of a kind that are read for all visitors together.
 	mostOfAKind = 5000
-	// maxName bounds what a question names: users have longer names than objects.
+	// maxName is the largest length of a name in a question: names of users are longer than those of objects.
 	maxName = 1 << 10
 )
 
-// answerer makes one answer.
+// answerer computes an answer.
 type answerer func(ctx context.Context, config *rest.Config, where []string) (any, error)
 
-// why is an answer with the page that explains what was found.
+// why is an answer with a link to the page that explains the finding.
 type why struct {
 	*diagnosis.Answer
 	Link string `json:"link,omitempty"`
 }
 
-// found is one finding of a report with that.
+// found is a finding of a report with such a link.
 type found struct {
 	diagnosis.Finding
 	Link string `json:"link"`
 }
 
-// whys are the questions of GET /answers/why, by what they are about and by how many names they have.
+// whys are the questions of GET /answers/why, by their topic and the number of names.
 var whys = map[string]struct {
 	names int
 	ask   func(ctx context.Context, h *answers.Hub, names []string) (*diagnosis.Answer, error)
@@ -69,10 +69,10 @@ var whys = map[string]struct {
 	}},
 }
 
-// accessParameters are those of GET /answers/why/access.
+// accessParameters are the parameters of GET /answers/why/access.
 var accessParameters = []string{"group", "namespace", "user", "verb", "what"}
 
-// askAnswer finds who answers a path below /answers, or says why nobody does.
+// askAnswer returns the answerer for a path below /answers, or a refusal.
 func askAnswer(method, path, query string) (answerer, *refusal) {
 	if method != http.MethodGet {
 		return nil, refuse(http.StatusMethodNotAllowed, "expected GET")
@@ -134,7 +134,7 @@ func askAccess(values url.Values) (answerer, *refusal) {
 	return because(func(ctx context.Context, h *answers.Hub) (*diagnosis.Answer, error) { return h.WhyAccess(ctx, asked) }), nil
 }
 
-// because makes an answer for the page.
+// because returns an answerer for the page.
 func because(ask func(context.Context, *answers.Hub) (*diagnosis.Answer, error)) answerer {
 	return func(ctx context.Context, config *rest.Config, where []string) (any, error) {
 		h, err := answers.New(config)
@@ -165,7 +165,7 @@ func askDoctor(ctx context.Context, config *rest.Config, where []string) (any, e
 	case !isHub:
 		return nil, &answers.NotServedError{Err: apierrors.NewNotFound(clusterv1.Resource("managedclusters"), "")}
 	}
-	// Without a dry run: the page asks for nothing that could be a write.
+	// There is no dry run: the page sends no requests that could be a write.
 	report, err := r.Hub(ctx, answers.HubOptions{Patience: patience, Version: command.Version()})
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func askDoctor(ctx context.Context, config *rest.Config, where []string) (any, e
 	return map[string]any{"findings": findings, "checked": report.Checked, "unseen": append(report.Unseen, r.Unseen...)}, nil
 }
 
-// serveAnswer says why something is as it is, as kubectl hub does, with the rights of who asks.
+// serveAnswer explains the state of something, like kubectl hub, with the permissions of the user.
 func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, path, query string) *refusal {
 	visitor, refused := s.door.letIn(r)
 	if refused != nil {
@@ -203,7 +203,7 @@ func (s *Server) serveAnswer(w http.ResponseWriter, r *http.Request, path, query
 	return nil
 }
 
-// as is the way to the hub with the credentials of who asks.
+// as returns a configuration for the hub with the credentials of the user.
 func (u *upstream) as(v visitor) *rest.Config {
 	config := rest.CopyConfig(u.config)
 	config.BearerToken = v.token
@@ -214,7 +214,7 @@ func (u *upstream) as(v visitor) *rest.Config {
 	return config
 }
 
-// noAnswer says why there is none.
+// noAnswer returns the refusal for an error.
 func (u *upstream) noAnswer(err error) *refusal {
 	var status apierrors.APIStatus
 	if notServed := (*answers.NotServedError)(nil); errors.As(err, &notServed) {
@@ -232,6 +232,6 @@ func (u *upstream) noAnswer(err error) *refusal {
 	case errors.As(err, new(*url.Error)), errors.Is(err, context.DeadlineExceeded):
 		return u.unreachable(err)
 	}
-	// What is asked for is not there, or not one that can be asked for.
+	// The object does not exist, or the question is not valid.
 	return refuse(http.StatusBadRequest, "%s", command.ErrorLine(err))
 }

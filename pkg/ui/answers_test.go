@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// serves has the hub answer some paths with objects, and refuse all others.
+// serves makes the hub serve objects at some paths, and reject all other requests.
 func (f *fakeHub) serves(objects map[string]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,7 +37,8 @@ const (
 	waits       = `{"kind":"ManagedCluster","apiVersion":"cluster.open-cluster-management.io/v1","metadata":{"name":"c1"},"spec":{"hubAcceptsClient":false}}`
 )
 
-// The page answers as the command does, with the rights of who asks, and gives commands for the same hub.
+// TestAnswers_WhyCluster verifies that the page gives the same answer as the command, with the permissions of the user, and that its commands are for
+// the same hub.
 func TestAnswers_WhyCluster(t *testing.T) {
 	type answered struct {
 		diagnosis.Answer
@@ -77,7 +78,7 @@ func TestAnswers_WhyCluster(t *testing.T) {
 	}
 }
 
-// The doctor of the page reads, and has nothing tried.
+// TestAnswers_DoctorOnlyReads verifies that the doctor of the page only reads, and sends no dry run.
 func TestAnswers_DoctorOnlyReads(t *testing.T) {
 	f := startProxied(t)
 	f.hub.serves(map[string]string{"/version": `{"gitVersion":"v1.37.1"}`,
@@ -190,7 +191,7 @@ func TestAnswers_Attack_OtherQuestions(t *testing.T) {
 	f.refused("too many at one time", f.proxied("GET", "/answers/doctor", ""), http.StatusTooManyRequests)
 }
 
-// What the hub says to who asks is passed on, without the credentials.
+// TestAnswers_WhenTheHubDoesNot verifies that errors of the hub are passed on, without the credentials.
 func TestAnswers_WhenTheHubDoesNot(t *testing.T) {
 	f := startProxied(t)
 	for code, want := range map[int]int{http.StatusUnauthorized: 401, http.StatusInternalServerError: 502, http.StatusTooManyRequests: 429} {

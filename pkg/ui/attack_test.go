@@ -19,7 +19,7 @@ import (
 
 const members = "/hub/apis/view.clusterhub.dev/v1alpha1/clustersetmembers"
 
-// Requests that are not the page's: whatever they are, the hub hears nothing of them.
+// TestAttack_OtherPagesAndPrograms verifies that requests that do not come from the page never reach the hub.
 func TestAttack_OtherPagesAndPrograms(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -74,7 +74,7 @@ func TestAttack_OtherPagesAndPrograms(t *testing.T) {
 		}
 		f.refused(name, r, test.code)
 	}
-	// Two of a header cannot be made with a map.
+	// A map cannot have a header twice.
 	for _, name := range single {
 		r := f.request("GET", members, "", with()...)
 		r.Header[name] = []string{r.Header.Get(name), "cross-site"}
@@ -87,13 +87,13 @@ func TestAttack_OtherPagesAndPrograms(t *testing.T) {
 	f.refused("who it is, by another site", f.request("GET", "/session", "", with("Sec-Fetch-Site", "cross-site")...), 403)
 }
 
-// port is the server's.
+// port returns the server's port.
 func (f *fixture) port() string {
 	_, port, _ := net.SplitHostPort(f.host)
 	return port
 }
 
-// The parser of HTTP has to agree with what is checked, so this is said as bytes.
+// TestAttack_SmuggledRequests: the HTTP parser must agree with what is checked, so the requests are sent as bytes.
 func TestAttack_SmuggledRequests(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -119,7 +119,7 @@ func TestAttack_SmuggledRequests(t *testing.T) {
 	})
 }
 
-// smuggle sends bytes, which are to be refused without that the hub hears of them.
+// smuggle sends bytes, and verifies that they are rejected and do not reach the hub.
 func (f *fixture) smuggle(all map[string]string) {
 	for name, sent := range all {
 		f.t.Run(name, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestAttack_ATokenIsGoodOnceAndNotForLong(t *testing.T) {
 	})
 }
 
-// A cookie's secret is in no script's reach, and not sent for other sites.
+// TestSession_TheCookieIsForThePageAlone verifies that scripts cannot read the cookie, and that it is not sent for other sites.
 func TestSession_TheCookieIsForThePageAlone(t *testing.T) {
 	f := start(t)
 	token := f.token()

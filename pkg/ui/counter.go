@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// counter bounds the requests that run at one time, those of each visitor and of all.
+// counter limits the concurrent requests of each visitor and of all.
 type counter struct {
 	ofOne, ofAll int
 
 	mu sync.Mutex
-	// running has no visitor without a request, so it is no larger than ofAll.
+	// running has no entry for a visitor without a request, so it is no larger than ofAll.
 	running map[[sha256.Size]byte]int
 	all     int
 }

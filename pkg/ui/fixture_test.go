@@ -22,17 +22,17 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// userToken is that of the kubeconfig. The hub alone may see it.
+// userToken is the token of the kubeconfig. Only the hub may see it.
 const userToken = "the-users-token"
 
-// fakeHub keeps what it is asked.
+// fakeHub records its requests.
 type fakeHub struct {
 	*httptest.Server
 	mu    sync.Mutex
 	asked []*http.Request
-	// bodies are those of the requests.
+	// bodies are the bodies of the requests.
 	bodies []string
-	// answer answers in place of an empty list.
+	// answer handles requests. If it is nil, the response is an empty list.
 	answer http.HandlerFunc
 }
 
@@ -54,33 +54,33 @@ func (f *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"kind":"List","items":[]}`)
 }
 
-// requests are those that have come, and their bodies.
+// requests returns all requests and their bodies.
 func (f *fakeHub) requests() ([]*http.Request, []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.asked, f.bodies
 }
 
-// fixture is a server that serves, and the hub behind it.
+// fixture is a running server, and the hub behind it.
 type fixture struct {
 	*Local
 	t   *testing.T
 	hub *fakeHub
-	// host is the server's name, and stop ends it.
+	// host is the server's address, and stop stops it.
 	host string
-	// key is that of the browser which was let in last.
+	// key is the key of the last browser session.
 	key   string
 	stop  context.CancelFunc
 	ended chan error
 }
 
-// files are the page's, and others.
+// files are the page's files, and others.
 var files = fstest.MapFS{
 	"index.html": {Data: []byte("<!doctype html><title>the page</title>")}, "app.js": {Data: []byte("run()")}, "assets.go": {Data: []byte("package assets")},
 	"folder/secret.js": {Data: []byte("secret")},
 }
 
-// startHub returns a hub, and the way to it as a user who has credentials and acts for another.
+// startHub returns a hub, and a configuration for a user who has credentials and impersonates another.
 func startHub(t *testing.T) (*fakeHub, *rest.Config) {
 	t.Helper()
 	hub := &fakeHub{}
@@ -115,7 +115,7 @@ func start(t *testing.T, adapt ...func(*Config)) *fixture {
 	return serve(t, server, hub, listener)
 }
 
-// serve has a server answer until the test ends.
+// serve runs a server until the test ends.
 func serve(t *testing.T, server *Local, hub *fakeHub, listener net.Listener) *fixture {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fixture{Local: server, t: t, hub: hub, host: listener.Addr().String(), stop: cancel, ended: make(chan error, 1)}
@@ -124,13 +124,13 @@ func serve(t *testing.T, server *Local, hub *fakeHub, listener net.Listener) *fi
 	return f
 }
 
-// token is the secret of a new link.
+// token returns the secret of a new link.
 func (f *fixture) token() string {
 	_, token, _ := strings.Cut(f.Link(), "#token=")
 	return token
 }
 
-// request is one as the page makes it: method, path and headers in pairs; an empty value takes a header away. Host is one of them.
+// request returns a request like the page's: method, path and headers in pairs. An empty value removes a header. Host is one of them.
 func (f *fixture) request(method, path, body string, headers ...string) *http.Request {
 	f.t.Helper()
 	r, err := http.NewRequestWithContext(f.t.Context(), method, "http://"+f.host+path, strings.NewReader(body))
@@ -160,7 +160,7 @@ func (f *fixture) request(method, path, body string, headers ...string) *http.Re
 	return r
 }
 
-// answer is what the server says.
+// answer is a response of the server.
 type answer struct {
 	code   int
 	header http.Header
@@ -168,7 +168,7 @@ type answer struct {
 	status metav1.Status
 }
 
-// do asks the server.
+// do sends a request to the server.
 func (f *fixture) do(r *http.Request) answer {
 	f.t.Helper()
 	transport := &http.Transport{}
@@ -187,7 +187,7 @@ func (f *fixture) do(r *http.Request) answer {
 	return a
 }
 
-// letIn gives a browser its cookie.
+// letIn starts a browser session and returns its cookie.
 func (f *fixture) letIn() string {
 	f.t.Helper()
 	a := f.do(f.request("POST", "/session", `{"token":"`+f.token()+`"}`))
@@ -200,7 +200,7 @@ func (f *fixture) letIn() string {
 	return cookie
 }
 
-// refused asks what is to be refused, and wants the hub to hear nothing of it.
+// refused verifies that a request is rejected and does not reach the hub.
 func (f *fixture) refused(name string, r *http.Request, code int) {
 	f.t.Helper()
 	before, _ := f.hub.requests()
@@ -216,7 +216,7 @@ func (f *fixture) refused(name string, r *http.Request, code int) {
 	}
 }
 
-// soon waits until something holds, and no longer than a test may take.
+// soon waits until a condition holds, for up to 20 seconds.
 func soon(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// single are headers that decide something. With two of them, it would depend on which is read.
+// single are headers that affect a decision. If a request has two of them, it depends on the reader which one counts.
 var single = []string{"Accept", "Authorization", "Content-Type", "Cookie", "Origin", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site", keyHeader}
 
-// checkRequest is about all requests: a site whose name leads to this machine (DNS rebinding) calls the server by that name.
+// checkRequest checks all requests: a site whose name resolves to this machine (DNS rebinding) sends requests to the server with that name.
 func (s *Server) checkRequest(r *http.Request) *refusal {
 	if refused := s.door.checkConnection(r); refused != nil {
 		return refused
@@ -35,7 +35,7 @@ func (s *Server) checkRequest(r *http.Request) *refusal {
 	return nil
 }
 
-// shownMethod is one that HTTP has.
+// shownMethod returns a method that HTTP has.
 func shownMethod(method string) string {
 	if slices.Contains([]string{"GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"}, method) {
 		return method
@@ -43,8 +43,8 @@ func shownMethod(method string) string {
 	return "the method"
 }
 
-// checkData is about what only scripts of the page ask for. Browsers say who asks; a program that does not is let in by the cookie, which
-// browsers do not send for other sites.
+// checkData checks requests that only scripts of the page send. Browsers send the origin of a request. A program that does not is authenticated by
+// the cookie, which browsers do not send for other sites.
 func (s *Server) checkData(r *http.Request) *refusal {
 	refused := refuse(http.StatusForbidden, "this is for the page of this server alone, and not for other pages")
 	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
@@ -53,16 +53,16 @@ func (s *Server) checkData(r *http.Request) *refusal {
 		r.Header.Values("Origin") != nil && origin != s.door.origin(r.Host):
 		return refused
 	case r.Method == http.MethodPost && site == "" && origin == "":
-		return refused // a form of another site in a browser that does not say so
+		return refused // a form of another site in a browser that does not send the origin
 	case !slices.Contains([]string{"", "empty"}, r.Header.Get("Sec-Fetch-Dest")),
 		!slices.Contains([]string{"", "cors", "same-origin"}, r.Header.Get("Sec-Fetch-Mode")):
-		return refused // not a script's request: data is shown by the page, and not by the browser
+		return refused // not a request of a script: only the page shows data, and not the browser
 	}
 	return nil
 }
 
-// checkPage is about the files of the page, which have nothing secret in them. Other sites may lead to where the door says, and get
-// nothing else of it: a browser follows the link of kubectl hub ui from a file.
+// checkPage checks requests for the files of the page, which contain no secrets. Other sites may link to the paths that the door allows, and get no
+// other files: a browser follows the link of kubectl hub ui from a file.
 func (s *Server) checkPage(r *http.Request, path string) *refusal {
 	refused := refuse(http.StatusForbidden, "this is not for other pages: %s", s.door.reopen())
 	if r.Header.Values("Origin") != nil && r.Header.Get("Origin") != s.door.origin(r.Host) {

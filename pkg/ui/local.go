@@ -12,14 +12,14 @@ import (
 	"sync"
 )
 
-// local is the door of "kubectl hub ui": browsers of the user who runs it, that have opened its link.
+// local is the door of "kubectl hub ui": it allows browsers that have opened the link of the user who runs it.
 type local struct {
 	sessions *sessions
-	// url is that of the page, and hosts what a browser may call this server.
+	// url is the page's URL, and hosts are the names of this server for browsers.
 	url    string
 	hosts  []string
 	cookie string
-	// trusted are the users of this machine whose programs are answered, or nil for all.
+	// trusted are the users of this machine whose programs may connect, or nil for all.
 	trusted []int
 }
 
@@ -27,7 +27,7 @@ func newLocal(address *net.TCPAddr, trusted []int) *local {
 	host, port := address.String(), address.Port
 	return &local{
 		sessions: newSessions(), url: "http://" + host, hosts: []string{host, fmt.Sprintf("localhost:%d", port)},
-		// Cookies are the same for all ports of a host: two such servers must not write over each other's.
+		// Cookies are the same for all ports of a host: two such servers must not overwrite each other's.
 		cookie: fmt.Sprintf("kubectl-hub-ui-%d", port), trusted: trusted,
 	}
 }
@@ -38,14 +38,14 @@ type Local struct {
 	door *local
 }
 
-// Link is the address of the page with a new secret in it, which is good for one browser and for TokenTTL. The secret is in the
-// fragment, which browsers do not send. A link that was made before is no longer good.
+// Link returns the address of the page with a new secret, which is valid for one browser and for TokenTTL. The secret is in the fragment, which
+// browsers do not send. The previous link is no longer valid.
 func (l *Local) Link() string { return l.door.url + "/#token=" + l.door.sessions.newToken() }
 
-// Used is closed when the secret of the last link is used.
+// Used returns a channel that is closed when the secret of the last link is used.
 func (l *Local) Used() <-chan struct{} { return l.door.sessions.used() }
 
-// peer is a connection, and whether it is of another user of this machine, once that was asked.
+// peer is a connection, and whether it belongs to a different user of this machine, once that was checked.
 type peer struct {
 	net.Conn
 	once    sync.Once
@@ -72,13 +72,13 @@ func (l *local) origin(host string) string {
 
 func (l *local) reopen() string { return "open " + l.url }
 
-// leadsTo is for the file that opens a browser. Others have no link to a view of this page.
+// leadsTo allows links to the start of the page, for the file that opens a browser. Other sites may not link to a view.
 func (l *local) leadsTo(path string) bool { return path == "/" }
 
-// keyHeader has the key that the page was given. A page of another site cannot send it without that the browser asks this server before.
+// keyHeader has the key of the page. A page of another site cannot send it without a preflight request to this server.
 const keyHeader = "X-Page-Key"
 
-// letIn lets in the browsers that were given a secret. The way to the hub has the user's credentials.
+// letIn allows the browsers that have a secret. The user's credentials are those of the configuration for the hub.
 func (l *local) letIn(r *http.Request) (visitor, *refusal) {
 	cookies := r.CookiesNamed(l.cookie)
 	if len(cookies) != 1 || !l.sessions.valid(cookies[0].Value, r.Header.Get(keyHeader)) {

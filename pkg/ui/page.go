@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// file is one of the page.
+// file is a file of the page.
 type file struct {
 	contentType string
 	content     []byte
@@ -20,7 +20,7 @@ type file struct {
 
 const index = "index.html"
 
-// contentTypes are those that the page may have. The system's own table says other things on other machines.
+// contentTypes are the content types of the page's files. The table of the operating system differs between machines.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml", ".png": "image/png", ".ico": "image/x-icon",
@@ -50,10 +50,10 @@ func readFiles(from fs.FS) (map[string]file, error) {
 	return files, nil
 }
 
-// isView is whether the page's script shows something else for a path.
+// isView reports whether a path is a view that the page's script shows.
 func isView(path string) bool { return strings.HasPrefix(path, "/v/") }
 
-// servePage serves a file, or the page for one of its views: the page's script reads which.
+// servePage serves a file, or the page for one of its views, which the page's script selects.
 func (s *Server) servePage(w http.ResponseWriter, r *http.Request, path string) *refusal {
 	if refused := s.checkPage(r, path); refused != nil {
 		return refused

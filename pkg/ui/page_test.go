@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// opened are the headers of a browser that opens a page.
+// opened returns the headers of a browser that opens a page.
 func opened(site string) []string {
 	return []string{"Sec-Fetch-Site", site, "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
 }
@@ -40,7 +40,7 @@ func TestPage_Files(t *testing.T) {
 	}
 }
 
-// The page has nothing secret in it; other sites get it all the same only by leading a browser to its start.
+// TestPage_ForOtherSites verifies that other sites can only link a browser to the start of the page, although the page contains no secrets.
 func TestPage_ForOtherSites(t *testing.T) {
 	f := start(t)
 	for name, r := range map[string]*http.Request{

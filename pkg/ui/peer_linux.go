@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// trusted are the users of this machine whose programs are answered: the one that runs this, and root. Root itself answers all, as the
-// browser may be that of the user who has called sudo.
+// trusted returns the users of this machine whose programs may connect: the one that runs this program, and root. If it runs as root, it allows all,
+// as the browser may belong to the user who has called sudo.
 func trusted() []int {
 	if os.Geteuid() == 0 {
 		return nil
@@ -24,8 +24,8 @@ func trusted() []int {
 	return []int{os.Geteuid(), 0}
 }
 
-// isForeign says whether the program at the other end of a connection of this machine is of another user. Browsers send cookies to all
-// ports of an address, so another user may have got one.
+// isForeign reports whether the program at the other end of a connection of this machine belongs to a different user. Browsers send cookies to all
+// ports of an address, so another user may have obtained one.
 func isForeign(connection net.Conn, users []int) bool {
 	if users == nil {
 		return false
@@ -35,7 +35,7 @@ func isForeign(connection net.Conn, users []int) bool {
 	if found {
 		return !open || !slices.Contains(users, user)
 	}
-	// Where the system does not tell of this end either, it tells of none.
+	// If the system does not list this end either, it lists no connections.
 	_, _, tells := owner(ours, theirs)
 	return tells
 }
@@ -47,7 +47,7 @@ func addrPort(at net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// owner is the user of the end of a connection, and whether a program has it still open: the system forgets the user of one that has not.
+// owner returns the user of the end of a connection, and whether a program still has it open: the system does not keep the user of a closed one.
 func owner(local, remote netip.AddrPort) (user int, open, found bool) {
 	for file, words := range map[string]func(netip.Addr) []byte{
 		"/proc/self/net/tcp":  func(a netip.Addr) []byte { return a.Unmap().AsSlice() },
@@ -66,7 +66,7 @@ func owner(local, remote netip.AddrPort) (user int, open, found bool) {
 	return 0, false, false
 }
 
-// shownAs is an address as the system writes it: words of 32 bits in the machine's own order.
+// shownAs returns an address in the format of the system: words of 32 bits in the machine's byte order.
 func shownAs(address []byte, port uint16) string {
 	var b strings.Builder
 	for word := range slices.Chunk(address, 4) {
@@ -76,7 +76,7 @@ func shownAs(address []byte, port uint16) string {
 	return b.String()
 }
 
-// find looks for a connection in the system's table: number, both addresses, state, queues, timer, tries, user, timeout, inode.
+// find searches the system's table for a connection. Its columns are: number, both addresses, state, queues, timer, tries, user, timeout, inode.
 func find(table *bufio.Scanner, local, remote string) (user int, open, found bool) {
 	for table.Scan() {
 		columns := strings.Fields(table.Text())

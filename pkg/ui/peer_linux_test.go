@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// dialEnv makes the test binary a program that asks the address of its value, and ends with 3 if it is refused.
+// dialEnv makes the test binary a program that sends a request to the address in its value, and exits with 3 if it is rejected.
 const dialEnv = "TEST_UI_DIAL"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// A cookie that another user of the machine has got is no good to them: their programs are not answered.
+// TestAttack_AnotherUserOfTheMachine: a cookie that another user of the machine has obtained does not help, because that user's programs may not
+// connect.
 func TestAttack_AnotherUserOfTheMachine(t *testing.T) {
 	me, other := os.Getuid(), 65534
 	for name, test := range map[string]struct {
@@ -61,7 +62,7 @@ func TestAttack_AnotherUserOfTheMachine(t *testing.T) {
 	}
 }
 
-// The addresses of both families are found, and one that was closed is of no user.
+// TestOwner_OfEachFamily verifies that the addresses of both families are found, and that a closed connection has no user.
 func TestOwner_OfEachFamily(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		listener, err := net.Listen("tcp", address)

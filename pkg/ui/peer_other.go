@@ -7,8 +7,8 @@ package ui
 
 import "net"
 
-// trusted are the users whose programs are answered: all, as this system does not tell whose a connection is.
+// trusted returns nil for all users, as this system does not report the user of a connection.
 func trusted() []int { return nil }
 
-// isForeign says whether the program at the other end of a connection is of another user: nothing is known of it.
+// isForeign returns false, as the user of a connection is not known.
 func isForeign(net.Conn, []int) bool { return false }

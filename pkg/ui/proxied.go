@@ -20,27 +20,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// WatchTTL is how long a watch goes on for a user whose token came with it: the hub looks at a token when a request begins, and not
-// any more. The page begins the next one.
+// WatchTTL is the largest duration of a watch for a user whose token came with it: the hub validates a token only when a request begins. The page
+// starts a new watch then.
 const WatchTTL = 5 * time.Minute
 
-// ProxiedConfig says what is served to all who log in at a proxy in front of the server.
+// ProxiedConfig is the configuration of a server behind a proxy that logs users in.
 type ProxiedConfig struct {
-	// Hub is the way to the hub. What credentials it has are not used.
+	// Hub is the configuration for the hub. Its credentials are not used.
 	Hub *rest.Config
-	// Files are those of the page: index.html, and others beside it.
+	// Files are the files of the page: index.html and others.
 	Files fs.FS
-	// Hosts are the names, with ports that are not the usual one, by which browsers get to the proxy.
+	// Hosts are the names by which browsers connect to the proxy, with ports other than the default.
 	Hosts []string
 	// SignOut is the path by which the proxy ends a login.
 	SignOut string
 
-	// askTimeout is another one for tests.
+	// askTimeout can be changed by tests.
 	askTimeout time.Duration
 }
 
-// NewProxied makes a server for a listener on loopback, where a proxy in front of it is the only one to reach it. The proxy logs users in,
-// and gives each request the user's ID token as a bearer token. The hub is asked by that token and nothing else.
+// NewProxied returns a server for a listener on loopback that only a proxy in front of it can connect to. The proxy logs users in, and adds the
+// user's ID token as a bearer token to each request. Requests to the hub have that token and no other credentials.
 func NewProxied(config ProxiedConfig, listener net.Addr) (*Server, error) {
 	if _, err := onLoopback(listener); err != nil {
 		return nil, err
@@ -64,9 +64,9 @@ func NewProxied(config ProxiedConfig, listener net.Addr) (*Server, error) {
 	}, nil
 }
 
-// proxied is the door of hub-ui: whoever the proxy has logged in.
+// proxied is the door of hub-ui: it allows all users who are logged in at the proxy.
 type proxied struct {
-	// origins are those of pages, by what browsers call this server.
+	// origins are the origins of pages, by the names of this server for browsers.
 	origins map[string]string
 	first   string
 }
@@ -88,7 +88,7 @@ func newProxied(hosts []string) (*proxied, error) {
 	return p, nil
 }
 
-// schemeOf is https but on loopback, which kubectl port-forward leads to.
+// schemeOf returns https, except for loopback, which is for kubectl port-forward.
 func schemeOf(host string) string {
 	name := host
 	if n, _, err := net.SplitHostPort(host); err == nil {
@@ -101,20 +101,20 @@ func schemeOf(host string) string {
 	return "https"
 }
 
-// checkConnection lets the proxy in, which is beside this server. That it is the only one there is the pod's part.
+// checkConnection allows the proxy, which is in the same pod. The pod ensures that nothing else can connect.
 func (p *proxied) checkConnection(*http.Request) *refusal { return nil }
 
 func (p *proxied) origin(host string) string { return p.origins[host] }
 
 func (p *proxied) reopen() string { return "open " + p.first }
 
-// leadsTo is for links to views that users send each other, and for the page that logs in.
+// leadsTo allows links to views, which users send each other, and the redirect after a login.
 func (p *proxied) leadsTo(path string) bool { return path == "/" || isView(path) }
 
-// bearers are tokens as RFC 6750 has them.
+// bearers matches tokens according to RFC 6750.
 var bearers = regexp.MustCompile(`^(?i:bearer) ([A-Za-z0-9._~+/-]+=*)$`)
 
-// letIn lets in who has a token. What it is worth is the hub's to say.
+// letIn allows users with a token, which the hub validates.
 func (p *proxied) letIn(r *http.Request) (visitor, *refusal) {
 	all := r.Header.Values("Authorization")
 	if len(all) != 1 {

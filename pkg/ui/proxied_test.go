@@ -17,13 +17,13 @@ import (
 	"time"
 )
 
-// page is what browsers call the server of the page, and idToken what the proxy has of its user.
+// page is the name of the server for browsers, and idToken the user's token of the proxy.
 const (
 	page    = "hub.example.com"
 	idToken = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl-_"
 )
 
-// startProxied is a server whose way to the hub has credentials, which are not to be used.
+// startProxied starts a server whose configuration for the hub has credentials, which must not be used.
 func startProxied(t *testing.T, adapt ...func(*ProxiedConfig)) *fixture {
 	t.Helper()
 	hub, way := startHub(t)
@@ -42,7 +42,7 @@ func startProxied(t *testing.T, adapt ...func(*ProxiedConfig)) *fixture {
 	return serve(t, &Local{Server: server}, hub, listener)
 }
 
-// proxied is a request as it comes from the proxy.
+// proxied returns a request as the proxy sends it.
 func (f *fixture) proxied(method, path, body string, headers ...string) *http.Request {
 	f.t.Helper()
 	r := f.request(method, path, body, "Host", page, "Authorization", "Bearer "+idToken)
@@ -62,7 +62,7 @@ func (f *fixture) proxied(method, path, body string, headers ...string) *http.Re
 	return r
 }
 
-// The hub hears the token of who asks, and nothing else that could be a right.
+// TestProxied_AsksTheHubAsWhoAsks verifies that the hub gets the token of the user, and no other credentials.
 func TestProxied_AsksTheHubAsWhoAsks(t *testing.T) {
 	f := startProxied(t)
 	for _, token := range []string{idToken, "another.users.token"} {
@@ -164,7 +164,7 @@ func TestProxied_Attack_OtherPagesAndPrograms(t *testing.T) {
 	}
 }
 
-// It reads what "kubectl hub ui" reads, by the same list.
+// TestProxied_Attack_WhatIsNotRead verifies that it reads the same resources as "kubectl hub ui", by the same list.
 func TestProxied_Attack_WhatIsNotRead(t *testing.T) {
 	f := startProxied(t)
 	const review = "/hub/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -220,7 +220,7 @@ func TestProxied_Attack_SmuggledRequests(t *testing.T) {
 	})
 }
 
-// Users send each other links to views, and the page that logs in leads back to one.
+// TestProxied_OtherSitesLeadToViews verifies that links to views are allowed, which users send each other, and which a login redirects to.
 func TestProxied_OtherSitesLeadToViews(t *testing.T) {
 	f := startProxied(t)
 	for _, path := range []string{"/", "/v/clusters/paris-1?q=a"} {
@@ -234,7 +234,7 @@ func TestProxied_OtherSitesLeadToViews(t *testing.T) {
 	f.refused("a frame of another site", f.proxied("GET", "/v/clusters", "", "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"), 403)
 }
 
-// Whatever goes wrong, the token is in no answer and in no log.
+// TestProxied_Attack_TokensAreShownNowhere verifies that the token is in no response and in no log, whatever fails.
 func TestProxied_Attack_TokensAreShownNowhere(t *testing.T) {
 	var logged bytes.Buffer
 	log.SetOutput(&logged)
@@ -270,7 +270,7 @@ func TestProxied_Attack_TokensAreShownNowhere(t *testing.T) {
 	}
 }
 
-// The hub looks at a token when a watch begins, so it has to end.
+// TestProxied_WatchesEnd: the hub validates a token when a watch begins, so watches must end.
 func TestProxied_WatchesEnd(t *testing.T) {
 	f := startProxied(t)
 	for query, want := range map[string]string{"?watch=1": "300", "?watch=true&timeoutSeconds=7": "7", "?watch=1&timeoutSeconds=3600": "300", "?watch=1&timeoutSeconds=-1": "300",
@@ -287,7 +287,7 @@ func TestProxied_WatchesEnd(t *testing.T) {
 	}
 }
 
-// One user cannot take all requests.
+// TestProxied_Attack_WatchesWithoutEnd verifies that one user cannot use up all requests.
 func TestProxied_Attack_WatchesWithoutEnd(t *testing.T) {
 	f := startProxied(t)
 	f.running = newCounter(2, 3)

@@ -19,7 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// Nothing of a browser's request but its path, parameters, and what it accepts; all of the user's own.
+// TestProxy_TheHubIsAskedAsTheUser verifies that a request to the hub has only the path, parameters and accepted formats of the browser's request,
+// and all credentials of the user.
 func TestProxy_TheHubIsAskedAsTheUser(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -68,7 +69,7 @@ func TestProxy_TheHubIsAskedAsTheUser(t *testing.T) {
 	}
 }
 
-// The hub answers in JSON, whatever the browser would take: another encoding is not looked through on its way.
+// TestProxy_TheHubIsAskedForJSON verifies that the hub responds in JSON, whatever formats the browser accepts: others could not be checked.
 func TestProxy_TheHubIsAskedForJSON(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -89,7 +90,7 @@ func TestProxy_TheHubIsAskedForJSON(t *testing.T) {
 	}
 }
 
-// What the hub says is passed on as it says it; what is not the hub's is not.
+// TestProxy_Answers verifies that responses of the hub are passed on unchanged, and that others are not passed on.
 func TestProxy_Answers(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -142,7 +143,7 @@ func TestProxy_Answers(t *testing.T) {
 	}
 }
 
-// A watch is passed on as it comes, ends at the hub when the browser goes, and ends when the server does.
+// TestProxy_Watches verifies that a watch is streamed, ends at the hub when the browser disconnects, and ends when the server stops.
 func TestProxy_Watches(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -191,7 +192,7 @@ func TestProxy_Watches(t *testing.T) {
 	}
 }
 
-// An answer that breaks off must not look as if it were all.
+// TestProxy_AnAnswerThatBreaksOff verifies that an interrupted response does not look complete.
 func TestProxy_AnAnswerThatBreaksOff(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -239,7 +240,7 @@ func TestProxy_Questions(t *testing.T) {
 	f.refused("another method", f.request("DELETE", "/session", ""), http.StatusMethodNotAllowed)
 }
 
-// Too many clients: one that comes late is told so, and the next ones are served.
+// TestAttack_ManyAtOneTime verifies that a client beyond the limit gets an error, and that later clients are served.
 func TestAttack_ManyAtOneTime(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -282,7 +283,7 @@ func TestAttack_ManyAtOneTime(t *testing.T) {
 	}
 }
 
-// A body that does not come is not waited for.
+// TestAttack_ASlowBody verifies that the server does not wait for a slow body.
 func TestAttack_ASlowBody(t *testing.T) {
 	f := start(t, func(c *Config) { c.askTimeout = 100 * time.Millisecond })
 	for name, sent := range map[string]string{

@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// question is what the hub is asked. All of it is made here, of checked parts.
+// question is a request to the hub. All of it is built here, from checked parts.
 type question struct {
 	method string
-	// path is below the hub's address.
+	// path is relative to the hub's address.
 	path  string
 	query url.Values
-	// apiVersion and kind are those of the object that is sent.
+	// apiVersion and kind are those of the object in the body.
 	apiVersion, kind string
 	body             []byte
 	accept           string
-	// token is the credential of who asks, if the way to the hub has none.
+	// token is the user's credential, if the configuration for the hub has none.
 	token string
-	// watch is whether the answer goes on, text whether it is not JSON.
+	// watch reports whether the response is a stream, and text whether it is not JSON.
 	watch, text bool
 }
 
 const clusterGroup = "cluster.open-cluster-management.io"
 
-// resources are those that the page shows, by their groups. What is not here is not read: no Secrets, no ConfigMaps, no pods, no logs.
+// resources are the resources that the page shows, by group. Others are not read: no Secrets, no ConfigMaps, no pods, no logs.
 var resources = map[string][]string{
 	"": {"events", "namespaces"},
 	clusterGroup: {"addonplacementscores", "clusterclaims", "managedclusters", "managedclustersetbindings", "managedclustersets",
@@ -49,11 +49,10 @@ var resources = map[string][]string{
 	"rbac.authorization.k8s.io": {"clusterrolebindings", "clusterroles", "rolebindings", "roles"},
 }
 
-// subresources are read of one object. All others are not: among them are accessrequests/token and serviceaccounts/token.
+// subresources are the subresources that may be read. Others may not, such as accessrequests/token and serviceaccounts/token.
 var subresources = map[string][]string{clusterGroup + "/placements": {"explain"}}
 
-// reviews are objects that answer a question and are stored nowhere, by group and resource, with their kinds. They are in a namespace or
-// not.
+// reviews are objects that are not stored, and whose status has a result, by group and resource, with their kinds, and whether they are namespaced.
 var reviews = map[string]struct {
 	kind       string
 	namespaced bool
@@ -65,17 +64,17 @@ var reviews = map[string]struct {
 }
 
 var (
-	// readParameters are those of lists, watches and objects.
+	// readParameters are the parameters of lists, watches and gets.
 	readParameters = []string{"allowWatchBookmarks", "continue", "fieldSelector", "includeObject", "labelSelector", "limit", "resourceVersion",
 		"resourceVersionMatch", "sendInitialEvents", "timeoutSeconds", "watch"}
 	explainParameters = []string{"cluster", "continue", "limit"}
 
-	// segments are names, also those of roles, which have colons. None begins with a dot, and none needs to be encoded twice.
+	// segments matches names, also those of roles, which have colons. None begins with a dot, and none needs to be encoded twice.
 	segments = regexp.MustCompile(`^[A-Za-z0-9_:@~+-][A-Za-z0-9._:@~+-]{0,252}$`)
 	versions = regexp.MustCompile(`^v[1-9][0-9]{0,2}((alpha|beta)[1-9][0-9]{0,2})?$`)
 )
 
-// ask makes a question of a path below /hub and its parameters, or says why it is none.
+// ask converts a path below /hub and its parameters to a question, or returns a refusal.
 func ask(method, path, query string) (*question, *refusal) {
 	if method != http.MethodGet && method != http.MethodPost {
 		return nil, refuse(http.StatusMethodNotAllowed, "the page only reads: %s is not passed on to the hub", method)
@@ -89,7 +88,7 @@ func ask(method, path, query string) (*question, *refusal) {
 	if !ok {
 		return nil, refuse(http.StatusForbidden, "the page does not need this of the hub: %s is not passed on", method)
 	}
-	q.path = "/" + strings.Join(parts, "/") // none of what segments lets through needs to be encoded
+	q.path = "/" + strings.Join(parts, "/") // no character that segments matches needs to be encoded
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "the parameters cannot be read: expected name=value with & between two of them")
@@ -104,7 +103,7 @@ func ask(method, path, query string) (*question, *refusal) {
 	return q, nil
 }
 
-// split takes a path apart. What is decoded is decoded once.
+// split splits a path into its segments, each of which is decoded once.
 func split(path string) ([]string, bool) {
 	rest, ok := strings.CutPrefix(path, "/")
 	if !ok {
@@ -121,7 +120,7 @@ func split(path string) ([]string, bool) {
 	return parts, true
 }
 
-// route says whether a path is passed on, and with which parameters.
+// route reports whether a path is allowed, and with which parameters.
 func (q *question) route(parts []string) (parameters []string, ok bool) {
 	reads := q.method == http.MethodGet
 	switch {
@@ -145,7 +144,7 @@ func knownGroup(group string) bool {
 	return group != "" && (resources[group] != nil || group == "authorization.k8s.io" || group == "authentication.k8s.io")
 }
 
-// routeGroup is about what comes after the version.
+// routeGroup does the same for the part after the version.
 func (q *question) routeGroup(group, version string, parts []string) (parameters []string, ok bool) {
 	if !versions.MatchString(version) {
 		return nil, false
@@ -163,7 +162,7 @@ func (q *question) routeGroup(group, version string, parts []string) (parameters
 		return nil, ok && review.namespaced == namespaced
 	}
 	if len(parts) == 0 {
-		return nil, true // what the group has
+		return nil, true // discovery of the group
 	}
 	if !slices.Contains(resources[group], parts[0]) {
 		return nil, false
@@ -177,7 +176,7 @@ func (q *question) routeGroup(group, version string, parts []string) (parameters
 	return nil, false
 }
 
-// accepted is what the hub is asked to answer in: JSON, as objects or as a table.
+// accepted returns the formats that the hub is asked for: JSON, as objects or as a table.
 func accepted(header string) string {
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	first, _, _ := strings.Cut(strings.ReplaceAll(header, " ", ""), ",")

@@ -49,7 +49,7 @@ func TestAsk_PassesOnWhatThePageNeeds(t *testing.T) {
 	}
 }
 
-// What changes something, has secrets in it, or leads elsewhere. The code says which.
+// attacks are requests that would change something, read secrets, or reach something else, with the codes of their responses.
 var attacks = map[string]int{
 	"PUT /apis/cluster.open-cluster-management.io/v1/managedclusters/a":    405,
 	"PATCH /apis/cluster.open-cluster-management.io/v1/managedclusters/a":  405,
@@ -163,7 +163,7 @@ func TestAttack_PathsParametersAndMethods(t *testing.T) {
 	}
 }
 
-// The same from outside: nothing on the way to the filter changes what is asked.
+// TestAttack_PathsAreNotCleanedBeforeTheyAreChecked verifies that nothing in front of the filter changes the path.
 func TestAttack_PathsAreNotCleanedBeforeTheyAreChecked(t *testing.T) {
 	f := start(t)
 	cookie := f.letIn()
@@ -172,9 +172,9 @@ func TestAttack_PathsAreNotCleanedBeforeTheyAreChecked(t *testing.T) {
 		at, _, _ := strings.Cut(uri, "?")
 		r := f.request(method, "/", "", "Cookie", cookie, "Origin", "http://"+f.host, "Content-Type", "application/json")
 		if strings.ContainsAny(uri, "é") || strings.Contains(at, "%zz") || strings.HasSuffix(uri, "/%") {
-			continue // no client says it so, or Go's server refuses it
+			continue // no client sends this, or Go's server rejects it
 		}
-		r.URL = &url.URL{Scheme: "http", Host: f.host, Opaque: "/hub" + uri} // sent as it is
+		r.URL = &url.URL{Scheme: "http", Host: f.host, Opaque: "/hub" + uri} // sent unchanged
 		f.refused(asked, r, code)
 	}
 	f.refused("above /hub", f.request("GET", "/hub/../hub/version", "", "Cookie", cookie), http.StatusBadRequest)
@@ -198,7 +198,7 @@ func TestAccepted_IsJSON(t *testing.T) {
 	}
 }
 
-// Whatever comes, what the hub is asked is clean, says what was said, and is of a kind that is listed.
+// FuzzAsk verifies that each request to the hub is clean, has the meaning of the browser's request, and is for an allowed resource.
 func FuzzAsk(f *testing.F) {
 	for asked := range attacks {
 		_, uri, _ := strings.Cut(asked, " ")
@@ -224,7 +224,7 @@ func FuzzAsk(f *testing.F) {
 		if decoded, err := url.PathUnescape(at); err != nil || decoded != q.path {
 			t.Fatalf("%q becomes %q", at, q.path)
 		}
-		// How the hub itself reads it.
+		// This is how the hub itself parses it.
 		info, err := requests.NewRequestInfo(&http.Request{Method: q.method, URL: made})
 		if err != nil {
 			t.Fatalf("%q: %v", q.path, err)

@@ -11,14 +11,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ReasonNoSession is the reason of an answer to a browser that has not been let in, or not any more. The hub has none of the kind, so the
-// page can tell it from what the hub says about its user.
+// ReasonNoSession is the reason of a response to a browser without a valid session. The hub has no such reason, so the page can distinguish it from
+// the hub's errors about its user.
 const ReasonNoSession metav1.StatusReason = "NoSession"
 
-// refusal is an answer that says why there is no other. It says nothing that the client has sent.
+// refusal is an error response. It contains nothing that the client has sent.
 type refusal struct{ metav1.Status }
 
-// reasons are those that the hub would give.
+// reasons are the reasons that the hub would use.
 var reasons = map[int]metav1.StatusReason{
 	http.StatusBadGateway:            metav1.StatusReasonInternalError,
 	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
@@ -40,7 +40,7 @@ func refuse(code int, format string, args ...any) *refusal {
 	}}
 }
 
-// write writes it as the hub would.
+// write writes the response like the hub.
 func (f *refusal) write(w http.ResponseWriter) { writeJSON(w, int(f.Code), f.Status) }
 
 func writeJSON(w http.ResponseWriter, code int, value any) {
@@ -53,7 +53,7 @@ func writeJSON(w http.ResponseWriter, code int, value any) {
 	_, _ = w.Write(data)
 }
 
-// setHeaders sets those that each answer has. A browser that shows an answer by itself runs nothing of it.
+// setHeaders sets the headers of all responses. A browser that displays a response itself runs no scripts in it.
 func setHeaders(h http.Header) {
 	for name, value := range map[string]string{
 		"Cache-Control": "no-store",

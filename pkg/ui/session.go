@@ -13,24 +13,24 @@ import (
 )
 
 const (
-	// TokenTTL is how long the secret of a link is good: until a browser has started.
+	// TokenTTL is how long the secret of a link is valid: until a browser has started.
 	TokenTTL = time.Minute
-	// SessionTTL is how long a browser is let in that asks for nothing.
+	// SessionTTL is how long a session without requests is valid.
 	SessionTTL = 8 * time.Hour
-	// maxSessions is how many browsers are let in at one time. The one that was let in first makes room.
+	// maxSessions is the largest number of sessions. A new one replaces the oldest.
 	maxSessions = 8
-	// maxToken bounds what a browser sends to be let in.
+	// maxToken is the largest size of the body that starts a session.
 	maxToken = 1 << 10
 )
 
-// sessions are the browsers that are let in. It has no secrets, only their hashes.
+// sessions are the sessions of browsers. It has no secrets, only their hashes.
 type sessions struct {
 	mu sync.Mutex
-	// token is that of the last link, if it is still good.
+	// token is the hash of the last link's secret. It is only valid until it expires.
 	token   [sha256.Size]byte
 	expires time.Time
 	taken   chan struct{}
-	// browsers are in the order in which they came.
+	// browsers are ordered by the start of their session.
 	browsers []browser
 }
 
@@ -42,7 +42,7 @@ type browser struct {
 
 func newSessions() *sessions { return &sessions{taken: make(chan struct{})} }
 
-// newToken makes the secret of a link. The one before is not good any more.
+// newToken creates the secret of a link. The previous one is no longer valid.
 func (s *sessions) newToken() string {
 	token := rand.Text() + rand.Text() // 256 bits
 	s.mu.Lock()
@@ -57,8 +57,8 @@ func (s *sessions) used() <-chan struct{} {
 	return s.taken
 }
 
-// redeem takes the secret of a link for that of a cookie, and for a key. It can be done once. The browser sends the cookie, which no
-// script reads, to all ports of this machine; the key, which the page keeps, it sends to none by itself, and shows to no page of another port.
+// redeem exchanges the secret of a link for a cookie and a key. This can be done once. The browser sends the cookie, which scripts cannot read, to
+// all ports of this machine. The page stores the key, which is not sent automatically, and which pages of other ports cannot read.
 func (s *sessions) redeem(token string) (cookie, key string, ok bool) {
 	hash := sha256.Sum256([]byte(token))
 	s.mu.Lock()
@@ -78,7 +78,7 @@ func (s *sessions) redeem(token string) (cookie, key string, ok bool) {
 
 func secretOf(cookie, key string) [sha256.Size]byte { return sha256.Sum256([]byte(cookie + " " + key)) }
 
-// valid says whether a browser is let in. It takes as long for each that is not.
+// valid reports whether a session exists. It takes the same time for all that do not exist.
 func (s *sessions) valid(cookie, key string) bool {
 	hash := secretOf(cookie, key)
 	s.mu.Lock()
@@ -96,7 +96,7 @@ func (s *sessions) valid(cookie, key string) bool {
 	return true
 }
 
-// serveSession lets a browser in, or says to one that is in which hub it sees.
+// serveSession starts a session, or returns which hub a session is for.
 func (s *Server) serveSession(w http.ResponseWriter, r *http.Request, query string) *refusal {
 	if refused := s.checkData(r); refused != nil {
 		return refused

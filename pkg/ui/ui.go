@@ -1,12 +1,12 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui serves the page of a hub on loopback, and passes the page's questions on to the hub: as the user of a kubeconfig for
-// "kubectl hub ui", and for hub-ui as the user whose token comes with the request.
+// Package ui serves the page of a hub on loopback, and forwards the page's requests to the hub: for "kubectl hub ui" as the user of a kubeconfig, and
+// for hub-ui as the user whose token comes with the request.
 //
-// The server can do to the hub what its user can, and every other site that the browser shows, and every other user of the machine, can
-// send requests to it. So it reads alone, and only what the page shows; it answers only a browser that has been let in; and nothing of a
-// request reaches the hub but a path and parameters that are made anew from checked parts, and for hub-ui the token.
+// The server can do to the hub what its user can, and any site that the browser displays, and any other user of the machine, can send requests to it.
+// So it only reads, and only what the page shows; it only serves a browser with a session; and nothing of a request reaches the hub except a path and
+// parameters that are rebuilt from checked parts, and for hub-ui the token.
 package ui
 
 import (
@@ -29,47 +29,48 @@ import (
 )
 
 const (
-	// maxURI bounds the path and the parameters of a request; parameters have selectors and the place where a list goes on in them.
+	// maxURI limits the path and the parameters of a request. Parameters contain selectors and continue tokens.
 	maxURI = 16 << 10
-	// maxHeaders bounds the headers. Browsers send the cookies of all servers of this machine, whatever their ports.
+	// maxHeaders limits the headers. Browsers send the cookies of all servers of this machine, whatever their ports.
 	maxHeaders = 64 << 10
-	// maxConnections and maxRequests bound what is open at one time. Browsers have six connections for each page.
+	// maxConnections and maxRequests limit what is open concurrently. Browsers use six connections for each page.
 	maxConnections, maxRequests = 128, 64
-	// maxConnectionsOfAll and maxRequestsOfAll are those where there are many users, of whom each has maxRequests.
+	// maxConnectionsOfAll and maxRequestsOfAll are the limits for many users, each of whom has maxRequests.
 	maxConnectionsOfAll, maxRequestsOfAll = 2048, 1024
-	// askTimeout is how long a client may take for the headers, and for the body; writeTimeout how long to take a part of the answer.
+	// askTimeout is the time limit for a client to send the headers, and for the body. writeTimeout is the limit for receiving a part of the
+	// response.
 	askTimeout, writeTimeout, idleTimeout = 10 * time.Second, 30 * time.Second, 2 * time.Minute
-	// answerTimeout is how long the hub may take to answer what is not a watch.
+	// answerTimeout is the time limit of the hub, except for watches.
 	answerTimeout = time.Minute
 )
 
-// Config says what is served to the user of a kubeconfig.
+// Config is the configuration for the user of a kubeconfig.
 type Config struct {
-	// Hub is the way to the hub, as its user.
+	// Hub is the configuration for the hub, as its user.
 	Hub *rest.Config
-	// Files are those of the page: index.html, and others beside it.
+	// Files are the files of the page: index.html and others.
 	Files fs.FS
-	// About is what the page says of the connection.
+	// About describes the connection for the page.
 	About About
-	// Where are the flags by which commands on the page find the hub, such as "--context=hub".
+	// Where are the flags by which commands on the page select the hub, such as "--context=hub".
 	Where []string
 
-	// askTimeout is another one for tests, and so are the users of this machine that are trusted.
+	// askTimeout and the trusted users of this machine can be changed by tests.
 	askTimeout time.Duration
 	trusted    func() []int
 }
 
-// About says which hub is seen, and as which user. It is the answer of GET /session.
+// About describes the hub and its user. It is the response of GET /session.
 type About struct {
 	// Server is the URL of the hub.
 	Server string `json:"server"`
-	// Context is that of the kubeconfig.
+	// Context is the context of the kubeconfig.
 	Context string `json:"context"`
-	// User is the name that the hub has for the user, empty where the hub does not say it.
+	// User is the hub's name for the user, or empty if the hub does not return it.
 	User string `json:"user"`
 	// Impersonating is the user of --as.
 	Impersonating string `json:"impersonating"`
-	// Kubectl begins the command lines that show the same.
+	// Kubectl is the beginning of command lines that show the same.
 	Kubectl string `json:"kubectl"`
 	// SignOut is the path that ends the login, if there is one.
 	SignOut string `json:"signOut,omitempty"`
@@ -80,7 +81,7 @@ type Server struct {
 	files map[string]file
 	about About
 	hub   *upstream
-	// door says who is let in, and how browsers call this server.
+	// door decides which requests are allowed, and the names of this server for browsers.
 	door           door
 	running        *counter
 	answering      *counter
@@ -89,31 +90,31 @@ type Server struct {
 	askTimeout     time.Duration
 }
 
-// door is what differs between a page for one user, and one for all who log in.
+// door has the differences between a page for one user, and one for all who log in.
 type door interface {
-	// checkConnection refuses programs that are not answered, whatever they ask.
+	// checkConnection rejects programs that may not connect, whatever their request.
 	checkConnection(r *http.Request) *refusal
-	// origin is that of the pages of a host, or empty if this server is not called by that name.
+	// origin returns the origin of the pages of a host, or "" if this server does not have that name.
 	origin(host string) string
-	// reopen says how people get at the page.
+	// reopen describes how to open the page.
 	reopen() string
-	// leadsTo is whether other sites may lead a browser to a view.
+	// leadsTo reports whether other sites may link to a path.
 	leadsTo(path string) bool
-	// letIn says as whom the hub is asked, or why it is not.
+	// letIn returns the user for requests to the hub, or a refusal.
 	letIn(r *http.Request) (visitor, *refusal)
-	// begin lets a browser in that has a secret.
+	// begin starts the session of a browser that has a secret.
 	begin(s *Server, w http.ResponseWriter, r *http.Request) *refusal
 }
 
-// visitor is one who was let in.
+// visitor is a user who was let in.
 type visitor struct {
-	// token is the credential that goes with what is asked. Without one, those of the way to the hub do.
+	// token is the credential for the hub. If it is empty, those of the configuration are used.
 	token string
-	// key tells visitors apart, without any secret.
+	// key distinguishes visitors. It contains no secret.
 	key [sha256.Size]byte
 }
 
-// New makes a server for a listener, which has to be on loopback: nothing is encrypted.
+// New returns a server for a listener, which must be on loopback, because nothing is encrypted.
 func New(config Config, listener net.Addr) (*Local, error) {
 	address, err := onLoopback(listener)
 	if err != nil {
@@ -146,20 +147,20 @@ func onLoopback(listener net.Addr) (*net.TCPAddr, error) {
 	return address, nil
 }
 
-// Serve serves until the context ends, and ends watches then.
+// Serve serves until the context ends. It also ends watches then.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	// Requests end with it, watches as well.
+	// Requests, including watches, end with this context.
 	base, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	server := &http.Server{
 		Handler: s, ReadHeaderTimeout: s.askTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaders,
-		WriteTimeout: answerTimeout + writeTimeout, // an answer that goes on sets its own
+		WriteTimeout: answerTimeout + writeTimeout, // a stream sets its own
 		BaseContext:  func(net.Listener) context.Context { return base },
 		ConnContext: func(ctx context.Context, connection net.Conn) context.Context {
 			return context.WithValue(ctx, connectionKey{}, &peer{Conn: connection})
 		},
 		DisableGeneralOptionsHandler: true, // it has none of our headers
-		// What it would say is what clients send.
+		// The log would contain what clients send.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	ended := make(chan error, 1)
@@ -181,7 +182,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return <-ended
 }
 
-// connectionKey is the key of a request's connection.
+// connectionKey is the context key of a request's connection.
 type connectionKey struct{}
 
 // ServeHTTP implements http.Handler.
@@ -189,14 +190,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	if refused := s.serve(w, r); refused != nil {
 		if r.ContentLength != 0 {
-			// What comes behind a body that is not read could be taken for another request.
+			// The data after a body that is not read could be parsed as another request.
 			w.Header().Set("Connection", "close")
 		}
 		refused.write(w)
 	}
 }
 
-// serve answers, or says why not. What it refuses it has not begun to answer.
+// serve handles a request, or returns a refusal. If it returns one, it has written nothing.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) *refusal {
 	if refused := s.checkRequest(r); refused != nil {
 		return refused
@@ -219,7 +220,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) *refusal {
 	return s.servePage(w, r, path)
 }
 
-// serveHub asks the hub.
+// serveHub forwards a request to the hub.
 func (s *Server) serveHub(w http.ResponseWriter, r *http.Request, path, query string) *refusal {
 	visitor, refused := s.door.letIn(r)
 	if refused != nil {
@@ -242,7 +243,7 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request, path, query st
 	return s.hub.pass(w, r, question)
 }
 
-// withoutPassword is a server's address as people may see it.
+// withoutPassword returns a server's address for users.
 func withoutPassword(u *url.URL) string {
 	shown := *u
 	shown.User, shown.RawQuery, shown.Fragment = nil, "", ""

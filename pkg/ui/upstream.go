@@ -24,21 +24,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxQuestion bounds an object that the page sends.
+// maxQuestion is the largest size of an object that the page sends.
 const maxQuestion = 64 << 10
 
-// upstream is the hub, as the user of the kubeconfig, or as those whose tokens go with what is asked.
+// upstream sends requests to the hub as the user of the kubeconfig, or as the user whose token comes with the request.
 type upstream struct {
 	config    *rest.Config
 	base      *url.URL
 	transport http.RoundTripper
-	// timeout is how long the hub may take to answer what is not a watch.
+	// timeout is the time limit of the hub, except for watches.
 	timeout time.Duration
-	// watchFor is how long a watch may go on, or 0 for as long as the hub lets it.
+	// watchFor is the largest duration of a watch, or 0 for the hub's limit.
 	watchFor time.Duration
 
 	mu sync.Mutex
-	// user is what the hub has said once.
+	// user is the hub's name for the user of the kubeconfig, once it is known.
 	user string
 }
 
@@ -47,7 +47,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the way to the hub: %w", err)
 	}
-	// The transport has the user's credentials. It follows no redirect, which could lead them elsewhere.
+	// The transport has the user's credentials. It follows no redirects, which could send them to other servers.
 	transport, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("the way to the hub: %w", err)
@@ -55,7 +55,7 @@ func newUpstream(config *rest.Config) (*upstream, error) {
 	return &upstream{config: config, base: base, transport: transport, timeout: min(cmp.Or(config.Timeout, answerTimeout), answerTimeout)}, nil
 }
 
-// request makes one of a question, with nothing of the browser's request in it but what the question has.
+// request converts a question to a request. It contains nothing of the browser's request but what the question has.
 func (u *upstream) request(ctx context.Context, q *question) (*http.Request, error) {
 	at := u.base.JoinPath(q.path)
 	at.RawQuery = u.bounded(q).Encode()
@@ -77,7 +77,7 @@ func (u *upstream) request(ctx context.Context, q *question) (*http.Request, err
 	return r, nil
 }
 
-// pass asks the hub and passes its answer on while it comes.
+// pass sends a question to the hub and streams its response.
 func (u *upstream) pass(w http.ResponseWriter, r *http.Request, q *question) *refusal {
 	ctx := r.Context()
 	if within := u.within(q); within > 0 {
@@ -104,18 +104,18 @@ func (u *upstream) pass(w http.ResponseWriter, r *http.Request, q *question) *re
 	return nil
 }
 
-// within is how long the hub may take with its whole answer.
+// within returns the time limit for the hub's whole response.
 func (u *upstream) within(q *question) time.Duration {
 	switch {
 	case !q.watch:
 		return u.timeout
 	case u.watchFor > 0:
-		return u.watchFor + u.timeout // the hub ends it before
+		return u.watchFor + u.timeout // the hub ends it earlier
 	}
 	return 0
 }
 
-// bounded are the parameters of a question, by which the hub ends a watch in time.
+// bounded returns the parameters of a question, with a limit for the duration of a watch.
 func (u *upstream) bounded(q *question) url.Values {
 	if !q.watch || u.watchFor == 0 {
 		return q.query
@@ -128,7 +128,7 @@ func (u *upstream) bounded(q *question) url.Values {
 	return values
 }
 
-// unreachable says that the hub does not answer, and why, without parameters and credentials.
+// unreachable returns why the hub does not respond, without parameters and credentials.
 func (u *upstream) unreachable(err error) *refusal {
 	if parts := (*url.Error)(nil); errors.As(err, &parts) {
 		err = parts.Err // the other part is the address
@@ -139,7 +139,7 @@ func (u *upstream) unreachable(err error) *refusal {
 	return refuse(http.StatusServiceUnavailable, "the hub %s cannot be reached: %v", withoutPassword(u.base), err)
 }
 
-// checkAnswer lets JSON through, and plain text where that is what there is. A gateway in front of the hub may answer anything.
+// checkAnswer allows JSON, and plain text if the question expects it. A gateway in front of the hub may return anything.
 func (u *upstream) checkAnswer(response *http.Response, q *question) (contentType string, refused *refusal) {
 	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	good := response.StatusCode == http.StatusOK || response.StatusCode == http.StatusCreated || response.StatusCode >= 400
@@ -155,7 +155,7 @@ func (u *upstream) checkAnswer(response *http.Response, q *question) (contentTyp
 		withoutPassword(u.base), kind, response.StatusCode)
 }
 
-// fromHub is one that says nothing of this server's sessions.
+// fromHub changes a reason that only this server's sessions may have.
 func (f *refusal) fromHub() *refusal {
 	if f.Reason == ReasonNoSession {
 		f.Reason = metav1.StatusReasonUnauthorized
@@ -163,10 +163,10 @@ func (f *refusal) fromHub() *refusal {
 	return f
 }
 
-// copyAll passes on each part as it comes. A browser that does not take it for some time loses it.
+// copyAll passes on each part immediately. A browser that does not receive it for some time is disconnected.
 func copyAll(w http.ResponseWriter, from io.Reader) {
 	control := http.NewResponseController(w)
-	if control.Flush() != nil { // a watch may have nothing to say for long
+	if control.Flush() != nil { // a watch may have no events for long
 		return
 	}
 	buffer := make([]byte, 32<<10)
@@ -183,13 +183,13 @@ func copyAll(w http.ResponseWriter, from io.Reader) {
 			return
 		}
 		if err != nil {
-			// What has come is not all: the browser must not take it for that.
+			// The response is incomplete, and the browser must not consider it complete.
 			panic(http.ErrAbortHandler)
 		}
 	}
 }
 
-// readQuestion reads the object that the page sends, which has to be of the one kind that its path is for.
+// readQuestion reads the object that the page sends, which must have the one kind that its path is for.
 func (s *Server) readQuestion(w http.ResponseWriter, r *http.Request, q *question) ([]byte, *refusal) {
 	if q.method != http.MethodPost {
 		return nil, nil
@@ -207,7 +207,7 @@ func (s *Server) readQuestion(w http.ResponseWriter, r *http.Request, q *questio
 	return data, nil
 }
 
-// readJSON reads a body of limited length in limited time. Forms of other sites cannot send this type.
+// readJSON reads a body of limited size in limited time. Forms of other sites cannot send this type.
 func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, *refusal) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return nil, refuse(http.StatusUnsupportedMediaType, "expected the Content-Type application/json")
@@ -221,12 +221,12 @@ func (s *Server) readJSON(w http.ResponseWriter, r *http.Request, limit int64) (
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "the body has not come within %s", s.askTimeout)
 	}
-	// Else a watch would end with it.
+	// Otherwise a watch would end with the deadline.
 	_ = control.SetReadDeadline(time.Time{})
 	return data, nil
 }
 
-// userName is what the hub calls the user, or nothing as long as it does not say it. It is kept for the one of the kubeconfig.
+// userName returns the hub's name for the user, or "" if the hub does not return it. The name of the kubeconfig's user is cached.
 func (u *upstream) userName(ctx context.Context, token string) string {
 	if token != "" {
 		return u.askUserName(ctx, token)

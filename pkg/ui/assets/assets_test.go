@@ -11,12 +11,12 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/ui/assets"
 )
 
-// asMarkup is what reads a text as HTML or as a program: what others wrote into a label would be one. The strict policy of the server
-// refuses some of it; the page has none of it. The names are whole words, because those of other things may begin like them.
+// asMarkup matches functions that parse a text as HTML or as a script, which would run the content of a label. The strict policy of the server
+// forbids some of them; the page uses none. The names are whole words, because other names may begin like them.
 var asMarkup = regexp.MustCompile(`\b(innerHTML|outerHTML|insertAdjacentHTML|setHTML\w*|parseHTML\w*|DOMParser|createContextualFragment|srcdoc|` +
 	`document\.write\w*|eval\(|Function\(|cssText|javascript:)`)
 
-// fromElsewhere is an address of another site: a font, an image, a script.
+// fromElsewhere matches addresses of other sites, such as fonts, images and scripts.
 var fromElsewhere = regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]|@import|url\(`)
 
 func TestNothingIsReadAsMarkup(t *testing.T) {

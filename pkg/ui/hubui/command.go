@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hubui is hub-ui: the page of `kubectl hub ui` for all who log in at an OIDC proxy in front of it. It has no rights of its own.
+// Package hubui is hub-ui: the page of `kubectl hub ui` for all users who log in at an OIDC proxy in front of it. It has no permissions of its own.
 package hubui
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/ui/assets"
 )
 
-// options are what the flags say.
+// options are the flags.
 type options struct {
 	address   string
 	port      int
@@ -65,7 +65,7 @@ func NewCommand() *cobra.Command {
 	return cmd
 }
 
-// way is that to the hub, without any credentials.
+// way returns the configuration for the hub, without any credentials.
 func (o *options) way() (*rest.Config, error) {
 	at, err := url.Parse(o.server)
 	if err != nil || at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
@@ -133,8 +133,8 @@ func addressOf(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
-// probes answers the kubelet, which asks from outside of the pod. What it says is that the program runs: whether the hub answers is for
-// the page to say.
+// probes serves the probes of the kubelet, which come from outside of the pod. They report that the program runs. The page shows whether the hub
+// responds.
 func (o *options) probes(ctx context.Context) (net.Listener, error) {
 	if o.health == "0" || o.health == "" {
 		return nil, nil

@@ -20,7 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/ui"
 )
 
-// The program as it is started: the page, the hub as who asks, the probes, and a log without the token.
+// TestCommand_ServesWhoHasAToken verifies that the started program serves the page, the hub with the permissions of the user, and the probes, and
+// does not log the token.
 func TestCommand_ServesWhoHasAToken(t *testing.T) {
 	const token = "canary.of.ann"
 	hub := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
