@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestUntil_LooksLessAndLessOften: what comes soon is seen soon, and what takes long is looked at once a second.
+// TestUntil_LooksLessAndLessOften verifies that a condition that holds soon is detected soon, and that one that takes long is polled once a second.
 func TestUntil_LooksLessAndLessOften(t *testing.T) {
 	for after, most := range map[time.Duration]struct {
 		looks int

@@ -35,7 +35,7 @@ var (
 	accessManifest []byte
 	//go:embed target.yaml
 	targetManifest []byte
-	// accessAuditPolicy has the provider audited, too, on the hub and in the cluster.
+	// accessAuditPolicy also logs the provider, on the hub and in the cluster.
 	//
 	//go:embed access-audit-policy.yaml
 	accessAuditPolicy []byte
@@ -56,15 +56,15 @@ const (
 	procTargetFront = "kube-apiserver of the cluster"
 )
 
-// accessing is a hub that gives access to a cluster by the provider kubeconfig.
+// accessing is a hub with access to a cluster by the provider kubeconfig.
 type accessing struct {
 	*bench
 	target   *localhub.Hub
 	provider *provider
-	// onHub and onTarget are what is asked of the hub and of the cluster.
+	// onHub and onTarget are the audit logs of the hub and of the cluster.
 	onHub, onTarget *audit
 	admins          []*client
-	// clusterAdmin is how the provider reaches the cluster.
+	// clusterAdmin is the cluster of the provider's kubeconfig.
 	clusterAdmin *clientcmdapi.Cluster
 	clusterToken string
 }
@@ -132,7 +132,7 @@ func (a *accessing) start(ctx context.Context) error {
 	return a.provider.start(ctx)
 }
 
-// deployedProvider is what is deployed for the provider. Its pods are not started, since nothing runs them here.
+// deployedProvider returns the manifests of the provider. Nothing runs its pods here.
 func deployedProvider() (manifests [][]byte, err error) {
 	objects, err := deploy.ClusterProvider{}.Objects()
 	if err != nil {
@@ -158,7 +158,7 @@ func (a *accessing) stop() {
 	}
 }
 
-// otherPIDs are the processes beside those of the hub.
+// otherPIDs returns the process IDs of processes that are not part of the hub.
 func (a *accessing) otherPIDs() map[string]int {
 	pids := map[string]int{procTargetFront: a.target.PIDs()["kube-apiserver"]}
 	if a.provider.cmd != nil {
@@ -167,7 +167,7 @@ func (a *accessing) otherPIDs() map[string]int {
 	return pids
 }
 
-// account is a cluster, and a token of one of its service accounts.
+// account returns a cluster, and a token of one of its service accounts.
 func account(ctx context.Context, admin *rest.Config, namespace, name string) (*clientcmdapi.Cluster, string, error) {
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
@@ -184,8 +184,8 @@ func account(ctx context.Context, admin *rest.Config, namespace, name string) (*
 	return &clientcmdapi.Cluster{Server: admin.Host, CertificateAuthorityData: admin.CAData}, token.Status.Token, nil
 }
 
-// admit makes a number of Clusters, and waits until they are ready. All of them are the same kube-apiserver, but nobody can
-// tell: each has a configuration and a profile of its own, and the provider has connections of their own to each.
+// admit creates a number of Clusters, and waits until they are ready. All of them are the same kube-apiserver, which has no effect: each has a
+// configuration and a profile of its own, and the provider has separate connections to each.
 func (a *accessing) admit(ctx context.Context, clusters []string) error {
 	for _, name := range clusters {
 		cluster := a.clusterAdmin.DeepCopy()
@@ -209,7 +209,7 @@ func (a *accessing) admit(ctx context.Context, clusters []string) error {
 			"metadata": map[string]any{"name": name},
 			"spec": map[string]any{"profile": profilePrefix + name, "tenancy": "Shared", "purposes": []string{"bench"},
 				"kubernetes": map[string]any{}}})
-		// It is refused until the provider has made its profile.
+		// It is rejected until the provider has created its profile.
 		if err := eventually(ctx, func() error {
 			return a.admins[0].do(ctx, http.MethodPost, clustersPath, "application/json", body, &bytes.Buffer{})
 		}); err != nil {
@@ -260,7 +260,7 @@ const (
 	factGone     = "gone"
 )
 
-// watchRequests watches the AccessRequests whose names begin so, until the context ends.
+// watchRequests watches the AccessRequests with a prefix of their names, until the context ends.
 func (a *accessing) watchRequests(ctx context.Context, prefix string) (*factWatch, error) {
 	client, err := versioned.NewForConfig(a.hub.AdminConfig())
 	if err != nil {
@@ -301,7 +301,7 @@ func (a *accessing) watchRequests(ctx context.Context, prefix string) (*factWatc
 	return f, ctx.Err()
 }
 
-// requestBody is a request for the rights of the documentation's example: a Role, and a ClusterRole that the cluster has.
+// requestBody returns a request for the permissions of the documentation's example: a Role, and a ClusterRole that the cluster has.
 func requestBody(name, cluster string) []byte {
 	return mustJSON(map[string]any{"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": "AccessRequest",
 		"metadata": map[string]any{"name": name},
@@ -315,7 +315,7 @@ func requestBody(name, cluster string) []byte {
 		}})
 }
 
-// each sends one request for each of n.
+// each sends a request for each number below n.
 func (a *accessing) each(ctx context.Context, n int, method, contentType string, path func(i int) string, body func(i int) []byte) error {
 	all := make([]int, n)
 	for i := range all {
@@ -324,7 +324,7 @@ func (a *accessing) each(ctx context.Context, n int, method, contentType string,
 	return a.writeAll(ctx, a.admins, write{method: method, contentType: contentType, path: path, body: body, rates: &rates{}}, all)
 }
 
-// cpuProfiles begins CPU profiles of all API servers that take part, if profiles are wanted.
+// cpuProfiles starts CPU profiles of all API servers that are measured, if profiles are enabled.
 func (a *accessing) cpuProfiles(ctx context.Context, name string, length time.Duration) func() {
 	seconds := int(length.Seconds())
 	waits := []func(){

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// grantResult is about AccessRequests that were made at the same time.
+// grantResult is the result for AccessRequests that were created at the same time.
 type grantResult struct {
 	Requests  int     `json:"requests"`
 	Clusters  int     `json:"clusters"`
 	Granted   int     `json:"granted"`
 	Seconds   float64 `json:"seconds"`
 	PerSecond float64 `json:"grantsPerSecond"`
-	// Prepared, Median and P99 are seconds from the creation of a request until it is prepared and granted, GoneMedian and
-	// GoneP99 from its deletion until it is gone.
+	// Prepared, Median and P99 are seconds from the creation of a request until it is prepared and granted. GoneMedian and GoneP99 are seconds from
+	// its deletion until it is gone.
 	Prepared   float64        `json:"preparedMedianSeconds"`
 	Median     float64        `json:"medianSeconds"`
 	P99        float64        `json:"p99Seconds"`
@@ -36,14 +36,14 @@ type grantResult struct {
 	GoneP99    float64        `json:"goneP99Seconds"`
 	Delete     *trafficResult `json:"delete,omitempty"`
 	Left       int            `json:"leftovers"`
-	// Memory is the provider's: before, with all granted, and with all granted after a restart.
+	// MemoryEmpty, MemoryFull and MemoryRestarted are the provider's resident memory: before, with all requests granted, and with all granted after
+	// a restart.
 	MemoryEmpty     int `json:"rssEmptyKiB"`
 	MemoryFull      int `json:"rssFullKiB"`
 	MemoryRestarted int `json:"rssRestartedKiB"`
 }
 
-// trafficResult has numbers of requests by kind: of hub-controller-manager and of the provider to the hub, and of the provider
-// to the clusters.
+// trafficResult has numbers of requests by kind: of hub-controller-manager and of the provider to the hub, and of the provider to the clusters.
 type trafficResult struct {
 	Seconds     float64            `json:"seconds"`
 	Controllers map[string]int     `json:"controllers"`
@@ -64,7 +64,7 @@ type renewalResult struct {
 	Traffic *trafficResult `json:"traffic"`
 }
 
-// tokenResult is about short-lived tokens that some clients ask for at the same time.
+// tokenResult is the result for short-lived tokens that some clients request at the same time.
 type tokenResult struct {
 	Name      string             `json:"name"`
 	Clients   int                `json:"clients"`
@@ -170,7 +170,7 @@ func (g *grantResult) print(out io.Writer) {
 	table(out, fmt.Sprintf("(h) %d AccessRequests, for %d clusters", g.Requests, g.Clusters), []string{"", ""}, rows)
 }
 
-// rows say what was asked for, for each of n.
+// rows returns rows with the requests, per each of n.
 func (t *trafficResult) rows(n int) (rows [][]string) {
 	if t == nil {
 		return nil
@@ -197,7 +197,7 @@ func (r *report) judgeAccess() {
 		all := fmt.Sprintf("all %d", g.Requests)
 		r.reach("h", of+"requests that are granted", all, fmt.Sprint(g.Granted), g.Granted == g.Requests)
 		if g.Rest != nil {
-			// A provider that sees no Secrets looks from time to time whether they are still there.
+			// A provider that may not watch Secrets checks periodically whether they still exist.
 			r.none("h", of+"at rest: writes", g.Rest.writes)
 			each := float64(g.Rest.about) / float64(g.Requests) / (g.Rest.Seconds / 60)
 			r.atMost("h", of+"at rest: requests about an AccessRequest", " per minute", 1, each)
@@ -208,12 +208,12 @@ func (r *report) judgeAccess() {
 		if w := g.Renewals; w != nil {
 			r.reach("h", of+"tokens renewed", all, fmt.Sprint(w.Renewed), w.Renewed == g.Requests)
 			r.none("h", of+"tokens renewed too early", w.Early)
-			// Chance lets a part have more than the mean, by hardly more than five times its square root.
+			// By chance, a part can have more than the mean, but hardly more than five times its square root.
 			mean := float64(g.Requests) / renewalParts
 			limit, got := int(math.Ceil(mean+5*math.Sqrt(mean))), slices.Max(w.Parts)
 			r.reach("h", of+fmt.Sprintf("tokens renewed in %s, the most", renewalTime/renewalParts), fmt.Sprintf("at most %d", limit),
 				fmt.Sprint(got), got <= limit)
-			// A machine that is too slow spreads out what is due at once: then most of it waits.
+			// On a machine that is too slow, renewals that are due at once take longer, and most of them wait.
 			r.reach("h", of+"tokens that wait for their renewal at once, the most", fmt.Sprintf("at most %d", limit), fmt.Sprint(w.Queued),
 				w.Queued <= limit)
 		}

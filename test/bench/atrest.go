@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// restingLease is a lease duration at which no cluster of the fleet falls silent while it is at rest: it has no agents.
+	// restingLease is a lease duration with which no lease of the fleet expires during the measurement: it has no agents.
 	restingLease = 24 * 60 * 60
-	// silentLease is the one by which all fall silent together, after 5 times that many seconds.
+	// silentLease is the duration with which all leases expire together, after 5 times that many seconds.
 	silentLease = 6
-	// slices of an interval in which checks are counted, and how many of them are watched.
+	// intervalParts is the number of parts of an interval in which checks are counted, and watchedParts how many of them are watched.
 	intervalParts, watchedParts = 12, 11
 )
 
-// resting is what becomes of a fleet of accepted clusters.
+// resting is the result for a fleet of accepted clusters.
 type resting struct {
 	clusters int
 	interval time.Duration
-	// accepting is the time until all are accepted, from the first that was made.
+	// accepting is the time from the creation of the first cluster until all are accepted.
 	accepting       time.Duration
 	acceptRequests  requests
 	acceptCPU       cpuTimes
@@ -36,28 +36,28 @@ type resting struct {
 	gap  time.Duration
 	lost []string
 
-	// silentFirst and silentLast are from when the agents have been silent for too long until the hub says so, tainted until
-	// also the taints do.
+	// silentFirst and silentLast are the times from the expiry of the leases until the first and the last condition reports it, and tainted is the
+	// time until the last taint does.
 	silentFirst, silentLast, tainted time.Duration
 	silent                           int
 	silentRequests                   requests
 	silentCPU                        cpuTimes
 }
 
-// window is a time in which nobody does anything to the fleet.
+// window is a time without any changes of the fleet.
 type window struct {
 	took     time.Duration
 	requests requests
 	calls    int
 	writes   int // to AWS
-	// checks are how many clusters were checked in each part.
+	// checks are the numbers of clusters that were checked in each part.
 	checks []int
 	cpu    cpuTimes
 	rss    int // of hub-controller-manager, KiB
 	each   map[string][]time.Time
 }
 
-// fleetAtRest makes a fleet, and leaves it alone.
+// fleetAtRest creates a fleet, and measures it without changes.
 func (r *registering) fleetAtRest(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // no watch outlives the hub
@@ -91,7 +91,7 @@ func (r *registering) writeFleet(ctx context.Context, f *resting, method, conten
 	return r.writeAll(ctx, clients, write{kind: ours, method: method, contentType: contentType, path: to, body: body, rates: &rates{}}, all)
 }
 
-// acceptFleet makes clusters that are accepted from the beginning, and says of them what their agents would.
+// acceptFleet creates accepted clusters, and writes what their agents would report.
 func (r *registering) acceptFleet(ctx context.Context, f *resting, fleet *fleetWatch) error {
 	bodies := make([][]byte, f.clusters)
 	for i := range bodies {
@@ -135,11 +135,10 @@ func (r *registering) acceptFleet(ctx context.Context, f *resting, fleet *fleetW
 	return fleet.await(ctx, &r.steps, f.clusters, factAccepted, factJoined, factAvailable)
 }
 
-// letRest watches the fleet once the checks of its identities have got into their rhythm, and once more while
-// hub-controller-manager starts anew.
+// letRest watches the fleet when the checks of its identities have become regular, and again while hub-controller-manager restarts.
 func (r *registering) letRest(ctx context.Context, f *resting, fleet *fleetWatch) error {
 	r.steps.step("Waiting until all has come to rest, and the first checks are over")
-	accepted := time.Now() // which is after the last grant
+	accepted := time.Now() // after the last grant
 	if _, err := r.audit.silence(ctx, 5*time.Second); err != nil {
 		return err
 	}
@@ -164,7 +163,7 @@ func (r *registering) letRest(ctx context.Context, f *resting, fleet *fleetWatch
 	return err
 }
 
-// watch does one thing, and sees what hub-controller-manager does until the time is over.
+// watch calls do, and records what hub-controller-manager does until the time is over.
 func (r *registering) watch(ctx context.Context, f *resting, length time.Duration, do func() error) (*window, error) {
 	r.aws.ResetCalls()
 	begun, cpu, before := time.Now(), r.cpuAll(), r.hub.PIDs()
@@ -173,7 +172,7 @@ func (r *registering) watch(ctx context.Context, f *resting, length time.Duratio
 	}
 	for name, pid := range r.hub.PIDs() {
 		if before[name] != pid {
-			delete(cpu, name) // it is another process
+			delete(cpu, name) // it is a different process
 		}
 	}
 	if err := sleep(ctx, time.Until(begun.Add(length))); err != nil {
@@ -204,7 +203,7 @@ func (r *registering) watch(ctx context.Context, f *resting, length time.Duratio
 	return w, nil
 }
 
-// shortestGap is the shortest time between two checks of one cluster, 0 when none was checked twice.
+// shortestGap returns the shortest time between two checks of one cluster, or 0 if none was checked twice.
 func shortestGap(windows ...*window) (gap time.Duration) {
 	each := map[string][]time.Time{}
 	for _, w := range windows {
@@ -225,7 +224,7 @@ func shortestGap(windows ...*window) (gap time.Duration) {
 	return gap
 }
 
-// letFallSilent has all leases expire at the same time: a process that has just started gives all of them the same time.
+// letFallSilent makes all leases expire at the same time: a process that has just started gives all of them the same time.
 func (r *registering) letFallSilent(ctx context.Context, f *resting, fleet *fleetWatch) error {
 	r.steps.step("Giving all clusters a lease of %d s while hub-controller-manager is away", silentLease)
 	r.hub.StopHubControllerManager()

@@ -21,15 +21,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// auditPolicy has hub-controller-manager audited.
+// auditPolicy logs the requests of hub-controller-manager.
 //
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// audit is a kube-apiserver's log of what its policy names.
+// audit is a kube-apiserver's audit log of what its policy selects.
 type audit struct {
 	file string
-	// read is how much of the file has been read.
+	// read is the number of bytes of the file that have been read.
 	read int64
 	all  []audited
 }
@@ -51,7 +51,7 @@ type audited struct {
 
 func (a audited) isWrite() bool { return a.Verb != "get" && a.Verb != "list" }
 
-// what is such as "patch managedclusters/status".
+// what returns a text such as "patch managedclusters/status".
 func (a audited) what() string {
 	if a.ObjectRef.Resource == "" {
 		return "discovery"
@@ -63,19 +63,19 @@ func (a audited) what() string {
 	return what
 }
 
-// newAudit has the front of a hub write the log.
+// newAudit makes the front of a hub write the log.
 func newAudit(c *localhub.Config, policy []byte) (*audit, error) {
 	policyFile, err := filepath.Abs(filepath.Join(c.Dir, "audit-policy.yaml"))
 	if err != nil {
 		return nil, err
 	}
 	a := &audit{file: filepath.Join(filepath.Dir(policyFile), "audit.log")}
-	// It is read as it grows, so it must not be cut off.
+	// It is read while it grows, so it must not be rotated.
 	c.FrontArgs = append(c.FrontArgs, "--audit-policy-file="+policyFile, "--audit-log-path="+a.file, "--audit-log-maxsize=100000")
 	return a, os.WriteFile(policyFile, policy, 0o600)
 }
 
-// requests are those that have been answered since a time.
+// requests returns the requests that were responded to since a time.
 func (a *audit) requests(since time.Time) (requests, error) {
 	file, err := os.Open(a.file)
 	if errors.Is(err, os.ErrNotExist) {
@@ -109,7 +109,7 @@ func (a *audit) requests(since time.Time) (requests, error) {
 	}
 	first := len(a.all)
 	for first > 0 && a.all[first-1].At.After(since.Add(-time.Minute)) {
-		first-- // the order is about that of time
+		first-- // in the order of time only approximately
 	}
 	var found requests
 	for _, one := range a.all[first:] {
@@ -122,12 +122,12 @@ func (a *audit) requests(since time.Time) (requests, error) {
 
 type requests []audited
 
-// only are those of a kind.
+// only returns the requests that keep accepts.
 func (r requests) only(keep func(audited) bool) requests {
 	return slices.DeleteFunc(slices.Clone(r), func(a audited) bool { return !keep(a) })
 }
 
-// counts are the numbers of requests of each kind.
+// counts returns the number of requests of each kind.
 func (r requests) counts(keep func(audited) bool) map[string]int {
 	counts := map[string]int{}
 	for _, one := range r {
@@ -143,7 +143,7 @@ func (r requests) reads() map[string]int {
 	return r.counts(func(a audited) bool { return !a.isWrite() })
 }
 
-// refused are those that the hub has not done.
+// refused returns the number of requests that the hub rejected.
 func (r requests) refused() map[string]int {
 	refused := map[string]int{}
 	for _, one := range r {
@@ -161,7 +161,7 @@ func sum(counts map[string]int) (total int) {
 	return total
 }
 
-// most writes the most frequent ones, with their numbers for each of n.
+// most returns the most frequent ones, with their numbers per each of n.
 func most(counts map[string]int, n int) (text string) {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return counts[b] - counts[a] })
 	for i, name := range names {
@@ -173,7 +173,7 @@ func most(counts map[string]int, n int) (text string) {
 	return text
 }
 
-// silence waits until nothing has been written for a time, and returns when it wrote last.
+// silence waits until there were no writes for a time, and returns the time of the last one.
 func (a *audit) silence(ctx context.Context, quiet time.Duration) (last time.Time, err error) {
 	last = time.Now()
 	for {

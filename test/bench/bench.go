@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// user is the one of roles.yaml.
+// user is the user of roles.yaml.
 const user = "bench"
 
 var (
@@ -41,7 +41,7 @@ type bench struct {
 	creates [2]*rates // ours and the peer's
 	status  [2]*rates
 	empty   memory
-	// others are the processes beside those of the hub that are measured with them. It may be nil.
+	// others returns processes that are measured in addition to those of the hub. It may be nil.
 	others func() map[string]int
 }
 
@@ -82,7 +82,7 @@ func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error,
 	b.config = localhub.Config{
 		Dir: dir, BinDir: bin, ExternalEtcd: o.externalEtcd, UnsafeNoFsync: o.noFsync,
 		Log: func(format string, args ...any) { b.steps.step(format, args...) },
-		// The clusters of the fleet are not accepted. They are counted all the same, as on every hub.
+		// The clusters of the fleet are not accepted. They are counted nevertheless, as on every hub.
 		HubAPIServerArgs: []string{"--max-pending-clusters=1000000"},
 	}
 	if err := adapt(&b.config); err != nil {
@@ -99,15 +99,15 @@ func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error,
 	return measure(ctx)
 }
 
-// withoutRegistration is the hub that is compared with the peer: what the controllers of registration do with a cluster is
-// not what a mere object is compared with.
+// withoutRegistration configures the hub that is compared with the peer: the work of registration controllers on a cluster must not be compared with
+// a plain object.
 func (b *bench) withoutRegistration(c *localhub.Config) error {
 	c.WithoutKubeControllerManager, c.WithoutHubControllerManager = b.options.serversOnly, b.options.serversOnly
 	c.HubControllerManagerArgs = []string{"--registration-drivers="}
 	return nil
 }
 
-// mergedBin makes a directory with the binaries of both, those of ours first.
+// mergedBin creates a directory with the binaries of both directories. Those of ours have precedence.
 func mergedBin(dir, all, ours string) (string, error) {
 	merged := filepath.Join(dir, "bin")
 	if err := os.MkdirAll(merged, 0o755); err != nil {
@@ -132,13 +132,13 @@ func mergedBin(dir, all, ours string) (string, error) {
 	return merged, nil
 }
 
-// front is how the user reaches the front.
+// front returns the user's configuration for the front.
 func (b *bench) front() *rest.Config { return b.hub.UserConfig(user) }
 
-// direct is how the user reaches hub-apiserver past the front.
+// direct returns the user's configuration for hub-apiserver without the front.
 func (b *bench) direct() *rest.Config { return b.hub.HubAPIServerUserConfig(0, user) }
 
-// prepare makes the custom resource definition, the user's role and all sets.
+// prepare creates the custom resource definition, the user's role and all sets.
 func (b *bench) prepare(ctx context.Context) error {
 	b.steps.step("Making the peer's CustomResourceDefinition and the user's role")
 	if err := b.apply(ctx, peerManifest, rolesManifest); err != nil {
@@ -171,7 +171,7 @@ func (b *bench) apply(ctx context.Context, manifests ...[]byte) error {
 	return apply(b.hub.Kubectl(ctx, "apply", "--server-side", "-f", "-"), manifests...)
 }
 
-// apply has kubectl apply manifests.
+// apply applies manifests with kubectl.
 func apply(kubectl *exec.Cmd, manifests ...[]byte) error {
 	kubectl.Stdin = bytes.NewReader(bytes.Join(manifests, []byte("\n---\n")))
 	if out, err := kubectl.CombinedOutput(); err != nil {
@@ -180,7 +180,7 @@ func apply(kubectl *exec.Cmd, manifests ...[]byte) error {
 	return nil
 }
 
-// eventually waits until f succeeds, at most a minute, and returns its last error otherwise.
+// eventually retries f until it succeeds. After a minute it returns the last error.
 func eventually(ctx context.Context, f func() error) error {
 	var last error
 	try := func(context.Context) (bool, error) {

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// child is a process beside those of a hub.
+// child is a process that is not part of a hub.
 type child struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 }
 
-// run starts it. What it says is added to a file.
+// run starts it. Its output is appended to a file.
 func (c *child) run(cmd *exec.Cmd, logFile string) error {
 	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *child) run(cmd *exec.Cmd, logFile string) error {
 	return nil
 }
 
-// hasEnded says whether it has ended, though nothing has stopped it.
+// hasEnded reports whether it has ended without having been stopped.
 func (c *child) hasEnded() bool {
 	select {
 	case <-c.ended:
@@ -46,7 +46,7 @@ func (c *child) hasEnded() bool {
 	}
 }
 
-// stop ends it as a cluster would.
+// stop stops it like a cluster would.
 func (c *child) stop() {
 	if c.cmd == nil {
 		return
@@ -61,7 +61,7 @@ func (c *child) stop() {
 	c.cmd = nil
 }
 
-// rss is its resident memory in KiB.
+// rss returns its resident memory in KiB.
 func (c *child) rss() int {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
 	if err != nil {

@@ -31,15 +31,15 @@ const (
 
 const mergePatch = "application/merge-patch+json"
 
-// client sends requests as they are and reads answers whole. It decodes nothing while it measures.
+// client sends raw requests and reads responses completely. It decodes nothing while it measures.
 type client struct {
 	http *http.Client
 	host string
-	// header adds to the header of a request by its path. It may be nil.
+	// header returns additional headers for the path of a request. It may be nil.
 	header func(path string) http.Header
 }
 
-// newClient returns a client with a connection pool of its own; client-go would share one among equal configurations.
+// newClient returns a client with a connection pool of its own. client-go would share one among equal configurations.
 func newClient(config *rest.Config) (*client, error) {
 	config = rest.CopyConfig(config)
 	dialer := &net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}
@@ -62,7 +62,7 @@ func newClients(config *rest.Config, n int) ([]*client, error) {
 	return clients, nil
 }
 
-// open sends a request and returns the answer unread.
+// open sends a request and returns the response with an unread body.
 func (c *client) open(ctx context.Context, method, path, contentType string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.host+path, bytes.NewReader(body))
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *client) open(ctx context.Context, method, path, contentType string, bod
 	return response, nil
 }
 
-// do sends a request and reads the whole answer into buffer, which is emptied first.
+// do sends a request and reads the whole response into buffer, which is reset first.
 func (c *client) do(ctx context.Context, method, path, contentType string, body []byte, buffer *bytes.Buffer) error {
 	response, err := c.open(ctx, method, path, contentType, body)
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// cpuTimes are the processor times that the hub's processes have used, by name. They tell what a request costs also
-// while other programs keep the machine busy.
+// cpuTimes are the processor times of the hub's processes, by name. They show the cost of a request even while other programs keep the machine busy.
 type cpuTimes map[string]time.Duration
 
-// pids are all processes that are measured, by name.
+// pids returns the process IDs of all measured processes, by name.
 func (b *bench) pids() map[string]int {
 	pids := b.hub.PIDs()
 	if b.others != nil {
@@ -26,7 +25,7 @@ func (b *bench) pids() map[string]int {
 	return pids
 }
 
-// cpuNow reads the times; it is empty on systems without /proc.
+// cpuNow reads the times. It returns an empty map on systems without /proc.
 func (b *bench) cpuNow() cpuTimes {
 	times := cpuTimes{}
 	for name, pid := range b.pids() {
@@ -62,7 +61,7 @@ func (t *cpuTimes) add(other cpuTimes) {
 	}
 }
 
-// per is the time that each process used for one of n requests, in milliseconds.
+// per returns the time that each process used per one of n requests, in milliseconds.
 func (t cpuTimes) per(n int) map[string]float64 {
 	result := map[string]float64{}
 	for name, v := range t {

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// connections are how many HTTP/2 connections the writers share, as several programs would have them.
+// connections is the number of HTTP/2 connections that the writers share, like those of several programs.
 const connections = 4
 
-// rates are the writes of one kind.
+// rates are the results for writes of one kind.
 type rates struct {
 	count int
 	// perSecond has a value for each round.
@@ -33,11 +33,11 @@ type write struct {
 	path                func(i int) string
 	body                func(i int) []byte
 	rates               *rates
-	// writers is how many do it at once, 0 for as many as the options say.
+	// writers is the number of concurrent writers, or 0 for that of the options.
 	writers int
 }
 
-// fill creates clusters from (inclusive) to (exclusive), those of both kinds in turns, and gives them a status.
+// fill creates clusters from (inclusive) to (exclusive), alternating between both kinds, and sets their status.
 func (b *bench) fill(ctx context.Context, from, to int) error {
 	clients, err := newClients(b.front(), connections)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *bench) fill(ctx context.Context, from, to int) error {
 	var creates, statuses []write
 	kinds := []kind{ours, peer}
 	if !b.options.wants("abcde") {
-		kinds = kinds[:1] // Nothing is compared with the peer.
+		kinds = kinds[:1] // without a comparison with the peer
 	}
 	for i, k := range kinds {
 		creates = append(creates, write{k, http.MethodPost, "application/json",
@@ -84,7 +84,7 @@ func (b *bench) writeInTurns(ctx context.Context, clients []*client, name string
 				return err
 			}
 		}
-		slices.Reverse(writes) // who begins changes from round to round
+		slices.Reverse(writes) // the order changes from round to round
 		done += len(part)
 		b.steps.at(done, len(all))
 	}

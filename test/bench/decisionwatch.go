@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// decisionWatch sees all decisions of a hub.
+// decisionWatch watches all decisions of a hub.
 type decisionWatch struct {
 	mu sync.Mutex
-	// clusters are those of each decision.
+	// clusters are the clusters of each decision.
 	clusters map[string][]string
-	// version is that of the last event.
+	// version is the resource version of the last event.
 	version string
 	events  int
 	last    time.Time
@@ -44,7 +44,7 @@ func watchDecisions(ctx context.Context, c *client) (*decisionWatch, error) {
 		return nil, err
 	}
 	go func() {
-		// A server ends a watch that is behind, or old. It goes on where it has ended.
+		// A server ends a watch that is slow or old. Resume where it has ended.
 		for err := error(nil); ; response, err = open() {
 			if err == nil {
 				err = w.listen(response)
@@ -60,7 +60,7 @@ func watchDecisions(ctx context.Context, c *client) (*decisionWatch, error) {
 	return w, nil
 }
 
-// listen sees the events of a watch until it ends.
+// listen processes the events of a watch until it ends.
 func (w *decisionWatch) listen(response *http.Response) error {
 	defer response.Body.Close()
 	lines := bufio.NewReaderSize(response.Body, 1<<16)
@@ -75,7 +75,7 @@ func (w *decisionWatch) listen(response *http.Response) error {
 	}
 }
 
-// see notes an event that came at a time.
+// see records an event with its time.
 func (w *decisionWatch) see(line []byte, at time.Time) error {
 	var event struct {
 		Type   string
@@ -116,14 +116,14 @@ func (w *decisionWatch) count() int {
 	return w.events
 }
 
-// since says how many events there were after a number of them, and when the last one came.
+// since returns the number of events after the first before ones, and the time of the last one.
 func (w *decisionWatch) since(before int) (events int, last time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.events - before, w.last, w.err
 }
 
-// filled is how many decisions have clusters.
+// filled returns the number of decisions that have clusters.
 func (w *decisionWatch) filled() (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,7 @@ func (w *decisionWatch) filled() (n int) {
 	return n
 }
 
-// chosen is a cluster that a decision has and a condition holds for, the first by name; how many decisions have it is second.
+// chosen returns the first cluster by name that a decision has and that a condition holds for, and the number of decisions that have it.
 func (w *decisionWatch) chosen(holds func(string) bool) (cluster string, decisions int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,7 +150,7 @@ func (w *decisionWatch) chosen(holds func(string) bool) (cluster string, decisio
 	return cluster, counts[cluster]
 }
 
-// runs is how often hub-controller-manager has scheduled a placement.
+// runs returns how often hub-controller-manager has scheduled a placement.
 func (p *placing) runs(ctx context.Context) (int, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
 	if err != nil {

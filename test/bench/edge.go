@@ -23,20 +23,20 @@ import (
 const (
 	edgePath = "/apis/" + edge.GroupName + "/v1alpha1/"
 	edgeKind = edge.GroupName + "/v1alpha1"
-	// edgeNamespaces have the policies. Each has bound edgeSets sets.
+	// edgeNamespaces is the number of namespaces with policies. Each has bindings for edgeSets sets.
 	edgeNamespaces, edgeSets = 50, 20
-	// edgeSites is how many values the property has by which policies choose: each value has as many nodes.
+	// edgeSites is the number of values of the property that policies select by. Each value has the same number of nodes.
 	edgeSites = 200
 	// edgeServices is the namespace of the services, one for each policy.
 	edgeServices = "edge-services"
-	// edgeAtOnce is how many nodes change at once.
+	// edgeAtOnce is the number of nodes that change at the same time.
 	edgeAtOnce = 1000
 	edgeAgent  = "bench"
-	// edgeRest is how long it is watched what is done at rest.
+	// edgeRest is how long the hub is watched at rest.
 	edgeRest = 10 * time.Second
 )
 
-// edgeRoles let agents write their nodes, which hub-controller-manager does here for no cluster.
+// edgeRoles allow agents to write their nodes. hub-controller-manager creates no such roles here.
 //
 //go:embed edge.yaml
 var edgeRoles []byte
@@ -45,17 +45,17 @@ var edgeRoles []byte
 type edging struct {
 	*bench
 	audit *audit
-	// admins and agents write directly; each agent writes the status of its own node.
+	// admins and agents send requests directly to hub-apiserver. Each agent writes the status of its own node.
 	admins, agents []*client
 	result         *edgeResult
 	nodes          int
-	// idle is what the processes use in a second at rest.
+	// idle is the processor time of the processes per second at rest.
 	idle cpuTimes
-	// engine is what hub-controller-manager decides by, in this process, with all that is on the hub.
+	// engine is the engine of hub-controller-manager, in this process, with all objects of the hub.
 	engine *engine.Engine
 }
 
-// withEdge measures what changes of nodes and policies cost.
+// withEdge measures the cost of changes of nodes and policies.
 func (b *bench) withEdge(ctx context.Context) error {
 	e := &edging{bench: b, nodes: b.options.smallFleet()}
 	e.result = &edgeResult{Nodes: e.nodes, Policies: b.options.edgePolicies, Namespaces: edgeNamespaces}
@@ -104,7 +104,7 @@ func (e *edging) measure(ctx context.Context) (err error) {
 	return e.changes(ctx)
 }
 
-// asAgent is the agent of the cluster that the path names.
+// asAgent impersonates the agent of the cluster in the path.
 func asAgent(path string) http.Header {
 	parts := strings.Split(path, "/")
 	name := parts[len(parts)-2]
@@ -122,7 +122,7 @@ func (e *edging) create(ctx context.Context, n int, path func(int) string, body 
 	return e.many(ctx, e.admins, n, http.MethodPost, "application/json", path, func(i int) []byte { return mustJSON(body(i)) })
 }
 
-// fillNodes makes accepted clusters with their namespaces and nodes, sets of them, and namespaces that have bound sets.
+// fillNodes creates accepted clusters with their namespaces and nodes, sets of them, and namespaces with bindings.
 func (e *edging) fillNodes(ctx context.Context) error {
 	sets := e.nodes / setSize
 	e.steps.step("Making %d sets and %d clusters with a node each", sets, e.nodes)
@@ -197,7 +197,7 @@ func policyPath(i int) string {
 
 func serviceName(i int) string { return fmt.Sprintf("web-%04d", i) }
 
-// policySpec brings the service of a policy to the nodes of a site.
+// policySpec returns the spec of a policy that deploys its service to the nodes of a site.
 func policySpec(i, site int) map[string]any {
 	return map[string]any{
 		"service":     map[string]any{"name": serviceName(i), "org": edgeServices, "serviceVersions": []any{map[string]any{"version": "1.0.0"}}},
@@ -205,7 +205,7 @@ func policySpec(i, site int) map[string]any {
 	}
 }
 
-// services makes a service for each policy, with one ConfigMap in its archive.
+// services creates a service for each policy, with one ConfigMap in its archive.
 func (e *edging) services(ctx context.Context) error {
 	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
 	var data bytes.Buffer
@@ -230,7 +230,7 @@ func (e *edging) services(ctx context.Context) error {
 	})
 }
 
-// settled waits until hub-controller-manager has nothing to do.
+// settled waits until hub-controller-manager is idle.
 func (e *edging) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Minute)
 	defer cancel()

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 )
 
-// measured does something, waits until all has come of it, and says what it took.
+// measured calls do, waits until hub-controller-manager is idle, and records the cost.
 func (e *edging) measured(ctx context.Context, name string, times int, do func(context.Context, int) error) (*edgeChange, error) {
 	e.steps.step("%s", name)
 	c := &edgeChange{Name: name, Times: times, Writes: map[string]float64{}}
@@ -49,7 +49,7 @@ func (e *edging) measured(ctx context.Context, name string, times int, do func(c
 	return c, nil
 }
 
-// first makes all policies, and compares what is placed with what evaluating everything says.
+// first creates all policies, and compares the placements with those of a full evaluation.
 func (e *edging) first(ctx context.Context) error {
 	policies := e.options.edgePolicies
 	if _, err := e.measured(ctx, edgeFirst, 1, func(ctx context.Context, _ int) error {
@@ -62,8 +62,8 @@ func (e *edging) first(ctx context.Context) error {
 	return e.everything(ctx)
 }
 
-// everything evaluates each policy for each node that it reaches, in this process, with all in memory: what a change costs where nothing is
-// kept of what was decided before. What comes out has to be what is placed.
+// everything evaluates each policy for each node in its sets, in this process, with all objects in memory: the cost of a change without any cached
+// decisions. The result must match the placements.
 func (e *edging) everything(ctx context.Context) error {
 	e.steps.step("Evaluating everything")
 	hub, err := versioned.NewForConfig(e.hub.HubAPIServerConfig(0))
@@ -181,7 +181,7 @@ func policyKey(namespace, name string) engine.Key {
 	return engine.Key{Namespace: namespace, Name: name}
 }
 
-// decided is the processor time that the engine takes for one of these changes.
+// decided measures the processor time of the engine for one of these changes.
 func (e *edging) decided(c *edgeChange, times int, do func(int) error) error {
 	begun := time.Now()
 	for i := range times {
@@ -194,7 +194,7 @@ func (e *edging) decided(c *edgeChange, times int, do func(int) error) error {
 	return nil
 }
 
-// read is the typed form of what is sent.
+// read decodes what is sent into its type.
 func read[T any](spec map[string]any) (*T, error) {
 	typed := new(T)
 	return typed, json.Unmarshal(mustJSON(spec), typed)
@@ -219,7 +219,7 @@ func (e *edging) setPolicy(i, site int) error {
 	return e.engine.SetDeployment(policyKey(edgeNamespace(i), policyName(i)), []edge.DeploymentSpec{model.Policy(edgeNamespace(i), policyName(i), spec, nil)})
 }
 
-// changes are single changes, and many at once.
+// changes measures single changes, and many at once.
 func (e *edging) changes(ctx context.Context) error {
 	times := e.options.changes
 	node := func(i, site, rank int) error {
@@ -229,7 +229,7 @@ func (e *edging) changes(ctx context.Context) error {
 	for _, change := range []struct {
 		name string
 		do   func(context.Context, int) error
-		// decide is the same for the engine.
+		// decide is the same change for the engine.
 		decide func(int) error
 	}{
 		{edgePolicyEdit, func(ctx context.Context, i int) error {

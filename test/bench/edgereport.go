@@ -21,12 +21,12 @@ type edgeResult struct {
 	Nodes      int `json:"nodes"`
 	Policies   int `json:"policies"`
 	Namespaces int `json:"namespaces"`
-	// Placements are those after the first placing, and Pairs how often a policy reaches a node.
+	// Placements is the number after the first placing, and Pairs the number of pairs of a policy and a node in its sets.
 	Placements int `json:"placements"`
 	Pairs      int `json:"pairs"`
-	// Everything is what it takes to evaluate each policy for each node that it reaches, of processor time, without any write.
+	// Everything is the processor time for the evaluation of each policy for each node in its sets, without any write.
 	Everything float64 `json:"everythingMilliseconds"`
-	// Memory is that of hub-controller-manager after the first placing, in KiB.
+	// Memory is the memory of hub-controller-manager after the first placing, in KiB.
 	Memory  int           `json:"controllersRSS"`
 	Changes []*edgeChange `json:"changes"`
 }
@@ -34,11 +34,11 @@ type edgeResult struct {
 type edgeChange struct {
 	Name  string `json:"name"`
 	Times int    `json:"times"`
-	// Seconds are until nothing happens any more, for all times together.
+	// Seconds is the time until nothing changes any more, for all times together.
 	Seconds float64 `json:"seconds"`
-	// Decided is the processor time of deciding alone, with the engine of hub-controller-manager, for each time.
+	// Decided is the processor time of the decisions alone, with the engine of hub-controller-manager, per change.
 	Decided float64 `json:"decidedMilliseconds"`
-	// CPU is of each process for each time, and Own that of hub-controller-manager, with all that it writes.
+	// CPU is the time of each process per change, and Own the time of hub-controller-manager, including its writes.
 	CPU    map[string]float64 `json:"cpuMillisecondsEach"`
 	Own    float64            `json:"controllersCPUMilliseconds"`
 	Writes map[string]float64 `json:"writesEach"`

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// factExists is a fact of each object that has been seen.
+// factExists is a fact of each object that has been observed.
 const factExists = "exists"
 
-// factWatch knows since when what is so is so, of many objects.
+// factWatch records when facts of many objects became true.
 type factWatch struct {
 	mu sync.Mutex
-	// facts are those of each object, by its name.
+	// facts are the facts of each object, by its name.
 	facts map[string]map[string]time.Time
 	// lost are the conditions that have been True, and then were not.
 	lost []string
@@ -27,7 +27,7 @@ type factWatch struct {
 
 func newFactWatch() *factWatch { return &factWatch{facts: map[string]map[string]time.Time{}} }
 
-// see is told all facts of an object, and says whether it is new.
+// see records all facts of an object, and reports whether the object is new.
 func (f *factWatch) see(name string, facts map[string]bool) (isNew bool) {
 	now := time.Now()
 	facts[factExists] = true
@@ -52,7 +52,7 @@ func (f *factWatch) see(name string, facts map[string]bool) (isNew bool) {
 	return !known
 }
 
-// add adds one fact to the others of an object.
+// add adds one fact of an object.
 func (f *factWatch) add(name, fact string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +73,7 @@ func (f *factWatch) count(facts ...string) (n int) {
 	return n
 }
 
-// await waits until n objects have all the facts. Nothing of that is to take longer than a stall without any progress.
+// await waits until n objects have all the facts. It fails after the time of a stall without any progress.
 func (f *factWatch) await(ctx context.Context, steps *progress, n int, facts ...string) error {
 	const stall = 3 * time.Minute
 	best, since := -1, time.Now()
@@ -120,7 +120,7 @@ func (f *factWatch) times(fact string) (times []time.Time) {
 	return times
 }
 
-// losses returns the conditions that were lost, and forgets them.
+// losses returns the conditions that were lost, and resets them.
 func (f *factWatch) losses() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

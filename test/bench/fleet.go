@@ -15,7 +15,7 @@ import (
 // setSize is the number of clusters in a set.
 const setSize = 100
 
-// stageSize is the fleet at which lists are also measured on the way to a larger one, to compare our own times.
+// stageSize is a fleet size at which lists are also measured on the way to a larger one, to compare our own times.
 const stageSize = 10_000
 
 // kind is ours or the peer's.
@@ -31,7 +31,7 @@ var (
 func clusterName(i int) string { return fmt.Sprintf("cluster-%06d", i) }
 func setName(i int) string     { return fmt.Sprintf("set-%04d", i) }
 
-// setOf is the set of a cluster: the sets are filled one after the other, so that a part of the fleet has full sets.
+// setOf returns the set of a cluster. The sets are filled one after the other, so that a part of the fleet has full sets.
 func setOf(i int) string { return setName(i / setSize) }
 
 func bySetField(set string) string {
@@ -42,8 +42,8 @@ func bySetLabel(set string) string {
 	return url.Values{"labelSelector": {setLabel + "=" + set}}.Encode()
 }
 
-// order is the order in which the clusters from (inclusive) to (exclusive) are created: neighbours go into different
-// sets, as when clusters of many teams join at the same time.
+// order returns the order in which the clusters from (inclusive) to (exclusive) are created. Neighbors are in different sets, as when clusters of
+// many teams join at the same time.
 func order(from, to int) []int {
 	result := make([]int, 0, to-from)
 	for offset := range setSize {
@@ -59,7 +59,7 @@ var caBundle = base64.StdEncoding.EncodeToString([]byte(
 	"-----BEGIN CERTIFICATE-----\n" + strings.Repeat(strings.Repeat("MIIDBTCCAe2g", 5)+"abcd\n", 16) +
 		"-----END CERTIFICATE-----\n"))
 
-// clusterBody is a cluster as an agent or an importer creates it.
+// clusterBody returns a cluster as an agent or an importer creates it.
 func clusterBody(k kind, i int) []byte {
 	return mustJSON(map[string]any{
 		"apiVersion": k.apiVersion, "kind": "ManagedCluster",
@@ -81,7 +81,7 @@ func clusterBody(k kind, i int) []byte {
 	})
 }
 
-// statusBody is a merge patch with what an agent and the hub's controllers report of a cluster.
+// statusBody returns a merge patch with what an agent and the hub's controllers report for a cluster.
 func statusBody(i int) []byte {
 	condition := func(kind, reason, message string) map[string]any {
 		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message,
@@ -111,7 +111,7 @@ func setBody(i int) []byte {
 		"metadata": map[string]any{"name": setName(i)}, "spec": map[string]any{}})
 }
 
-// labelPatch is a merge patch that moves a cluster into a set.
+// labelPatch returns a merge patch that moves a cluster to a set.
 func labelPatch(set string) []byte {
 	return mustJSON(map[string]any{"metadata": map[string]any{"labels": map[string]string{setLabel: set}}})
 }

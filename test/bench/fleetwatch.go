@@ -26,15 +26,15 @@ const (
 	factUnreachable = registration.TaintUnreachable
 )
 
-// fleetWatch sees all that becomes of the clusters of a hub, as any client that watches them does.
+// fleetWatch watches the clusters of a hub, like any other client.
 type fleetWatch struct {
 	*factWatch
 	prefix string
-	// found is called with each cluster that is new.
+	// found is called for each new cluster.
 	found func(name string)
 }
 
-// watchFleet watches the clusters whose names begin so, until the context ends.
+// watchFleet watches the clusters with a prefix of their names, until the context ends.
 func watchFleet(ctx context.Context, config *rest.Config, prefix string, found func(name string)) (*fleetWatch, error) {
 	client, err := versioned.NewForConfig(config)
 	if err != nil {

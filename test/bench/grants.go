@@ -21,38 +21,38 @@ import (
 )
 
 const (
-	// restWindow is how long the provider is watched while nobody does anything: each cluster is looked at once in that time.
+	// restWindow is how long the provider is watched at rest. It checks each cluster once in that time.
 	restWindow = 30 * time.Second
-	// tried is how many of the kubeconfigs are used.
+	// tried is the number of kubeconfigs that are used.
 	tried = 10
 )
 
-// granting is a number of AccessRequests that are made at the same time, and what becomes of them.
+// granting is a number of AccessRequests that are created at the same time, and their results.
 type granting struct {
 	requests, clusters int
-	// took is the time until the last is granted, prepared, granted and gone those of each from when it was made or deleted.
+	// took is the time until the last is granted. prepared, granted and gone are the times of each from its creation or deletion.
 	took, deletion          time.Duration
 	prepared, granted, gone samples
 	lost                    []string
 	left                    int
 	grant, delete           *traffic
 	rest, restart           *traffic
-	// restarting is the time from the start of the provider until it has looked at all requests.
+	// restarting is the time from the start of the provider until it has synced all requests.
 	restarting time.Duration
 	// empty, full and restarted are the provider's resident memory in KiB.
 	empty, full, restarted int
 	renewing               *renewing
 }
 
-// traffic is what was asked for in some time.
+// traffic is what was requested in a time.
 type traffic struct {
 	took time.Duration
-	// controllers and provider are the requests to the hub of each, cluster those of the provider to the cluster.
+	// controllers and provider are their requests to the hub, and cluster those of the provider to the cluster.
 	controllers, provider, cluster requests
 	cpu                            cpuTimes
 }
 
-// grants measures requests to one cluster, and as many to many.
+// grants measures requests for one cluster, and the same number for many.
 func (a *accessing) grants(ctx context.Context) error {
 	for _, clusters := range []int{1, a.options.accessClusters} {
 		g := &granting{requests: a.options.accessRequests, clusters: clusters}
@@ -113,7 +113,7 @@ func (a *accessing) grantAndTakeBack(ctx context.Context, g *granting) error {
 }
 
 func (a *accessing) grantAll(ctx context.Context, g *granting, watch *factWatch, name func(int) string, clusters []string) error {
-	if err := sleep(ctx, 5*time.Second); err != nil { // the provider looks at its clusters
+	if err := sleep(ctx, 5*time.Second); err != nil { // the provider checks its clusters
 		return err
 	}
 	g.empty = a.provider.rss()
@@ -134,7 +134,7 @@ func (a *accessing) grantAll(ctx context.Context, g *granting, watch *factWatch,
 	return err
 }
 
-// trafficSince waits until the provider has no more to do, and returns what was asked for since a time.
+// trafficSince waits until the provider is idle, and returns the requests since a time.
 func (a *accessing) trafficSince(ctx context.Context, begun time.Time, cpu cpuTimes) (*traffic, error) {
 	if err := a.provider.awaitWork(ctx, 0); err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (a *accessing) trafficSince(ctx context.Context, begun time.Time, cpu cpuTi
 	return t, err
 }
 
-// leaveAlone watches for a while what is done when nobody wants anything, and then when the provider starts anew.
+// leaveAlone measures the requests at rest, and then when the provider restarts.
 func (a *accessing) leaveAlone(ctx context.Context, g *granting) error {
 	a.steps.step("Watching for %s what is done at rest", restWindow)
 	if err := sleep(ctx, 10*time.Second); err != nil {
@@ -203,7 +203,7 @@ func (a *accessing) takeBackAll(ctx context.Context, g *granting, watch *factWat
 	return err
 }
 
-// leftovers counts what is still there for any request, on the hub and in the cluster.
+// leftovers counts the objects that remain of requests, on the hub and in the cluster.
 func (a *accessing) leftovers(ctx context.Context) (n int, err error) {
 	target, err := newClient(a.target.AdminConfig())
 	if err != nil {
@@ -228,10 +228,10 @@ func (a *accessing) leftovers(ctx context.Context) (n int, err error) {
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 
-// deployments is what the requests give the right to.
+// deployments is what the requests give permission for.
 const deployments = "/apis/apps/v1/namespaces/web/deployments?limit=1"
 
-// secret is the Secret that answers a request.
+// secret returns the Secret with the credentials of a request.
 func (a *accessing) secret(ctx context.Context, request string) (*corev1.Secret, error) {
 	var answer bytes.Buffer
 	if err := a.admins[0].get(ctx, requestsPath+"/"+request, &answer); err != nil {
@@ -251,7 +251,7 @@ func (a *accessing) secret(ctx context.Context, request string) (*corev1.Secret,
 	return secret, json.Unmarshal(answer.Bytes(), secret)
 }
 
-// use uses some of the kubeconfigs: what does not work is not worth being measured.
+// use uses some of the kubeconfigs, to verify that what is measured works.
 func (a *accessing) use(ctx context.Context, g *granting, name func(int) string) (users []*rest.Config, err error) {
 	for i := 0; i < g.requests; i += max(1, g.requests/tried) {
 		secret, err := a.secret(ctx, name(i))
@@ -274,14 +274,14 @@ func (a *accessing) use(ctx context.Context, g *granting, name func(int) string)
 	return users, nil
 }
 
-// refused says whose access has not been taken back.
+// refused returns an error if a user's access has not been revoked.
 func refused(ctx context.Context, users []*rest.Config) error {
 	for _, config := range users {
 		user, err := newClient(config)
 		if err != nil {
 			return err
 		}
-		// The cluster knows tokens that it has seen for some seconds.
+		// The cluster caches tokens for some seconds.
 		if err := eventually(ctx, func() error {
 			err := user.get(ctx, deployments, &bytes.Buffer{})
 			switch {

@@ -29,11 +29,11 @@ import (
 type joining struct {
 	how      string
 	clusters int
-	// took is the time until the last of them is all that it is to be, accepted and ready the times of each from when it was
-	// made until it was accepted, and until it had all of that.
+	// took is the time until the last of them has all facts. accepted and ready are the times of each from its creation until it is accepted, and
+	// until it has all facts.
 	took            time.Duration
 	accepted, ready samples
-	// steady is the time until also everything else is as it stays.
+	// steady is the time until nothing changes any more.
 	steady   time.Duration
 	lost     []string
 	requests requests
@@ -47,7 +47,7 @@ const (
 	joinByAWS         = "by AWS IAM, the hub's side"
 )
 
-// joins measures clusters that join at once. An admin accepts each of them as soon as it is there.
+// joins measures clusters that join at once. An admin accepts each of them as soon as it exists.
 func (r *registering) joins(ctx context.Context) error {
 	if err := r.apply(ctx, bootstrapManifest); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (r *registering) joins(ctx context.Context) error {
 	return nil
 }
 
-// accepting watches the clusters whose names begin so, and accepts them.
+// accepting watches the clusters with a prefix of their names, and accepts them.
 func (r *registering) accepting(ctx context.Context, prefix string) (*fleetWatch, error) {
 	clients, err := newClients(r.hub.AdminConfig(), connections)
 	if err != nil {
@@ -191,7 +191,7 @@ func (r *registering) joinByAWS(ctx context.Context) (*joining, error) {
 	return j, err
 }
 
-// agents run hub-agent's own code, many in this process. Only the clusters that they run on are played.
+// agents run hub-agent's own code, many in this process. Only the clusters that they run on are fake.
 type agents struct {
 	spoke      *spoke
 	kubeconfig string
@@ -228,7 +228,7 @@ func kubeconfig(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) *cli
 	}
 }
 
-// run is the agent of one cluster.
+// run runs the agent of one cluster.
 func (a *agents) run(ctx context.Context, name string) error {
 	bootstrap := a.bootstrap.DeepCopy()
 	cluster := bootstrap.Clusters["cluster"]
@@ -247,7 +247,7 @@ func (a *agents) run(ctx context.Context, name string) error {
 	return o.Run(ctx)
 }
 
-// cpuAll also has what this process uses: it plays the agents and AWS.
+// cpuAll includes the time of this process, which runs the agents and the fake AWS.
 func (b *bench) cpuAll() cpuTimes {
 	times := b.cpuNow()
 	var usage syscall.Rusage

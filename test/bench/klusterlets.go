@@ -38,15 +38,15 @@ const (
 	managementPrefix, procManagedPrefix = "management: ", "managed: "
 )
 
-// bootstrapKubeconfig is for a hub that no agent asks.
+// bootstrapKubeconfig is for a hub that no agent connects to.
 const bootstrapKubeconfig = "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: hub, user: agent}}], " +
 	"clusters: [{name: hub, cluster: {server: 'https://hub.invalid'}}], users: [{name: agent, user: {token: bootstrap}}]}"
 
 //go:embed klusterlets-audit-policy.yaml
 var klusterletsAuditPolicy []byte
 
-// installing is a management cluster with hub-operator as it is shipped, and clusters that it makes agents for. There are no nodes, so
-// no agent runs.
+// installing is a management cluster with hub-operator as it is deployed, and managed clusters for which it creates agents. There are no nodes, so no
+// agent runs.
 type installing struct {
 	*bench
 	operator child
@@ -58,7 +58,7 @@ type installing struct {
 	result   *klusterletsResult
 }
 
-// managedCluster is one that several Klusterlets serve.
+// managedCluster is the managed cluster of several Klusterlets.
 type managedCluster struct {
 	*localhub.Hub
 	audit  *audit
@@ -130,7 +130,7 @@ func (i *installing) start(ctx context.Context) error {
 	if err := clientcmd.WriteToFile(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: token}), file); err != nil {
 		return err
 	}
-	// On a machine that runs all clusters, and is busy with them, a Lease of 15 seconds is lost.
+	// On a machine that runs all clusters, and is busy with them, a Lease of 15 seconds would be lost.
 	args = append(args, "--kubeconfig="+file, "--health-probe-bind-address=0", "--metrics-bind-address=0",
 		"--leader-elect-lease-duration=2m", "--leader-elect-renew-deadline=100s")
 	if err := i.operator.run(exec.Command(filepath.Join(i.config.BinDir, procHubOperator), args...),
@@ -141,7 +141,7 @@ func (i *installing) start(ctx context.Context) error {
 	return i.leads(ctx)
 }
 
-// runs says if hub-operator has ended. It does so if it loses its Lease.
+// runs returns an error if hub-operator has ended. It ends if it loses its Lease.
 func (i *installing) runs() error {
 	if i.operator.hasEnded() {
 		return fmt.Errorf("hub-operator has ended; its log is in %s (--keep)", filepath.Join(i.config.Dir, "logs"))
@@ -170,7 +170,7 @@ func (i *installing) leads(ctx context.Context) error {
 	})
 }
 
-// containerArgs are those of the only container of a Deployment.
+// containerArgs returns the arguments of the only container of a Deployment.
 func containerArgs(deployment *unstructured.Unstructured) ([]string, error) {
 	containers, _, err := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	if err != nil || len(containers) != 1 {
@@ -208,8 +208,8 @@ func (i *installing) startManaged(ctx context.Context, n int) error {
 	return apply(m.Kubectl(ctx, "apply", "--server-side", "-f", "-"), shortTokens(i.options.tokenLife)...)
 }
 
-// shortTokens has a cluster grant the tokens of Klusterlets for a short time. The flag of a kube-apiserver that limits it,
-// --service-account-max-token-expiration, takes no less than an hour.
+// shortTokens returns manifests that make a cluster grant the tokens of Klusterlets for a short time. The kube-apiserver's flag for that,
+// --service-account-max-token-expiration, must be at least an hour.
 func shortTokens(life time.Duration) [][]byte {
 	const group, name = "admissionregistration.k8s.io/v1", "short-tokens"
 	return [][]byte{
@@ -236,7 +236,7 @@ func (i *installing) stop() {
 	}
 }
 
-// otherPIDs are hub-operator and the processes of the managed clusters.
+// otherPIDs returns the process IDs of hub-operator and of the managed clusters.
 func (i *installing) otherPIDs() map[string]int {
 	pids := map[string]int{}
 	if i.operator.cmd != nil {
@@ -250,7 +250,7 @@ func (i *installing) otherPIDs() map[string]int {
 	return pids
 }
 
-// bySide adds up what the processes of all managed clusters use.
+// bySide adds up the times of the processes of all managed clusters.
 func bySide(cpu cpuTimes) cpuTimes {
 	sides := cpuTimes{}
 	for name, used := range cpu {
@@ -275,7 +275,7 @@ func agentNamespace(n int) string {
 	return k.AgentNamespace()
 }
 
-// namespaceSuffix is what all namespaces of agents end with.
+// namespaceSuffix returns the suffix of all namespaces of agents.
 func namespaceSuffix() string { return strings.TrimPrefix(agentNamespace(0), klusterletName(0)) }
 
 func klusterletBody(n int) []byte {
@@ -285,13 +285,13 @@ func klusterletBody(n int) []byte {
 			"deployOption": map[string]any{"mode": operatorv1.InstallModeDetached}}})
 }
 
-// secretBody is one of the two Secrets that the user gives a Klusterlet.
+// secretBody returns one of the two Secrets that the user creates for a Klusterlet.
 func secretBody(name string, kubeconfig []byte) []byte {
 	return mustJSON(map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name},
 		"data": map[string][]byte{"kubeconfig": kubeconfig}})
 }
 
-// make makes Klusterlets as a user does: their Secrets can be made once hub-operator has made their namespaces.
+// make creates Klusterlets as a user does: their Secrets can be created when hub-operator has created their namespaces.
 func (i *installing) make(ctx context.Context, count int) error {
 	from := i.made
 	i.made += count
@@ -333,7 +333,7 @@ const (
 	factKlusterletApplied = operatorv1.ConditionKlusterletApplied + "=True"
 )
 
-// klusterletFacts are the facts that are waited for. No agent is ever available, as there are no nodes.
+// klusterletFacts returns the facts that are waited for. Agents never become available, because there are no nodes.
 func klusterletFacts(object *unstructured.Unstructured) map[string]bool {
 	facts := map[string]bool{}
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")

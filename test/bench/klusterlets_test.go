@@ -86,7 +86,7 @@ func TestBrought(t *testing.T) {
 	}
 }
 
-// renewedAt are tokens that were minted in one moment and renewed at parts of their lives.
+// renewedAt returns the spread of tokens that were minted at one time and renewed after parts of their lifetimes.
 func renewedAt(part func(n int) float64) *renewalSpread {
 	const number, life = 240, 1000 * time.Second
 	born := time.Unix(1_000_000, 0)

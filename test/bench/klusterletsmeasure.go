@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// fewKlusterlets is how many there are when the first single ones are made, and singleKlusterlets how many of those.
+	// fewKlusterlets is the number when the first single ones are created, and singleKlusterlets the number of those.
 	fewKlusterlets, singleKlusterlets = 10, 3
-	// tokensOfEach is how many kubeconfigs are minted for a Klusterlet.
+	// tokensOfEach is the number of kubeconfigs that are minted for a Klusterlet.
 	tokensOfEach = 2
-	// shortestTokenLife leaves room for the rounding of times: less than minting.MinLifetime is refused.
+	// shortestTokenLife has a margin for rounded times: less than minting.MinLifetime is rejected.
 	shortestTokenLife = minting.MinLifetime + 10*time.Second
 )
 
-// measure measures all, as long as hub-operator runs.
+// measure measures everything while hub-operator runs.
 func (i *installing) measure(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -78,7 +78,7 @@ func (i *installing) measureAll(ctx context.Context) error {
 	return i.renewals(ctx)
 }
 
-// bring makes Klusterlets, and waits until they are applied and hub-operator asks for nothing more.
+// bring creates Klusterlets, and waits until they are applied and hub-operator sends no more requests.
 func (i *installing) bring(ctx context.Context, count int) (*brought, error) {
 	begun, cpu := time.Now(), i.cpuNow()
 	r := &brought{Count: count, Before: i.made}
@@ -100,7 +100,7 @@ func (i *installing) bring(ctx context.Context, count int) (*brought, error) {
 	return r, err
 }
 
-// single makes one Klusterlet after the other.
+// single creates one Klusterlet after the other.
 func (i *installing) single(ctx context.Context) error {
 	together := &brought{Before: i.made}
 	for range singleKlusterlets {
@@ -116,7 +116,7 @@ func (i *installing) single(ctx context.Context) error {
 
 func every(audited) bool { return true }
 
-// requests are those of hub-operator since a time, to the management cluster and to all managed ones.
+// requests returns hub-operator's requests since a time, to the management cluster and to all managed ones.
 func (i *installing) requests(since time.Time) (here, there requests, err error) {
 	if here, err = i.onHere.requests(since); err != nil {
 		return nil, nil, err
@@ -142,7 +142,7 @@ func (i *installing) silence(ctx context.Context, quiet time.Duration) error {
 				return fmt.Errorf("hub-operator does not come to rest: %w", err)
 			}
 		}
-		// What one cluster was asked for while another was waited for.
+		// These requests were sent to one cluster while waiting for another.
 		here, there, err := i.requests(begun)
 		if err != nil || len(here)+len(there) == 0 {
 			return err
@@ -158,7 +158,7 @@ func (i *installing) audits() []*audit {
 	return all
 }
 
-// rest watches hub-operator while nothing happens.
+// rest measures hub-operator at rest.
 func (i *installing) rest(ctx context.Context) error {
 	i.steps.step("Watching for %s what hub-operator does at rest", i.options.rest)
 	begun, cpu := time.Now(), i.cpuNow()
@@ -172,7 +172,7 @@ func (i *installing) rest(ctx context.Context) error {
 	return err
 }
 
-// renewals has all tokens minted anew at once, and waits until they are renewed.
+// renewals mints all tokens again at once, and waits until they are renewed.
 func (i *installing) renewals(ctx context.Context) error {
 	life := i.options.tokenLife
 	number := tokensOfEach * i.made
@@ -216,7 +216,7 @@ func (i *installing) renewals(ctx context.Context) error {
 	return err
 }
 
-// areShort makes sure that what is waited for is what was granted.
+// areShort verifies that the granted tokens have the expected lifetime.
 func (i *installing) areShort(ctx context.Context, path string) error {
 	var answer bytes.Buffer
 	if err := i.admins[0].get(ctx, path, &answer); err != nil {
@@ -236,7 +236,7 @@ func (i *installing) areShort(ctx context.Context, path string) error {
 	return nil
 }
 
-// tokensSince are the tokens that hub-operator was granted since a time.
+// tokensSince returns the tokens that hub-operator was granted since a time.
 func (i *installing) tokensSince(since time.Time) ([]tokenAsked, error) {
 	_, there, err := i.requests(since)
 	var asked []tokenAsked

@@ -12,11 +12,12 @@ import (
 	minting "github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 )
 
-// klusterletsResult is about detached Klusterlets on one management cluster.
+// klusterletsResult is the result for detached Klusterlets on one management cluster.
 type klusterletsResult struct {
 	Klusterlets     int `json:"klusterlets"`
 	ManagedClusters int `json:"managedClusters"`
-	// All are those that were made at the same time, Single others, one after the other, when there were few and when there were all.
+	// All are the Klusterlets that were created at the same time. Single are others, one after the other, when there were few and when there were
+	// all.
 	All    *brought   `json:"all,omitempty"`
 	Single []*brought `json:"single,omitempty"`
 	// Before and After are hub-operator's resident memory in KiB, without a Klusterlet and with InAll.
@@ -31,29 +32,29 @@ type klusterletsResult struct {
 	Lost             []string           `json:"lostConditions,omitempty"`
 }
 
-// brought is what some Klusterlets have cost.
+// brought is the cost of some Klusterlets.
 type brought struct {
 	Count int `json:"count"`
-	// Before is how many there were before.
+	// Before is the number before.
 	Before int `json:"before"`
-	// Seconds is the time from the first that was made until all are applied, Applied how many are.
+	// Seconds is the time from the creation of the first one until all are applied, and Applied the number that are.
 	Applied int     `json:"applied"`
 	Seconds float64 `json:"seconds"`
-	// OnManagement and OnManaged are hub-operator's requests, and Refused what of them was not done.
+	// OnManagement and OnManaged are hub-operator's requests, and Refused are those that were rejected.
 	OnManagement map[string]int     `json:"requestsToManagement,omitempty"`
 	OnManaged    map[string]int     `json:"requestsToManaged,omitempty"`
 	Refused      map[string]int     `json:"refused,omitempty"`
 	CPU          map[string]float64 `json:"cpuMillisecondsEach,omitempty"`
 }
 
-// add adds one that was made after the others. CPU and Seconds are sums until each is called.
+// add adds one that was created after the others. CPU and Seconds are sums until each is called.
 func (b *brought) add(one *brought) {
 	b.Count, b.Applied, b.Seconds = b.Count+one.Count, b.Applied+one.Applied, b.Seconds+one.Seconds
 	b.OnManagement, b.OnManaged = plus(b.OnManagement, one.OnManagement), plus(b.OnManaged, one.OnManaged)
 	b.Refused, b.CPU = plus(b.Refused, one.Refused), plus(b.CPU, one.CPU)
 }
 
-// each has the mean time and CPU of those that were added.
+// each divides the sums of time and CPU by the number that was added.
 func (b *brought) each() *brought {
 	b.Seconds = round(b.Seconds/float64(b.Count), 3)
 	for name := range b.CPU {
@@ -72,7 +73,7 @@ func plus[N int | float64](all, more map[string]N) map[string]N {
 	return all
 }
 
-// requestsEach are hub-operator's requests for each.
+// requestsEach returns hub-operator's requests per Klusterlet.
 func (b *brought) requestsEach() float64 {
 	return float64(sum(b.OnManagement)+sum(b.OnManaged)) / float64(b.Count)
 }
@@ -83,24 +84,24 @@ type tokenAsked struct {
 	at      time.Time
 }
 
-// spreadParts are the parts of the time of renewals in which they are counted.
+// spreadParts is the number of parts of the time of renewals in which they are counted.
 const spreadParts = 12
 
-// renewalSpread is how the renewals of tokens that were minted together are spread out.
+// renewalSpread is the distribution over time of renewals of tokens that were minted together.
 type renewalSpread struct {
 	Tokens      int     `json:"tokens"`
 	LifeSeconds float64 `json:"lifeSeconds"`
 	MintedIn    float64 `json:"mintedInSeconds"`
 	Renewed     int     `json:"renewed"`
-	// Early and Late are those outside of the part of the life in which tokens are renewed, by more than a moment.
+	// Early and Late are the numbers outside of the part of the lifetime in which tokens are renewed, with a tolerance of some seconds.
 	Early int `json:"early"`
 	Late  int `json:"late"`
-	// Parts are how many there were in each part of that time, and MostInSecond the most in one second.
+	// Parts are the numbers in each part of that time, and MostInSecond the largest number in one second.
 	Parts        []int `json:"parts"`
 	MostInSecond int   `json:"mostInSecond"`
 }
 
-// ends are the times of the first and the last.
+// ends returns the times of the first and the last token.
 func ends(asked []tokenAsked) (first, last time.Time) {
 	for _, one := range asked {
 		if first.IsZero() || one.at.Before(first) {
@@ -113,8 +114,8 @@ func ends(asked []tokenAsked) (first, last time.Time) {
 	return first, last
 }
 
-// spreadOf compares when tokens were renewed with when they were minted. Of several of one account, the last counts that was minted, and
-// the first that was renewed.
+// spreadOf compares the times of renewals with those of the minting. For several tokens of one account it uses the last that was minted, and the
+// first renewal.
 func spreadOf(minted, renewed []tokenAsked, life time.Duration) *renewalSpread {
 	const moment = 5 * time.Second
 	part := func(p float64) time.Duration { return time.Duration(p * float64(life)) }
@@ -152,7 +153,7 @@ func spreadOf(minted, renewed []tokenAsked, life time.Duration) *renewalSpread {
 	return s
 }
 
-// burst is how many times as many there are in the busiest part as in an even one.
+// burst returns the ratio of the busiest part to the mean.
 func (s *renewalSpread) burst() float64 {
 	return round(ratio(float64(slices.Max(s.Parts)*len(s.Parts)), float64(s.Renewed)), 2)
 }
@@ -196,7 +197,7 @@ func (r *report) printKlusterlets(out io.Writer) {
 	table(out, fmt.Sprintf("(n) %d detached Klusterlets, %d managed clusters", k.Klusterlets, k.ManagedClusters), []string{"", ""}, rows)
 }
 
-// enoughTokens is the number from which on chance does not make a burst.
+// enoughTokens is the number from which on chance does not cause a burst.
 const enoughTokens = 200
 
 func (r *report) judgeKlusterlets() {

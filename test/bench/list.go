@@ -35,8 +35,8 @@ const (
 	listPeer          = "peer: custom resources by label"
 )
 
-// lists measures all ways to list a set, in turns. The whole body is read and not decoded, in JSON for all. Bodies over
-// 128 KiB come compressed, as every client gets them that does not ask otherwise.
+// lists measures all ways to list a set, in turns. Bodies are read completely and not decoded, in JSON for all. Bodies over 128 KiB are compressed,
+// as for all clients by default.
 func (b *bench) lists(ctx context.Context, fleet int, last bool) error {
 	b.steps.step("Listing one set of %d at %d clusters, %d rounds", setSize, fleet, b.options.rounds)
 	listings, err := b.listings()
@@ -112,13 +112,13 @@ func (b *bench) listings() ([]*listing, error) {
 	}, nil
 }
 
-// check makes sure that the answer is the right one: the first clusters, which are those of the first set, and no others.
+// check verifies that the response is correct: it has the first clusters, which are those of the first set, and no others.
 func (l *listing) check(ctx context.Context, count int) error {
 	var want []string
 	for i := range count {
 		want = append(want, clusterName(i))
 	}
-	// The clusters that were written last may still be on their way into a cache that is asked for any version.
+	// The clusters that were written last may not be in a cache yet that responds with any version.
 	return eventually(ctx, func() error {
 		got, err := l.client.list(ctx, l.path(setName(0)))
 		if err != nil {
@@ -149,7 +149,7 @@ func (l *listing) once(ctx context.Context, sets int) (time.Duration, error) {
 	return took, err
 }
 
-// profileLists lists under a profile of hub-apiserver, apart from what is measured.
+// profileLists profiles hub-apiserver during lists, apart from the measurements.
 func (b *bench) profileLists(ctx context.Context, listings []*listing, sets int) error {
 	const seconds = 10
 	for _, l := range listings {

@@ -1,36 +1,36 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures a hub against the same clusters as custom resources in the same kube-apiserver. It starts a
-// hub of its own, prints a table and writes the same as JSON:
+// Command bench compares a hub with the same clusters as custom resources in the same kube-apiserver, the peer. It starts a hub of its own,
+// prints a table and writes the same as JSON:
 //
 //	(a) lists of one set: its members, and its clusters by label, through the front and directly
 //	(b) creates with 32 writers, by a user who passes the check of the label
 //	(c) memory per cluster
-//	(d) the time from a write of a label to the event of the member, with 1,000 watches open
+//	(d) the time from a write of a label to the event of the member, with 1,000 open watches
 //	(e) the time from the start of hub-apiserver until it is ready
 //
-// Ours and the peer take turns, so that what else the machine does hits both. What the peer has nothing like is measured
-// on hubs of its own, with registration on:
+// Ours and the peer take turns, so that other load of the machine affects both. What the peer does not have is measured on separate hubs, with
+// registration enabled:
 //
-//	(f) clusters that join at the same time, by certificate and by AWS IAM, each with an agent as hub-agent is one
-//	(g) a fleet of accepted clusters: at rest, when hub-controller-manager restarts, and when all agents fall silent
+//	(f) clusters that join at the same time, by certificate and by AWS IAM, each with an agent like hub-agent
+//	(g) a fleet of accepted clusters: at rest, when hub-controller-manager restarts, and when all agents stop renewing their leases
 //
-// and, with a cluster and a provider of clusters beside the hub:
+// and, with a cluster and a provider of clusters in addition to the hub:
 //
 //	(h) access to one cluster and to many: until it is granted, at rest, a restart of the provider, renewals, deletion
-//	(i) short-lived tokens, against those that the cluster gives by itself
+//	(i) short-lived tokens, compared with those that the cluster itself issues
 //
 // On the hub of (a) to (e), but without the peer:
 //
-//	(j) clusters by the view, for users who may get one set: against their members, and the list of the stored clusters; and what
-//	    the first of these lists costs in memory
+//	(j) clusters by the view, for users who may get one set: compared with their members, and with the list of the stored clusters; and the
+//	    memory that the first of these lists costs
 //
-// What works and placements cost, each on a hub of its own:
+// The cost of works and placements, each on a separate hub:
 //
-//	(k) placements: their first scheduling, and one change of a label, a score, a taint, against evaluating all on each change
-//	(l) works: memory for each, the time from a write to the event at one of many watches, and a status, against custom resources
-//	(m) one agent with many works on a cluster: how it brings them, what it does at rest, and a drift
+//	(k) placements: their first scheduling, and one change of a label, a score, a taint, compared with evaluating all on each change
+//	(l) works: memory for each, the time from a write to the event at one of many watches, and a status, compared with custom resources
+//	(m) one agent with many works on a cluster: how it applies them, what it does at rest, and a drift
 //	(n) many detached Klusterlets on one management cluster: until they are applied, one more, at rest, and how tokens are renewed
 package main
 
@@ -154,10 +154,10 @@ func (o *options) validate() error {
 	return nil
 }
 
-// wants says whether one of some parts is to be measured.
+// wants reports whether one of the parts must be measured.
 func (o *options) wants(parts string) bool { return strings.ContainsAny(o.only, parts) }
 
-// smallFleet is the fleet of the parts that are measured with 10,000 clusters at most: a larger one takes hours, or more memory than there is.
+// smallFleet returns the fleet size for the parts that are measured with 10,000 clusters at most: a larger one takes hours, or too much memory.
 func (o *options) smallFleet() int { return min(o.fleet, stageSize) }
 
 func run(ctx context.Context, o options) error {
@@ -168,7 +168,7 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	// What was measured before something failed is worth seeing, and so is what failed.
+	// Print what was measured before a failure, and the failure.
 	failed := b.measureAll(ctx)
 	if failed != nil {
 		b.report.Failed = failed.Error()
@@ -223,7 +223,7 @@ func (b *bench) measureAll(ctx context.Context) error {
 	return nil
 }
 
-// measure compares with the peer, in order. Clusters are there from the first step on, whatever is to be measured of them.
+// measure compares with the peer, in order. Clusters exist from the first step on, whatever is measured.
 func (b *bench) measure(ctx context.Context) error {
 	if err := b.prepare(ctx); err != nil {
 		return err
@@ -269,7 +269,7 @@ func (b *bench) measure(ctx context.Context) error {
 
 type stage struct{ from, to int }
 
-// stages are the parts in which the fleet is made.
+// stages returns the parts in which the fleet is created.
 func (b *bench) stages() []stage {
 	if b.options.fleet > stageSize && b.options.wants("a") {
 		return []stage{{0, stageSize}, {stageSize, b.options.fleet}}

@@ -17,30 +17,29 @@ import (
 )
 
 const (
-	// settleStep, settleShare and settleLongest say when memory has come to rest: when no process has given back more
-	// than a share of it in a step.
+	// Memory has settled when no process has released more than settleShare of it within settleStep, or after settleLongest.
 	settleStep    = 10 * time.Second
 	settleShare   = 0.01
 	settleLongest = 2 * time.Minute
 )
 
-// memory is what the processes use, in KiB, by name.
+// memory is the memory of the processes by name, in KiB.
 type memory map[string]usage
 
 type usage struct {
-	// RSS is all resident memory, Anon of it what is not backed by a file: an etcd maps its database.
+	// RSS is the resident memory. Anon is its part that is not backed by a file: an etcd maps its database.
 	RSS, Anon int
-	// Heap is what is alive on the Go heap, for API servers.
+	// Heap is the live Go heap of API servers.
 	Heap int
 }
 
-// When memory is measured, after it was measured empty.
+// The times when memory is measured, after it was measured empty.
 const (
 	memoryFilled    = "filled"
 	memoryRestarted = "restarted"
 )
 
-// measureMemory reports what the fleet takes over what the empty servers took, which has to be measured first.
+// measureMemory reports the memory of the fleet: the difference to that of the empty servers, which must be measured first.
 func (b *bench) measureMemory(ctx context.Context, when string) error {
 	if !b.options.wants("c") {
 		return nil
@@ -57,7 +56,7 @@ func (b *bench) measureMemory(ctx context.Context, when string) error {
 	return nil
 }
 
-// settledMemory collects garbage in the API servers and waits until memory has come to rest.
+// settledMemory collects garbage in the API servers and waits until memory has settled.
 func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) {
 	if b.options.profileDir != "" {
 		if err := b.saveProfile(ctx, b.hub.HubAPIServerConfig(0), "heap-"+name, "/debug/pprof/heap?gc=1"); err != nil {
@@ -67,7 +66,7 @@ func (b *bench) settledMemory(ctx context.Context, name string) (memory, error) 
 	return b.settledWithin(ctx, settleLongest)
 }
 
-// settledWithin waits until memory has come to rest, but not for longer than a time.
+// settledWithin waits until memory has settled, up to a time limit.
 func (b *bench) settledWithin(ctx context.Context, longest time.Duration) (memory, error) {
 	b.steps.step("Letting the memory of the servers settle")
 	begun := time.Now()
@@ -96,7 +95,7 @@ func (b *bench) settledWithin(ctx context.Context, longest time.Duration) (memor
 	}
 }
 
-// memory collects garbage and reads what the processes use.
+// memory collects garbage and reads the memory of the processes.
 func (b *bench) memory(ctx context.Context) (memory, error) {
 	heaps := map[string]int{}
 	for name, config := range map[string]*rest.Config{
@@ -119,8 +118,7 @@ func (b *bench) memory(ctx context.Context) (memory, error) {
 	return result, nil
 }
 
-// liveHeap makes a server collect its garbage twice, the second time for what finalizers have freed, and returns what
-// is left, in KiB.
+// liveHeap makes a server collect its garbage twice, the second time for what finalizers have freed, and returns the live heap, in KiB.
 func liveHeap(ctx context.Context, config *rest.Config) (int, error) {
 	admin, err := newClient(config)
 	if err != nil {
@@ -143,7 +141,7 @@ func liveHeap(ctx context.Context, config *rest.Config) (int, error) {
 	return 0, fmt.Errorf("the heap's profile does not tell its size: %w", lines.Err())
 }
 
-// field is a value in KiB of /proc/<pid>/status.
+// field returns a value in KiB of /proc/<pid>/status.
 func field(status []byte, name string) int {
 	for line := range strings.Lines(string(status)) {
 		if value, ok := strings.CutPrefix(line, name); ok {

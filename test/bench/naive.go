@@ -22,9 +22,9 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/placement"
 )
 
-// naive is what hub-controller-manager is compared with: on each change every placement is evaluated against every cluster of its sets.
-// The evaluation is hub-controller-manager's own, pkg/placement, in this process, with everything in memory and nothing written. So what
-// is compared is which placements a change makes it look at, and not how fast one look is.
+// naive is the peer of hub-controller-manager: on each change it evaluates every placement against every cluster of its sets. The evaluation is
+// hub-controller-manager's own, pkg/placement, in this process, with everything in memory and without writes. So the comparison is about the number
+// of placements that a change causes to be evaluated, and not about the speed of one evaluation.
 type naive struct {
 	fleet      *placement.Fleet
 	loads      *placement.Loads
@@ -51,7 +51,7 @@ func newNaive() *naive {
 	return &naive{fleet: placement.NewFleet(), loads: placement.NewLoads(), scores: naiveScores{}}
 }
 
-// readNaive reads all of the hub.
+// readNaive reads all objects of the hub.
 func (p *placing) readNaive(ctx context.Context) (*naive, error) {
 	client, err := versioned.NewForConfig(p.hub.HubAPIServerConfig(0))
 	if err != nil {
@@ -109,7 +109,7 @@ func (n *naive) add(object *clusterv1beta1.Placement, bindings []string) {
 	})
 }
 
-// round evaluates everything, and says what differs: the number of decisions.
+// round evaluates everything, and returns the number of decisions that differ.
 func (n *naive) round(ctx context.Context, now time.Time) (changed int, err error) {
 	by := map[types.NamespacedName]*naivePlacement{}
 	var jobs []placement.Job
@@ -128,7 +128,7 @@ func (n *naive) round(ctx context.Context, now time.Time) (changed int, err erro
 	return changed, err
 }
 
-// take makes the decisions what a result says.
+// take updates the decisions to a result.
 func (p *naivePlacement) take(r *placement.Result) {
 	for _, step := range r.Steps {
 		d := p.decisions[step.Name]
@@ -152,14 +152,14 @@ func (p *naivePlacement) take(r *placement.Result) {
 	p.object.Status = r.Status
 }
 
-// timed is round, with its time and processor time.
+// timed calls round, and returns its time and processor time.
 func (n *naive) timed(ctx context.Context) (took, cpu time.Duration, changed int, err error) {
 	before, begun := ownCPU(), time.Now()
 	changed, err = n.round(ctx, begun)
 	return time.Since(begun), ownCPU() - before, changed, err
 }
 
-// ownCPU is what this process has used.
+// ownCPU returns the processor time of this process.
 func ownCPU() time.Duration {
 	var usage syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &usage) != nil {
@@ -168,7 +168,7 @@ func ownCPU() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// follow has the peer hear of a cluster and its scores as they are now.
+// follow updates a cluster and its scores in the peer.
 func (p *placing) follow(ctx context.Context, cluster string) error {
 	client, err := versioned.NewForConfig(p.hub.HubAPIServerConfig(0))
 	if err != nil {
@@ -189,10 +189,10 @@ func (p *placing) follow(ctx context.Context, cluster string) error {
 	return nil
 }
 
-// errPeer says that the peer is of no use.
+// errPeer reports that the result of the peer cannot be used.
 var errPeer = errors.New("the peer has not scheduled what hub-controller-manager has")
 
-// alike checks that the peer's first scheduling comes to as many decisions as hub-controller-manager's.
+// alike verifies that the peer's first scheduling has as many decisions as hub-controller-manager's.
 func (p *placing) alike() error {
 	own := 0
 	for _, one := range p.naive.placements {

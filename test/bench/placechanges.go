@@ -13,20 +13,20 @@ import (
 	"time"
 )
 
-// placementChange is a change of one object, and what comes of it.
+// placementChange is a change of one object, and its results.
 type placementChange struct {
 	name string
-	// cluster says which clusters may be changed.
+	// cluster reports whether a cluster may be changed.
 	cluster func(name string) bool
-	// do changes a cluster for the nth time, and undo makes it as it was, which is not measured.
+	// do changes a cluster for the nth time. undo reverts that, and is not measured.
 	do, undo func(ctx context.Context, cluster string, n int) error
 
 	took, peer samples
-	// none is how many of the changes have changed no decision.
+	// none is the number of changes that have changed no decision.
 	none  int
 	tries int
 	cpu   cpuTimes
-	// own and peerCPU are the processor time of hub-controller-manager and of the peer, of each change.
+	// own and peerCPU are the processor times of hub-controller-manager and of the peer per change.
 	own, peerCPU samples
 	writes       map[string]int
 	runs         int
@@ -44,7 +44,7 @@ func (p *placing) relabel(key string, value func(n int) string) func(context.Con
 	}
 }
 
-// labelOfNone is a label that no placement asks for.
+// labelOfNone is a label that no placement selects by.
 const labelOfNone = "example.com/of-none"
 
 func (p *placing) taint(taints ...any) func(context.Context, string, int) error {
@@ -141,7 +141,7 @@ func (p *placing) first(ctx context.Context, shape *placementShape, result *plac
 	return p.alike()
 }
 
-// rest measures what is done without any change.
+// rest measures the hub without any change.
 func (p *placing) rest(ctx context.Context, result *placingResult) error {
 	p.steps.step("Watching for %s what is done at rest", placingRest)
 	begun, cpu := time.Now(), p.cpuNow()
@@ -158,7 +158,7 @@ func (p *placing) rest(ctx context.Context, result *placingResult) error {
 // placingRest is how long the hub is watched at rest.
 const placingRest = 10 * time.Second
 
-// changes does all changes, each some times, in turns with the peer.
+// changes does all changes, each several times, in turns with the peer.
 func (p *placing) changes(ctx context.Context, shape *placementShape, result *placingResult) error {
 	for _, c := range p.placementChanges(shape) {
 		p.steps.step("%d times: %s (%s)", p.options.changes, c.name, shape.name)
@@ -208,7 +208,7 @@ func (p *placing) change(ctx context.Context, c *placementChange, n int) error {
 	} else {
 		c.none++
 	}
-	// The peer's turn: the same change.
+	// Now the same change for the peer.
 	if err := p.follow(ctx, cluster); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (c *placementChange) count(used cpuTimes, writes map[string]int, runs, deci
 	c.runs, c.decisions, c.tries = c.runs+runs, c.decisions+decisions, c.tries+1
 }
 
-// over is what is used in a second.
+// over returns the time per second.
 func (t cpuTimes) over(took time.Duration) cpuTimes {
 	rate := cpuTimes{}
 	for name, used := range t {
@@ -247,7 +247,7 @@ func (t cpuTimes) over(took time.Duration) cpuTimes {
 	return rate
 }
 
-// less takes away what is used anyway in some time.
+// less subtracts the time that is used at rest.
 func (t cpuTimes) less(idle cpuTimes, took time.Duration) cpuTimes {
 	left := cpuTimes{}
 	for name, used := range t {
@@ -256,7 +256,7 @@ func (t cpuTimes) less(idle cpuTimes, took time.Duration) cpuTimes {
 	return left
 }
 
-// cores is the processor time per time.
+// cores returns the processor time per time.
 func (t cpuTimes) cores(took time.Duration) map[string]float64 {
 	cores := map[string]float64{}
 	for name, used := range t {

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// placingResult is about placements of one shape.
+// placingResult is the result for placements of one shape.
 type placingResult struct {
 	Shape      string         `json:"shape"`
 	Clusters   int            `json:"clusters"`
@@ -23,16 +23,16 @@ type placingResult struct {
 }
 
 type placingFirst struct {
-	// Made is the time until all placements were made, Seconds that until the last decision is written, both from the same begin.
+	// Made is the time until all placements were created, and Seconds the time until the last decision is written, both from the same start.
 	Made    float64 `json:"madeSeconds"`
 	Seconds float64 `json:"seconds"`
-	// CPU is for each placement, with what it costs to make it.
+	// CPU is per placement, including its creation.
 	CPU     map[string]float64 `json:"cpuMillisecondsEach"`
 	Writes  map[string]int     `json:"writes"`
 	Refused map[string]int     `json:"refused,omitempty"`
 	// Runs is how often a placement was scheduled.
 	Runs int `json:"runs"`
-	// Peer and PeerCPU are of the peer, which writes nothing.
+	// Peer and PeerCPU are the times of the peer, which writes nothing.
 	Peer    float64 `json:"peerSeconds"`
 	PeerCPU float64 `json:"peerCPUSeconds"`
 }
@@ -44,16 +44,16 @@ type changeResult struct {
 	Unchanged int     `json:"unchanged"`
 	Median    float64 `json:"lastDecisionMedianMilliseconds"`
 	Longest   float64 `json:"lastDecisionLongestMilliseconds"`
-	// Decisions is how many had the changed cluster, and Runs how many placements were scheduled, both for each change.
+	// Decisions is the number of decisions with the changed cluster, and Runs the number of placements that were scheduled, both per change.
 	Decisions float64            `json:"decisionsEach"`
 	Runs      float64            `json:"runsEach"`
 	Writes    map[string]float64 `json:"writesEach"`
 	CPU       map[string]float64 `json:"cpuMillisecondsEach"`
 	PeerTime  float64            `json:"peerMedianMilliseconds"`
-	// OwnCPU and PeerCPU are medians: a garbage collection comes with some changes and not with others.
+	// OwnCPU and PeerCPU are medians, because a garbage collection happens during some changes only.
 	OwnCPU  float64 `json:"controllersCPUMedianMilliseconds"`
 	PeerCPU float64 `json:"peerCPUMedianMilliseconds"`
-	// FewerRuns and LessCPU are the peer's to ours.
+	// FewerRuns and LessCPU are the ratios of the peer's values to ours.
 	FewerRuns float64 `json:"timesFewerRunsThanPeer"`
 	LessCPU   float64 `json:"timesLessCPUThanPeer"`
 }
@@ -68,7 +68,7 @@ func (c *placementChange) result(placements int) changeResult {
 	for what, n := range c.writes {
 		r.Writes[what] = each(n)
 	}
-	// One run, and a millisecond, are the least: what is not there has no ratio.
+	// The smallest divisors are one run and a millisecond, so that a ratio is always defined.
 	r.FewerRuns = round(float64(placements)/max(r.Runs, 1), 1)
 	r.LessCPU = round(r.PeerCPU/max(r.OwnCPU, 1), 1)
 	return r
@@ -119,8 +119,7 @@ func (p *placingResult) print(out io.Writer) {
 		"controllers' CPU ms, median", "peer's", "less than peer", "CPU ms of all", "writes"}, rows)
 }
 
-// placingLimit is the time in which one change is to be in all decisions, in seconds: where only the placements of a set are concerned, and
-// where all are.
+// placingLimit is the time limit for one change to be in all decisions, in seconds: if only the placements of a set are affected, and if all are.
 var placingLimit = map[string]float64{shapeTeams: 1, shapeWhole: 10}
 
 func (r *report) judgePlacing() {
@@ -138,7 +137,7 @@ func (r *report) judgePlacing() {
 			} else if c.Unchanged < c.Tries {
 				r.atMost("k", what+": until the last decision, the longest", " s", placingLimit[p.Shape], c.Longest/1000)
 			}
-			// The peer writes nothing, and is told of nothing. Where each placement chooses from the whole fleet, each has to be looked at.
+			// The peer writes nothing, and gets no events. If each placement chooses from the whole fleet, each must be evaluated.
 			looks, cpu := float64(p.Namespaces)/2, 1.0
 			if c.Name == changeOther {
 				looks, cpu = float64(p.Placements), 10

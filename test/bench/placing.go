@@ -18,11 +18,11 @@ const (
 	placementsPath = "/apis/" + clusterGroup + "/v1beta1/"
 	scoresGroup    = clusterGroup + "/v1alpha1"
 	namespacesPath = "/api/v1/namespaces"
-	// scoreName is the AddOnPlacementScore of a cluster, and the score in it.
+	// scoreName is the name of the AddOnPlacementScore of a cluster, and of the score in it.
 	scoreName = "demo"
-	// scored is the share of the clusters that have scores: one in so many.
+	// scored is the inverse of the share of clusters that have scores.
 	scored = 10
-	// chosenClusters is how many clusters each placement takes.
+	// chosenClusters is the number of clusters that each placement chooses.
 	chosenClusters = 10
 )
 
@@ -30,23 +30,23 @@ const (
 type placing struct {
 	*bench
 	audit *audit
-	// metrics is where hub-controller-manager has its metrics.
+	// metrics is the URL of hub-controller-manager's metrics.
 	metrics string
 	admins  []*client
 	naive   *naive
 	watch   *decisionWatch
-	// idle is what the processes use in a second at rest.
+	// idle is the processor time of the processes per second at rest.
 	idle cpuTimes
 }
 
-// placementShape is how placements are spread over the fleet.
+// placementShape is how placements are distributed over the fleet.
 type placementShape struct {
 	name string
-	// namespaces is how many there are with placements, and set the set that one of them binds.
+	// namespaces is the number of namespaces with placements, and set returns the set that one of them binds.
 	namespaces int
 	set        func(namespace int) string
 	spec       map[string]any
-	// asked says that there is a predicate by the label that one of the changes is about.
+	// asked reports whether there is a predicate for the label that one of the changes is about.
 	asked bool
 }
 
@@ -61,7 +61,7 @@ const (
 	wholeSet   = "whole-fleet"
 )
 
-// prioritizers are those of Open Cluster Management's own benchmark.
+// prioritizers returns those of Open Cluster Management's own benchmark.
 func prioritizers(mode string) map[string]any {
 	builtIn := func(name string) map[string]any {
 		return map[string]any{"scoreCoordinate": map[string]any{"type": "BuiltIn", "builtIn": name}, "weight": 1}
@@ -87,7 +87,7 @@ func (b *bench) placementShapes() []*placementShape {
 	}
 }
 
-// withPlacements measures on such a hub. Nothing is left to kube-controller-manager: it would make an account in each namespace.
+// withPlacements measures on such a hub. It has no kube-controller-manager, which would create a ServiceAccount in each namespace.
 func (b *bench) withPlacements(ctx context.Context) error {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *placing) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// many does one write for each of n, with all writers, directly.
+// many does one write for each number below n, with all writers, directly.
 func (p *placing) many(ctx context.Context, n int, method, contentType string, path func(int) string, body func(int) []byte) error {
 	return p.manyBy(ctx, p.admins, n, method, contentType, path, body)
 }
@@ -146,7 +146,7 @@ func (b *bench) manyBy(
 	return b.writeAll(ctx, clients, write{method: method, contentType: contentType, path: path, body: body, rates: &rates{}}, all)
 }
 
-// makeNamespaces makes those that hub-apiserver is to find.
+// makeNamespaces creates the namespaces that hub-apiserver requires.
 func (b *bench) makeNamespaces(ctx context.Context, n int, name func(int) string) error {
 	front, err := newClients(b.hub.AdminConfig(), connections)
 	if err != nil {
@@ -157,7 +157,7 @@ func (b *bench) makeNamespaces(ctx context.Context, n int, name func(int) string
 	})
 }
 
-// fillFleet makes clusters with a status, sets, and scores of a part of the clusters.
+// fillFleet creates clusters with a status, sets, and scores of a part of the clusters.
 func (p *placing) fillFleet(ctx context.Context) error {
 	fleet := p.options.smallFleet()
 	p.steps.step("Making %d sets and %d clusters with a status", fleet/setSize+1, fleet)
@@ -195,12 +195,12 @@ func scorePath(cluster string) string {
 	return "/apis/" + scoresGroup + "/namespaces/" + cluster + "/addonplacementscores"
 }
 
-// scoreBody is a merge patch with the score of a cluster.
+// scoreBody returns a merge patch with the score of a cluster.
 func scoreBody(value int) []byte {
 	return mustJSON(map[string]any{"status": map[string]any{"scores": []any{map[string]any{"name": scoreName, "value": value}}}})
 }
 
-// place makes the placements of one shape, and changes what they depend on.
+// place creates the placements of one shape, and changes objects that they depend on.
 func (p *placing) place(ctx context.Context, shape *placementShape, result *placingResult) error {
 	p.steps.step("Making %d namespaces that bind a set, and %d placements in them (%s)", shape.namespaces, p.options.placements, shape.name)
 	if err := p.makeNamespaces(ctx, shape.namespaces, shape.namespace); err != nil {
@@ -227,7 +227,7 @@ func (p *placing) place(ctx context.Context, shape *placementShape, result *plac
 		return err
 	}
 	p.steps.step("Deleting the placements and their decisions")
-	for _, kind := range []string{"placements", "placementdecisions"} { // nothing collects what the former leave
+	for _, kind := range []string{"placements", "placementdecisions"} { // there is no garbage collector
 		if err := p.many(ctx, shape.namespaces, http.MethodDelete, "", func(i int) string {
 			return placementsPath + "namespaces/" + shape.namespace(i) + "/" + kind
 		}, func(int) []byte { return nil }); err != nil {
@@ -237,14 +237,14 @@ func (p *placing) place(ctx context.Context, shape *placementShape, result *plac
 	return p.settled(ctx)
 }
 
-// settleCPU is what hub-controller-manager uses in a settleTick at most when it has nothing to do.
+// settleCPU is the largest processor time of hub-controller-manager in a settleTick at rest.
 const (
 	settleTick  = 500 * time.Millisecond
 	settleCPU   = 25 * time.Millisecond
 	settleTicks = 3
 )
 
-// settled waits until hub-controller-manager has nothing to do: it uses no processor and no decision changes.
+// settled waits until hub-controller-manager is idle: it uses no processor time and no decision changes.
 func (p *placing) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/placement"
 )
 
-// both are what hub-controller-manager does and the peer, of the same objects.
+// both has hub-controller-manager's implementation and the peer, with the same objects.
 type both struct {
 	*testing.T
 	hub   *placement.Hub
@@ -52,7 +52,7 @@ func (b *both) place(name, env string) {
 	b.naive.add(p, []string{"s"})
 }
 
-// run runs both, and says how many placements the hub has run and how many decisions the peer has changed.
+// run runs both, and returns how many placements the hub has run and how many decisions the peer has changed.
 func (b *both) run() (runs, changed int) {
 	b.Helper()
 	b.hub.Timing = func(part placement.Part, _ string, _ time.Duration) {
@@ -88,7 +88,7 @@ func (b *both) run() (runs, changed int) {
 	return runs, changed
 }
 
-// TestNaive: the peer comes to what hub-controller-manager comes to, and looks at everything for it.
+// TestNaive verifies that the peer has the same results as hub-controller-manager, and evaluates everything for them.
 func TestNaive(t *testing.T) {
 	b := newBoth(t)
 	for i := range 6 {
@@ -141,7 +141,7 @@ func TestDecisionWatch(t *testing.T) {
 
 func TestPlacementChange_Result(t *testing.T) {
 	c := &placementChange{name: changeTaint}
-	for _, own := range []time.Duration{2, 90, 4} { // a garbage collection is no rule
+	for _, own := range []time.Duration{2, 90, 4} { // a garbage collection is an outlier
 		c.count(cpuTimes{procControllers: own * time.Millisecond}, map[string]int{"patch a": 2}, 10, 1)
 		c.peerCPU = append(c.peerCPU, 40*time.Millisecond)
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// cpuProfile begins a CPU profile of hub-apiserver if profiles are wanted. The function that it returns waits for it.
+// cpuProfile starts a CPU profile of hub-apiserver if profiles are enabled. The returned function waits for it.
 func (b *bench) cpuProfile(ctx context.Context, name string, seconds int) func() {
 	return b.cpuProfileOf(ctx, b.hub.HubAPIServerConfig(0), name, seconds)
 }
@@ -34,7 +34,7 @@ func (b *bench) cpuProfileOf(ctx context.Context, server *rest.Config, name stri
 	}
 }
 
-// saveProfile keeps what an API server answers to an admin.
+// saveProfile saves the response of an API server to an admin.
 func (b *bench) saveProfile(ctx context.Context, server *rest.Config, name, path string) error {
 	admin, err := newClient(server)
 	if err != nil {

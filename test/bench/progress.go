@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// progress says what is being done and how long it took.
+// progress prints the current step and how long it took.
 type progress struct {
 	mu     sync.Mutex
 	begun  time.Time
@@ -17,7 +17,7 @@ type progress struct {
 	spoken time.Time
 }
 
-// step begins a step and ends the one before.
+// step begins a step and ends the previous one.
 func (p *progress) step(format string, args ...any) {
 	p.end()
 	p.mu.Lock()
@@ -26,7 +26,7 @@ func (p *progress) step(format string, args ...any) {
 	fmt.Printf("  %s …\n", p.text)
 }
 
-// at tells how far the step is, at most every five seconds.
+// at prints the progress of the step, at most every five seconds.
 func (p *progress) at(done, all int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,7 +36,7 @@ func (p *progress) at(done, all int) {
 	}
 }
 
-// end tells what the step took, if it was long.
+// end prints the duration of the step, if it was long.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,7 +53,7 @@ func (p *provider) start(ctx context.Context) error {
 	})
 }
 
-// work is what the controller of AccessRequests has done, and what it has to do.
+// work has the counts of the controller of AccessRequests: done, failed, queued and active.
 type work struct{ done, failed, queued, active int }
 
 // read reads the provider's metrics.
@@ -92,7 +92,7 @@ func (p *provider) read(ctx context.Context) (w work, err error) {
 	return w, lines.Err()
 }
 
-// awaitWork waits until the controller of AccessRequests has looked at n, and has nothing more to do.
+// awaitWork waits until the controller of AccessRequests has synced n of them, and is idle.
 func (p *provider) awaitWork(ctx context.Context, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()

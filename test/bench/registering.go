@@ -26,7 +26,7 @@ const (
 	awsRegion                  = "us-west-2"
 )
 
-// registering is a hub with registration on: by certificate, and by AWS IAM against a fake of AWS.
+// registering is a hub with registration enabled: by certificate, and by AWS IAM with a fake AWS.
 type registering struct {
 	*bench
 	aws     *fakeaws.Server
@@ -55,7 +55,7 @@ func (b *bench) withRegistration(ctx context.Context, measure func(*registering,
 	return b.withHub(ctx, adapt, func(ctx context.Context) error { return measure(r, ctx) })
 }
 
-// startAWS starts a fake of AWS.
+// startAWS starts a fake AWS.
 func (r *registering) startAWS() (err error) {
 	if r.aws, err = fakeaws.Start(1); err != nil {
 		return err
@@ -70,7 +70,7 @@ func (r *registering) startAWS() (err error) {
 	if r.eks, err = irsa.ParseClusterARN(hub.AddCluster(fakeaws.Cluster{Name: "hub"})); err != nil {
 		return err
 	}
-	// With the rights that the documentation asks for, and no others.
+	// It has the permissions that the documentation requires, and no others.
 	user, err := hub.AddUser("hub-controller-manager", irsa.CreatorPolicy(r.eks, irsa.HubRoles{AccessEntries: true}).JSON())
 	if err != nil {
 		return err
@@ -80,11 +80,11 @@ func (r *registering) startAWS() (err error) {
 	for name, value := range env {
 		r.awsEnv = append(r.awsEnv, name+"="+value)
 	}
-	slices.Sort(r.awsEnv) // a process whose environment is another is restarted
+	slices.Sort(r.awsEnv) // a process with a different environment is restarted
 	return nil
 }
 
-// addEKS makes in AWS what a cluster has there before it joins, and returns its ARN.
+// addEKS creates in AWS what a cluster has there before it joins, and returns its ARN.
 func (r *registering) addEKS(name string) (arn string, err error) {
 	arn = fmt.Sprintf("arn:aws:eks:%s:%s:cluster/%s", awsRegion, managedAccount, name)
 	cluster, err := irsa.ParseClusterARN(arn)
@@ -104,7 +104,7 @@ func (r *registering) addEKS(name string) (arn string, err error) {
 // awsCalls are the calls about the role of each cluster.
 type awsCalls map[string][]fakeaws.Call
 
-// callsByRole sorts the log of AWS by what the calls are about: a role, or the access of a role.
+// callsByRole groups the log of AWS by role. It includes calls about the access entry of a role.
 func (r *registering) callsByRole() awsCalls {
 	by := awsCalls{}
 	for _, call := range r.aws.Calls("iam:*", "eks:*") {
@@ -117,7 +117,7 @@ func (r *registering) callsByRole() awsCalls {
 	return by
 }
 
-// most returns the most calls that there were about one cluster, and how many there were in all.
+// most returns the largest number of calls about one cluster, and the number of all calls.
 func (c awsCalls) most() (one, all int) {
 	for _, calls := range c {
 		one, all = max(one, len(calls)), all+len(calls)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// joinResult is about clusters that joined at the same time.
+// joinResult is the result for clusters that joined at the same time.
 type joinResult struct {
 	How       string  `json:"how"`
 	Clusters  int     `json:"clusters"`
@@ -24,21 +24,21 @@ type joinResult struct {
 	AcceptedP99    float64 `json:"acceptedP99Seconds"`
 	ReadyMedian    float64 `json:"readyMedianSeconds"`
 	ReadyP99       float64 `json:"readyP99Seconds"`
-	// Steady is the time from the begin until all conditions of all clusters are there.
+	// Steady is the time from the start until all conditions of all clusters are set.
 	Steady float64 `json:"steadySeconds"`
 	// Lost are conditions that were True and then were not.
 	Lost []string `json:"lostConditions,omitempty"`
-	// Requests are what hub-controller-manager has asked of the hub, and Refused what of it the hub has not done.
+	// Writes and Reads are the requests of hub-controller-manager to the hub, and Refused those that were rejected.
 	Writes  map[string]int `json:"writes"`
 	Reads   map[string]int `json:"reads"`
 	Refused map[string]int `json:"refused,omitempty"`
-	// AWSMost are the most calls of AWS for one cluster, AWSAll those for all.
+	// AWSMost is the largest number of AWS calls for one cluster, and AWSAll the number for all.
 	AWSMost int                `json:"awsCallsMostPerCluster,omitempty"`
 	AWSAll  int                `json:"awsCalls,omitempty"`
 	CPU     map[string]float64 `json:"cpuMillisecondsEach"`
 }
 
-// restResult is about a fleet that was left alone.
+// restResult is the result for a fleet without changes.
 type restResult struct {
 	Clusters  int                `json:"clusters"`
 	Interval  float64            `json:"driftCheckIntervalSeconds"`
@@ -57,7 +57,7 @@ type windowResult struct {
 	Seconds float64        `json:"seconds"`
 	Writes  map[string]int `json:"writes,omitempty"`
 	Reads   map[string]int `json:"reads,omitempty"`
-	// AWSCalls are all calls, AWSWrites those of them that change something, Checks the clusters checked in each part.
+	// AWSCalls are all calls, AWSWrites those that change something, and Checks the clusters that were checked in each part.
 	AWSCalls  int   `json:"awsCalls"`
 	AWSWrites int   `json:"awsWrites"`
 	Checks    []int `json:"checksInEqualTimes"`
@@ -171,7 +171,7 @@ func (f *restResult) print(out io.Writer) {
 	table(out, fmt.Sprintf("(g) %d clusters accepted by AWS IAM", f.Clusters), []string{"", ""}, rows)
 }
 
-// orNothing names all requests, with their numbers.
+// orNothing returns all requests with their numbers.
 func orNothing(counts ...map[string]int) string {
 	all := map[string]int{}
 	for _, c := range counts {
@@ -202,7 +202,7 @@ func (r *report) judgeRegistration() {
 	}{{"at rest", f.Rest}, {"after a restart", f.Restarted}} {
 		r.none("g", w.name+": AWS writes", w.AWSWrites)
 		r.none("g", w.name+": writes of the hub", sum(w.Writes))
-		// Chance lets a part have more than the mean, by hardly more than five times its square root.
+		// By chance, a part can have more than the mean, but hardly more than five times its square root.
 		mean := float64(f.Clusters) / intervalParts
 		limit := int(math.Ceil(mean + 5*math.Sqrt(mean)))
 		got := slices.Max(w.Checks)
@@ -222,7 +222,7 @@ func (r *report) judgeRegistration() {
 	if s := f.Silent; s != nil {
 		r.reach("g", "silent at once: clusters that have their condition and taint", fmt.Sprintf("all %d", f.Clusters),
 			fmt.Sprint(s.Clusters), s.Clusters == f.Clusters)
-		// The grace of a lease of a minute, once more.
+		// This is the grace period of a lease of a minute, a second time.
 		r.atMost("g", "silent at once: the last taint", " s", 300, s.Tainted)
 	}
 }

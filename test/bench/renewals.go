@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// tokenLife is the lifetime by which all tokens are renewed, the shortest that clusters give. The provider renews each at
-	// some time from 75 % to 80 % of it, which is renewalTime.
+	// tokenLife is the lifetime of all tokens, the shortest that clusters grant. The provider renews each at some time from 75 % to 80 % of it, which
+	// is renewalTime.
 	tokenLife    = time.Hour
 	renewalTime  = tokenLife * 5 / 100
 	renewalParts = 12
 )
 
-// renewing is how the renewals of tokens that were made at the same time are spread out.
+// renewing is the distribution over time of renewals of tokens that were created at the same time.
 type renewing struct {
 	renewed, early, late int
-	// queued is how many were waiting at the same time, the most. Of many that are due at once, most wait.
+	// queued is the largest number that waited at the same time. If many are due at once, most of them wait.
 	queued int
-	// parts are how many there were in each part of the time.
+	// parts are the numbers in each part of the time.
 	parts   []int
 	traffic *traffic
 }
 
-// renewals has the provider renew all tokens. So that this can be seen, their Secrets say that the tokens were made some time
-// ago and live for an hour. The provider reads them when it starts.
+// renewals makes the provider renew all tokens. To trigger that, the Secrets are changed so that the tokens seem to be older, with a lifetime of an
+// hour. The provider reads them when it starts.
 func (a *accessing) renewals(ctx context.Context, g *granting) error {
 	lead := 30*time.Second + 3*g.restarting
 	a.steps.step("Making %d tokens older, and waiting for %s until they are renewed", g.requests, (lead + renewalTime).Round(time.Second))
@@ -65,7 +65,7 @@ func (a *accessing) renewals(ctx context.Context, g *granting) error {
 		return nil
 	}
 	begun, cpu := time.Now(), a.cpuNow()
-	// A little longer, for those that are late because the machine is busy.
+	// This is a little longer, for those that are late because the machine is busy.
 	r := &renewing{parts: make([]int, renewalParts)}
 	for end := begin.Add(renewalTime + renewalTime/renewalParts); time.Now().Before(end); {
 		w, err := a.provider.read(ctx)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// report is what was measured. It is written as JSON; times are in milliseconds, memory in KiB.
+// report is the result of all measurements. It is written as JSON. Times are in milliseconds, memory in KiB.
 type report struct {
 	Begun       time.Time          `json:"begun"`
 	Conditions  conditions         `json:"conditions"`
@@ -38,7 +38,7 @@ type report struct {
 	Targets []target `json:"targets"`
 }
 
-// conditions are what the figures depend on.
+// conditions are the conditions of the measurements.
 type conditions struct {
 	Fleet         int    `json:"fleet"`
 	SetSize       int    `json:"setSize"`
@@ -74,11 +74,11 @@ type writeResult struct {
 	P99       float64            `json:"p99Milliseconds"`
 	CPU       map[string]float64 `json:"cpuMillisecondsEach"`
 	CPUTotal  float64            `json:"cpuMillisecondsEachOfAll"`
-	// Factor is the rate to the peer's, by rounds.
+	// Factor is the ratio of the rate to the peer's, by rounds.
 	Factor float64 `json:"timesFasterThanPeer"`
 }
 
-// memoryResult is what the fleet takes in memory at one time.
+// memoryResult is the memory of the fleet at one time.
 type memoryResult struct {
 	When  string `json:"when"`
 	Empty memory `json:"emptyKiB"`
@@ -171,7 +171,7 @@ func (r *report) addMemory(when string, empty, full memory, clusters int) {
 	r.Memory = append(r.Memory, m)
 }
 
-// rss is the resident memory per cluster of several processes.
+// rss returns the resident memory per cluster of several processes.
 func (m *memoryResult) rss(names ...string) float64 {
 	sum := 0.0
 	for _, name := range names {
@@ -198,7 +198,7 @@ func (r *report) addRestarts(t restartTimes) {
 	}
 }
 
-// each writes what one request costs each process, the dearest first.
+// each returns the cost of one request for each process, the highest first.
 func each(cpu map[string]float64) string {
 	names := slices.SortedFunc(maps.Keys(cpu), func(a, b string) int {
 		if cpu[a] == cpu[b] {

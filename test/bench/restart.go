@@ -10,16 +10,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// restartTimes are how long things take from the start of a process.
+// restartTimes are times from the start of a process.
 type restartTimes struct {
-	// ready is until hub-apiserver says that it is, served until the front lists members again, stopped the time that
-	// hub-apiserver takes to end.
+	// ready is until hub-apiserver is ready, and served until the front lists members again. stopped is the time that hub-apiserver takes to end.
 	ready, served, stopped samples
 	// peer is from the start of etcd and kube-apiserver until the custom resources are listed.
 	peer samples
 }
 
-// restarts stops and starts hub-apiserver, and at last everything, to see the peer do the same.
+// restarts stops and starts hub-apiserver, and finally everything, to measure the peer.
 func (b *bench) restarts(ctx context.Context) error {
 	var times restartTimes
 	front, err := newClient(b.front())

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// spoke plays the API server of all managed clusters, as far as hub-agent asks it: each agent keeps its secrets in a
-// namespace of its own. So the machine's time is for the hub.
+// spoke is a fake API server of all managed clusters, with what hub-agent requests: each agent has its secrets in a namespace of its own. So the
+// machine's processor time is available to the hub.
 type spoke struct {
 	*httptest.Server
 
@@ -72,7 +72,7 @@ func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 	answer(w, int(status.Code), &status)
 }
 
-// decoded reads what a request has, in whatever form the client sends it.
+// decoded decodes the body of a request in any format that clients send.
 func decoded[T runtime.Object](w http.ResponseWriter, r *http.Request) (object T, ok bool) {
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
@@ -87,7 +87,7 @@ func decoded[T runtime.Object](w http.ResponseWriter, r *http.Request) (object T
 	return object, ok
 }
 
-// store keeps a secret that an agent is to find.
+// store stores a secret for an agent.
 func (s *spoke) store(secret *corev1.Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *spoke) getSecret(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, secret)
 }
 
-// nodes has one node that never changes.
+// nodes returns one node that never changes.
 func (s *spoke) nodes(w http.ResponseWriter, r *http.Request) {
 	resources := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi")}
 	node := corev1.Node{TypeMeta: v1("Node"), ObjectMeta: metav1.ObjectMeta{Name: "node", UID: "node", ResourceVersion: "1"},

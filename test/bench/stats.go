@@ -12,7 +12,7 @@ import (
 // samples are measured times.
 type samples []time.Duration
 
-// quantile of the samples, by nearest rank; 0 without samples.
+// quantile returns the quantile of the samples by nearest rank, or 0 without samples.
 func (s samples) quantile(q float64) time.Duration {
 	if len(s) == 0 {
 		return 0
@@ -44,7 +44,7 @@ func round(v float64, digits int) float64 {
 	return math.Round(v*scale) / scale
 }
 
-// pairedRatio is the median of the ratios of what was measured in the same rounds: what slows a round down slows both.
+// pairedRatio returns the median of the ratios of values that were measured in the same rounds: what slows a round down slows both.
 func pairedRatio(a, b []float64) float64 {
 	var ratios []float64
 	for i := range min(len(a), len(b)) {

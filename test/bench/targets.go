@@ -5,7 +5,7 @@ package main
 
 import "fmt"
 
-// target is something to reach.
+// target is a goal for a result.
 type target struct {
 	Part    string `json:"part"`
 	What    string `json:"what"`
@@ -14,7 +14,7 @@ type target struct {
 	Reached bool   `json:"reached"`
 }
 
-// largeFleet is the fleet from which on the harder targets hold.
+// largeFleet is the fleet size from which on the stricter targets apply.
 const largeFleet = 100_000
 
 func (r *report) reach(part, what, want, got string, reached bool) {
@@ -29,7 +29,7 @@ func (r *report) atMost(part, what, unit string, want, got float64) {
 	r.reach(part, what, fmt.Sprintf("at most %.2f%s", want, unit), fmt.Sprintf("%.2f%s", got, unit), got <= want)
 }
 
-// judge holds what was measured against the targets. Those of lists begin at 10,000 clusters.
+// judge compares the results with the targets. Those of lists apply from 10,000 clusters on.
 func (r *report) judge() {
 	for _, l := range r.Lists {
 		want := 10.0

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// tokenRequests is how many AccessRequests short-lived tokens are asked for.
+	// tokenRequests is the number of AccessRequests for which short-lived tokens are requested.
 	tokenRequests = 100
-	// tokensEach is how many tokens each of the writers asks for in a round.
+	// tokensEach is the number of tokens that each of the writers requests in a round.
 	tokensEach = 10
 )
 
@@ -39,11 +39,11 @@ type tokenWay struct {
 	clients []*client
 	path    func(i int) string
 	body    []byte
-	// rates are those of each number of clients.
+	// rates are the results for each number of clients.
 	rates map[int]*rates
 }
 
-// tokens measures short-lived tokens against those that the cluster gives by itself.
+// tokens compares short-lived tokens with those that the cluster itself issues.
 func (a *accessing) tokens(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -98,7 +98,7 @@ func (a *accessing) tokenWays(ctx context.Context, name func(int) string) ([]*to
 		if ways[i].clients, err = newClients(config, connections); err != nil {
 			return nil, err
 		}
-		// The first fills the caches of permissions.
+		// The first request fills the caches of permissions.
 		var answer bytes.Buffer
 		if err := ways[i].clients[0].do(ctx, http.MethodPost, ways[i].path(0), "application/json", ways[i].body, &answer); err != nil {
 			return nil, err
@@ -111,7 +111,7 @@ func (a *accessing) tokenWays(ctx context.Context, name func(int) string) ([]*to
 	return ways, nil
 }
 
-// minter is how hub-apiserver itself asks the cluster for tokens, and the service accounts that there are tokens of.
+// minter returns hub-apiserver's own configuration for the cluster, and the service accounts that tokens are issued for.
 func (a *accessing) minter(ctx context.Context) (config *rest.Config, accounts []string, err error) {
 	var answer bytes.Buffer
 	if err := a.admins[0].get(ctx, "/api/v1/namespaces/"+v1alpha1.TokenSourceNamespace+"/secrets", &answer); err != nil {
@@ -133,7 +133,7 @@ func (a *accessing) minter(ctx context.Context) (config *rest.Config, accounts [
 	return config, accounts, nil
 }
 
-// askForTokens has all ways take turns.
+// askForTokens requests tokens in all ways in turns.
 func (a *accessing) askForTokens(ctx context.Context, ways []*tokenWay, clients int) error {
 	defer a.cpuProfiles(ctx, fmt.Sprintf("tokens-%d", clients), 10*time.Second)()
 	turns := slices.Clone(ways)
@@ -151,7 +151,7 @@ func (a *accessing) askForTokens(ctx context.Context, ways []*tokenWay, clients 
 				return fmt.Errorf("%s: %w", way.name, err)
 			}
 		}
-		slices.Reverse(turns) // who begins changes from round to round
+		slices.Reverse(turns) // the order changes from round to round
 		a.steps.at(round, a.options.rounds)
 	}
 	return nil

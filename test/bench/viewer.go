@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// viewer and wholeViewer are the users of viewer.yaml: each sees one set and selects nothing.
+// viewer and wholeViewer are the users of viewer.yaml: each may see one set, and uses no selector.
 const (
 	viewer      = "bench-viewer"
 	wholeViewer = "bench-viewer-whole"
@@ -19,21 +19,21 @@ const (
 //go:embed viewer.yaml
 var viewerManifest []byte
 
-// pageSize is the number of clusters on a page, as kubectl has it.
+// pageSize is kubectl's number of clusters in a page.
 const pageSize = 500
 
-// viewing is one way to read clusters by what the user may see, beside the two that it is compared with.
+// viewing is one way to read clusters by the view, with the two ways that it is compared with.
 type viewing struct {
-	// of says which clusters these are.
+	// of describes these clusters.
 	of string
-	// clusters, members and plain are their list by the view, that of their members by the same user, and theirs by a user who lists all.
+	// clusters lists the view, members lists their members by the same user, and plain lists the stored clusters by a user who may list all.
 	clusters, members, plain *listing
-	// count is how many there are, lists how often each is listed in a round.
+	// count is the number of clusters, and lists the number of lists in a round.
 	count, lists int
 }
 
-// views measures lists of what a user sees by set, and what the first of them costs. Hub-apiserver starts anew before: what it keeps for
-// the view it keeps from the first request on.
+// views measures lists of what a user may see by sets, and the cost of the first one. hub-apiserver is restarted first, because it caches data for
+// the view from the first request on.
 func (b *bench) views(ctx context.Context) error {
 	if err := b.apply(ctx, viewerManifest); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (b *bench) views(ctx context.Context) error {
 	return nil
 }
 
-// viewings are those of a small set, of a set of all clusters, and of its first page.
+// viewings returns those of a small set, of a set of all clusters, and of its first page.
 func (b *bench) viewings() ([]*viewing, error) {
 	way := func(name, user, path string) (*listing, error) {
 		client, err := newClient(b.hub.HubAPIServerUserConfig(0, user))

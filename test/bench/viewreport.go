@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// viewResult is about what a user sees of the clusters by set.
+// viewResult is the result for what a user may see of the clusters by set.
 type viewResult struct {
-	// First is the time of the first request, in milliseconds, and Before and After what hub-apiserver has in memory.
+	// First is the time of the first request, in milliseconds, and Before and After are the memory of hub-apiserver.
 	First  float64 `json:"firstMilliseconds"`
 	Before usage   `json:"beforeKiB"`
 	After  usage   `json:"afterKiB"`
@@ -30,7 +30,7 @@ type viewListing struct {
 	Bytes    int     `json:"bytes"`
 	ToMember float64 `json:"timeToMembers"`
 	ToPlain  float64 `json:"timeToStoredClusters"`
-	// CPUToMember and CPUToPlain are the same of hub-apiserver's processor time.
+	// CPUToMember and CPUToPlain are the same ratios of hub-apiserver's processor time.
 	CPUToMember float64 `json:"cpuToMembers"`
 	CPUToPlain  float64 `json:"cpuToStoredClusters"`
 }

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// watchConnections are the HTTP/2 connections that the watches share.
+	// watchConnections is the number of HTTP/2 connections that the watches share.
 	watchConnections = 8
 	// eventTimeout is when an event counts as lost.
 	eventTimeout = 10 * time.Second
@@ -27,9 +27,9 @@ const (
 // watching is one way to watch sets.
 type watching struct {
 	name string
-	// kind is what the label writes go to.
+	// kind is the kind whose labels are written.
 	kind kind
-	// list and watch are the paths for a set.
+	// list and watch return the paths for a set.
 	list, watch func(set string) string
 	config      *rest.Config
 
@@ -51,8 +51,8 @@ type arrival struct {
 	err       error
 }
 
-// watches measures the time from the answer to a write of a label until the events at all that watch the set that the
-// cluster leaves or the one that it joins.
+// watches measures the time from the response to a write of a label until the events at all watches of the set that the cluster leaves or of the one
+// that it joins.
 func (b *bench) watches(ctx context.Context) error {
 	members := func(set string) string { return ourMembers + "?" + bySetField(set) }
 	peers := func(set string) string { return peerClusters + "?" + bySetLabel(set) }
@@ -71,7 +71,7 @@ func (b *bench) watches(ctx context.Context) error {
 	return nil
 }
 
-// homes are the sets of the clusters, by number.
+// homes returns the sets of the clusters, by number.
 func (b *bench) homes() []string {
 	homes := make([]string, b.options.fleet)
 	for i := range homes {
@@ -142,7 +142,7 @@ func await(
 				return nil, 0, fmt.Errorf("the watch of %s ended: %w", a.set, a.err)
 			}
 			if a.name == name {
-				// An event may well be there before the answer to the write is.
+				// An event may arrive before the response to the write.
 				events = append(events, max(0, a.at.Sub(since)))
 			}
 		case <-timeout.C:
@@ -154,7 +154,7 @@ func await(
 	return events, 0, nil
 }
 
-// openWatches opens all watches, from now on, and returns how many there are of each set.
+// openWatches opens all watches, starting now, and returns their number for each set.
 func (b *bench) openWatches(
 	ctx context.Context, w *watching, sets int, arrivals chan<- arrival,
 ) (map[string]int, error) {
@@ -168,7 +168,7 @@ func (b *bench) openWatches(
 	}
 	watchers := map[string]int{}
 	failed := make(chan error, b.options.watchers)
-	slots := make(chan struct{}, 50) // that many are opened at a time
+	slots := make(chan struct{}, 50) // the number that is opened concurrently
 	var opening sync.WaitGroup
 	for n := range b.options.watchers {
 		set := setName(n % sets)
@@ -194,7 +194,7 @@ func (b *bench) openWatches(
 	}
 }
 
-// follow passes the events of a watch on. The time is taken before the event is decoded.
+// follow passes on the events of a watch. The time is taken before the event is decoded.
 func follow(ctx context.Context, set string, response *http.Response, arrivals chan<- arrival) {
 	defer response.Body.Close()
 	lines := bufio.NewReader(response.Body)

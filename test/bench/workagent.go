@@ -26,18 +26,18 @@ import (
 
 const (
 	agentCluster = "bench"
-	// delivered is the namespace of what the works have.
+	// delivered is the namespace of the works' objects.
 	delivered = "shop"
-	// drifts is how many objects are changed and deleted.
+	// drifts is the number of objects that are changed and deleted.
 	drifts = 20
 )
 
-// agentAuditPolicy has the requests of the agent logged, on the hub and on its cluster, also watches, when they begin.
+// agentAuditPolicy logs the requests of the agent, on the hub and on its cluster, including the start of watches.
 //
 //go:embed agent-audit-policy.yaml
 var agentAuditPolicy []byte
 
-// delivering is a hub with one cluster that has joined it: real servers, and hub-agent as it is shipped.
+// delivering is a hub with one cluster that has joined it: real servers, and hub-agent as it is deployed.
 type delivering struct {
 	*bench
 	target          *localhub.Hub
@@ -52,7 +52,7 @@ func (b *bench) withWorkAgent(ctx context.Context) error {
 	d := &delivering{bench: b, result: &workAgentResult{Works: b.options.agentWorks, Manifests: b.options.agentManifests, MostWatches: b.options.agentWatches, WritesPerSecond: b.options.agentWrites}}
 	b.report.WorkAgent = d.result
 	adapt := func(c *localhub.Config) (err error) {
-		// By default the hub has an agent write once a second in the long run, and each work is two writes.
+		// By default an agent may write once a second in the long run, and each work needs two writes.
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, fmt.Sprintf("--agent-writes-per-second=%g", b.options.agentWrites),
 			fmt.Sprintf("--agent-writes-burst=%d", max(60, int(b.options.agentWrites))))
 		d.onHub, err = newAudit(c, agentAuditPolicy)
@@ -67,7 +67,7 @@ func (b *bench) withWorkAgent(ctx context.Context) error {
 	})
 }
 
-// start starts a cluster, and has it join the hub by the commands that people type.
+// start starts a cluster that joins the hub by the commands that users type.
 func (d *delivering) start(ctx context.Context) error {
 	d.steps.step("Starting a cluster with an agent")
 	config := localhub.Config{Dir: filepath.Join(d.config.Dir, "cluster"), BinDir: d.config.BinDir, Plain: true, UnsafeNoFsync: d.config.UnsafeNoFsync}
@@ -122,7 +122,7 @@ func (d *delivering) start(ctx context.Context) error {
 	return err
 }
 
-// plugin runs kubectl-hub as an admin, and returns what it prints.
+// plugin runs kubectl-hub as an admin, and returns its output.
 func (d *delivering) plugin(ctx context.Context, of *localhub.Hub, args ...string) ([]byte, error) {
 	var complaints bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(d.config.BinDir, "kubectl-hub"),
@@ -191,7 +191,7 @@ func (d *delivering) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// It lets go of what it has needed to join.
+	// It releases the resources that it needed to join.
 	if err := d.silence(ctx, 5*time.Second); err != nil {
 		return err
 	}
@@ -214,16 +214,16 @@ func (d *delivering) measure(ctx context.Context) error {
 	return nil
 }
 
-// silence waits until the agent asks its cluster for nothing.
+// silence waits until the agent sends no requests to its cluster.
 func (d *delivering) silence(ctx context.Context, quiet time.Duration) error {
-	// The lists and leases of a moment ago do not matter.
+	// Earlier lists and leases do not matter.
 	limited, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	_, err := d.onTarget.silence(limited, quiet)
 	return err
 }
 
-// residents is the resident memory of the processes, in KiB.
+// residents returns the resident memory of the processes, in KiB.
 func (d *delivering) residents() map[string]int {
 	residents := map[string]int{}
 	for name, pid := range d.pids() {
@@ -234,7 +234,7 @@ func (d *delivering) residents() map[string]int {
 	return residents
 }
 
-// bring has the agent bring all works at once.
+// bring makes the agent apply all works at once.
 func (d *delivering) bring(ctx context.Context, watch *factWatch) error {
 	number := d.options.agentWorks
 	d.steps.step("Making %d works of %d manifests, and waiting until they are applied", number, d.options.agentManifests)
@@ -260,7 +260,7 @@ func (d *delivering) bring(ctx context.Context, watch *factWatch) error {
 	return err
 }
 
-// requests are those of the agent since a time, on the hub and on its cluster.
+// requests returns the agent's requests since a time, to the hub and to its cluster.
 func (d *delivering) requests(begun time.Time) (onHub, onCluster, refused map[string]int, err error) {
 	all := func(audited) bool { return true }
 	hub, err := d.onHub.requests(begun)
@@ -271,7 +271,7 @@ func (d *delivering) requests(begun time.Time) (onHub, onCluster, refused map[st
 	return hub.counts(all), cluster.counts(all), append(hub.only(all), cluster...).refused(), err
 }
 
-// rest watches the agent while nothing happens.
+// rest measures the agent at rest.
 func (d *delivering) rest(ctx context.Context) (err error) {
 	d.steps.step("Watching for %s what the agent does at rest", d.options.rest)
 	begun, cpu := time.Now(), d.cpuNow()
@@ -284,7 +284,7 @@ func (d *delivering) rest(ctx context.Context) (err error) {
 	return err
 }
 
-// drift changes and deletes objects that works have brought, and takes the time until they are as they were.
+// drift changes and deletes objects of works, and measures the time until they are restored.
 func (d *delivering) drift(ctx context.Context) error {
 	d.steps.step("Changing and deleting %d objects", drifts)
 	begun := time.Now()
@@ -326,7 +326,7 @@ func (d *delivering) drift(ctx context.Context) error {
 
 func configMapName(work string, i int) string { return fmt.Sprintf("%s-%d", work, i) }
 
-// configMapWork is a work of ConfigMaps, which a cluster without nodes has no trouble with.
+// configMapWork returns a work of ConfigMaps, which a cluster without nodes can apply.
 func configMapWork(name string, manifests int) []byte {
 	all := make([]any, manifests)
 	for i := range all {

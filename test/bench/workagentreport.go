@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// workAgentResult is about one agent that brings works to its cluster.
+// workAgentResult is the result for one agent that applies works to its cluster.
 type workAgentResult struct {
 	Works     int `json:"works"`
 	Manifests int `json:"manifests"`
@@ -18,12 +18,12 @@ type workAgentResult struct {
 	MostWatches int `json:"maxWorkWatches"`
 	// WritesPerSecond is --agent-writes-per-second of hub-apiserver.
 	WritesPerSecond float64 `json:"agentWritesPerSecond"`
-	// Seconds is the time from the first work until all are applied, Applied how many are. The others are from when one was made.
+	// Seconds is the time from the first work until all are applied, and Applied the number that are. The others are from the creation of a work.
 	Applied       int     `json:"applied"`
 	Seconds       float64 `json:"seconds"`
 	AppliedMedian float64 `json:"appliedMedianSeconds"`
 	AppliedP99    float64 `json:"appliedP99Seconds"`
-	// OnHub and OnCluster are the agent's requests, and Refused what of them was not done.
+	// OnHub and OnCluster are the agent's requests, and Refused those that were rejected.
 	OnHub     map[string]int     `json:"requestsToHub,omitempty"`
 	OnCluster map[string]int     `json:"requestsToCluster,omitempty"`
 	Refused   map[string]int     `json:"refused,omitempty"`
@@ -44,8 +44,7 @@ type workAgentResult struct {
 	Lost           []string       `json:"lostConditions,omitempty"`
 }
 
-// ofWorks are the requests at rest that are about works and what they have brought: an agent also renews its lease, and looks whether its
-// cluster is well.
+// ofWorks returns the requests at rest that are about works and their objects: an agent also renews its lease, and checks the health of its cluster.
 func ofWorks(requests map[string]int) map[string]int {
 	left := maps.Clone(requests)
 	maps.DeleteFunc(left, func(what string, _ int) bool {
@@ -54,7 +53,7 @@ func ofWorks(requests map[string]int) map[string]int {
 	return left
 }
 
-// notWatches are those that are no watches.
+// notWatches returns the requests that are not watches.
 func notWatches(requests map[string]int) map[string]int {
 	left := maps.Clone(requests)
 	maps.DeleteFunc(left, func(what string, _ int) bool { return strings.HasPrefix(what, "watch ") })

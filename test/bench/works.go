@@ -18,11 +18,11 @@ const (
 	workGroup = "work.open-cluster-management.io"
 	worksPath = "/apis/" + workGroup + "/v1/namespaces/"
 	peerWorks = "/apis/bench.clusterhub.dev/v1/namespaces/"
-	// comparedWorks is how many are made and given a status in turns with the peer's, at most.
+	// comparedWorks is the largest number of works that are created and updated in turns with the peer's.
 	comparedWorks = 1000
-	// workWrites is how many labels are written for the time until their events.
+	// workWrites is the number of label writes for the time until their events.
 	workWrites = 300
-	// workSettleLongest bounds the time in which memory comes to rest.
+	// workSettleLongest limits the time until memory settles.
 	workSettleLongest = 40 * time.Second
 )
 
@@ -34,14 +34,14 @@ var peerWorksManifest []byte
 // working is a hub with works.
 type working struct {
 	*bench
-	// direct goes to hub-apiserver, and front through kube-apiserver, as agents do.
+	// direct connects to hub-apiserver, and front to kube-apiserver, as agents do.
 	direct, front []*client
 	result        *worksResult
-	// written is how many works there are on each cluster.
+	// written is the number of works on each cluster.
 	written int
 }
 
-// withWorks measures on a hub without controllers, with an etcd of hub-apiserver's own outside of it, so that each has its memory.
+// withWorks measures on a hub without controllers, whose hub-apiserver has a separate etcd process, so that the memory of each is known.
 func (b *bench) withWorks(ctx context.Context) error {
 	w := &working{bench: b, result: &worksResult{Clusters: b.options.smallFleet()}}
 	b.report.Works = w.result
@@ -74,7 +74,7 @@ func (w *working) measure(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Two sizes: only what grows evenly can be told for more.
+	// Measure two sizes: only linear growth can be extrapolated.
 	for _, each := range workStages(w.options.worksPerCluster) {
 		if err := w.fill(ctx, each); err != nil {
 			return err
@@ -91,7 +91,7 @@ func (w *working) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// workStages are the numbers of works of each cluster at which memory is measured.
+// workStages returns the numbers of works per cluster at which memory is measured.
 func workStages(all int) []int {
 	if part := all / 4; part > 0 {
 		return []int{part, all}
@@ -99,7 +99,7 @@ func workStages(all int) []int {
 	return []int{all}
 }
 
-// fill makes works until there are so many on each cluster.
+// fill creates works until each cluster has this number.
 func (w *working) fill(ctx context.Context, each int) error {
 	fleet, from := w.options.smallFleet(), w.written
 	w.steps.step("Making works: %d on each of %d clusters", each, fleet)
@@ -123,12 +123,12 @@ func (w *working) fill(ctx context.Context, each int) error {
 	return nil
 }
 
-// cluster is that of the ith work.
+// cluster returns the cluster of the ith work.
 func (w *working) cluster(i int) string { return clusterName(i % w.options.smallFleet()) }
 
 func workName(i int) string { return fmt.Sprintf("work-%04d", i) }
 
-// atRest is the memory when it has come to rest, which is not waited for very long.
+// atRest returns the memory when it has settled, with a shorter time limit.
 func (w *working) atRest(ctx context.Context) (memory, error) {
 	return w.settledWithin(ctx, workSettleLongest)
 }
@@ -169,7 +169,7 @@ func (w *working) compared(ctx context.Context) error {
 	return nil
 }
 
-// workBody is a work as users write it: a Deployment and its configuration, 2 KB of JSON.
+// workBody returns a work as users write it: a Deployment and its configuration, 2 KB of JSON.
 func workBody(version, name string) []byte {
 	labels := map[string]any{"app.kubernetes.io/name": "web", "app.kubernetes.io/part-of": "shop"}
 	container := map[string]any{"name": "web", "image": "shop/web:1.4.2",
@@ -190,7 +190,7 @@ func workBody(version, name string) []byte {
 		}}}})
 }
 
-// workStatusBody is a merge patch with the status that an agent reports of such a work.
+// workStatusBody returns a merge patch with the status that an agent reports for such a work.
 func workStatusBody() []byte {
 	condition := func(kind, reason, message string) map[string]any {
 		return map[string]any{"type": kind, "status": "True", "reason": reason, "message": message, "observedGeneration": 1,

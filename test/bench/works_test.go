@@ -46,7 +46,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestWorkBodies: what is measured is what the kinds have.
+// TestWorkBodies verifies that the bodies that are measured have only fields of their kinds.
 func TestWorkBodies(t *testing.T) {
 	for name, body := range map[string][]byte{"work": workBody(workGroup+"/v1", "w"), "ConfigMaps": configMapWork("w", 5), "status": workStatusBody()} {
 		strict := json.NewDecoder(strings.NewReader(string(body)))
@@ -83,7 +83,7 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// TestWorkAgent_AtRest: an agent that looks at its works by asking again and again is not at rest.
+// TestWorkAgent_AtRest verifies that an agent that polls its works is not considered at rest.
 func TestWorkAgent_AtRest(t *testing.T) {
 	judged := func(onCluster map[string]int) bool {
 		r := &report{WorkAgent: &workAgentResult{RestCores: map[string]float64{}, RestOnCluster: onCluster}}

@@ -8,26 +8,26 @@ import (
 	"io"
 )
 
-// worksResult is about works that are stored and watched.
+// worksResult is the result for works that are stored and watched.
 type worksResult struct {
 	Clusters int            `json:"clusters"`
 	Created  []writeResult  `json:"created,omitempty"`
 	Memory   []worksMemory  `json:"memory,omitempty"`
 	Watched  []worksWatched `json:"watched,omitempty"`
 	Writes   []writeResult  `json:"writes,omitempty"`
-	// CreateFactor and StatusFactor are the processor time of one write to that of the peer's.
+	// CreateFactor and StatusFactor are the ratios of the processor time of one write to the peer's.
 	CreateFactor float64 `json:"createCPUToPeer"`
 	StatusFactor float64 `json:"statusCPUToPeer"`
 }
 
-// worksMemory is what some objects take, or watches.
+// worksMemory is the memory of some objects or watches.
 type worksMemory struct {
 	Works  int    `json:"works,omitempty"`
 	Before memory `json:"beforeKiB"`
 	After  memory `json:"afterKiB"`
 }
 
-// per is what each of n takes in a process, in KiB.
+// per returns the memory per each of n in a process, in KiB.
 func (m *worksMemory) per(process string, n int) perCluster {
 	before, after := m.Before[process], m.After[process]
 	each := func(after, before int) float64 { return round(float64(after-before)/float64(n), 2) }
@@ -41,7 +41,7 @@ type worksWatched struct {
 	Memory   worksMemory        `json:"memory"`
 	Writes   int                `json:"writes"`
 	Took     float64            `json:"seconds"`
-	// Median and P99 are from the write until its event, WriteMedian and WriteP99 until its answer.
+	// Median and P99 are from the write until its event, WriteMedian and WriteP99 until its response.
 	Median      float64            `json:"eventMedianMilliseconds"`
 	P99         float64            `json:"eventP99Milliseconds"`
 	WriteMedian float64            `json:"writeMedianMilliseconds"`
@@ -49,16 +49,17 @@ type worksWatched struct {
 	WriteCPU    map[string]float64 `json:"writeCPUMillisecondsEach"`
 }
 
-// result is what is reported of writes of one kind.
+// result returns the result for writes of one kind.
 func (r *rates) result(name, of string) writeResult {
 	return writeResult{Name: name, Of: of, Count: r.count, PerSecond: round(median(r.perSecond), 0), PerRound: roundAll(r.perSecond),
 		Median: milliseconds(r.latency.median()), P99: milliseconds(r.latency.p99()), CPU: r.cpu.per(r.count), CPUTotal: round(r.each(), 3)}
 }
 
-// each is the processor time of all processes for one write, in milliseconds.
+// each returns the processor time of all processes for one write, in milliseconds.
 func (r *rates) each() float64 { return ratio(milliseconds(r.cpu.total()), float64(r.count)) }
 
-// growth is what one more work takes in hub-apiserver and its etcd in the last stage, to what one takes in the first: 1 if it grows evenly.
+// growth returns the ratio of the memory of one more work in hub-apiserver and its etcd in the last stage to that in the first stage: 1 if it grows
+// linearly.
 func (w *worksResult) growth() float64 {
 	if len(w.Memory) < 2 {
 		return 0

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// streams is how many watches share one HTTP/2 connection.
+// streams is the number of watches that share one HTTP/2 connection.
 const streams = 100
 
 // workEvent is an event at the watcher of a cluster's works.
@@ -31,11 +31,11 @@ type workWatchers struct {
 	*working
 	open   int
 	events chan workEvent
-	// seen counts all events, failed the watches that have ended.
+	// seen counts all events, and failed the watches that have ended.
 	seen, failed atomic.Int64
 }
 
-// watchAll opens watches for a part of the clusters and then for all, and measures with each how long an event takes.
+// watchAll opens watches for a part of the clusters and then for all, and measures the latency of events with each.
 func (w *working) watchAll(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,7 +63,7 @@ func (w *working) watchAll(ctx context.Context) error {
 	if err := w.compared(ctx); err != nil {
 		return err
 	}
-	// An agent hears of its own works and of no others.
+	// An agent gets events of its own works and of no others.
 	want := int64(2 * min(comparedWorks, w.options.smallFleet()*w.options.worksPerCluster))
 	if err := eventually(ctx, func() error {
 		if got := watchers.seen.Load() - seen; got != want {
@@ -79,7 +79,7 @@ func (w *working) watchAll(ctx context.Context) error {
 	return nil
 }
 
-// watchStages are the numbers of watches with which is measured.
+// watchStages returns the numbers of watches for the measurements.
 func watchStages(all int) []int {
 	if part := all / 10; part > 0 {
 		return []int{part, all}
@@ -87,7 +87,7 @@ func watchStages(all int) []int {
 	return []int{all}
 }
 
-// openTo opens watches until there are so many, from now on.
+// openTo opens watches until there are number of them, starting now.
 func (w *workWatchers) openTo(ctx context.Context, number int) error {
 	w.steps.step("Opening watches until there are %d", number)
 	now, err := w.direct[0].list(ctx, worksPath+clusterName(0)+"/manifestworks")
@@ -124,7 +124,7 @@ func (w *workWatchers) openTo(ctx context.Context, number int) error {
 	}
 }
 
-// follow passes the events of labels on. The time is taken before the event is decoded.
+// follow passes on the events of labels. The time is taken before the event is decoded.
 func (w *workWatchers) follow(ctx context.Context, cluster string, response *http.Response) {
 	defer response.Body.Close()
 	lines := bufio.NewReader(response.Body)
@@ -162,7 +162,7 @@ func (w *workWatchers) follow(ctx context.Context, cluster string, response *htt
 	}
 }
 
-// timed writes labels of works, one after the other, and takes the time until the watch of its cluster has the event.
+// timed writes labels of works, one after the other, and measures the time until the watch of its cluster has the event.
 func (w *workWatchers) timed(ctx context.Context, stage *worksWatched) error {
 	w.steps.step("Writing %d labels of works, with %d watches", workWrites, w.open)
 	defer w.cpuProfile(ctx, fmt.Sprintf("works-watch-%d", w.open), 5)()
@@ -191,7 +191,7 @@ func (w *workWatchers) timed(ctx context.Context, stage *worksWatched) error {
 	return nil
 }
 
-// await waits for the event of one write. Those before it do not count.
+// await waits for the event of one write. It ignores earlier ones.
 func (w *workWatchers) await(ctx context.Context, cluster, name string, answer []byte) (time.Time, error) {
 	var written struct {
 		Metadata struct{ ResourceVersion string }

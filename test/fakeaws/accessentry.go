@@ -20,17 +20,17 @@ type AccessEntry struct {
 	CreatedAt        int64             `json:"createdAt"`
 	ModifiedAt       int64             `json:"modifiedAt"`
 
-	// PrincipalID is the unique ID that the principal had, which EKS tells nobody: another role of its name has no access.
+	// PrincipalID is the unique ID of the principal, which EKS does not return: another role of the same name has no access.
 	PrincipalID string `json:"-"`
-	// AccessPolicies are the ARNs of the access policies that are associated with it.
+	// AccessPolicies are the ARNs of the associated access policies.
 	AccessPolicies []string `json:"-"`
 
 	policies map[string]association
-	// made are the parameters that the entry was made with, for requests that come again.
+	// made are the parameters that the entry was created with, for repeated requests.
 	made params
 }
 
-// AccessEntries gives the access entries of a cluster by their principals' ARNs.
+// AccessEntries returns the access entries of a cluster by their principals' ARNs.
 func (a *Account) AccessEntries(clusterARN string) map[string]AccessEntry {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -43,7 +43,7 @@ func (a *Account) AccessEntries(clusterARN string) map[string]AccessEntry {
 	return out
 }
 
-// ChangeAccessEntry changes an access entry, as others may, and says whether there is one.
+// ChangeAccessEntry changes an access entry, as other clients may, and reports whether it exists.
 func (a *Account) ChangeAccessEntry(clusterARN, principal string, change func(*AccessEntry)) bool {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -67,7 +67,7 @@ func (a *Account) RemoveAccessEntry(clusterARN, principal string) {
 	}
 }
 
-// defaultUsername is that of a principal whose entry has none: for roles, that of the session.
+// defaultUsername returns the username of a principal whose entry has none: for roles, that of the session.
 func defaultUsername(principal string) string {
 	part := strings.SplitN(principal, ":", 6)
 	if !strings.HasPrefix(part[5], "role/") {
@@ -76,10 +76,10 @@ func defaultUsername(principal string) string {
 	return fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/{{SessionName}}", part[1], part[4], part[5][strings.LastIndex(part[5], "/")+1:])
 }
 
-// ownPrefixes begin the names of users and groups that are Kubernetes' or AWS's own.
+// ownPrefixes are the prefixes of names of users and groups that are reserved for Kubernetes and AWS.
 var ownPrefixes = []string{"system:", "eks:", "aws:", "amazon:", "iam:"}
 
-// ownPrefix is the one that a name begins with, or "".
+// ownPrefix returns the reserved prefix of a name, or "".
 func ownPrefix(name string) string {
 	for _, prefix := range ownPrefixes {
 		if strings.HasPrefix(name, prefix) {
@@ -89,7 +89,7 @@ func ownPrefix(name string) string {
 	return ""
 }
 
-// set takes over username and groups, which must not be Kubernetes' or AWS's own.
+// set sets username and groups. Reserved names are rejected.
 func (e *AccessEntry) set(r *request) error {
 	username, groups := e.Username, e.KubernetesGroups
 	if r.params.has("username") {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// accessPolicies are the names of EKS's access policies that are known here. What they allow in the cluster is not.
+// accessPolicies are the names of EKS's access policies that are supported here. Their permissions in the cluster are not.
 var accessPolicies = []string{"AmazonEKSClusterAdminPolicy", "AmazonEKSAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy"}
 
 // association is an access policy of an access entry.

@@ -17,9 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 )
 
-// Account is an AWS account. Its methods act at once and without rights: they prepare a test and look at its outcome.
+// Account is an AWS account. Its methods take effect immediately and need no permissions: they prepare a test and read its results.
 type Account struct {
-	// ID is the account's number, Region where its clusters are unless said otherwise, and Partition that of the region.
+	// ID is the account's number, Region the default region of its clusters, and Partition the region's partition.
 	ID, Region, Partition string
 
 	server    *Server
@@ -31,7 +31,7 @@ type Account struct {
 	roleQuota int
 }
 
-// Credentials are those of a user or a session.
+// Credentials are the credentials of a user or a session.
 type Credentials struct{ AccessKeyID, SecretAccessKey, SessionToken string }
 
 // Tag is a tag.
@@ -60,7 +60,7 @@ type Role struct {
 	// MaxSessionDuration is an hour by default.
 	MaxSessionDuration time.Duration
 
-	// ARN and ID are the server's to set.
+	// ARN and ID are set by the server.
 	ARN, ID string
 }
 
@@ -92,14 +92,14 @@ func partitionOf(region string) string {
 	return "aws"
 }
 
-// SetRoleQuota limits the number of roles. AWS's default is 1,000; here it is none.
+// SetRoleQuota limits the number of roles. AWS's default is 1,000. Here the default is no limit.
 func (a *Account) SetRoleQuota(n int) {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
 	a.roleQuota = n
 }
 
-// Root gives new credentials of the account's root user, who may do all but assume roles.
+// Root returns new credentials of the account's root user, who may do everything except assume roles.
 func (a *Account) Root() Credentials {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -124,8 +124,8 @@ func (a *Account) AddUser(name string, policies ...string) (Credentials, error) 
 	return key, nil
 }
 
-// Config is the SDK's configuration for this account's region and those credentials, with this server as AWS, in this process. It
-// does not retry; tests that want that set the retryer.
+// Config returns the SDK's configuration for this account's region and these credentials, with this server as AWS, in this process. It does not
+// retry. Tests that need retries set the retryer.
 func (a *Account) Config(c Credentials) aws.Config {
 	return aws.Config{
 		Region:       a.Region,
@@ -136,8 +136,8 @@ func (a *Account) Config(c Credentials) aws.Config {
 	}
 }
 
-// AddOIDCProvider lets tokens of that issuer in, signed with one of the keys (RSA or ECDSA P-256) and for one of the
-// audiences, which are sts.amazonaws.com by default. It returns the provider's ARN. A second call replaces the keys.
+// AddOIDCProvider accepts tokens of the issuer that are signed with one of the keys (RSA or ECDSA P-256) and are for one of the audiences, by default
+// sts.amazonaws.com. It returns the provider's ARN. A second call replaces the keys.
 func (a *Account) AddOIDCProvider(issuer string, keys []crypto.PublicKey, audiences ...string) string {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -150,8 +150,7 @@ func (a *Account) AddOIDCProvider(issuer string, keys []crypto.PublicKey, audien
 	return p.arn
 }
 
-// AddOIDCProviderJWKS is AddOIDCProvider with the keys as a JSON Web Key Set, such as a kube-apiserver serves it at
-// /openid/v1/jwks.
+// AddOIDCProviderJWKS is AddOIDCProvider with the keys as a JSON Web Key Set, in the format that a kube-apiserver serves at /openid/v1/jwks.
 func (a *Account) AddOIDCProviderJWKS(issuer string, jwks []byte, audiences ...string) (string, error) {
 	var set struct{ Keys []jwk }
 	if err := json.Unmarshal(jwks, &set); err != nil {
@@ -168,7 +167,7 @@ func (a *Account) AddOIDCProviderJWKS(issuer string, jwks []byte, audiences ...s
 	return a.AddOIDCProvider(issuer, keys, audiences...), nil
 }
 
-// AddRole adds a role and returns its ARN. One that has an ID is a role that was deleted: IAM may show it for a moment more.
+// AddRole adds a role and returns its ARN. A role with an ID is one that was deleted: IAM may still show it for a moment.
 func (a *Account) AddRole(from Role) (string, error) {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -194,7 +193,7 @@ func (a *Account) AddRole(from Role) (string, error) {
 	return r.arn, nil
 }
 
-// ChangeRole changes the trust, the policies, the boundary or the tags of a role, as others may.
+// ChangeRole changes the trust, the policies, the boundary or the tags of a role, as other clients may.
 func (a *Account) ChangeRole(name string, change func(*Role)) error {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -219,7 +218,7 @@ func (a *Account) ChangeRole(name string, change func(*Role)) error {
 	return nil
 }
 
-// give replaces the policies, the boundary and the tags of a role, or none of them.
+// give replaces the policies, the boundary and the tags of a role, or returns an error and changes none of them.
 func (a *Account) give(r *role, from Role) error {
 	policies := map[string]*policy{}
 	for name, text := range from.Policies {
@@ -247,14 +246,14 @@ func (a *Account) give(r *role, from Role) error {
 	return nil
 }
 
-// RemoveRole deletes a role with all that it has.
+// RemoveRole deletes a role with everything that belongs to it.
 func (a *Account) RemoveRole(name string) {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
 	a.deleteRole(name)
 }
 
-// Roles gives the roles by name. Tests compare it before and after: what is left over is a leak.
+// Roles returns the roles by name. Tests compare the results before and after, to find leaks.
 func (a *Account) Roles() map[string]Role {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 // attachedQuota is AWS's default quota of managed policies of a role.
 const attachedQuota = 10
 
-// managedPolicies are those of AWS's own managed policies that are known here.
+// managedPolicies are the managed policies of AWS that are supported here.
 var managedPolicies = map[string]*policy{"AdministratorAccess": mustParsePolicy(AllowAll)}
 
 func mustParsePolicy(text string) *policy {
@@ -22,7 +22,7 @@ func mustParsePolicy(text string) *policy {
 	return p
 }
 
-// managedPolicy is the managed policy that an ARN names, of AWS or of the account, or nil.
+// managedPolicy returns the managed policy of AWS or of the account with an ARN, or nil.
 func (a *Account) managedPolicy(arn string) *policy {
 	if own := a.managed[arn]; own != nil {
 		return own

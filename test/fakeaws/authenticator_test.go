@@ -13,11 +13,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// authenticatorBinary names aws-iam-authenticator, which is built in a module of its own.
+// authenticatorBinary is the environment variable with the path of aws-iam-authenticator, which is built in a module of its own.
 const authenticatorBinary = "CLUSTERHUB_TEST_AWS_IAM_AUTHENTICATOR"
 
-// TestAWSIAMAuthenticator lets AWS's own verifier of tokens ask this server who has signed them. It insists on TLS and on
-// a host name of STS.
+// TestAWSIAMAuthenticator verifies that AWS's own token verifier works with this server. It requires TLS and a host name of STS.
 func TestAWSIAMAuthenticator(t *testing.T) {
 	binary := os.Getenv(authenticatorBinary)
 	if binary == "" {
@@ -32,7 +31,7 @@ func TestAWSIAMAuthenticator(t *testing.T) {
 	verify := func(cluster, token string) string {
 		cmd := exec.CommandContext(t.Context(), binary, "verify", "-i", cluster, "-t", token, "-o", "json")
 		cmd.Env = append(os.Environ(), "HTTPS_PROXY="+s.URL(), "SSL_CERT_FILE="+ca, "AWS_REGION="+region, "AWS_EC2_METADATA_DISABLED=true")
-		out, _ := cmd.CombinedOutput() // the text says what is wrong
+		out, _ := cmd.CombinedOutput() // the output has the error
 		return string(out)
 	}
 	token := eksToken(t, sts.New(config), "hub")

@@ -18,19 +18,19 @@ import (
 	"testing"
 )
 
-// TestAWSCLI is a second opinion on the wire formats: that of botocore, which shares nothing with the SDK for Go.
+// TestAWSCLI verifies the wire formats with botocore, which shares no code with the SDK for Go.
 func TestAWSCLI(t *testing.T) {
 	if testing.Short() || exec.Command("aws", "--version").Run() != nil {
 		t.Skip("needs the AWS CLI, and some seconds")
 	}
 	s := newSeed(t)
 	s.withAccess(t)
-	// The CLI keeps credentials in the home directory, for the next server that has none of them.
+	// The CLI caches credentials in the home directory, where another server's test would find them.
 	env := append(os.Environ(), "HOME="+t.TempDir(), "AWS_DEFAULT_REGION="+region, "AWS_CONFIG_FILE="+os.DevNull, "AWS_SHARED_CREDENTIALS_FILE="+os.DevNull, "AWS_MAX_ATTEMPTS=1")
 	for key, value := range s.Env() {
 		env = append(env, key+"="+value)
 	}
-	// run runs the CLI with those credentials or, without, with what else the environment has.
+	// run runs the CLI with these credentials or, if they are empty, with the environment's.
 	run := func(c Credentials, args ...string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), "aws", append(args, "--output", "json")...)
 		cmd.Env = env
@@ -68,7 +68,7 @@ func TestAWSCLI(t *testing.T) {
 		}
 	}
 
-	// The seed's way to a token: by web identity to the agent's role, and from there to that on the hub.
+	// This is the documented way to a token: by web identity to the agent's role, and from there to the role on the hub.
 	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	provider := s.managed.AddOIDCProvider(issuer, []crypto.PublicKey{key.Public()})
 	agent := must(s.managed.AddRole(Role{Name: "agent", Tags: s.tags, Trust: creatorTrust(provider), Policies: map[string]string{"assume": allow("sts:AssumeRole", s.hubARN)}}))(t)

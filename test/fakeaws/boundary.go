@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// AddPolicy adds a managed policy of the account's own, such as for a permissions boundary, and returns its ARN. The name may have a path
-// before it, such as team/readers.
+// AddPolicy adds a managed policy of the account, such as for a permissions boundary, and returns its ARN. The name may have a path before it, such
+// as team/readers.
 func (a *Account) AddPolicy(name, document string) (arn string, err error) {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -26,20 +26,20 @@ func (a *Account) AddPolicy(name, document string) (arn string, err error) {
 	return arn, nil
 }
 
-// checkBoundary says why AWS would not take the ARN for a permissions boundary in this account.
+// checkBoundary returns the error with which AWS rejects the ARN as a permissions boundary in this account.
 func (a *Account) checkBoundary(arn string) error {
 	part := strings.SplitN(arn, ":", 6)
 	if len(part) != 6 || part[0] != "arn" || part[2] != "iam" || part[3] != "" || !strings.HasPrefix(part[5], "policy/") || strings.HasSuffix(part[5], "/") {
 		return fail("ValidationError", "ARN %s is not valid.", arn)
 	}
 	if a.managedPolicy(arn) == nil {
-		// The model does not declare this code for CreateRole. AWS answers it all the same.
+		// The model does not declare this code for CreateRole, but AWS returns it.
 		return &Error{"NoSuchEntity", fmt.Sprintf("Scope ARN: %s does not exist or is not attachable.", arn), http.StatusNotFound}
 	}
 	return nil
 }
 
-// bounded is what a permissions boundary leaves of what policies allow.
+// bounded restricts a verdict of policies by the permissions boundary.
 func (i identity) bounded(verdict effect, action, resource string, ctx conditionContext) effect {
 	if verdict != allowed || i.role == nil || i.role.boundary == "" {
 		return verdict
@@ -53,14 +53,14 @@ func (i identity) bounded(verdict effect, action, resource string, ctx condition
 
 const boundaryKey = "iam:PermissionsBoundary"
 
-// newBoundaryContext tells which boundary a role is to get.
+// newBoundaryContext sets the condition key of the boundary that a role will get.
 func newBoundaryContext(r *request, ctx conditionContext) {
 	if boundary := r.params.str("PermissionsBoundary"); boundary != "" {
 		ctx.set(boundaryKey, boundary)
 	}
 }
 
-// boundaryContext tells which boundary the role has.
+// boundaryContext sets the condition key of the boundary that the role has.
 func boundaryContext(r *request, ctx conditionContext) {
 	if found := r.who.account.role(r.params.str("RoleName")); found != nil && found.boundary != "" {
 		ctx.set(boundaryKey, found.boundary)
@@ -94,7 +94,7 @@ func deleteRolePermissionsBoundary(r *request) (any, error) {
 	return nil, nil
 }
 
-// xmlBoundary is a permissions boundary as IAM's answers have it.
+// xmlBoundary is a permissions boundary in IAM's responses.
 type xmlBoundary struct {
 	PermissionsBoundaryType, PermissionsBoundaryArn string
 }

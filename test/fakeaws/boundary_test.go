@@ -72,7 +72,7 @@ func TestBoundary_MustBeAPolicyThatIsThere(t *testing.T) {
 	}
 }
 
-// A boundary allows nothing by itself, and what it does not allow no policy does.
+// TestBoundary_LimitsWhatPoliciesAllow verifies that a boundary allows nothing by itself, and that policies allow nothing beyond it.
 func TestBoundary_LimitsWhatPoliciesAllow(t *testing.T) {
 	w := newWorld(t)
 	boundary := must(w.hub.AddPolicy("limits", `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"eks:*","Resource":"*"},
@@ -92,7 +92,7 @@ func TestBoundary_LimitsWhatPoliciesAllow(t *testing.T) {
 	}
 }
 
-// The condition is on the boundary that a role gets, or on the one that it has.
+// TestBoundary_IsAConditionKey verifies that the condition is about the boundary that a role gets, or about the one that it has.
 func TestBoundary_IsAConditionKey(t *testing.T) {
 	w := newWorld(t)
 	ours, other := must(w.hub.AddPolicy("ours", AllowAll))(t), must(w.hub.AddPolicy("other", AllowAll))(t)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// conditionContext is what is known of a request: the values of condition keys, which are in lower case.
+// conditionContext has the values of the condition keys of a request. Keys are in lower case.
 type conditionContext map[string][]string
 
 func (c conditionContext) set(key string, values ...string) { c[strings.ToLower(key)] = values }
@@ -23,7 +23,7 @@ type condition struct {
 	wanted                   []string
 }
 
-// operators are the condition operators known here, in lower case, without their negations.
+// operators are the supported condition operators, in lower case, without their negations.
 var operators = map[string]func(wanted, got string) bool{
 	"stringequals":           func(wanted, got string) bool { return wanted == got },
 	"stringequalsignorecase": strings.EqualFold,
@@ -33,7 +33,7 @@ var operators = map[string]func(wanted, got string) bool{
 	"bool":                   strings.EqualFold,
 }
 
-// arnLike compares ARNs part by part: a wildcard does not reach over a colon, but in the last part.
+// arnLike compares ARNs part by part: a wildcard does not match a colon, except in the last part.
 func arnLike(wanted, got string) bool {
 	const parts = 6
 	w, g := strings.SplitN(wanted, ":", parts), strings.SplitN(got, ":", parts)
@@ -88,7 +88,7 @@ func (c *condition) holds(ctx conditionContext) bool {
 
 var policyVariable = regexp.MustCompile(`\$\{([^}]+)\}`)
 
-// expand puts in the policy variables, such as ${aws:PrincipalTag/team}.
+// expand replaces policy variables, such as ${aws:PrincipalTag/team}.
 func (c conditionContext) expand(text string) string {
 	return policyVariable.ReplaceAllStringFunc(text, func(variable string) string {
 		if v := c[strings.ToLower(variable[2:len(variable)-1])]; len(v) == 1 {

@@ -20,11 +20,11 @@ type Cluster struct {
 	Name string
 	// Region is the account's by default.
 	Region string
-	// Endpoint, CA (in PEM) and Issuer are those of the kube-apiserver that plays the cluster.
+	// Endpoint, CA (in PEM) and Issuer are those of the kube-apiserver that represents the cluster.
 	Endpoint string
 	CA       []byte
 	Issuer   string
-	// AuthenticationMode is API_AND_CONFIG_MAP by default; CONFIG_MAP has no access entries, and API has nothing else.
+	// AuthenticationMode is API_AND_CONFIG_MAP by default. With CONFIG_MAP there are no access entries, and with API there is nothing else.
 	AuthenticationMode string
 }
 
@@ -39,9 +39,9 @@ type cluster struct {
 	arn     string
 	created time.Time
 	tags    map[string]string
-	// awsAuth answers for the ConfigMap.
+	// awsAuth handles token reviews for the ConfigMap.
 	awsAuth http.Handler
-	// By the principal's ARN.
+	// entries and pastEntries are by the principal's ARN.
 	entries     map[string]*AccessEntry
 	pastEntries map[string]*past[*AccessEntry]
 }
@@ -102,7 +102,7 @@ func (r *request) clusterARN() string {
 	return r.who.account.arn("eks", r.region, "cluster/"+name)
 }
 
-// entryARN is that of the access entry that the request names, whether it is there or not.
+// entryARN returns the ARN of the access entry that the request names, whether it exists or not.
 func (r *request) entryARN() string {
 	cluster, principal := r.params.str("clusterName"), r.params.str("principalArn")
 	sum := md5.Sum([]byte(r.who.account.ID + " " + cluster + " " + principal))
@@ -120,8 +120,8 @@ func createAccessEntryNeeds(r *request) []right {
 	return append([]right{{"eks:CreateAccessEntry", r.clusterARN()}}, r.tagOnCreateNeeds(r.clusterARN(), r.entryARN())...)
 }
 
-// createAccessEntryContext has the condition keys of AWS's service authorization reference, as far as they are known here:
-// what the request does not say has no value.
+// createAccessEntryContext sets the condition keys of AWS's service authorization reference, as far as they are supported here. Parameters that the
+// request does not have have no value.
 func createAccessEntryContext(r *request, ctx conditionContext) {
 	tagContext(r, ctx)
 	ctx.set("eks:principalArn", r.params.str("principalArn"))
@@ -135,7 +135,7 @@ func createAccessEntryContext(r *request, ctx conditionContext) {
 	ctx.set("eks:kubernetesGroups", r.params.strs("kubernetesGroups")...)
 }
 
-// entryContext tells which entry it is.
+// entryContext sets the condition keys of the access entry.
 func entryContext(r *request, ctx conditionContext) {
 	ctx.set("eks:principalArn", r.params.str("principalArn"))
 	ctx.set("eks:clusterName", r.params.str("clusterName"))
@@ -149,7 +149,7 @@ func (r *request) findCluster() (*cluster, error) {
 	return nil, fail("ResourceNotFoundException", "No cluster found for name: %s.", name[strings.LastIndex(name, "/")+1:])
 }
 
-// entriesOf is the cluster that the request names, if it has access entries.
+// entriesOf returns the cluster that the request names, if it supports access entries.
 func (r *request) entriesOf() (*cluster, error) {
 	c, err := r.findCluster()
 	if err == nil && c.AuthenticationMode == modeConfigMap {
@@ -215,7 +215,7 @@ func createAccessEntry(r *request) (any, error) {
 
 func entryAnswer(e *AccessEntry) any { return map[string]any{"accessEntry": e.copy()} }
 
-// copy is a snapshot, which is written to the client after the server is unlocked.
+// copy returns a snapshot, which is sent to the client after the server is unlocked.
 func (e *AccessEntry) copy() AccessEntry {
 	out := *e
 	out.KubernetesGroups, out.Tags = slices.Clone(e.KubernetesGroups), maps.Clone(e.Tags)
@@ -258,7 +258,7 @@ func listAccessEntries(r *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown := slices.Sorted(maps.Keys(c.pastEntries)) // also of those that are gone
+	shown := slices.Sorted(maps.Keys(c.pastEntries)) // also of deleted entries
 	shown = slices.DeleteFunc(shown, func(principal string) bool { return r.seenEntry(c, principal) == nil })
 	all, token, err := eksPage(r, shown)
 	if err != nil {
@@ -271,7 +271,7 @@ func listAccessEntries(r *request) (any, error) {
 	return out, nil
 }
 
-// eksPage gives the part of a sorted list that the request is for, and the token of the next.
+// eksPage returns the page of a sorted list that the request is for, and the token of the next page.
 func eksPage(r *request, all []string) (some []string, next string, err error) {
 	if token := r.params.str("nextToken"); token != "" {
 		last, err := base64.RawURLEncoding.DecodeString(token)
@@ -303,7 +303,7 @@ func describeCluster(r *request) (any, error) {
 	}}, nil
 }
 
-// tagged finds the tags of the cluster or access entry that the request names.
+// tagged returns the tags of the cluster or access entry that the request names.
 func (r *request) tagged() (map[string]string, error) {
 	arn := r.params.str("resourceArn")
 	for _, c := range r.who.account.clusters {

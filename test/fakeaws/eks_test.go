@@ -157,7 +157,7 @@ func TestAccessEntry_RightsAreOnClusterAndEntry(t *testing.T) {
 	noError(t, nil, second(onEntries.eks.DeleteAccessEntry(t.Context(), in)))
 }
 
-// The keys and their names are those of AWS's service authorization reference.
+// TestAccessEntry_ConditionsTellWhichEntryItIs verifies that the condition keys are those of AWS's service authorization reference.
 func TestAccessEntry_ConditionsTellWhichEntryItIs(t *testing.T) {
 	w := newWorld(t)
 	ours, other := w.createRole(t, "ocm-hub-1"), w.createRole(t, "admin")

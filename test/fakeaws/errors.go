@@ -8,23 +8,23 @@ import (
 	"net/http"
 )
 
-// Error is an error as AWS answers it.
+// Error is an error response of AWS.
 type Error struct {
 	Code, Message string
-	// Status is the HTTP status. By default it is that of the code, which must then be one that AWS's model declares
-	// for the operation, or one of those common to all operations.
+	// Status is the HTTP status. By default it is the status of the code, which must then be one that AWS's model declares for the operation, or one
+	// of those common to all operations.
 	Status int
 }
 
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// The failures that can be injected, next to any *Error.
+// Failures that can be injected, in addition to any *Error.
 var (
-	// Throttled is the answer to too many requests, with each service's own code.
+	// Throttled is the response to too many requests, with each service's own code.
 	Throttled = &Error{Code: "Throttling", Message: "Rate exceeded"}
-	// Internal is a failure of the service's own.
+	// Internal is an internal failure of the service.
 	Internal = &Error{Code: "InternalFailure", Message: "The request processing has failed because of an unknown error."}
-	// Cut closes the connection without an answer.
+	// Cut closes the connection without a response.
 	Cut = &Error{Code: "Cut", Message: "the connection is closed without an answer", Status: 499}
 )
 
@@ -36,12 +36,12 @@ func malformed(format string, args ...any) error {
 	return fail("MalformedPolicyDocument", format, args...)
 }
 
-// unsupported is the answer to what AWS knows but fakeaws does not.
+// unsupported returns the error for features of AWS that fakeaws does not support.
 func unsupported(what string) error {
 	return &Error{"FakeAWSUnsupported", "fakeaws does not know " + what, http.StatusNotImplemented}
 }
 
-// commonErrors may come from any operation; the models do not list them. EKS, with its protocol, has other names.
+// commonErrors are possible for any operation and are not in the models. EKS, with its protocol, uses other names.
 var commonErrors = map[string]struct {
 	status  int
 	eksCode string
@@ -58,11 +58,11 @@ var commonErrors = map[string]struct {
 	"ValidationError":            {http.StatusBadRequest, ""},
 }
 
-// eksValidation are the codes that an EKS operation may have for a request that is wrong, the preferred first.
+// eksValidation are the codes that an EKS operation may have for an invalid request, the preferred first.
 var eksValidation = []string{"InvalidParameterException", "InvalidRequestException", "BadRequestException", "ClientException"}
 
-// complete fills in the status, and the code as the service has it. An error that AWS does not answer to this operation
-// is a fault of fakeaws, which tests must not take for AWS's behaviour.
+// complete sets the status, and the code of the service. An error that AWS does not return for this operation is a bug of fakeaws, which tests must
+// not mistake for AWS's behavior.
 func (e *Error) complete(service string, op *operationModel) *Error {
 	if e.Status != 0 {
 		return e

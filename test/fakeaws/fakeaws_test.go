@@ -21,8 +21,7 @@ const (
 	region           = "us-west-2"
 )
 
-// world is AWS as most tests need it: the account of a hub with its cluster, and that of a managed cluster. The clients
-// are the SDK's own.
+// world is the AWS of most tests: the account of a hub with its cluster, and that of a managed cluster. The clients are the SDK's.
 type world struct {
 	*Server
 	hub, managed *Account
@@ -48,12 +47,12 @@ func newWorld(t *testing.T) *world {
 	w.managed = must(w.AddAccount(managedID, region))(t)
 	w.clusterARN = w.hub.AddCluster(Cluster{Name: "hub", Endpoint: "https://hub.example", CA: []byte("ca"), Issuer: "https://oidc.example/hub"})
 	config := w.hub.Config(w.hub.Root())
-	config.HTTPClient = nil // by the network, as other processes come
+	config.HTTPClient = nil // by the network, like other processes
 	w.root = clientsOf(config)
 	return w
 }
 
-// must is for values whose errors end the test: must(f())(t).
+// must ends the test if there is an error: must(f())(t).
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -71,7 +70,7 @@ func noError(t *testing.T, _ any, err error) {
 	}
 }
 
-// wantCode expects AWS's error code, and that message in it, as the SDK tells them.
+// wantCode verifies the code and a part of the message of an AWS error that the SDK returned.
 func wantCode(t *testing.T, err error, code, message string) {
 	t.Helper()
 	var api smithy.APIError
@@ -83,7 +82,7 @@ func wantCode(t *testing.T, err error, code, message string) {
 	}
 }
 
-// wantType expects one of the SDK's own error types.
+// wantType verifies that the error is of one of the SDK's types.
 func wantType[T error](t *testing.T, err error) {
 	t.Helper()
 	var want T
@@ -92,13 +91,13 @@ func wantType[T error](t *testing.T, err error) {
 	}
 }
 
-// user makes a user of the account with one identity policy and returns the clients.
+// user creates a user of the account with one identity policy and returns the clients.
 func (w *world) user(t *testing.T, a *Account, name, policy string) clients {
 	t.Helper()
 	return clientsOf(a.Config(must(a.AddUser(name, policy))(t)))
 }
 
-// as gives clients with the credentials of an assumed role.
+// as returns clients with the credentials of an assumed role.
 func as(t *testing.T, a *Account, out *sts.AssumeRoleOutput, err error) clients {
 	t.Helper()
 	if err != nil {
@@ -107,12 +106,12 @@ func as(t *testing.T, a *Account, out *sts.AssumeRoleOutput, err error) clients 
 	return clientsOf(a.Config(Credentials{*out.Credentials.AccessKeyId, *out.Credentials.SecretAccessKey, *out.Credentials.SessionToken}))
 }
 
-// allow is an identity policy with one statement.
+// allow returns an identity policy with one statement.
 func allow(action, resource string) string {
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":%q,"Resource":%q}]}`, action, resource)
 }
 
-// trust is a trust policy for one principal.
+// trust returns a trust policy for one principal.
 func trust(arn string) string {
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":%q},"Action":"sts:AssumeRole"}]}`, arn)
 }
@@ -196,7 +195,7 @@ func TestAddAccount_TakesPartitionFromRegion(t *testing.T) {
 		if want := "arn:" + partition + ":iam::" + id + ":role/r"; *made.Role.Arn != want {
 			t.Errorf("%s: role %s, want %s", region, *made.Role.Arn, want)
 		}
-		// Credentials are good in their own partition only.
+		// Credentials are valid in their own partition only.
 		config := a.Config(a.Root())
 		config.Region = map[string]string{"aws": "cn-north-1", "aws-cn": "us-gov-west-1", "aws-us-gov": "eu-west-1"}[partition]
 		_, err := sts.NewFromConfig(config).GetCallerIdentity(t.Context(), nil)

@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// Call is one call of the API as the log has it.
+// Call is one call of the API in the log.
 type Call struct {
 	Time time.Time
-	// Operation is such as iam:CreateRole.
+	// Operation is a name such as iam:CreateRole.
 	Operation string
-	// Account and Caller are who called. Both are empty when the signature was refused.
+	// Account and Caller identify the caller. Both are empty if the signature was rejected.
 	Account, Caller string
 	// Resource is the ARN that the call is about.
 	Resource string
 	Params   map[string]any
-	// Write says that the operation changes something, if it succeeds.
+	// Write reports whether the operation changes something if it succeeds.
 	Write bool
-	// Error is the code of what was answered, or empty.
+	// Error is the code of the error response, or empty.
 	Error string
 }
 
-// Fault goes wrong in calls.
+// Fault is a failure of calls.
 type Fault struct {
-	// Operation is such as iam:CreateRole, with * as a wildcard. Empty is all.
+	// Operation is a name such as iam:CreateRole, with * as a wildcard. Empty matches all.
 	Operation string
-	// Call is which call of these it is, from 1, counted from the injection. With 0 it is each.
+	// Call is the number of the failing call, from 1, counted since the injection. 0 is each call.
 	Call int
-	// Probability is that of the fault in such a call. 0 is always.
+	// Probability is the probability that such a call fails. 0 is always.
 	Probability float64
-	// Err is the answer: Throttled, Internal, Cut or another *Error.
+	// Err is the response: Throttled, Internal, Cut or another *Error.
 	Err error
-	// AfterEffect lets the operation be done before. With Cut, that is a crash between effect and answer.
+	// AfterEffect executes the operation before the failure. With Cut, this is a crash between the effect and the response.
 	AfterEffect bool
-	// Hook, if set, gives the answer instead of Err; nil lets the call go on. It may block.
+	// Hook, if set, returns the error instead of Err. If it returns nil, the call continues. It may block.
 	Hook func(Call) error
 }
 
@@ -46,7 +46,7 @@ type fault struct {
 	calls int
 }
 
-// Inject adds a fault and returns what takes it away again.
+// Inject adds a fault and returns a function that removes it.
 func (s *Server) Inject(f Fault) (remove func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Server) Inject(f Fault) (remove func()) {
 	}
 }
 
-// due finds the faults of this call. The caller holds the lock.
+// due returns the faults of this call. The caller holds the lock.
 func (s *Server) due(operation string) (before, after faults) {
 	for _, f := range s.faults {
 		if f.Operation != "" && !like(f.Operation, operation) {
@@ -93,7 +93,7 @@ func (list faults) strike(c Call) error {
 	return nil
 }
 
-// begin prepares the log's entry. The caller holds the lock.
+// begin prepares the log entry. The caller holds the lock.
 func (r *request) begin() {
 	r.call = Call{Time: r.now(), Operation: r.op.action(), Write: r.op.write, Params: r.params}
 	if r.who.account != nil {
@@ -120,19 +120,19 @@ func (r *request) finish(err error) {
 	r.calls = append(r.calls, r.call)
 }
 
-// Calls is the log, in the order of the answers, of the operations that match: such as iam:CreateRole or eks:*. Without
-// patterns it is all.
+// Calls returns the log, in the order of the responses, of the operations that match patterns such as iam:CreateRole or eks:*. Without patterns it
+// returns all.
 func (s *Server) Calls(patterns ...string) []Call {
 	return s.callsWhere(func(c Call) bool { return patterns == nil || anyLike(patterns, c.Operation) })
 }
 
-// Writes is the log of the operations that change something, refused ones among them.
+// Writes returns the log of the operations that change something, including rejected ones.
 func (s *Server) Writes() []Call { return s.callsWhere(func(c Call) bool { return c.Write }) }
 
-// Count is the number of calls of the operations that match.
+// Count returns the number of calls of the operations that match.
 func (s *Server) Count(patterns ...string) int { return len(s.Calls(patterns...)) }
 
-// ResetCalls empties the log.
+// ResetCalls clears the log.
 func (s *Server) ResetCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

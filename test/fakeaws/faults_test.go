@@ -113,7 +113,7 @@ func TestFault_HookDecidesAndMayBlock(t *testing.T) {
 	if c := <-entered; c.Params["RoleName"] != "r" || c.Resource != "arn:aws:iam::"+hubID+":role/r" {
 		t.Errorf("call %+v", c)
 	}
-	noError(t, nil, second(w.root.sts.GetCallerIdentity(t.Context(), nil))) // others go on meanwhile
+	noError(t, nil, second(w.root.sts.GetCallerIdentity(t.Context(), nil))) // other calls continue
 	leave <- &Error{Code: "ServiceFailure", Message: "out of order"}
 	wantType[*types.ServiceFailureException](t, <-done)
 }
@@ -197,7 +197,7 @@ func TestCalls_TellWhoDidWhatToWhat(t *testing.T) {
 	}
 }
 
-// TestServer_ManyAtOnce lets clusters come and go together, against failures, with the SDK's own retries.
+// TestServer_ManyAtOnce verifies that clusters can be created and deleted concurrently in spite of failures, with the SDK's own retries.
 func TestServer_ManyAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.Inject(Fault{Probability: 0.1, Err: Throttled})

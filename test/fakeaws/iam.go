@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// AWS's quotas: of characters, white space aside, in a trust policy and in all inline policies of a role, and of tags.
+// AWS's quotas: characters without white space in a trust policy and in all inline policies of a role, and the number of tags.
 const (
 	trustQuota  = 2048
 	inlineQuota = 10240
@@ -29,7 +29,7 @@ type role struct {
 	boundary                         string   // ARN of a managed policy, or ""
 	tags                             []Tag
 
-	// hiddenReads and hiddenUntil are what is left of the time in which the role is not visible.
+	// hiddenReads and hiddenUntil are the remaining time in which the role is not visible.
 	hiddenReads int
 	hiddenUntil time.Time
 
@@ -78,7 +78,7 @@ func iamOperations() []operation {
 	}
 }
 
-// onRole is the right to do something with the role that the request names.
+// onRole returns the permission for an action on the role that the request names.
 func onRole(action string) func(*request) []right {
 	return func(r *request) []right {
 		name, a := r.params.str("RoleName"), r.who.account
@@ -103,10 +103,10 @@ func createRoleNeeds(r *request) []right {
 	return needs
 }
 
-// role finds a role, whether it is visible or not. Names differ in more than case.
+// role returns a role, whether it is visible or not. Names that differ only in case are equal.
 func (a *Account) role(name string) *role { return a.roles[strings.ToLower(name)] }
 
-// seen finds a role as reads do; each look brings the day closer when it is visible.
+// seen returns a visible role. Each read shortens the time in which a new role is not visible.
 func (a *Account) seen(name string) *role {
 	r := a.role(name)
 	if r == nil {
@@ -122,7 +122,7 @@ func (a *Account) seen(name string) *role {
 	return r
 }
 
-// newRole makes a role that is not in the account yet.
+// newRole creates a role that is not in the account yet.
 func (a *Account) newRole(name, path, trust string) (*role, error) {
 	p, err := a.parseTrust(trust)
 	if err != nil {
@@ -150,7 +150,7 @@ func (a *Account) parseTrust(text string) (*policy, error) {
 	return parsePolicy(text, a.server.resolve(a.Partition))
 }
 
-// size is that of a policy as the quotas count it.
+// size returns the size of a policy as the quotas count it.
 func size(text string) int {
 	n := 0
 	for _, c := range text {
@@ -161,7 +161,7 @@ func size(text string) int {
 	return n
 }
 
-// find is the role that the request names; writes find it, too, while it is not visible.
+// find returns the role that the request names. Writes also find a role that is not visible yet.
 func (r *request) find() (*role, error) {
 	name := r.params.str("RoleName")
 	look := r.who.account.seen
@@ -273,7 +273,7 @@ func putRolePolicy(r *request) (any, error) {
 	return nil, nil
 }
 
-// findPolicy is the inline policy that the request names.
+// findPolicy returns the inline policy that the request names.
 func (r *request) findPolicy() (*role, *policy, error) {
 	found, err := r.find()
 	if err != nil {
@@ -345,7 +345,7 @@ func listRoles(r *request) (any, error) {
 	some, out.page, err = paginate(r, all, func(r *role) string { return r.name })
 	for _, found := range some {
 		x := a.xmlRole(found)
-		x.Tags, x.PermissionsBoundary = nil, nil // as AWS: they only come one role at a time
+		x.Tags, x.PermissionsBoundary = nil, nil // as in AWS, only reads of one role return them
 		out.Roles = append(out.Roles, x)
 	}
 	return out, err
@@ -356,7 +356,7 @@ type page struct {
 	Marker      string `xml:",omitempty"`
 }
 
-// paginate gives the part of a sorted list that the request is for.
+// paginate returns the page of a sorted list that the request is for.
 func paginate[T any](r *request, all []T, key func(T) string) ([]T, page, error) {
 	if marker := r.params.str("Marker"); marker != "" {
 		last, err := base64.RawURLEncoding.DecodeString(marker)

@@ -159,7 +159,7 @@ func TestTrustPolicy_NamesTheUniqueIDOfAPrincipalThatIsGone(t *testing.T) {
 		t.Errorf("trust policy %s", read())
 	}
 	w.hub.RemoveRole("caller")
-	w.createRole(t, "caller") // another role of that name
+	w.createRole(t, "caller") // a different role of that name
 	if want := trust(id); read() != want {
 		t.Errorf("trust policy %s, want %s", read(), want)
 	}
@@ -224,7 +224,7 @@ func TestCreateRole_IsLimitedByTheQuota(t *testing.T) {
 	wantType[*types.LimitExceededException](t, err)
 }
 
-// TestIdentityPolicy_DecidesByActionAndResource uses the policy that the seed lists for the hub's own role.
+// TestIdentityPolicy_DecidesByActionAndResource uses the specified policy for the hub's own role.
 func TestIdentityPolicy_DecidesByActionAndResource(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "other")

@@ -5,7 +5,7 @@ package fakeaws
 
 import "strings"
 
-// identity is who calls: a user, a session of a role or, with neither, the root user of the account.
+// identity is a caller: a user, a session of a role or, with neither, the root user of the account.
 type identity struct {
 	account *Account
 	user    *user
@@ -15,7 +15,7 @@ type identity struct {
 
 func (i identity) isRoot() bool { return i.user == nil && i.role == nil }
 
-// arn is what GetCallerIdentity tells.
+// arn returns the ARN that GetCallerIdentity returns.
 func (i identity) arn() string {
 	switch {
 	case i.role != nil:
@@ -26,7 +26,7 @@ func (i identity) arn() string {
 	return i.account.arn("iam", "", "root")
 }
 
-// principal is the ARN of the user or role itself.
+// principal returns the ARN of the user or role itself.
 func (i identity) principal() string {
 	if i.role != nil {
 		return i.role.arn
@@ -61,11 +61,11 @@ func (i identity) policies() []*policy {
 	return nil
 }
 
-// context gives the condition keys that tell of the caller.
+// context returns the condition keys of the caller.
 func (i identity) context() conditionContext {
 	ctx := conditionContext{}
 	if i.account == nil {
-		return ctx // nobody: AssumeRoleWithWebIdentity
+		return ctx // no caller: AssumeRoleWithWebIdentity
 	}
 	kind := "Account"
 	switch {
@@ -93,7 +93,7 @@ func (i identity) may(action, resource string, ctx conditionContext) effect {
 	return i.bounded(decide(i.policies(), action, resource, ctx), action, resource, ctx)
 }
 
-// is tells whether a trust policy means this identity, and whether only because it means the whole account.
+// is reports whether a trust policy matches this identity, and whether only because it names the whole account.
 func (i identity) is(p principal) (matches, byAccount bool) {
 	switch {
 	case i.account == nil || p.aws == "":
@@ -108,8 +108,8 @@ func (i identity) is(p principal) (matches, byAccount bool) {
 	return p.id == i.userID(), false
 }
 
-// resolve tells the unique ID of what an ARN, an account's number or a unique ID names. New roles that are not visible
-// yet are not found. The caller holds the lock.
+// resolve returns a resolver of ARNs, account numbers and unique IDs to unique IDs. It does not find new roles that are not visible yet. The caller
+// holds the lock.
 func (s *Server) resolve(partition string) resolver {
 	return func(name string) (string, bool) {
 		if a := s.accounts[name]; a != nil {
@@ -145,7 +145,7 @@ func (s *Server) resolve(partition string) resolver {
 	}
 }
 
-// trustText is the trust policy as AWS tells it: with the unique ID in the place of a principal that is gone.
+// trustText returns the trust policy like AWS: with the unique ID in place of a deleted principal.
 func (a *Account) trustText(trust *policy) string {
 	text := trust.text
 	for _, s := range trust.statements {

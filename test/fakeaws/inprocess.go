@@ -11,13 +11,13 @@ import (
 	"net/http/httptest"
 )
 
-// InProcess is a client that reaches this server without a network: for tests with many calls, and for testing/synctest bubbles, where
-// nobody may wait for a network. The server itself is started outside of the bubble, and knows the time inside.
+// InProcess returns a client that calls this server without a network: for tests with many calls, and for testing/synctest bubbles, which cannot wait
+// for a network. The server itself is started outside of the bubble, and uses the time of the bubble.
 func (s *Server) InProcess() *http.Client { return &http.Client{Transport: inProcess{s}} }
 
 type inProcess struct{ server *Server }
 
-// RoundTrip implements http.RoundTripper. What the server gets was written as to a network, so it sees the same.
+// RoundTrip implements http.RoundTripper. It encodes the request as for a network, so that the server gets the same data.
 func (p inProcess) RoundTrip(request *http.Request) (*http.Response, error) {
 	var wire bytes.Buffer
 	if err := request.Write(&wire); err != nil {

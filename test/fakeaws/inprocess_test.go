@@ -22,7 +22,7 @@ func TestInProcess_IsTheSameAWSInABubble(t *testing.T) {
 	config := w.hub.Config(w.hub.Root())
 	c := clients{iam: iam.NewFromConfig(config), eks: eks.NewFromConfig(config)}
 	synctest.Test(t, func(t *testing.T) {
-		// Requests with a body, with a path and with an error; signed at the time of the bubble.
+		// These are requests with a body, with a path and with an error, signed at the time of the bubble.
 		made, err := c.iam.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: aws.String("a"), AssumeRolePolicyDocument: aws.String(trust(hubID))})
 		noError(t, nil, err)
 		if age := time.Since(*made.Role.CreateDate); age < 0 || age > time.Second {
@@ -93,7 +93,7 @@ func TestChange_IsWhatOthersDoToRolesAndEntries(t *testing.T) {
 		t.Error("the entry is left")
 	}
 
-	// One that was deleted may be shown for a moment more; one of its name is another.
+	// A deleted role may still be visible for a moment. A new one of the same name is a different role.
 	w.hub.RemoveRole("a")
 	must(w.hub.AddRole(after))(t)
 	if again := w.hub.Roles()["a"]; again.ID != after.ID {

@@ -17,10 +17,9 @@ import (
 	"time"
 )
 
-// Issuer signs the tokens of ServiceAccounts as the EKS cluster does that is behind an OIDC provider, for tests without a
-// kube-apiserver.
+// Issuer signs the tokens of ServiceAccounts like the EKS cluster of an OIDC provider, for tests without a kube-apiserver.
 type Issuer struct {
-	// URL is the issuer, and Provider the name that policies have for it.
+	// URL is the issuer, and Provider its name in policies.
 	URL, Provider string
 
 	key    *ecdsa.PrivateKey
@@ -38,7 +37,7 @@ func (a *Account) AddIssuer(provider string) (*Issuer, error) {
 	return i, nil
 }
 
-// Token is one for AWS, of a ServiceAccount: system:serviceaccount:<namespace>:<name>.
+// Token returns a token for AWS of a ServiceAccount: system:serviceaccount:<namespace>:<name>.
 func (i *Issuer) Token(subject string, lifetime time.Duration) (string, error) {
 	now := time.Now()
 	body, err := json.Marshal(map[string]any{
@@ -62,8 +61,8 @@ func (i *Issuer) Token(subject string, lifetime time.Duration) (string, error) {
 	return signed + "." + encode(signature), nil
 }
 
-// PodEnv is the environment of a pod of EKS whose ServiceAccount has a role, in which the SDK's default configuration
-// becomes that role by web identity. The token, which is good for a day, goes into a file in dir.
+// PodEnv returns the environment of a pod in EKS whose ServiceAccount has a role, with which the SDK's default configuration assumes that role by web
+// identity. It writes the token, which is valid for a day, to a file in dir.
 func (i *Issuer) PodEnv(dir, roleARN, subject string) (map[string]string, error) {
 	token, err := i.Token(subject, 24*time.Hour)
 	if err != nil {
@@ -76,7 +75,7 @@ func (i *Issuer) PodEnv(dir, roleARN, subject string) (map[string]string, error)
 	env := i.server.Env()
 	maps.Copy(env, map[string]string{
 		"AWS_ROLE_ARN": roleARN, "AWS_WEB_IDENTITY_TOKEN_FILE": file, "AWS_ROLE_SESSION_NAME": "pod",
-		// Not those of whoever runs the test.
+		// Ignore the settings of the user who runs the test.
 		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_REGION": "",
 		"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_SESSION_TOKEN": "",
 		// The SDK would read all its certificates each time that its configuration is loaded.

@@ -64,7 +64,7 @@ func parseToken(raw string) (*token, error) {
 	return t, json.Unmarshal(decoded[1], t)
 }
 
-// signedBy verifies the signature. The key decides about the algorithm, not the token alone.
+// signedBy verifies the signature. The type of the key determines the algorithm, and not the token alone.
 func (t *token) signedBy(key crypto.PublicKey) bool {
 	hash := sha256.Sum256([]byte(t.signed))
 	switch k := key.(type) {
@@ -84,7 +84,7 @@ type jwk struct{ Kty, Crv, N, E, X, Y string }
 
 func (k jwk) public() (crypto.PublicKey, error) {
 	decode := func(s string) []byte {
-		b, _ := base64.RawURLEncoding.DecodeString(s) // what is missing shows below
+		b, _ := base64.RawURLEncoding.DecodeString(s) // missing values are detected below
 		return b
 	}
 	switch {

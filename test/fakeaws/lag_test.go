@@ -15,7 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 )
 
-// Each write is told to reads only after the delay of its kind, and to those of no other kind.
+// TestLag_ReadsTellWhatWasBefore verifies that each write is visible to reads only after the delay of its kind, and that delays of other kinds have
+// no effect.
 func TestLag_ReadsTellWhatWasBefore(t *testing.T) {
 	const admin, view = "arn:aws:iam::aws:policy/AdministratorAccess", "arn:aws:eks::aws:cluster-access-policy/AmazonEKSViewPolicy"
 	r, hub, p := aws.String("r"), aws.String("hub"), aws.String("p")
@@ -140,7 +141,7 @@ func TestLag_ReadsTellWhatWasBefore(t *testing.T) {
 				if !shows() {
 					t.Errorf("with the delay %+v it is not told at the end", kind)
 				}
-				// Of another kind, nothing is delayed.
+				// The delay of a different kind has no effect.
 				if kind.For > 0 {
 					w = newWorld(t)
 					arn = w.createRole(t, "r")
@@ -166,7 +167,7 @@ func TestLag_ReadsTellWhatWasBefore(t *testing.T) {
 	}
 }
 
-// What is written twice while it is delayed shows as it was before both.
+// TestLag_OfTwoWritesIsThatOfTheFirst verifies that after two writes within the delay, reads return the value before both.
 func TestLag_OfTwoWritesIsThatOfTheFirst(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "r")

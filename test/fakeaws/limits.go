@@ -8,26 +8,26 @@ import (
 	"time"
 )
 
-// Limit is a token bucket: so many calls at once, and so many a second from then on.
+// Limit is a token bucket: a burst, and a rate per second.
 type Limit struct {
 	Burst     int
 	PerSecond float64
 }
 
-// Limits are those of operations, such as iam:CreateRole or iam:*, in each account and, but for IAM, in each region. The longest pattern that
-// matches is the one that counts. Operations that match one pattern of Shared have one bucket together.
+// Limits are the limits of operations, such as iam:CreateRole or iam:*, for each account and, except for IAM, for each region. The longest pattern
+// that matches is used. Operations that match one pattern of Shared share one bucket.
 type Limits struct {
 	Each   map[string]Limit
 	Shared map[string]Limit
 }
 
-// AWSLimits are AWS's, as far as they are known.
+// AWSLimits returns AWS's limits, as far as they are known.
 //
-//   - STS: "IAM and AWS STS quotas" of the IAM User Guide has 600 a second for an account and a region, which the operations share that
-//     are signed. AssumeRoleWithWebIdentity is not one of them.
-//   - IAM: "How to monitor and query IAM resources at scale, part 2" of the AWS Security Blog says that each operation has a token
-//     bucket of its own, and no numbers. Those here are assumed, at the low end of what users report.
-//   - EKS: "Amazon EKS service quotas" has none for the operations of access entries. Assumed.
+//   - STS: "IAM and AWS STS quotas" of the IAM User Guide has 600 a second for an account and a region, which all signed operations share.
+//     AssumeRoleWithWebIdentity is not signed.
+//   - IAM: "How to monitor and query IAM resources at scale, part 2" of the AWS Security Blog states that each operation has a token bucket of
+//     its own, without numbers. The numbers here are assumed, at the low end of what users report.
+//   - EKS: "Amazon EKS service quotas" has none for the operations of access entries. The numbers are assumed.
 func AWSLimits() Limits {
 	return Limits{
 		Each: map[string]Limit{
@@ -38,8 +38,8 @@ func AWSLimits() Limits {
 	}
 }
 
-// SetLimits throttles calls from now on, by the server's clock. Without limits, which is the default, nothing is throttled. A call that is
-// throttled takes no token.
+// SetLimits throttles later calls, by the server's clock. Without limits, which is the default, nothing is throttled. A throttled call takes no
+// token.
 func (s *Server) SetLimits(l Limits) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,11 +64,11 @@ func (b *bucket) take(l Limit, now time.Time) bool {
 	return true
 }
 
-// throttled is the answer to a call beyond its limit, or nil. The caller holds the lock.
+// throttled returns the error for a call beyond its limit, or nil. The caller holds the lock.
 func (r *request) throttled() error {
 	operation := r.op.action()
 	if r.op.open {
-		return nil // there is no account that it is of
+		return nil // there is no account for it
 	}
 	where := r.who.account.ID
 	if r.service != "iam" {

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// calls are some of each kind, none of which is refused but for its limit.
+// calls are calls of each kind that are only rejected because of a limit.
 func (c clients) calls() map[string]func(context.Context) error {
 	return map[string]func(context.Context) error{
 		"list roles": func(ctx context.Context) error { return second(c.iam.ListRoles(ctx, nil)) },
@@ -41,7 +41,7 @@ func TestLimits_AreTokenBucketsByOperationAndAccount(t *testing.T) {
 		Shared: map[string]Limit{"sts:*": {Burst: 4, PerSecond: 4}},
 	})
 	synctest.Test(t, func(t *testing.T) {
-		// allowed is how many calls at once there are until one is throttled.
+		// allowed returns the number of consecutive calls until one is throttled.
 		allowed := func(of clients, what string) (n int) {
 			for err := error(nil); ; n++ {
 				if err = of.calls()[what](t.Context()); err != nil {

@@ -19,7 +19,7 @@ import (
 
 //go:generate sh -c "cd models && go run . > ../model.json.new && mv ../model.json.new ../model.json"
 
-// modelJSON is what AWS's API models say of the operations served here.
+// modelJSON has the parts of AWS's API models for the operations that are served here.
 //
 //go:embed model.json
 var modelJSON []byte
@@ -65,7 +65,7 @@ var models = func() map[string]*serviceModel {
 	return all.Services
 }()
 
-// route finds the operation of a REST request and the parameters in its path.
+// route returns the operation of a REST request and the parameters in its path.
 func (m *serviceModel) route(method, rawPath string) (name string, params map[string]any) {
 	parts := strings.Split(rawPath, "/")
 next:
@@ -93,7 +93,7 @@ next:
 	return "", nil
 }
 
-// memberAt names the input's member that the request has at that place.
+// memberAt returns the input member that the request has at that location.
 func (m *serviceModel) memberAt(op *operationModel, location, name string) string {
 	for member, r := range m.Shapes[op.Input].Members {
 		if r.Location == location && r.Name == name {
@@ -103,7 +103,7 @@ func (m *serviceModel) memberAt(op *operationModel, location, name string) strin
 	return name
 }
 
-// fromURLQuery adds the parameters that a REST request has in its query string.
+// fromURLQuery adds the parameters in the query string of a REST request.
 func (m *serviceModel) fromURLQuery(op *operationModel, query url.Values, params map[string]any) {
 	for name, values := range query {
 		member := m.memberAt(op, "querystring", name)
@@ -121,7 +121,7 @@ func (m *serviceModel) fromURLQuery(op *operationModel, query url.Values, params
 	}
 }
 
-// fromForm gives the parameters of a request in AWS's query protocol, such as Tags.member.1.Key=a.
+// fromForm returns the parameters of a request in AWS's query protocol, such as Tags.member.1.Key=a.
 func (m *serviceModel) fromForm(op *operationModel, form url.Values) (map[string]any, error) {
 	left := maps.Clone(form)
 	for key := range left {
@@ -139,7 +139,7 @@ func (m *serviceModel) fromForm(op *operationModel, form url.Values) (map[string
 	return params, nil
 }
 
-// take removes the value at that key from form and returns it, or nil when there is none.
+// take removes the value at a key from form and returns it, or nil if there is none.
 func (m *serviceModel) take(s *shape, key string, form url.Values) any {
 	under := func(name string) string { return strings.TrimPrefix(key+"."+name, ".") }
 	switch s.Type {
@@ -165,7 +165,7 @@ func (m *serviceModel) take(s *shape, key string, form url.Values) any {
 		if out != nil {
 			return out
 		}
-		if v, ok := form[key]; ok && v[0] == "" { // this is how an empty list is written
+		if v, ok := form[key]; ok && v[0] == "" { // an empty list is encoded like this
 			delete(form, key)
 			return []any{}
 		}
@@ -178,7 +178,7 @@ func (m *serviceModel) take(s *shape, key string, form url.Values) any {
 	return nil
 }
 
-// validate returns what AWS's model forbids in the parameters.
+// validate returns violations of AWS's model in the parameters.
 func (m *serviceModel) validate(op *operationModel, params map[string]any) []string {
 	return m.check(m.Shapes[op.Input], "", params)
 }
@@ -268,14 +268,14 @@ func (m *serviceModel) check(s *shape, at string, value any) []string {
 	return faults
 }
 
-// params are the parameters of a request, after they were found to be as the model says.
+// params are the parameters of a request that has been validated against the model.
 type params map[string]any
 
 func (p params) has(name string) bool { return p[name] != nil }
 
 func (p params) str(name string) string { s, _ := p[name].(string); return s }
 
-// num gives a number, or fallback when the request has none.
+// num returns a number, or fallback if the request does not have it.
 func (p params) num(name string, fallback int) int {
 	switch v := p[name].(type) {
 	case float64:

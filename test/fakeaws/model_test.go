@@ -31,7 +31,8 @@ func (w *world) raw(t *testing.T, service, method, path, body string) (int, stri
 	return resp.StatusCode, resp.Header.Get("X-Amzn-Errortype") + string(answer)
 }
 
-// TestModel_RequestsThatAWSWouldNotTakeAreRefused has one case for each kind of rule in AWS's models.
+// TestModel_RequestsThatAWSWouldNotTakeAreRefused verifies that requests that AWS would reject are rejected, with one case for each kind of rule in
+// AWS's models.
 func TestModel_RequestsThatAWSWouldNotTakeAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.createRole(t, "r")

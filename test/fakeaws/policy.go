@@ -16,7 +16,7 @@ import (
 // AllowAll is the identity policy of an administrator.
 const AllowAll = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]}`
 
-// policy is a document after it was found to be well-formed.
+// policy is a document that has been validated.
 type policy struct {
 	text       string
 	statements []statement
@@ -29,8 +29,8 @@ type statement struct {
 	conditions                                   []condition
 }
 
-// principal is who a trust policy names. For a role or user it keeps the unique ID that it had when the policy was
-// written, as AWS does: another role of the same name is another principal.
+// principal is a principal of a trust policy. For a role or user it has the unique ID at the time when the policy was written, as in AWS: another
+// role of the same name is a different principal.
 type principal struct {
 	federated string // ARN of the provider
 	aws       string // as written: "*", an account, or an ARN
@@ -49,7 +49,7 @@ func (l *list) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]string)(l))
 }
 
-// values is a list whose elements may be written as JSON booleans and numbers.
+// values is a list whose elements may be JSON booleans and numbers.
 type values []string
 
 func (v *values) UnmarshalJSON(data []byte) error {
@@ -79,10 +79,10 @@ type statementJSON struct {
 	Condition                                map[string]map[string]values
 }
 
-// resolver tells the unique ID of the role or user that an ARN names.
+// resolver returns the unique ID of the role or user with an ARN.
 type resolver func(arn string) (id string, ok bool)
 
-// parsePolicy reads an identity policy; with a resolver, it reads a role's trust policy.
+// parsePolicy parses an identity policy or, with a resolver, a role's trust policy.
 func parsePolicy(text string, resolve resolver) (*policy, error) {
 	var doc struct {
 		Version, ID string
@@ -215,7 +215,7 @@ func (s *statement) setPrincipals(raw json.RawMessage, resolve resolver) error {
 	return nil
 }
 
-// effect is what policies say of a request.
+// effect is the verdict of policies on a request.
 type effect int
 
 const (
@@ -224,7 +224,7 @@ const (
 	denied
 )
 
-// decide is the verdict of identity policies.
+// decide returns the verdict of identity policies.
 func decide(policies []*policy, action, resource string, ctx conditionContext) effect {
 	verdict := silent
 	for _, p := range policies {
@@ -242,8 +242,8 @@ func decide(policies []*policy, action, resource string, ctx conditionContext) e
 	return verdict
 }
 
-// decideTrust is the verdict of a role's trust policy. With byAccount the caller is only meant because its account is,
-// so that the caller's own policies must allow it, too.
+// decideTrust returns the verdict of a role's trust policy. byAccount reports whether it only matches the caller's account, so that the caller's own
+// policies must allow the request, too.
 func (p *policy) decideTrust(action string, ctx conditionContext, is func(principal) (matches, byAccount bool)) (verdict effect, byAccount bool) {
 	byAccount = true
 	for i := range p.statements {
@@ -300,7 +300,7 @@ func anyLike(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
 }
 
-// like matches AWS's wildcards: * is any characters, / and : among them, and ? is one.
+// like matches AWS's wildcards: * matches any characters, including / and :, and ? matches one.
 func like(pattern, s string) bool {
 	star, mark, i, j := -1, 0, 0, 0
 	for j < len(s) {

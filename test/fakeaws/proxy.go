@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// interceptor is AWS for clients that come by its host names, through the proxy.
+// interceptor serves AWS's host names to clients that use the proxy.
 type interceptor struct {
 	caPEM []byte
 	ca    *x509.Certificate
@@ -32,7 +32,7 @@ type interceptor struct {
 	certs map[string]*tls.Certificate
 }
 
-// awsHost is what the proxy connects to itself. There is no way further.
+// awsHost matches the hosts that the proxy serves itself. It forwards to no other hosts.
 var awsHost = regexp.MustCompile(`^[a-z0-9.-]+\.amazonaws\.com(\.cn)?:443$`)
 
 func newInterceptor(handler http.Handler) (*interceptor, error) {
@@ -85,7 +85,7 @@ func (i *interceptor) connect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// certificate makes one for the host that the client asks for.
+// certificate creates a certificate for the host that the client requests.
 func (i *interceptor) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -106,7 +106,7 @@ func (i *interceptor) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate,
 	return c, nil
 }
 
-// connListener hands out connections that were made otherwise.
+// connListener is a listener for existing connections.
 type connListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -129,10 +129,10 @@ func (l *connListener) Close() error {
 
 func (l *connListener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-// HTTPClient reaches this server by AWS's own host names.
+// HTTPClient returns a client that uses AWS's own host names for this server.
 func (s *Server) HTTPClient() *http.Client {
 	roots := x509.NewCertPool()
 	roots.AddCert(s.tls.ca)
-	proxy, _ := url.Parse(s.url) // it is ours
+	proxy, _ := url.Parse(s.url) // it is our own URL
 	return &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: &tls.Config{RootCAs: roots}}}
 }

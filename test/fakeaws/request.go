@@ -30,20 +30,20 @@ type request struct {
 	call    Call
 }
 
-// operation is how an operation is served. Its functions run while the server is locked.
+// operation describes how an operation is served. Its functions run while the server is locked.
 type operation struct {
 	service, name string
-	// write says that the operation changes something.
+	// write reports whether the operation changes something.
 	write bool
-	// open says that it needs neither signature nor rights; free, that it needs no rights.
+	// open reports whether it needs neither a signature nor permissions, and free whether it needs no permissions.
 	open, free bool
-	// fails are the codes, beside those common to all operations, that run may answer.
+	// fails are the error codes of run, in addition to those common to all operations.
 	fails []string
-	// needs is what the caller must be allowed to do. The first resource is the one in the log.
+	// needs returns the necessary permissions. The first resource is the one in the log.
 	needs func(*request) []right
-	// context adds the condition keys that tell of the request, beside those of the caller.
+	// context adds the condition keys of the request to those of the caller.
 	context func(*request, conditionContext)
-	// run does it. What it returns becomes the answer's XML or JSON.
+	// run executes the operation. Its result is encoded as XML or JSON.
 	run func(*request) (any, error)
 }
 
@@ -76,7 +76,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	now := s.now()
 	s.mu.Unlock()
-	w.Header().Set("Date", now.UTC().Format(http.TimeFormat)) // by it, the SDK corrects its clock
+	w.Header().Set("Date", now.UTC().Format(http.TimeFormat)) // the SDK corrects its clock by it
 	w.Header().Set("X-Amzn-Requestid", req.id)
 	if failure != nil {
 		req.answerError(w, failure.complete(req.service, req.model))
@@ -85,8 +85,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	req.answer(w, out)
 }
 
-// handle does the call. The order is AWS's: who it is, whether the request makes sense, whether they may, and then the
-// effect. Injected failures come when it is known who calls and what.
+// handle handles the call. The order is AWS's: authentication, validation, authorization, and then the effect. Injected failures happen when the
+// caller and the operation are known.
 func (r *request) handle() (any, error) {
 	r.http.Body = http.MaxBytesReader(nil, r.http.Body, maxBody)
 	body, err := io.ReadAll(r.http.Body)
@@ -130,7 +130,7 @@ func (r *request) handle() (any, error) {
 	return out, err
 }
 
-// act validates, authorises and does the call.
+// act validates, authorizes and executes the call.
 func (r *request) act() (any, error) {
 	if faults := models[r.service].validate(r.model, r.params); len(faults) > 0 {
 		return nil, fail("ValidationError", "%d validation error(s) detected: %s", len(faults), strings.Join(faults, "; "))
@@ -176,7 +176,7 @@ func (r *request) authorise(need right) error {
 		r.who.arn(), need.action, need.resource, need.action)
 }
 
-// identify finds out which operation is called, with which parameters.
+// identify determines the operation and its parameters.
 func (r *request) identify(sig *signature, body []byte) error {
 	if sig != nil {
 		r.service, r.region = sig.service, sig.region
@@ -238,10 +238,10 @@ func (r *request) identify(sig *signature, body []byte) error {
 	return nil
 }
 
-// regionalHost is a host name of AWS's, whose region the signature must have.
+// regionalHost matches a regional host name of AWS. The signature must be for the same region.
 var regionalHost = regexp.MustCompile(`^(?:sts|eks)\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::443)?$`)
 
-// authenticate tells whose signature it is. The caller holds the lock.
+// authenticate returns the identity of a signature. The caller holds the lock.
 func (r *request) authenticate(sig *signature, body []byte) (identity, error) {
 	invalid := fail("InvalidClientTokenId", "The security token included in the request is invalid.")
 	key := r.keys[sig.accessKey]
@@ -265,7 +265,7 @@ func (r *request) authenticate(sig *signature, body []byte) (identity, error) {
 		return identity{}, fail("SignatureDoesNotMatch", "Signature not yet current: %s is still later than %s (%s + 15 min.)",
 			sig.at.Format(layout), latest.UTC().Format(layout), now.UTC().Format(layout))
 	}
-	// A role that is gone takes its sessions with it, also when another one has its name now.
+	// When a role is deleted, its sessions become invalid, also if a new role has its name.
 	if key.token != sig.token || (key.who.role != nil && !r.ids[key.who.role.id]) {
 		return identity{}, invalid
 	}
@@ -327,7 +327,7 @@ func (r *request) answerError(w http.ResponseWriter, e *Error) {
 	}{Namespace: namespace, Error: detail{fault, e.Code, e.Message}, RequestID: r.id})
 }
 
-// wantsJSON tells whether the answer of a query API is to be JSON. EKS's authenticator asks STS for that.
+// wantsJSON reports whether the response of a query API must be JSON, which EKS's authenticator requests from STS.
 func (r *request) wantsJSON() bool {
 	return r.op != nil && r.op.name == "GetCallerIdentity" && r.http.Header.Get("Accept") == "application/json"
 }
@@ -338,7 +338,7 @@ func (r *request) answerJSON(w http.ResponseWriter, status int, out any) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// xmlTime is a time as the query protocol has it.
+// xmlTime is a time in the format of the query protocol.
 type xmlTime time.Time
 
 func (t xmlTime) MarshalText() ([]byte, error) {

@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakeaws serves the parts of AWS IAM, STS and EKS that registration needs, over HTTP, to the real SDKs. It
-// checks requests against AWS's API models, verifies their signatures, and decides by trust and identity policies.
-// See README.md.
+// Package fakeaws serves the parts of AWS IAM, STS and EKS that registration needs, over HTTP, to the real SDKs. It checks requests against AWS's API
+// models, verifies their signatures, and decides by trust and identity policies. See README.md.
 package fakeaws
 
 import (
@@ -19,7 +18,7 @@ import (
 	"time"
 )
 
-// Server is several AWS accounts behind one address on loopback.
+// Server serves several AWS accounts at one loopback address.
 type Server struct {
 	url  string
 	http *http.Server
@@ -29,7 +28,7 @@ type Server struct {
 	now      func() time.Time
 	accounts map[string]*Account
 	keys     map[string]*accessKey
-	ids      map[string]bool // unique IDs of the users and roles there are
+	ids      map[string]bool // unique IDs of the existing users and roles
 	delay    visibility
 	lag      Lag
 	limits   Limits
@@ -38,14 +37,14 @@ type Server struct {
 	faults   []*fault
 	random   *mathrand.Rand
 	calls    []Call
-	// signatures are those of requests, by who signed: they are good for minutes.
+	// signatures are the signatures of requests, by the signer. They are valid for minutes.
 	signatures map[string][]string
 }
 
-// accessKey is what AWS knows of credentials.
+// accessKey is AWS's data about credentials.
 type accessKey struct {
 	secret, token string
-	expires       time.Time // zero for those that stay
+	expires       time.Time // zero for permanent ones
 	who           identity
 }
 
@@ -55,7 +54,7 @@ type visibility struct {
 	until time.Duration
 }
 
-// Start starts a server without accounts. The same seed gives the same injected faults.
+// Start starts a server without accounts. The same seed results in the same injected faults.
 func Start(seed uint64) (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -79,7 +78,7 @@ func Start(seed uint64) (*Server, error) {
 	return s, nil
 }
 
-// ServeHTTP answers AWS's API, is the proxy to AWS's own host names, and EKS's authenticator.
+// ServeHTTP serves AWS's API, the proxy for AWS's own host names, and EKS's authenticator.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect:
@@ -91,12 +90,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// URL is the endpoint of all services: for AWS_ENDPOINT_URL or an SDK's BaseEndpoint. As HTTPS_PROXY it serves AWS's own
-// host names, for clients that insist on them; those need CA, too.
+// URL returns the endpoint of all services, for AWS_ENDPOINT_URL or an SDK's BaseEndpoint. As HTTPS_PROXY it serves AWS's own host names, for clients
+// that require them. These clients also need CA.
 func (s *Server) URL() string { return s.url }
 
-// Env is the environment in which the SDK's default configuration takes this server for AWS. AWS_ENDPOINT_URL alone is
-// not enough: the client that fetches credentials by web identity only heeds the variable of its service.
+// Env returns the environment in which the SDK's default configuration uses this server as AWS. AWS_ENDPOINT_URL alone is not enough: the client that
+// gets credentials by web identity only uses the variable of its service.
 func (s *Server) Env() map[string]string {
 	return map[string]string{
 		"AWS_ENDPOINT_URL": s.url, "AWS_ENDPOINT_URL_IAM": s.url, "AWS_ENDPOINT_URL_STS": s.url, "AWS_ENDPOINT_URL_EKS": s.url,
@@ -104,35 +103,35 @@ func (s *Server) Env() map[string]string {
 	}
 }
 
-// CA is the certificate, in PEM, of the authority that vouches for AWS's host names behind the proxy.
+// CA returns the certificate, in PEM, of the authority that has signed the certificates of AWS's host names behind the proxy.
 func (s *Server) CA() []byte { return s.tls.caPEM }
 
-// Close stops the server and ends the connections.
+// Close stops the server and closes all connections.
 func (s *Server) Close() {
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // clients that keep connections open are not waited for
+	cancel() // do not wait for clients that keep connections open
 	_ = s.http.Shutdown(ctx)
 	_ = s.http.Close()
 	s.tls.close()
 }
 
-// SetClock lets the server live at another time.
+// SetClock sets the server's clock.
 func (s *Server) SetClock(now func() time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now = now
 }
 
-// DelayVisibility hides each role that the API creates from now on, as IAM's eventual consistency does: GetRole and the
-// lists do not know it, EKS takes it for an invalid principal, trust policies cannot name it and nobody can assume it,
-// until that many of these looks are over and that time has passed. Writes do find it.
+// DelayVisibility hides each role that the API creates from now on, like IAM's eventual consistency: GetRole and lists do not return it, EKS rejects
+// it as an invalid principal, trust policies cannot refer to it and it cannot be assumed, until this number of such reads has happened and this time
+// has passed. Writes do find it.
 func (s *Server) DelayVisibility(reads int, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.delay = visibility{reads, d}
 }
 
-// Age makes the roles and access entries that there are older, and brings the time closer when hidden ones are visible.
+// Age makes the existing roles and access entries older, and shortens the time in which hidden ones are not visible.
 func (s *Server) Age(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +152,7 @@ func (s *Server) Age(d time.Duration) {
 	}
 }
 
-// ExpireSessions ends the temporary credentials given out until now.
+// ExpireSessions ends all temporary credentials that have been issued.
 func (s *Server) ExpireSessions() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,8 +163,8 @@ func (s *Server) ExpireSessions() {
 	}
 }
 
-// Secrets are what no log may have, by what it is: the secret keys and session tokens of all credentials that were given out, and
-// the signatures that have come.
+// Secrets returns values that no log may contain, by description: the secret keys and session tokens of all issued credentials, and the signatures of
+// all requests.
 func (s *Server) Secrets() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,7 +181,7 @@ func (s *Server) Secrets() map[string]string {
 	return secrets
 }
 
-// newKey makes credentials; those with a lifetime have a session token. The caller holds the lock.
+// newKey creates credentials. Those with a lifetime have a session token. The caller holds the lock.
 func (s *Server) newKey(who identity, lifetime time.Duration) (Credentials, time.Time) {
 	kind, key := "AKIA", &accessKey{secret: rand.Text() + rand.Text()[:14], who: who}
 	if lifetime > 0 {
@@ -193,7 +192,7 @@ func (s *Server) newKey(who identity, lifetime time.Duration) (Credentials, time
 	return Credentials{id, key.secret, key.token}, key.expires
 }
 
-// newID makes a unique ID of IAM's, whose first letters say what it is of.
+// newID creates a unique ID in IAM's format, whose first letters identify the kind.
 func newID(kind string) string {
 	random := make([]byte, 10)
 	_, _ = rand.Read(random)

@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// This is the verifying side of AWS's Signature Version 4, written from its documentation and not with the SDK's signer,
-// so that it is a second opinion on what the SDK sends.
+// This is the verifying side of AWS's Signature Version 4. It is written from the documentation and does not use the SDK's signer, so that it
+// verifies the SDK independently.
 
 const (
 	sigAlgorithm = "AWS4-HMAC-SHA256"
 	sigTime      = "20060102T150405Z"
-	// sigValidity is how far the time of a signature may be from the server's. For STS it is also the time that a
-	// presigned URL is valid, whatever its X-Amz-Expires says.
+	// sigValidity is the largest difference between the time of a signature and the server's. For STS it is also the validity of a presigned URL,
+	// whatever its X-Amz-Expires is.
 	sigValidity = 15 * time.Minute
 )
 
@@ -39,7 +39,7 @@ type signature struct {
 	presigned bool
 }
 
-// parseSignature returns nil when the request has none.
+// parseSignature returns nil if the request has no signature.
 func parseSignature(r *http.Request) (*signature, error) {
 	var credential, headers, at string
 	sig := &signature{}
@@ -98,7 +98,7 @@ func parseSignature(r *http.Request) (*signature, error) {
 	return sig, nil
 }
 
-// matches tells whether the holder of secret signed exactly this request.
+// matches reports whether the holder of secret signed exactly this request.
 func (sig *signature) matches(r *http.Request, body []byte, secret string) bool {
 	bodyHash := hexHash(body)
 	if claimed := r.Header.Get("X-Amz-Content-Sha256"); claimed != "" && claimed != bodyHash {
@@ -159,7 +159,7 @@ func canonicalQuery(query url.Values) string {
 	return strings.Join(pairs, "&")
 }
 
-// uriEncode is RFC 3986's encoding, with upper-case digits, of all but the unreserved characters.
+// uriEncode encodes all but the unreserved characters according to RFC 3986, with upper-case digits.
 func uriEncode(s string, slash bool) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder

@@ -96,7 +96,7 @@ func TestSignature_WrongCredentialsAreRefusedWithAWSCodes(t *testing.T) {
 	})
 }
 
-// TestSignature_CoversAllOfTheRequest changes a signed request in each of its parts.
+// TestSignature_CoversAllOfTheRequest changes each part of a signed request.
 func TestSignature_CoversAllOfTheRequest(t *testing.T) {
 	w := newWorld(t)
 	root := w.hub.Root()
@@ -166,7 +166,7 @@ func TestServer_TellsItsTimeSoThatTheSDKCorrectsItsClock(t *testing.T) {
 	noError(t, nil, err)
 }
 
-// presign makes the URL that a token of EKS is made of. Without a cluster it is signed for none.
+// presign returns the URL in a token of EKS. It is not signed for a cluster if cluster is empty.
 func presign(ctx context.Context, c *sts.Client, cluster string) (string, error) {
 	out, err := sts.NewPresignClient(c).PresignGetCallerIdentity(ctx, &sts.GetCallerIdentityInput{}, func(o *sts.PresignOptions) {
 		o.ClientOptions = append(o.ClientOptions, sts.WithAPIOptions(smithyhttp.SetHeaderValue("X-Amz-Expires", "60")))

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// chainedSession is the longest session of a role that another role's session assumed.
+// chainedSession is the longest duration of a role's session that another role's session has assumed.
 const chainedSession = time.Hour
 
 func stsOperations() []operation {
 	return []operation{
-		// The right to assume a role depends on its trust policy, too, so that assumeRole decides.
+		// Whether a role may be assumed also depends on its trust policy, so assumeRole decides.
 		{service: "sts", name: "AssumeRole", free: true, run: assumeRole, needs: func(r *request) []right {
 			return []right{{"sts:AssumeRole", r.params.str("RoleArn")}}
 		}},
@@ -31,7 +31,7 @@ func getCallerIdentity(r *request) (any, error) {
 	}{r.who.arn(), r.who.account.ID, r.who.userID()}, nil
 }
 
-// target finds the role that the request wants to assume, or nil.
+// target returns the role that the request wants to assume, or nil.
 func (r *request) target() (*Account, *role) {
 	part := strings.SplitN(r.params.str("RoleArn"), ":", 6)
 	if len(part) != 6 || part[2] != "iam" || r.accounts[part[4]] == nil {
@@ -44,7 +44,7 @@ func (r *request) target() (*Account, *role) {
 	return a, nil
 }
 
-// plain refuses what would change the session's rights, rather than ignoring it.
+// plain rejects parameters that would change the session's permissions, rather than ignoring them.
 func (r *request) plain() error {
 	for _, name := range []string{"Policy", "PolicyArns", "Tags", "TransitiveTagKeys", "SerialNumber", "ProvidedContexts", "SourceIdentity"} {
 		if r.params.has(name) {
@@ -140,7 +140,7 @@ func assumeRoleWithWebIdentity(r *request) (any, error) {
 	return out, err
 }
 
-// session is what both ways to assume a role answer.
+// session is the response of both operations that assume a role.
 type session struct {
 	Credentials struct {
 		AccessKeyID     string `xml:"AccessKeyId"`

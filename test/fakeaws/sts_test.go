@@ -17,8 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// seed are the roles of registration as its seed describes them: the managed cluster's, which may assume that on the
-// hub, which trusts it for its tags.
+// seed has the roles of the registration's specification: the managed cluster's role, which may assume the role on the hub, which trusts it by its
+// tags.
 type seed struct {
 	*world
 	hash                string
@@ -27,7 +27,7 @@ type seed struct {
 	managedCluster, hub clients
 }
 
-// seedHash is the hash in the roles' names.
+// seedHash returns the hash in the roles' names.
 func seedHash(hubAccount, hubCluster, managedAccount, managedCluster string) string {
 	return fmt.Sprintf("%x", md5.Sum([]byte(strings.Join([]string{hubAccount, hubCluster, managedAccount, managedCluster}, "#"))))
 }

@@ -3,21 +3,21 @@
 
 package fakeaws
 
-// Tagging is which right EKS asks for when an access entry is made with tags. AWS does not say.
+// Tagging is the permission that EKS requires to create an access entry with tags. AWS does not document it.
 type Tagging int
 
 const (
-	// TagsNeedBoth asks for eks:TagResource on the cluster and on the entry. It is the strictest, and the default.
+	// TagsNeedBoth requires eks:TagResource on the cluster and on the entry. It is the strictest, and the default.
 	TagsNeedBoth Tagging = iota
-	// TagsNeedCluster asks for it on the cluster.
+	// TagsNeedCluster requires it on the cluster.
 	TagsNeedCluster
-	// TagsNeedEntry asks for it on the entry.
+	// TagsNeedEntry requires it on the entry.
 	TagsNeedEntry
-	// TagsRefused lets nobody tag anything of EKS, whatever the policies, as an organization's own policy may.
+	// TagsRefused rejects tags in all requests to EKS, whatever the policies, as a policy of an organization may.
 	TagsRefused
 )
 
-// SetTagging makes EKS ask so from now on.
+// SetTagging sets what EKS requires from now on.
 func (s *Server) SetTagging(t Tagging) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -26,7 +26,7 @@ func (s *Server) SetTagging(t Tagging) {
 
 const tagResourceAction = "eks:TagResource"
 
-// tagOnCreateNeeds are the rights to tag what is being made.
+// tagOnCreateNeeds returns the permissions to tag what is created.
 func (r *request) tagOnCreateNeeds(cluster, made string) []right {
 	if !r.params.has("tags") {
 		return nil
@@ -41,7 +41,7 @@ func (r *request) tagOnCreateNeeds(cluster, made string) []right {
 	return []right{onCluster, onMade}
 }
 
-// tagContext tells which tags the request has.
+// tagContext sets the condition keys of the request's tags.
 func tagContext(r *request, ctx conditionContext) {
 	var keys []string
 	for _, param := range []string{"tags", "Tags"} {

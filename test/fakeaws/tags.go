@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// withTags adds tags to those there are. IAM takes keys for the same whatever their case, and keeps keys of AWS's own.
+// withTags adds tags to existing ones. IAM ignores the case of keys, and reserves AWS's own keys.
 func withTags(have, add []Tag) ([]Tag, error) {
 	out := slices.Clone(have)
 	for i, tag := range add {
@@ -76,7 +76,7 @@ func listRoleTags(r *request) (any, error) {
 	return out, err
 }
 
-// xmlRole is a role as IAM's answers have it.
+// xmlRole is a role in IAM's responses.
 type xmlRole struct {
 	Path, RoleName           string
 	RoleID                   string `xml:"RoleId"`

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// UserInfo is who a cluster takes the holder of a token for.
+// UserInfo is the user of a token in a cluster.
 type UserInfo struct {
 	Username string              `json:"username"`
 	UID      string              `json:"uid"`
@@ -28,15 +28,14 @@ const (
 	tokenPrefix = "k8s-aws-v1."
 )
 
-// TokenWebhookURL is where a kube-apiserver that plays that cluster finds the authenticator, as its
-// --authentication-token-webhook-config-file's server. It goes by access entries, and by SetAWSAuth, as the authentication mode of the
-// cluster says. The answer has the version of the question.
+// TokenWebhookURL returns the URL of the authenticator for the kube-apiserver of a cluster, for its --authentication-token-webhook-config-file. It
+// uses access entries and SetAWSAuth, depending on the authentication mode of the cluster. The response has the version of the request.
 func (s *Server) TokenWebhookURL(clusterARN string) string {
 	return s.url + webhookPath + url.PathEscape(clusterARN)
 }
 
-// SetAWSAuth says who knows the users of a cluster that are in its ConfigMap aws-auth, such as aws-iam-authenticator. The token webhook
-// asks it about tokens of whom no access entry is, unless the authentication mode of the cluster is API.
+// SetAWSAuth sets the authenticator for the users in a cluster's ConfigMap aws-auth, such as aws-iam-authenticator. The token webhook calls it for
+// tokens without an access entry, unless the authentication mode of the cluster is API.
 func (a *Account) SetAWSAuth(clusterARN string, webhook http.Handler) error {
 	a.server.mu.Lock()
 	defer a.server.mu.Unlock()
@@ -48,7 +47,7 @@ func (a *Account) SetAWSAuth(clusterARN string, webhook http.Handler) error {
 	return nil
 }
 
-// awsAuthOf is who is to be asked about tokens for which a cluster has no access entry, or nil.
+// awsAuthOf returns the authenticator for tokens for which a cluster has no access entry, or nil.
 func (s *Server) awsAuthOf(clusterARN string) http.Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +100,8 @@ func (s *Server) tokenWebhook(w http.ResponseWriter, r *http.Request) {
 
 var stsHost = regexp.MustCompile(`^sts(\.[a-z0-9-]+)?\.amazonaws\.com(\.cn)?$`)
 
-// Authenticate does what EKS's authenticator does with a token, by the cluster's access entries: the token is a
-// presigned GetCallerIdentity for that cluster, and the caller is a principal with an entry.
+// Authenticate authenticates a token like EKS, by the cluster's access entries: the token is a presigned GetCallerIdentity for that cluster, and the
+// caller is a principal with an entry.
 func (s *Server) Authenticate(clusterARN, token string) (UserInfo, error) {
 	encoded, ok := strings.CutPrefix(token, tokenPrefix)
 	raw, err := base64.RawURLEncoding.DecodeString(encoded)

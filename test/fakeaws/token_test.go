@@ -19,13 +19,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// eksToken is what `aws eks get-token` gives.
+// eksToken returns a token like `aws eks get-token`.
 func eksToken(t *testing.T, c *sts.Client, cluster string) string {
 	t.Helper()
 	return tokenPrefix + base64.RawURLEncoding.EncodeToString([]byte(must(presign(t.Context(), c, cluster))(t)))
 }
 
-// withAgentEntry gives the managed cluster its access entry on the hub.
+// withAgentEntry creates the access entry of the managed cluster on the hub.
 func (s *seed) withAgentEntry(t *testing.T) {
 	t.Helper()
 	noError(t, nil, second(s.entry(t, s.root, s.hubARN, func(in *eks.CreateAccessEntryInput) {
@@ -33,7 +33,7 @@ func (s *seed) withAgentEntry(t *testing.T) {
 	})))
 }
 
-// withAccess gives the entry and returns clients of the managed cluster's role on the hub.
+// withAccess creates the entry and returns clients of the managed cluster's role on the hub.
 func (s *seed) withAccess(t *testing.T) clients {
 	t.Helper()
 	s.withAgentEntry(t)
@@ -88,7 +88,8 @@ func TestAuthenticate_EntryIsForTheRoleThatWasThere(t *testing.T) {
 	}
 }
 
-// STS tells of a session without the path of its role, and the entry has the role's ARN with it. The name that EKS makes has none.
+// TestAuthenticate_DefaultUsernameHasTheSession verifies that the default username has the session: STS returns the session's ARN without the path of
+// its role, while the entry has the role's ARN with it. The username that EKS derives has no path.
 func TestAuthenticate_DefaultUsernameHasTheSession(t *testing.T) {
 	w := newWorld(t)
 	arn := must(w.hub.AddRole(Role{Name: "r", Path: "/team/a/", Trust: trust(hubID)}))(t)
@@ -100,7 +101,7 @@ func TestAuthenticate_DefaultUsernameHasTheSession(t *testing.T) {
 	}
 }
 
-// tokenReview is what the webhook answers.
+// tokenReview is the response of the webhook.
 type tokenReview struct {
 	APIVersion, Kind string
 	Status           struct {
@@ -110,7 +111,7 @@ type tokenReview struct {
 	}
 }
 
-// review asks the webhook of a cluster about a token.
+// review sends a token to the webhook of a cluster.
 func (w *world) review(t *testing.T, clusterARN, token string) (review tokenReview) {
 	t.Helper()
 	body := `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":"` + token + `"}}`
@@ -132,7 +133,8 @@ func TestTokenWebhook_AnswersAKubeAPIServer(t *testing.T) {
 	}
 }
 
-// Who has an access entry is let in by that, and aws-auth counts for nobody else's token than the mode of the cluster says.
+// TestTokenWebhook_AsksForAWSAuthAsTheModeSays verifies that a caller with an access entry is authenticated by it, and that aws-auth is used for
+// other callers depending on the mode of the cluster.
 func TestTokenWebhook_AsksForAWSAuthAsTheModeSays(t *testing.T) {
 	for mode, want := range map[string]map[string]string{
 		"API":                {"without": "", "with an entry": "by its entry"},
@@ -171,7 +173,7 @@ func TestTokenWebhook_AsksForAWSAuthAsTheModeSays(t *testing.T) {
 	}
 }
 
-// TestProxy_AWSHostNames goes by AWS's own host names, as clients do that take no other endpoint.
+// TestProxy_AWSHostNames uses AWS's own host names, like clients that support no other endpoint.
 func TestProxy_AWSHostNames(t *testing.T) {
 	s := newSeed(t)
 	s.withAccess(t)

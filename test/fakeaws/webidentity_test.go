@@ -34,7 +34,7 @@ const (
 
 type claims map[string]any
 
-// goodClaims are those of a ServiceAccount's token as a kube-apiserver makes it.
+// goodClaims returns the claims of a ServiceAccount's token from a kube-apiserver.
 func goodClaims() claims {
 	return claims{
 		"iss": issuer, "sub": serviceAccount, "aud": []string{"sts.amazonaws.com"},
@@ -42,7 +42,7 @@ func goodClaims() claims {
 	}
 }
 
-// signToken makes a token with a key of RSA or ECDSA.
+// signToken creates a token with a key of RSA or ECDSA.
 func signToken(t *testing.T, key crypto.Signer, header, body claims) string {
 	t.Helper()
 	encode := func(v any) string { return base64.RawURLEncoding.EncodeToString(must(json.Marshal(v))(t)) }
@@ -61,7 +61,7 @@ func signToken(t *testing.T, key crypto.Signer, header, body claims) string {
 	return signed + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// creatorTrust is the trust policy of the hub's role in the seed.
+// creatorTrust returns the specified trust policy of the hub's role.
 func creatorTrust(provider string) string {
 	name := strings.TrimPrefix(issuer, "https://")
 	return fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Federated":%q},

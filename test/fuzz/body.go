@@ -18,7 +18,7 @@ import (
 // names returns the fields of an object, in order.
 func names(m *model) []string { return slices.Sorted(maps.Keys(m.Properties)) }
 
-// fill makes the body of a request, and says what it is.
+// fill creates the body of a request, and describes it.
 func (g *Generator) fill(r *rand.Rand, o operation, sample *unstructured.Unstructured, q *Request) {
 	switch o.method {
 	case "GET":
@@ -55,7 +55,7 @@ func (g *Generator) fill(r *rand.Rand, o operation, sample *unstructured.Unstruc
 	}
 }
 
-// encode writes a value as JSON. Invalid UTF-8 in it stays as it is.
+// encode writes a value as JSON. Invalid UTF-8 in it stays unchanged.
 func encode(value any) string {
 	var b strings.Builder
 	write(&b, value)
@@ -161,7 +161,7 @@ func (o operation) spoil(r *rand.Rand, m *model, object map[string]any) {
 	}
 }
 
-// metadata makes a field of the metadata wrong, whatever the schema says.
+// metadata makes a field of the metadata wrong, whatever the schema is.
 func metadata(r *rand.Rand, object map[string]any) {
 	meta, ok := object["metadata"].(map[string]any)
 	if !ok {
@@ -247,7 +247,7 @@ func jsonPatch(r *rand.Rand) string {
 	return encode(operations)
 }
 
-// deleteOptions are those of a deletion, also of the version of the API that is asked.
+// deleteOptions returns options for a deletion, which may be of the requested API version.
 func deleteOptions(r *rand.Rand, o operation) any {
 	if chance(r, 10) {
 		return wrong(r, &model{})
@@ -276,7 +276,7 @@ func deleteOptions(r *rand.Rand, o operation) any {
 	return options
 }
 
-// damaged returns a body that is no object any more.
+// damaged returns a body that is no longer an object.
 func damaged(r *rand.Rand, body string) string {
 	cut := r.IntN(len(body) + 1)
 	switch r.IntN(10) {
@@ -303,7 +303,7 @@ func damaged(r *rand.Rand, body string) string {
 	}
 }
 
-// yaml returns YAML with what JSON has not.
+// yaml returns YAML with features that JSON does not have.
 func yaml(r *rand.Rand, body string) string {
 	return pick(r,
 		"a: &a [*a]\n", "a: &a {b: *a}\n", "<<: {kind: A}\n", "? [a]\n: b\n", "? {a: b}\n: c\n", "kind: !!binary a\n", "kind: !x y\n", "1: a\n", "null: a\n", "true: a\n", "~: ~\n",

@@ -14,13 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Document is what is read of an OpenAPI v3 document of one group and version.
+// Document has the parts that are read of an OpenAPI v3 document of one group and version.
 type Document struct {
 	Paths      map[string]pathItem
 	Components struct{ Schemas map[string]*model }
 }
 
-// pathItem is the operations of a path. Those that are not there are nil.
+// pathItem has the operations of a path. Operations that do not exist are nil.
 type pathItem struct {
 	Parameters                    []parameter
 	Get, Put, Post, Delete, Patch *operationItem
@@ -50,13 +50,13 @@ type model struct {
 	IntOrString bool            `json:"x-kubernetes-int-or-string"`
 }
 
-// operation is what can be asked of the server: a verb on a resource, a subresource or a collection.
+// operation is an operation of the server: a verb on a resource, a subresource or a collection.
 type operation struct {
 	method, path, action string
 	kind                 schema.GroupVersionKind
-	// query has the names of the parameters, contentTypes those of the body, if it may have one.
+	// query has the names of the parameters, and contentTypes those of the body, if it may have one.
 	query, contentTypes []string
-	// model is that of the object that is read or written, nil if the document has none of the kind.
+	// model is the schema of the object that is read or written, or nil if the document has none for the kind.
 	model *model
 	// document resolves references of the model.
 	document *Document
@@ -92,7 +92,7 @@ func queryOf(parameters []parameter) (names []string) {
 	return slices.Compact(names)
 }
 
-// modelOf returns the schema of a kind, which is named like it, or nil.
+// modelOf returns the schema of a kind, which has its name, or nil.
 func (d *Document) modelOf(kind schema.GroupVersionKind) *model {
 	suffix := "." + kind.Version + "." + kind.Kind
 	for _, name := range slices.Sorted(maps.Keys(d.Components.Schemas)) {
@@ -132,7 +132,7 @@ func (m *model) values() *model {
 	return of
 }
 
-// operations returns those of all documents, in the order of their paths.
+// operations returns the operations of all documents, in the order of their paths.
 func operations(documents [][]byte) (all []operation, err error) {
 	for _, data := range documents {
 		d := &Document{}

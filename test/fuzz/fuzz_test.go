@@ -49,7 +49,8 @@ func generator(t *testing.T, seed uint64) *Generator {
 	return g
 }
 
-// A request that has failed is made again by its number alone, and all operations have their turn.
+// TestRequest_FollowsFromSeedAndNumber verifies that the number and the seed determine a request, and that successive numbers go through all
+// operations.
 func TestRequest_FollowsFromSeedAndNumber(t *testing.T) {
 	const n = 500
 	g, again, other := generator(t, 1), generator(t, 1), generator(t, 2)
@@ -70,7 +71,8 @@ func TestRequest_FollowsFromSeedAndNumber(t *testing.T) {
 	}
 }
 
-// What a server fails at is reported: codes, answers that do not come, and what no answer may have. What it takes and refuses is not.
+// TestRun_ReportsFailures verifies that failures of a server are reported: error codes, missing responses, and responses with forbidden texts, and
+// that successes and rejections are not.
 func TestRun_ReportsFailures(t *testing.T) {
 	answers := []string{
 		"200 {}", "400 {}", "500 {}", "400 at 10.0.0.1:6443", "503 {}", "504 {}", "panic",
@@ -96,7 +98,7 @@ func TestRun_ReportsFailures(t *testing.T) {
 	g := generator(t, 1)
 	only := slices.IndexFunc(g.operations, func(o operation) bool { return o.method == http.MethodPatch })
 	for i := range numbers {
-		numbers[i] = only // those that are deleted would be created again
+		numbers[i] = only // deleted samples would be created again
 	}
 	var reported []string
 	got, err := g.Run(t.Context(), Target{Clients: []*http.Client{server.Client()}, URL: server.URL, Hidden: []string{"10.0.0.1"}}, numbers,

@@ -1,10 +1,10 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fuzz makes malformed requests of the OpenAPI documents of an API server, and sends them: values of other types than the schema says,
-// wrong encodings, parameters, options and names. A server refuses each of them, or takes it; it never fails.
+// Package fuzz creates malformed requests from the OpenAPI documents of an API server, and sends them: values of other types than in the schema,
+// wrong encodings, parameters, options and names. A server must accept or reject each of them, and never fail.
 //
-// A request follows from a seed and its number alone, so that one that has failed can be repeated.
+// A request is determined by a seed and its number, so that a failure can be repeated.
 package fuzz
 
 import (
@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Generator makes requests.
+// Generator creates requests.
 type Generator struct {
 	seed       uint64
 	operations []operation
@@ -36,7 +36,7 @@ type Request struct {
 	client                    int
 }
 
-// String describes the request, with as much of its body as is read by people.
+// String describes the request, with the beginning of its body.
 func (q Request) String() string {
 	body := q.Body
 	if len(body) > 600 {
@@ -45,7 +45,7 @@ func (q Request) String() string {
 	return fmt.Sprintf("request %d: %s %s?%s, Content-Type %q, Accept %q: %q", q.Number, q.Method, q.Path, q.Query, q.ContentType, q.Accept, body)
 }
 
-// New returns the generator of a seed. Samples are valid objects: requests are made of them, and name them.
+// New returns the generator of a seed. Samples are valid objects: requests are derived from them, and name them.
 func New(seed uint64, documents [][]byte, samples []map[string]any) (*Generator, error) {
 	all, err := operations(documents)
 	if err != nil {
@@ -72,7 +72,7 @@ func (g *Generator) Request(n int) Request {
 	}
 	q.Path = path(r, o.path, where)
 	g.fill(r, o, sample, &q)
-	// A write by another encoding or with bad parameters is refused before its body is read. So most have a bad body only.
+	// A write with a wrong encoding or bad parameters is rejected before its body is read. So most only have a bad body.
 	parameters := url.Values{}
 	if o.method == "PATCH" && strings.HasPrefix(q.ContentType, "application/apply-patch") && !chance(r, 20) {
 		parameters.Set("fieldManager", "fuzz")
@@ -89,7 +89,7 @@ func (g *Generator) Request(n int) Request {
 	if chance(r, 3) && o.method != "GET" {
 		parameters.Set("fieldValidation", pick(r, "Strict", "Ignore", "Warn"))
 	}
-	if strings.Contains(o.action, "collection") { // what is valid must not delete all
+	if strings.Contains(o.action, "collection") { // a valid request must not delete all
 		parameters.Add("labelSelector", pick(r, "no=object", "no in (object"))
 	}
 	q.Query = parameters.Encode()
@@ -103,7 +103,7 @@ func (g *Generator) Request(n int) Request {
 	return q
 }
 
-// sample returns a valid object of the kind of an operation: one of the samples, or one made of the schema.
+// sample returns a valid object of the kind of an operation: one of the samples, or one derived from the schema.
 func (g *Generator) sample(r *rand.Rand, o operation) *unstructured.Unstructured {
 	for _, kind := range []schema.GroupVersionKind{o.kind, otherVersion(g, o.kind)} {
 		if of := g.samples[kind]; len(of) > 0 {
@@ -126,7 +126,7 @@ func (g *Generator) sample(r *rand.Rand, o operation) *unstructured.Unstructured
 	return sample
 }
 
-// otherVersion returns the first kind of the samples that has the name of another: views have the kinds of what they show.
+// otherVersion returns the first kind of the samples with the same name: views have the kinds of what they show.
 func otherVersion(g *Generator, kind schema.GroupVersionKind) schema.GroupVersionKind {
 	for _, other := range g.all {
 		if other.GetKind() == kind.Kind {
@@ -136,7 +136,7 @@ func otherVersion(g *Generator, kind schema.GroupVersionKind) schema.GroupVersio
 	return kind
 }
 
-// path fills in names, sometimes such as cannot be.
+// path fills in names, some of which are invalid.
 func path(r *rand.Rand, path string, of *unstructured.Unstructured) string {
 	namespace, name := of.GetNamespace(), of.GetName()
 	if chance(r, 12) {

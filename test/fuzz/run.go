@@ -19,29 +19,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Target is the server that is asked.
+// Target is the tested server.
 type Target struct {
 	// Clients send the requests, each a part of them: one for each user.
 	Clients []*http.Client
-	// URL is where it is, without a path.
+	// URL is its URL, without a path.
 	URL string
-	// Hidden are texts that no answer may have, such as addresses of other servers.
+	// Hidden are texts that no response may contain, such as addresses of other servers.
 	Hidden []string
-	// Parallel is how many requests are sent at a time, 1 if 0.
+	// Parallel is the number of concurrent requests, or 0 for one.
 	Parallel int
 }
 
-// Answer is what a request got.
+// Answer is the response to a request.
 type Answer struct {
 	Code int
 	Body string
 }
 
-// mostRead is how much is read of an answer.
+// mostRead is the largest number of bytes that are read of a response.
 const mostRead = 64 << 10
 
-// Run creates the samples, sends the requests of some numbers, and reports each that the server failed at. It returns how many answers had
-// which code. A sample that was deleted is created again.
+// Run creates the samples, sends the requests with the given numbers, and reports each at which the server failed. It returns the number of responses
+// for each code. A sample that was deleted is created again.
 func (g *Generator) Run(ctx context.Context, t Target, numbers []int, report func(Request, string)) (map[int]int, error) {
 	if err := g.create(ctx, t, ""); err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func (g *Generator) Run(ctx context.Context, t Target, numbers []int, report fun
 				answer, err := t.send(ctx, q)
 				wrong := t.judge(answer, err)
 				if q.Method == http.MethodDelete && answer.Code/100 == 2 {
-					_ = g.create(ctx, t, q.kind.Kind) // it may be going still
+					_ = g.create(ctx, t, q.kind.Kind) // it may still be terminating
 				}
 				mu.Lock()
 				codes[answer.Code]++
@@ -72,7 +72,7 @@ func (g *Generator) Run(ctx context.Context, t Target, numbers []int, report fun
 	return codes, ctx.Err()
 }
 
-// create creates the samples of a kind that are not there, all of them if it is empty.
+// create creates the missing samples of a kind, or of all kinds if it is empty.
 func (g *Generator) create(ctx context.Context, t Target, kind string) error {
 	for _, sample := range g.all {
 		if kind != "" && sample.GetKind() != kind {
@@ -90,7 +90,7 @@ func (g *Generator) create(ctx context.Context, t Target, kind string) error {
 	return nil
 }
 
-// collection returns where an object is created.
+// collection returns the path to create an object at.
 func (g *Generator) collection(sample *unstructured.Unstructured) string {
 	for _, o := range g.operations {
 		if o.action == "post" && o.kind == sample.GroupVersionKind() && !strings.Contains(o.path, "{name}") {
@@ -125,7 +125,7 @@ func (t Target) send(ctx context.Context, q Request) (Answer, error) {
 	return answer, err
 }
 
-// judge returns what is wrong with an answer, if anything is.
+// judge returns what is wrong with a response, or "".
 func (t Target) judge(answer Answer, err error) string {
 	if err != nil {
 		return fmt.Sprintf("no answer: %v", err)
@@ -141,7 +141,7 @@ func (t Target) judge(answer Answer, err error) string {
 	return ""
 }
 
-// tooLargeVersion is true of the answer to a request at a version that is still to come. Clients of Kubernetes know it as a 504, and ask again.
+// tooLargeVersion reports whether a response is for a resource version in the future. It is a 504, and clients of Kubernetes retry.
 func tooLargeVersion(body string) bool {
 	var status metav1.Status
 	return json.Unmarshal([]byte(body), &status) == nil && status.Details != nil && slices.ContainsFunc(status.Details.Causes, func(c metav1.StatusCause) bool {

@@ -16,10 +16,10 @@ func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 // chance is true once in n times.
 func chance(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
 
-// raw is JSON that no decoder of Go would write.
+// raw returns JSON that no encoder of Go would write.
 func raw(text string) json.RawMessage { return json.RawMessage(text) }
 
-// texts are those that fields and parameters do not expect.
+// texts are unexpected values for fields and parameters.
 var texts = []string{
 	"", " ", "x", "-", ".", "..", "../../x", "/", "a/b/c", "%", "%00", "%s%n", "*", "a,b", "a=b", "NaN", "-1", "1e400", "null", "true", "{}", "[]", "\"",
 	"\x00", "a\nb", "\t", "\u0085", "\u2028", "\u202e", "\ufeff", "\ufffd", "é", "A", "😀", "a.b.c.d", "99999999999999999999", "0x10", "1Gi", "5m", "-5m",
@@ -27,7 +27,7 @@ var texts = []string{
 	"$(x)", "${x}", "{{.}}", "^(a+)+$", "a in (", "!", "self.x", "1 + ", "[(0",
 }
 
-// text returns a string that few fields take.
+// text returns a string that few fields accept.
 func text(r *rand.Rand) string {
 	if chance(r, 12) {
 		return strings.Repeat(pick(r, "a", "a/", "é", "%", "\x00", "a."), pick(r, 64, 254, 1025, 5000))
@@ -35,15 +35,15 @@ func text(r *rand.Rand) string {
 	return pick(r, texts...)
 }
 
-// numbers are those that fit no field, or another one.
+// numbers are numbers that no field accepts, or only some.
 var numbers = []string{
 	"0", "-1", "1", "0.5", "-0.0", "1e3", "2147483648", "-2147483649", "9007199254740993", "9223372036854775807", "9223372036854775808",
 	"-9223372036854775809", "18446744073709551616", "1e400", "-1e400", "1e-400", "100000000000000000000000000000000000000",
 }
 
-// wrong returns a value of any type, mostly of another than the schema says.
+// wrong returns a value of any type, mostly of a different one than in the schema.
 func wrong(r *rand.Rand, m *model) any {
-	for range 2 { // the same type is worth less
+	for range 2 { // the same type is less useful
 		if v, kind := anything(r); kind != m.Type {
 			return v
 		}
@@ -84,7 +84,7 @@ func anything(r *rand.Rand) (value any, kind string) {
 	}
 }
 
-// plausible returns a value as the schema says.
+// plausible returns a value according to the schema.
 func (d *Document) plausible(r *rand.Rand, m *model, depth int) any {
 	m = d.resolve(m)
 	switch {
@@ -123,7 +123,7 @@ func (d *Document) plausible(r *rand.Rand, m *model, depth int) any {
 	return object
 }
 
-// token returns a continue token that no list has given out.
+// token returns a continue token that no list has returned.
 func token(r *rand.Rand) string {
 	inside := pick(r, "", "{}", "x", "null", `{"v":"meta.k8s.io/v1","rv":-1,"start":"a"}`, `{"v":"meta.k8s.io/v1","rv":1,"start":"../../../x"}`,
 		`{"v":"meta.k8s.io/v1","rv":9223372036854775807,"start":"a"}`, `{"v":"meta.k8s.io/v1","rv":0,"start":""}`, `{"v":"meta.k8s.io/v2","rv":1,"start":"a"}`,

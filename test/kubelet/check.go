@@ -12,11 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// check says what in a pod this kubelet does not know. What it knows is taken out of a copy; what is left then is not known, also if
-// the type gets new fields.
+// check returns an error for everything in a pod that this kubelet does not support. It clears the supported fields of a copy: all that remains is
+// unsupported, including new fields of the type.
 func check(pod *corev1.Pod) error {
 	spec := pod.Spec.DeepCopy()
-	// Known, or of no meaning where there is one node without taints, images are there, and nobody resolves names.
+	// These are supported, or have no meaning with one node without taints, local images, and no DNS.
 	spec.RestartPolicy, spec.TerminationGracePeriodSeconds, spec.ServiceAccountName, spec.DeprecatedServiceAccount = "", nil, "", ""
 	spec.NodeName, spec.SchedulerName, spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy = "", "", "", nil, nil
 	spec.Tolerations, spec.ImagePullSecrets, spec.HostAliases, spec.EnableServiceLinks, spec.AutomountServiceAccountToken = nil, nil, nil, nil, nil
@@ -58,7 +58,7 @@ func check(pod *corev1.Pod) error {
 	return nil
 }
 
-// clearIf takes a value out that is known. Others stay, and are an error.
+// clearIf clears a supported value. Other values stay, and are an error.
 func clearIf[T comparable](field *T, known ...T) {
 	if slices.Contains(known, *field) {
 		*field = *new(T)
@@ -97,7 +97,7 @@ func clearVolume(v *corev1.Volume) {
 
 func clearFields(items []corev1.DownwardAPIVolumeFile) {
 	for i := range items {
-		items[i].Path, items[i].FieldRef, items[i].Mode = "", nil, nil // the field is looked at when it is read
+		items[i].Path, items[i].FieldRef, items[i].Mode = "", nil, nil // the field is validated when it is read
 	}
 }
 
@@ -147,7 +147,7 @@ func clearContainer(c *corev1.Container) {
 	}
 }
 
-// leftIn are the paths of all values of an object.
+// leftIn returns the paths of all values of an object.
 func leftIn(object any) []string {
 	data, err := json.Marshal(object)
 	var tree any
@@ -181,7 +181,7 @@ func leaves(path string, tree any) (found []string) {
 			found = append(found, path)
 		}
 	case bool:
-		found = append(found, path) // false may be a decision, too
+		found = append(found, path) // false may be set, too
 	}
 	return found
 }

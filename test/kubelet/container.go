@@ -14,18 +14,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// A container that ends is started again at once, then after firstBackoff, and twice as long each time, until it has run for goodRun.
+// A container that ends is restarted immediately, then after firstBackoff, and after twice as long each time, until it has run for goodRun.
 const (
 	firstBackoff = time.Second
 	lastBackoff  = 30 * time.Second
 	goodRun      = time.Minute
 )
 
-// deafness is how long a container may take until it hears signals. Those that come before are lost, since it is the first process of its
-// namespace; a real kubelet sends them all the same, and kills the container in the end.
+// deafness is how long a container may take until it handles signals. Earlier ones are lost, since it is the first process of its namespace. A real
+// kubelet sends them all the same, and finally kills the container.
 const deafness = 10 * time.Second
 
-// container is one of a pod, through all of its lives.
+// container is a container of a pod, including its restarts.
 type container struct {
 	w      *worker
 	spec   corev1.Container
@@ -45,16 +45,16 @@ type container struct {
 type life struct {
 	process  *process
 	started  time.Time
-	deadline time.Time // when it is killed; zero if it may go on
+	deadline time.Time // when it is killed; zero for never
 	asked    bool      // to end
 	endProbe context.CancelFunc
 	probes   sync.WaitGroup
 
 	mu sync.Mutex
-	// ready and hasStarted are what probes say; sick is why it has to end.
+	// ready and hasStarted are the results of probes. sick is why it must be restarted.
 	ready, hasStarted bool
 	sick              string
-	// finished is when it had ended.
+	// finished is when it ended.
 	finished time.Time
 }
 
@@ -75,12 +75,12 @@ func (l *life) running() bool {
 	}
 }
 
-// succeeded is whether an init container has done its work.
+// succeeded reports whether an init container has completed.
 func (c *container) succeeded() bool {
 	return c.life != nil && !c.life.running() && c.life.process.exitCode() == 0
 }
 
-// done is whether the container has ended, and is not started again.
+// done reports whether the container has ended, and is not restarted.
 func (c *container) done() bool {
 	if c.life == nil || c.life.running() {
 		return false
@@ -94,10 +94,10 @@ func (c *container) done() bool {
 	return c.isInit && c.life.process.exitCode() == 0
 }
 
-// sync starts the container if it has to run and does not, and ends it if it is sick. It says when the next look is due.
+// sync starts the container if it must run and does not, and stops it if it is sick. It returns the time until the next sync.
 func (c *container) sync() time.Duration {
 	if c.w.killed.Load() && c.life.running() {
-		_ = c.life.process.os.Kill() // its end is seen
+		_ = c.life.process.os.Kill() // its end is observed later
 		return look
 	}
 	if c.life.running() {
@@ -141,7 +141,7 @@ func (c *container) sync() time.Duration {
 	return look
 }
 
-// plan says when a container that has ended starts again.
+// plan sets when a container that has ended is restarted.
 func (c *container) plan() {
 	state := c.terminated()
 	c.last = state
@@ -165,7 +165,7 @@ func (c *container) grace() time.Duration {
 	return 30 * time.Second
 }
 
-// start begins a life.
+// start starts a new process.
 func (c *container) start() error {
 	s, err := c.w.sandbox(&c.spec)
 	if err != nil {
@@ -202,7 +202,7 @@ func (c *container) start() error {
 	return nil
 }
 
-// stop asks the container to end, and kills it at the deadline. It says whether it has ended.
+// stop asks the container to end, and kills it at the deadline. It reports whether it has ended.
 func (c *container) stop(deadline time.Time) bool {
 	l := c.life
 	if !l.running() {
@@ -219,7 +219,7 @@ func (c *container) stop(deadline time.Time) bool {
 	return false
 }
 
-// kill ends the container, and waits for that.
+// kill kills the container, and waits for its end.
 func (c *container) kill() {
 	if c.life == nil {
 		return
@@ -229,7 +229,7 @@ func (c *container) kill() {
 	c.life.probes.Wait()
 }
 
-// terminated is how the life that is over has ended.
+// terminated returns the state of a process that has ended.
 func (c *container) terminated() *corev1.ContainerStateTerminated {
 	l := c.life
 	l.probes.Wait() // it has ended
@@ -245,7 +245,7 @@ func (c *container) terminated() *corev1.ContainerStateTerminated {
 	return state
 }
 
-// status is what the pod says of the container.
+// status returns the container's status for the pod.
 func (c *container) status() corev1.ContainerStatus {
 	status := corev1.ContainerStatus{Name: c.spec.Name, Image: c.spec.Image, ImageID: c.spec.Image, RestartCount: c.restarts}
 	if c.last != nil {

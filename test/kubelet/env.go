@@ -13,7 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// environment is that of a container: what it says, and what each has. The values are those that its arguments can name.
+// environment returns the environment of a container: its own variables, and those of all containers. The values are those that its arguments can
+// refer to.
 func (w *worker) environment(c *corev1.Container) (env []string, values map[string]string, err error) {
 	values = map[string]string{
 		"KUBERNETES_SERVICE_HOST": w.k.host, "KUBERNETES_SERVICE_PORT": w.k.port, "KUBERNETES_SERVICE_PORT_HTTPS": w.k.port,
@@ -75,7 +76,7 @@ func keyOf(data map[string][]byte, key string, optional *bool, what string, err 
 	return "", false, fmt.Errorf("%s has no key %q", what, key)
 }
 
-// dataOf is all that a ConfigMap has.
+// dataOf returns all data of a ConfigMap.
 func dataOf(configMap *corev1.ConfigMap) map[string][]byte {
 	data := map[string][]byte{}
 	for key, value := range configMap.BinaryData {
@@ -87,7 +88,7 @@ func dataOf(configMap *corev1.ConfigMap) map[string][]byte {
 	return data
 }
 
-// field is what the downward API knows of a pod.
+// field returns a field of a pod for the downward API.
 func (w *worker) field(path string) (string, error) {
 	switch path {
 	case "metadata.name":
@@ -109,7 +110,7 @@ func (w *worker) field(path string) (string, error) {
 	return "", refusal("the field %s is not known", path)
 }
 
-// expand replaces $(NAME) by the value of a variable. $$ is a dollar sign. What is not known stays.
+// expand replaces $(NAME) by the value of a variable. $$ is a dollar sign. Unknown variables stay.
 func expand(text string, values map[string]string) string {
 	var out strings.Builder
 	for {

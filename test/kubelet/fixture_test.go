@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
-// fixture is a cluster with a node, whose images are the tester's.
+// fixture is a cluster with a node whose images contain the program tester.
 type fixture struct {
 	*testing.T
 	*Kubelet
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// newFixture is the cluster that the tests share, with a kubelet for this test, and a namespace.
+// newFixture returns the cluster that the tests share, with a kubelet and a namespace for this test.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	starting.Lock()
@@ -77,7 +77,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f.namespace = made.Name
 	t.Cleanup(func() {
-		// The next test's kubelet has nothing to do with these pods.
+		// The next test's kubelet must not run these pods.
 		ctx := context.WithoutCancel(t.Context())
 		_ = f.client.CoreV1().Namespaces().Delete(ctx, f.namespace, metav1.DeleteOptions{})
 		_ = f.client.CoreV1().Pods(f.namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{})
@@ -111,7 +111,7 @@ func (f *fixture) eventually(what string, ok func(context.Context) error) {
 	}
 }
 
-// create makes a pod from its spec, in YAML. Each of its containers is what the restricted namespace asks for.
+// create creates a pod from its spec, in YAML. It adds what the restricted namespace requires to each container.
 func (f *fixture) create(name, spec string) {
 	f.Helper()
 	pod := f.podOf(name, spec)
@@ -144,7 +144,7 @@ func (f *fixture) podOf(name, spec string) *corev1.Pod {
 	return pod
 }
 
-// await waits until a pod is as it should be.
+// await waits until a condition of a pod holds.
 func (f *fixture) await(name, what string, ok func(*corev1.Pod) bool) (pod *corev1.Pod) {
 	f.Helper()
 	f.eventually(name+" "+what, func(ctx context.Context) (err error) {
@@ -171,7 +171,7 @@ func (f *fixture) gone(name string) {
 	})
 }
 
-// ask asks a pod that listens on 8080.
+// ask sends a request to a pod that listens on port 8080.
 func (f *fixture) ask(method, pod, path string, form ...string) (string, error) {
 	query := url.Values{}
 	for i := 0; i+1 < len(form); i += 2 {

@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// Forward is the way to a Service, which has no address here: a port of this machine that leads to one of the pods that the Service
-// selects and that are ready, as it is when a client connects. The Service need not be there yet. It ends with the test.
+// Forward forwards a port of this machine to a Service, which has no address here. For each connection it selects a ready pod of the Service. The
+// Service need not exist yet. The forwarding ends with the test.
 func (k *Kubelet) Forward(namespace, service string, port int32) (address string) {
 	k.t.Helper()
 	listener, number, err := localserver.Listen()
@@ -32,7 +32,7 @@ func (k *Kubelet) Forward(namespace, service string, port int32) (address string
 	return localserver.Address(number)
 }
 
-// ForwardFrom is Forward from an address of this machine, HOST:PORT.
+// ForwardFrom is like Forward with an address of this machine, HOST:PORT.
 func (k *Kubelet) ForwardFrom(address, namespace, service string, port int32) {
 	k.t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -56,8 +56,8 @@ func (k *Kubelet) forward(listener net.Listener, namespace, service string, port
 	})
 }
 
-// Egress are the flags of a kube-apiserver that reaches the Services of this cluster, by their names: as one does that is a pod here. It
-// ends with the test.
+// Egress returns flags with which a kube-apiserver connects to the Services of this cluster by their names, as if it were a pod here. The egress ends
+// with the test.
 func (k *Kubelet) Egress() (flags []string) {
 	k.t.Helper()
 	flags, stop, err := localserver.Egress(func(ctx context.Context, address string) (net.Conn, error) {

@@ -1,22 +1,22 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubelet runs the pods of a real kube-apiserver as processes on this machine, for tests: from what the pod says, and with
-// nothing else. A container has a root directory of its own with its program, the volumes that it mounts, and the few files that each
-// container has; the user, the environment and the token that the pod says. So what is missing in a manifest fails a test.
+// Package kubelet runs the pods of a real kube-apiserver as processes on this machine, for tests. A container gets what its pod specifies, and
+// nothing else: a root directory of its own with its program, the volumes that it mounts, and the few files that each container has, and the
+// specified user, environment and token. So a test fails if a manifest lacks something.
 //
-// What it does not know is an error of the test, and the pod says so: nothing of a pod is passed over in silence. What it knows and does
-// otherwise than a real one:
+// Everything in a pod that the kubelet does not support fails the test, and is reported in the pod's status: nothing is ignored silently. It
+// differs from a real kubelet in these ways:
 //
-//   - It is the scheduler, too: each pod goes to its one node.
-//   - A pod has a network of its own, with a loopback and no address that others would know. It reaches its kube-apiserver and the
-//     servers of Reach, at the addresses that these have on this machine. To it lead Dial, Forward and Egress, and probes.
-//   - An image clusterhub/NAME:TAG is the program NAME of a folder, as hack/image makes images: user 65532, nothing else inside.
-//   - Limits of resources are not enforced, and there is no network policy, no seccomp profile and no DNS.
-//   - A container that ends with an error waits shorter before it is started again, and a probe that waits for success asks more often.
-//   - A container is asked to end when it hears it. A real one asks at once, which a program that has just begun does not notice.
+//   - It is also the scheduler, and assigns all pods to its one node.
+//   - A pod has a network of its own, with a loopback and no address that others could use. It can connect to its kube-apiserver and to the
+//     servers of Reach, at the addresses that these have on this machine. Dial, Forward and Egress connect to it, and so do probes.
+//   - An image clusterhub/NAME:TAG is the program NAME of a directory, like the images of hack/image: user 65532, and nothing else inside.
+//   - Resource limits are not enforced, and there is no network policy, no seccomp profile and no DNS.
+//   - The backoff of a container that ends with an error is shorter, and so is the period of a probe that waits for success.
+//   - A container is asked to end only when it handles the signal. A real kubelet asks immediately, which a program that has just started misses.
 //
-// It works on Linux: as root, or where the system lets users make user namespaces.
+// It works on Linux: as root, or if the system allows users to create user namespaces.
 package kubelet
 
 import (
@@ -45,22 +45,23 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub/node"
 )
 
-// Config is what a kubelet is told.
+// Config is the configuration of a kubelet.
 type Config struct {
-	// Cluster reaches the kube-apiserver of the pods as a member of system:masters, by the address that the pods get, too.
+	// Cluster is the configuration of a member of system:masters for the kube-apiserver of the pods. The pods use the same address.
 	Cluster *rest.Config
 	// BinDir has the programs of the images.
 	BinDir string
-	// ImagesDir has images of ours as `make roots` unpacks them, if it is not empty: see package image. A program that is not there is one of BinDir.
+	// ImagesDir has our images as `make roots` unpacks them, if it is not empty: see package image. A program that it does not have is taken from
+	// BinDir.
 	ImagesDir string
-	// Versions are folders of programs in place of BinDir, by the tag of the images. With an empty one there are no images of that tag.
+	// Versions are directories of programs that replace BinDir for a tag of the images. If a directory is empty, there are no images with that tag.
 	Versions map[string]string
-	// Args are further arguments of all containers, and ArgsOf of those with a name.
+	// Args are additional arguments of all containers, and ArgsOf of those with a name.
 	Args   []string
 	ArgsOf map[string][]string
-	// Reach are servers of this machine that pods reach besides: see Kubelet.Reach.
+	// Reach are additional servers of this machine that pods can connect to: see Kubelet.Reach.
 	Reach []string
-	// ReadyFor is how long a pod has been ready already when it becomes ready, as it says: a Deployment does not wait for minReadySeconds then.
+	// ReadyFor is how long a pod seems to have been ready when it becomes ready, so that a Deployment does not wait for minReadySeconds.
 	ReadyFor time.Duration
 	// Node is the name of the node, "node-1" by default.
 	Node string
@@ -82,11 +83,11 @@ type Kubelet struct {
 	running sync.WaitGroup
 	logs    []*containerLog
 	refused map[string]bool
-	// reach are the servers that pods reach.
+	// reach are the servers that pods can connect to.
 	reach []string
 }
 
-// Start runs pods until the test ends, and ends them then.
+// Start runs pods until the test ends, and then stops them.
 func Start(t testing.TB, config Config) *Kubelet {
 	t.Helper()
 	if config.Node == "" {
@@ -140,7 +141,7 @@ func (k *Kubelet) follow(informer cache.SharedIndexInformer, changed func(metav1
 	}
 }
 
-// follows starts a worker for a pod, or wakes the one that it has.
+// follows starts a worker for a pod, or notifies its worker.
 func (k *Kubelet) follows(ctx context.Context, object metav1.Object) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName != "" && pod.Spec.NodeName != k.config.Node {
@@ -165,7 +166,7 @@ func (k *Kubelet) follows(ctx context.Context, object metav1.Object) {
 	})
 }
 
-// wakeNamespace has the pods of a namespace look at what they mount.
+// wakeNamespace notifies the pods of a namespace of a change of what they mount.
 func (k *Kubelet) wakeNamespace(object metav1.Object) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -176,10 +177,10 @@ func (k *Kubelet) wakeNamespace(object metav1.Object) {
 	}
 }
 
-// heartbeat is how often the node says that it is there. The node lifecycle controller misses it after 40 seconds.
+// heartbeat is the interval of the node's status updates. The node lifecycle controller expects one within 40 seconds.
 const heartbeat = 10 * time.Second
 
-// keepNode makes the node and says that it is ready.
+// keepNode creates the node, and reports that it is ready.
 func (k *Kubelet) keepNode(ctx context.Context) {
 	for ctx.Err() == nil {
 		next := heartbeat
@@ -193,7 +194,7 @@ func (k *Kubelet) keepNode(ctx context.Context) {
 	}
 }
 
-// refuse fails the test for something in a pod that this kubelet does not know, once.
+// refuse fails the test once for an unsupported part of a pod.
 func (k *Kubelet) refuse(pod *corev1.Pod, err error) {
 	owner := pod.Name
 	if of := metav1.GetControllerOf(pod); of != nil {
@@ -208,7 +209,7 @@ func (k *Kubelet) refuse(pod *corev1.Pod, err error) {
 	}
 }
 
-// Dial connects to a port of a pod. Pods are told by the beginning of their names; there must be one that is not about to end.
+// Dial connects to a port of a pod. Pods are selected by a prefix of their names. There must be one that is not being deleted.
 func (k *Kubelet) Dial(ctx context.Context, namespace, podPrefix string, port int32) (net.Conn, error) {
 	pods, err := k.pods.Pods(namespace).List(labels.Everything())
 	if err != nil {
@@ -223,8 +224,7 @@ func (k *Kubelet) Dial(ctx context.Context, namespace, podPrefix string, port in
 	return k.dialPod(ctx, pods[0], port)
 }
 
-// Reach lets all pods reach servers of this machine, HOST:PORT, where HOST is an address of the loopback. They reach their
-// kube-apiserver without that.
+// Reach allows all pods to connect to servers of this machine, HOST:PORT, where HOST is a loopback address. Their kube-apiserver is always allowed.
 func (k *Kubelet) Reach(addresses ...string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -238,7 +238,7 @@ func (k *Kubelet) Reach(addresses ...string) error {
 	return errors.Join(errs...)
 }
 
-// connect gives a pod its network.
+// connect creates the network of a pod.
 func (k *Kubelet) connect(w *worker) error {
 	n, err := newNetwork()
 	if err != nil {
@@ -263,7 +263,7 @@ func (k *Kubelet) openDoors(n *network) error {
 	return nil
 }
 
-// RenewTokens has all pods get new tokens of their ServiceAccounts now, as if those that they have had nearly expired.
+// RenewTokens renews the tokens of the ServiceAccounts of all pods immediately, as if they were about to expire.
 func (k *Kubelet) RenewTokens() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -273,7 +273,7 @@ func (k *Kubelet) RenewTokens() {
 	}
 }
 
-// Kill ends all processes of a pod, as on a machine that fails: they are not asked, and are not started again. The pod is there, not ready,
+// Kill kills all processes of a pod, as on a machine that fails: they get no other signal, and are not restarted. The pod stays, and is not ready,
 // until it is deleted.
 func (k *Kubelet) Kill(namespace, name string) {
 	k.t.Helper()
@@ -292,8 +292,8 @@ func (k *Kubelet) Kill(namespace, name string) {
 	}
 }
 
-// Logs are what the containers of some pods have said, also of pods that are gone: those of a namespace whose names begin with a prefix.
-// Each may be empty, for all.
+// Logs returns the logs of all containers, including those of deleted pods, in a namespace and with a prefix of the pod's name. Each may be empty,
+// for all.
 func (k *Kubelet) Logs(namespace, podPrefix string) string {
 	k.mu.Lock()
 	logs := slices.Clone(k.logs)
@@ -332,7 +332,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// unsupported is an error for what this kubelet does not know.
+// unsupported is an error for what this kubelet does not support.
 type unsupported struct{ error }
 
 func refusal(format string, args ...any) error { return unsupported{fmt.Errorf(format, args...)} }

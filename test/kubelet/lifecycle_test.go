@@ -39,7 +39,7 @@ containers:
   livenessProbe: {httpGet: {path: /live, port: web}, periodSeconds: 1, failureThreshold: 1, timeoutSeconds: 30}
 `
 
-// TestDeployment_IsAvailableWhileItsPodIsReady: what controllers see of a pod is what its probes say, and a Service leads to it.
+// TestDeployment_IsAvailableWhileItsPodIsReady verifies that controllers observe the results of a pod's probes, and that a Service routes to it.
 func TestDeployment_IsAvailableWhileItsPodIsReady(t *testing.T) {
 	f := newFixture(t)
 	template := f.podOf("web", probed)
@@ -83,7 +83,7 @@ func TestDeployment_IsAvailableWhileItsPodIsReady(t *testing.T) {
 	f.mustAsk("POST", "web-", "/ready", "off", "false")
 	available(1)
 
-	// Sick, it is started again, in the same pod.
+	// If it fails its liveness probe, it is restarted in the same pod.
 	f.mustAsk("POST", "web-", "/live", "off", "true")
 	f.eventually("it is started again", func(ctx context.Context) error {
 		pods, err := f.client.CoreV1().Pods(f.namespace).List(ctx, metav1.ListOptions{})
@@ -103,7 +103,7 @@ func TestDeployment_IsAvailableWhileItsPodIsReady(t *testing.T) {
 	}
 }
 
-// dial asks /ready, over a connection of its own.
+// dial gets /ready over a new connection.
 func dial(address string) error {
 	return askHTTP(context.Background(), func(ctx context.Context, address string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "tcp", address)
@@ -116,7 +116,7 @@ func TestPod_EndsAsItIsAsked(t *testing.T) {
 	f.create("stubborn", strings.Replace(probed, "[--address=:8080]", "[--address=:8080, --stubborn]", 1))
 	for name, want := range map[string]int32{"polite": 0, "stubborn": 128 + 9} {
 		pid := f.pid(f.await(name, "is ready", isReady))
-		// Held, so that the last status can be seen.
+		// The finalizer keeps the pod, so that its last status can be read.
 		patch := []byte(`{"metadata":{"finalizers":["example.com/look"]}}`)
 		pods := f.client.CoreV1().Pods(f.namespace)
 		if _, err := pods.Patch(t.Context(), name, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
@@ -140,7 +140,7 @@ func TestPod_EndsAsItIsAsked(t *testing.T) {
 		}
 		f.gone(name)
 	}
-	// By force it is gone at once, and so is its process.
+	// With force, the pod is deleted immediately, and its process ends.
 	f.create("forced", probed)
 	pid := f.pid(f.await("forced", "is ready", isReady))
 	if err := f.client.CoreV1().Pods(f.namespace).Delete(t.Context(), "forced", metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
@@ -149,7 +149,7 @@ func TestPod_EndsAsItIsAsked(t *testing.T) {
 	f.eventually("its process has ended", func(context.Context) error { return ended(pid) })
 }
 
-// pid is the process of a pod with one container.
+// pid returns the process ID of a pod with one container.
 func (f *fixture) pid(pod *corev1.Pod) int {
 	f.Helper()
 	f.mu.Lock()
@@ -170,7 +170,7 @@ func ended(pid int) error {
 	return nil
 }
 
-// TestPod_ContainersInOrder: those before the others, each to its end; a claim stays when its pod goes.
+// TestPod_ContainersInOrder verifies that init containers run first, one after the other, and that a claim stays when its pod is deleted.
 func TestPod_ContainersInOrder(t *testing.T) {
 	f := newFixture(t)
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "kept"}, Spec: corev1.PersistentVolumeClaimSpec{
@@ -214,7 +214,7 @@ volumes: [{name: kept, persistentVolumeClaim: {claimName: kept}}]
 	}
 }
 
-// TestPod_IsStartedAgain when it fails, later each time, and says why it waits.
+// TestPod_IsStartedAgain verifies that a container that fails is restarted with a backoff, and that the status has the reason why it waits.
 func TestPod_IsStartedAgain(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", `{restartPolicy: OnFailure, containers: [{name: main, args: [--exit=4]}]}`)
@@ -235,7 +235,7 @@ func TestPod_IsStartedAgain(t *testing.T) {
 	}
 }
 
-// strict records what a kubelet has found.
+// strict records the errors of a kubelet.
 type strict struct {
 	testing.TB
 	mu     sync.Mutex
@@ -250,10 +250,10 @@ func (s *strict) Error(args ...any) {
 
 func (s *strict) Helper() {}
 
-// TestPod_WhatIsNotKnownFailsTheTest, and the pod does not run.
+// TestPod_WhatIsNotKnownFailsTheTest verifies that an unsupported field fails the test, and that the pod does not run.
 func TestPod_WhatIsNotKnownFailsTheTest(t *testing.T) {
 	f := newFixture(t)
-	// Another kubelet on another node, which is told of its pods by their nodeName.
+	// Another kubelet runs another node. Pods are assigned to it by their nodeName.
 	s := &strict{TB: t}
 	Start(s, Config{Cluster: f.cluster.AdminConfig(), BinDir: f.bin, Node: "strict"})
 	for name, spec := range map[string]string{
@@ -275,7 +275,7 @@ func TestPod_WhatIsNotKnownFailsTheTest(t *testing.T) {
 	}
 }
 
-// TestProcesses_EndWithTheTest that has started them, however it ends.
+// TestProcesses_EndWithTheTest verifies that processes end with the test that has started them, in any case.
 func TestProcesses_EndWithTheTest(t *testing.T) {
 	if os.Getenv("CLUSTERHUB_TEST_BIN") != "" {
 		pid := startTester(t, os.Getenv("CLUSTERHUB_TEST_BIN"))
@@ -293,7 +293,7 @@ func TestProcesses_EndWithTheTest(t *testing.T) {
 		t.Error(err)
 	}
 
-	// A test that is killed takes them with it.
+	// If a test is killed, its processes are killed, too.
 	killed := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
 	killed.Env = append(os.Environ(), "CLUSTERHUB_TEST_BIN="+f.bin)
 	out := &syncBuffer{}
@@ -319,7 +319,7 @@ func (f *fixture) awaitCreated(name, spec string) *corev1.Pod {
 	return f.await(name, "runs", running)
 }
 
-// startTester starts one without a cluster.
+// startTester starts a container without a cluster.
 func startTester(t *testing.T, bin string) (pid int) {
 	t.Helper()
 	s := &sandbox{Root: t.TempDir(), User: imageUser, Group: imageUser, Hostname: "h", Args: []string{entrypoint},
@@ -353,7 +353,7 @@ func (b *syncBuffer) String() string {
 	return b.buf.String()
 }
 
-// TestPod_IsKilled: its program hears nothing of its end, and does not come back. The pod is there, and goes when it is deleted.
+// TestPod_IsKilled verifies that the process of a killed pod gets no other signal, and is not restarted, and that the pod stays until it is deleted.
 func TestPod_IsKilled(t *testing.T) {
 	f := newFixture(t)
 	f.create("killed", probed)

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// logLimit is how much of what a container says is kept, in bytes.
+// logLimit is the largest size of a container's log in bytes.
 const logLimit = 32 << 20
 
-// containerLog is what a container has said in all its lives. If that is too much, the beginning is dropped, and it says so.
+// containerLog is the output of a container, including its restarts. If it is too long, the beginning is dropped, and a line reports that.
 type containerLog struct {
 	namespace, pod, container string
 
@@ -33,7 +33,7 @@ func (l *containerLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is all that is kept.
+// String returns the log.
 func (l *containerLog) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *containerLog) String() string {
 	return string(l.said)
 }
 
-// tail is the end of it, as a termination message has it.
+// tail returns the end of the log, as in a termination message.
 func (l *containerLog) tail(size int) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// dialTimeout bounds a connection on this machine.
+// dialTimeout limits the time of a connection on this machine.
 const dialTimeout = 10 * time.Second
 
-// network is that of a pod: a loopback of its own, and doors to some servers of this machine, at the addresses that these have.
+// network is the network of a pod: a loopback of its own, and proxies for some servers of this machine, at the same addresses.
 type network struct {
-	// inside has a function run in the network.
+	// inside runs functions in the network.
 	inside chan func()
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -52,7 +52,7 @@ func (n *network) do(f func()) error {
 	}
 }
 
-// close ends the network. Its processes have ended before, or end with it.
+// close ends the network. Its processes have ended, or end with it.
 func (n *network) close() {
 	n.cancel()
 	n.doors.Wait()
@@ -66,7 +66,7 @@ func (n *network) dial(ctx context.Context, address string) (conn net.Conn, err 
 	return conn, err
 }
 
-// reach opens a door to a server of this machine. Where that does not answer, the door resets connections.
+// reach starts a proxy for a server of this machine. If the server does not respond, the proxy resets connections.
 func (n *network) reach(address string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,7 +87,7 @@ func (n *network) reach(address string) error {
 	return nil
 }
 
-// serve hands the clients of a listener on to a server, until the context is done.
+// serve connects the clients of a listener to a server, until the context is done.
 func serve(ctx context.Context, listener net.Listener, connect func(context.Context) (net.Conn, error), failed func(error)) {
 	var clients sync.WaitGroup
 	defer clients.Wait()

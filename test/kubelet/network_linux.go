@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// live is the thread of a network, and the only one that is in it. What it starts is in it, too. It ends with the network.
+// live is the only thread in a network. Processes that it starts are in it, too. It ends with the network.
 func (n *network) live(entered chan<- error) {
 	runtime.LockOSThread() // and never unlocked: the thread ends with this function
 	err := syscall.Unshare(syscall.CLONE_NEWNET)
@@ -31,7 +31,7 @@ func (n *network) live(entered chan<- error) {
 	}
 }
 
-// loopbackUp has a network reach itself.
+// loopbackUp enables the loopback of a network.
 func loopbackUp() error {
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -83,7 +83,7 @@ func TestContainerLog_IsBounded(t *testing.T) {
 	}
 }
 
-// TestSet_HasTheTimeOfTheLastChange is about conditions of pods: Deployments count from that of Ready.
+// TestSet_HasTheTimeOfTheLastChange verifies that the condition Ready of a pod has the time of its last transition, which Deployments use.
 func TestSet_HasTheTimeOfTheLastChange(t *testing.T) {
 	var status corev1.PodStatus
 	for _, step := range []struct {

@@ -49,12 +49,12 @@ volumes:
 - {name: data, emptyDir: {}}
 `
 
-// TestPod_GetsWhatItSays and nothing else; and follows what changes.
+// TestPod_GetsWhatItSays verifies that a pod gets what its spec has, and nothing else, and that mounted objects are updated.
 func TestPod_GetsWhatItSays(t *testing.T) {
 	t.Setenv("OF_THE_TEST", "leaks")
 	f := newFixture(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, StringData: map[string]string{"password": "p1", "user": "u"}}
-	// Until they are there, it waits.
+	// It waits until these exist.
 	f.create("p", whole)
 	f.await("p", "says what it waits for", func(pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodPending && len(pod.Status.ContainerStatuses) == 1 &&
@@ -117,7 +117,7 @@ func TestPod_GetsWhatItSays(t *testing.T) {
 		}
 	}
 
-	// The token is that of this pod, and is replaced.
+	// The token is bound to this pod, and is renewed.
 	const tokenFile = "/file/var/run/secrets/kubernetes.io/serviceaccount/token"
 	token := f.mustAsk("GET", "p", tokenFile)
 	who, err := clientOf(t, f, token).AuthenticationV1().SelfSubjectReviews().Create(t.Context(), &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
@@ -133,7 +133,7 @@ func TestPod_GetsWhatItSays(t *testing.T) {
 		return nil
 	})
 
-	// Files follow, the environment does not.
+	// Files are updated, the environment is not.
 	secret.StringData = map[string]string{"password": "p2"}
 	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestPod_GetsWhatItSays(t *testing.T) {
 	if said := f.mustAsk("GET", "p", "/me"); !strings.Contains(said, "PASSWORD=p1") {
 		t.Errorf("its environment has changed: %s", said)
 	}
-	// What is gone stays in the pods that run.
+	// The data of a deleted Secret stays in running pods.
 	if err := secrets.Delete(t.Context(), "s", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestPod_GetsWhatItSays(t *testing.T) {
 	}
 }
 
-// TestPod_WithoutAToken: a pod that takes no token has none.
+// TestPod_WithoutAToken verifies that a pod without a token volume has no token.
 func TestPod_WithoutAToken(t *testing.T) {
 	f := newFixture(t)
 	f.create("p", `
@@ -188,7 +188,8 @@ containers: [{name: main, args: [--address=:8080], ports: [{containerPort: 8080}
 	}
 }
 
-// TestPod_ReachesWhatItMay: the API server, and what the test says. All else of this machine is not there for it.
+// TestPod_ReachesWhatItMay verifies that a pod can connect to the API server and to the servers that the test allows, and to no others of this
+// machine.
 func TestPod_ReachesWhatItMay(t *testing.T) {
 	f := newFixture(t)
 	server, err := net.Listen("tcp", "127.0.0.1:0")

@@ -25,10 +25,10 @@ const (
 	readiness probeKind = "readiness"
 )
 
-// eager is how often a probe asks that waits for success: the tests wait, too. Failures count as often as the probe says.
+// eager is the interval of a probe that waits for success, to shorten the tests. Failures count at the probe's own interval.
 const eager = 200 * time.Millisecond
 
-// probe asks a container how it is until its life ends.
+// probe runs a probe of a container until its process ends.
 func (c *container) probe(ctx context.Context, l *life, kind probeKind, p *corev1.Probe) {
 	period := time.Duration(max(p.PeriodSeconds, 1)) * time.Second
 	pause(ctx, time.Duration(p.InitialDelaySeconds)*time.Second)
@@ -75,7 +75,7 @@ func (l *life) told(what *bool) bool {
 	return *what
 }
 
-// say keeps what a probe has found: what is wrong, or nothing.
+// say records the result of a probe: an error, or "".
 func (l *life) say(kind probeKind, wrong string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +114,7 @@ func (c *container) ask(ctx context.Context, p *corev1.Probe) error {
 	return fmt.Errorf("its kind is not known")
 }
 
-// address is that of a port, by its name or number.
+// address returns the address of a port, given by name or number.
 func (c *container) address(port intstr.IntOrString) (string, error) {
 	number := port.IntVal
 	for _, declared := range c.spec.Ports {
@@ -128,7 +128,7 @@ func (c *container) address(port intstr.IntOrString) (string, error) {
 	return localserver.Address(int(number)), nil
 }
 
-// askHTTP asks once, over a connection of its own. A real kubelet does not verify certificates either.
+// askHTTP sends one request, over a new connection. A real kubelet does not verify certificates either.
 func askHTTP(ctx context.Context, dial func(context.Context, string) (net.Conn, error), address string, get *corev1.HTTPGetAction) error {
 	prober := &http.Client{
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,

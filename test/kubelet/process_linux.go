@@ -21,8 +21,8 @@ import (
 // becomesContainer is the name by which this program is started to become a container.
 const becomesContainer = "clusterhub-test-container"
 
-// The process that becomes a container gets its sandbox by one descriptor, and says by the other what has failed. The other is closed
-// when the program of the container runs.
+// The process that becomes a container reads its sandbox from one file descriptor, and writes an error to the other, which is closed when the program
+// of the container starts.
 const (
 	sandboxFD = 3
 	failureFD = 4
@@ -36,15 +36,15 @@ func init() {
 	}
 }
 
-// process is a container that runs, or did.
+// process is a container's process, running or ended.
 type process struct {
 	os    *os.Process
 	ended chan struct{}
-	// state is how it ended.
+	// state is its exit state.
 	state *os.ProcessState
 }
 
-// run starts a container in a network. It ends with all that it has started, with the network at the latest.
+// run starts a container in a network. All processes that it starts end with it, and at the latest with the network.
 func run(n *network, s *sandbox, out io.Writer) (*process, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -62,13 +62,13 @@ func run(n *network, s *sandbox, out io.Writer) (*process, error) {
 	cmd := &exec.Cmd{Path: exe, Args: []string{becomesContainer}, Env: []string{}, Stdout: out, Stderr: out, ExtraFiles: []*os.File{sandboxRead, failureWrite}}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid: true, Pdeathsig: syscall.SIGKILL,
-		// With its own process ids, all of it ends with the first process.
+		// With its own process IDs, all processes end with the first one.
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 	}
 	if oneUser() {
 		rootdir.Own(cmd.SysProcAttr, s.User, s.Group)
 	}
-	// The system ties a process to the thread that has started it: that of the network.
+	// The kernel ties a process to the thread that has started it: the thread of the network.
 	if e := n.do(func() { err = cmd.Start() }); e != nil {
 		err = e
 	}
@@ -92,7 +92,7 @@ func run(n *network, s *sandbox, out io.Writer) (*process, error) {
 	return p, nil
 }
 
-// exitCode is that of a process that has ended, with 128 and the signal as runtimes of containers have it.
+// exitCode returns the exit code of a process that has ended. For a signal it is 128 plus the signal, as with container runtimes.
 func (p *process) exitCode() int {
 	if status, ok := p.state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int(status.Signal())
@@ -100,7 +100,7 @@ func (p *process) exitCode() int {
 	return p.state.ExitCode()
 }
 
-// hears is whether the process has a handler for a signal.
+// hears reports whether the process has a handler for a signal.
 func (p *process) hears(signal syscall.Signal) bool {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.os.Pid))
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *process) hears(signal syscall.Signal) bool {
 	return err == nil && mask&(1<<(signal-1)) != 0
 }
 
-// tryContainer is whether containers can run at all.
+// tryContainer returns an error if containers cannot run.
 func tryContainer(dir string) error {
 	s := &sandbox{Root: dir, User: imageUser, Group: imageUser, Hostname: "try", NoNewPrivileges: true, Args: []string{"/nothing"},
 		Mounts: rootdir.Devices()[:1]}
@@ -121,7 +121,7 @@ func tryContainer(dir string) error {
 		return err
 	}
 	defer n.close()
-	// That there is no program is what is said last.
+	// The missing program is the last possible error.
 	_, err = run(n, s, io.Discard)
 	if err == nil || strings.Contains(err.Error(), nothingToRun) {
 		return nil
@@ -129,7 +129,7 @@ func tryContainer(dir string) error {
 	return err
 }
 
-// nothingToRun is said when all is there but the program.
+// nothingToRun is the error if everything but the program works.
 const nothingToRun = "the program cannot be started"
 
 // become makes this process a container. It returns only if that fails.
@@ -154,7 +154,7 @@ func become() error {
 	return fmt.Errorf("%s: %s: %w", nothingToRun, s.Args[0], syscall.Exec(s.Args[0], s.Args, s.Env))
 }
 
-// dropRights leaves the process with the user of the container, and with no capability.
+// dropRights switches to the user of the container, without capabilities.
 func (s *sandbox) dropRights() error {
 	if os.Getuid() == 0 {
 		if err := errors.Join(syscall.Setgroups(s.Groups), syscall.Setgid(s.Group), syscall.Setuid(s.User)); err != nil {

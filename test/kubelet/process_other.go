@@ -29,7 +29,7 @@ func (p *process) hears(syscall.Signal) bool { return false }
 
 func tryContainer(string) error { return errNotHere }
 
-// AsRoot does nothing here.
+// AsRoot does nothing on this system.
 func AsRoot() {}
 
 func oneUser() bool { return true }

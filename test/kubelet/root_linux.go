@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// inUserNamespace is set in the environment where this program is root only in a namespace that AsRoot has made.
+// inUserNamespace is an environment variable that is set if this program is root only in a user namespace that AsRoot has created.
 const inUserNamespace = "CLUSTERHUB_TEST_USER_NAMESPACE"
 
-// AsRoot is for the beginning of a TestMain. Where this program is not root, it runs the program again in a user namespace, in which it
-// is, and ends with it. Where that cannot be it returns, and Start says so.
+// AsRoot must be called at the beginning of TestMain. If this program is not root, it runs the program again in a user namespace, in which it is
+// root, and exits with its exit code. If that is not possible it returns, and Start reports the error.
 func AsRoot() {
 	if os.Getuid() == 0 {
 		return
@@ -37,5 +37,5 @@ func AsRoot() {
 	fmt.Fprintf(os.Stderr, "A user namespace cannot be made: %v\n", err)
 }
 
-// oneUser is whether this program has no other user at hand than its own.
+// oneUser reports whether this program can only use its own user.
 func oneUser() bool { return os.Getuid() != 0 || os.Getenv(inUserNamespace) != "" }

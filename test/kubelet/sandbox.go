@@ -21,15 +21,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver/rootdir"
 )
 
-// What hack/image makes of a program.
+// These are the same as in images of hack/image.
 const (
 	entrypoint = rootdir.Program
 	imageUser  = rootdir.User
 )
 
-// sandbox is all that a container gets. It is handed to the process that becomes the container.
+// sandbox has everything that a container gets. It is passed to the process that becomes the container.
 type sandbox struct {
-	// Root is an empty folder for its root directory, which nothing can be written to.
+	// Root is an empty directory for its root directory, which is read-only.
 	Root            string
 	Mounts          []rootdir.Mount
 	Hostname        string
@@ -39,10 +39,10 @@ type sandbox struct {
 	NoNewPrivileges bool
 }
 
-// noImage is an error for an image that is not there.
+// noImage is an error for an image that does not exist.
 type noImage struct{ error }
 
-// image is what is in an image, or an error if there is none.
+// image returns the mounts of an image, or an error if it does not exist.
 func (k *Kubelet) image(name string) ([]rootdir.Mount, error) {
 	repository, tag, _ := strings.Cut(name, ":")
 	program, ours := strings.CutPrefix(repository, "clusterhub/")
@@ -76,7 +76,7 @@ func (k *Kubelet) image(name string) ([]rootdir.Mount, error) {
 	return mounts, err
 }
 
-// userOf is as which user and group a container runs.
+// userOf returns the user and the group of a container.
 func userOf(pod *corev1.Pod, c *corev1.Container) (user, group int) {
 	user, group = imageUser, imageUser
 	if s := pod.Spec.SecurityContext; s != nil {
@@ -95,7 +95,7 @@ func orElse(value *int64, other int) int {
 	return other
 }
 
-// sandbox is that of a container. Its volumes are there.
+// sandbox returns the sandbox of a container. Its volumes must exist.
 func (w *worker) sandbox(c *corev1.Container) (*sandbox, error) {
 	files, err := w.k.image(c.Image)
 	if err != nil {
@@ -139,7 +139,7 @@ func nonRoot(pod *corev1.Pod, c *corev1.Container) bool {
 	return s != nil && s.RunAsNonRoot != nil && *s.RunAsNonRoot
 }
 
-// args are the command and the arguments of a container.
+// args returns the command and the arguments of a container.
 func (w *worker) args(c *corev1.Container, values map[string]string) []string {
 	all := c.Command
 	if len(all) == 0 {
@@ -152,7 +152,7 @@ func (w *worker) args(c *corev1.Container, values map[string]string) []string {
 	return slices.Concat(all, w.k.config.Args, w.k.config.ArgsOf[c.Name])
 }
 
-// mounts are what is in the root directory of a container.
+// mounts returns the mounts of a container's root directory.
 func (w *worker) mounts(files []rootdir.Mount, c *corev1.Container) ([]rootdir.Mount, error) {
 	mounts := append(rootdir.Devices(), files...)
 	for name, content := range map[string]string{"hosts": w.hosts(), "hostname": w.name + "\n", "resolv.conf": "# There is no DNS here.\n"} {
@@ -172,7 +172,7 @@ func (w *worker) mounts(files []rootdir.Mount, c *corev1.Container) ([]rootdir.M
 		}
 		mounts = append(mounts, rootdir.Mount{From: v.dir, To: filepath.Clean(m.MountPath), Writable: !v.readOnly && !m.ReadOnly})
 	}
-	// What is mounted inside of another mount comes after it.
+	// A mount inside of another one comes after it.
 	slices.SortStableFunc(mounts, func(a, b rootdir.Mount) int { return strings.Compare(a.To, b.To) })
 	return mounts, nil
 }
@@ -187,7 +187,7 @@ func (w *worker) hosts() string {
 
 var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
 
-// libraries are what a program is linked with. Those of the images are linked with nothing; make build may do otherwise.
+// libraries returns the shared libraries of a program. Programs in images have none; those of make build may have some.
 func libraries(program string) ([]string, error) {
 	binary, err := elf.Open(program)
 	if err != nil {

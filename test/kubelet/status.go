@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// status is what the pod says of itself. An error says what it waits for.
+// status returns the status of the pod. waiting is the error that it waits for.
 func (w *worker) status(waiting error) corev1.PodStatus {
 	status := *w.pod.Status.DeepCopy()
 	if status.StartTime == nil {
@@ -73,15 +73,15 @@ func (w *worker) phase(initialized bool) corev1.PodPhase {
 	return corev1.PodSucceeded
 }
 
-// stamp is a time as the API server keeps it.
+// stamp returns a time with the API server's precision.
 func stamp(t time.Time) metav1.Time { return metav1.NewTime(t.Truncate(time.Second)) }
 
-// stopped is whether a container has ended because the pod is deleted.
+// stopped reports whether a container has ended because the pod is being deleted.
 func (w *worker) stopped(c *container) bool {
 	return w.pod.DeletionTimestamp != nil && !c.life.running()
 }
 
-// set sets a condition. Its time is that of its last change, which is since if this call changes it.
+// set sets a condition. Its transition time is since if this call changes the status.
 func set(status *corev1.PodStatus, kind corev1.PodConditionType, holds bool, reason string, since time.Time) {
 	condition := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, ObservedGeneration: status.ObservedGeneration, LastTransitionTime: stamp(since)}
 	if !holds {

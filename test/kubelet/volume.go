@@ -22,16 +22,16 @@ import (
 // mounted is a volume of a pod.
 type mounted struct {
 	spec corev1.Volume
-	// dir is what containers mount.
+	// dir is the directory that containers mount.
 	dir string
-	// readOnly is whether containers cannot write.
+	// readOnly reports whether containers cannot write to it.
 	readOnly bool
-	// written is what is in it.
+	// written are its files.
 	written map[string]volume.File
 	tokens  map[string]*volume.Token
 }
 
-// prepare makes all volumes, or brings them up to date.
+// prepare creates or updates all volumes.
 func (w *worker) prepare(ctx context.Context) error {
 	if w.volumes == nil {
 		w.volumes = map[string]*mounted{}
@@ -80,7 +80,7 @@ func (w *worker) prepareVolume(ctx context.Context, v *mounted) error {
 	return nil
 }
 
-// folder is one that containers write into.
+// folder creates a directory that containers write to.
 func (w *worker) folder(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -98,7 +98,7 @@ func (w *worker) folder(dir string) error {
 	return os.Chmod(dir, mode)
 }
 
-// fsGroup is the group of volumes, or -1.
+// fsGroup returns the group of volumes, or -1.
 func (w *worker) fsGroup() int {
 	if s := w.pod.Spec.SecurityContext; s != nil && s.FSGroup != nil {
 		return int(*s.FSGroup)
@@ -106,7 +106,7 @@ func (w *worker) fsGroup() int {
 	return -1
 }
 
-// own gives a file its owner and its mode.
+// own sets the owner and the mode of a file.
 func (w *worker) own(name string, f volume.File) error {
 	owner, mode := 0, f.Mode
 	if w.fsGroup() >= 0 {
@@ -121,7 +121,7 @@ func (w *worker) own(name string, f volume.File) error {
 	return os.Chmod(name, mode)
 }
 
-// chown gives a file to another user. Only root can do that; for others, all files belong to the one user of their pods.
+// chown changes the owner of a file. Only root can do that; otherwise all files belong to the one user of the pods.
 func chown(name string, user, group int) error {
 	if oneUser() {
 		return nil
@@ -129,7 +129,7 @@ func chown(name string, user, group int) error {
 	return os.Lchown(name, user, group)
 }
 
-// files are those of a volume that the cluster has the content of.
+// files returns the files of a volume whose content comes from the cluster.
 func (w *worker) files(ctx context.Context, v *mounted) (map[string]volume.File, error) {
 	files := map[string]volume.File{}
 	switch spec := v.spec; {
@@ -164,14 +164,14 @@ func (w *worker) projectedFiles(ctx context.Context, files map[string]volume.Fil
 		if err != nil {
 			return err
 		}
-		// As a real one does: only the pod's user reads it.
+		// Like with a real kubelet, only the pod's user can read it.
 		files[path.Clean(source.ServiceAccountToken.Path)] = volume.File{Data: value, Mode: 0o600, Own: w.fsGroup() < 0}
 		return nil
 	}
 	return refusal("its kind is not known")
 }
 
-// token is one for this pod, from the API server.
+// token returns a token for this pod from the API server.
 func (w *worker) token(ctx context.Context, v *mounted, want *corev1.ServiceAccountTokenProjection) (string, error) {
 	have := v.tokens[want.Path]
 	if have != nil && !have.Due(time.Now()) {

@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// again is when something is tried again that others may have made possible.
+	// again is the delay of a retry.
 	again = 200 * time.Millisecond
-	// look is how often a pod is looked at though nothing has happened: its tokens get old.
+	// look is the interval of syncs without a change, for the renewal of tokens.
 	look = 10 * time.Second
-	// graceWithoutPod is how long the processes of a pod may take to end that is gone from the cluster.
+	// graceWithoutPod is the grace period for the processes of a pod that has been removed from the cluster.
 	graceWithoutPod = 2 * time.Second
 )
 
-// worker makes of one pod what it says. But for what is said otherwise, only its own goroutine uses it.
+// worker runs one pod. Only its own goroutine uses it, except for fields with a different comment.
 type worker struct {
 	k               *Kubelet
 	namespace, name string
@@ -34,7 +34,7 @@ type worker struct {
 	dir             string
 	wake            chan struct{}
 	renewTokens     atomic.Bool
-	// killed is whether its processes are to be gone for good.
+	// killed reports whether its processes must not be restarted.
 	killed atomic.Bool
 
 	// network is guarded by the kubelet.
@@ -55,7 +55,7 @@ func newWorker(k *Kubelet, pod *corev1.Pod) *worker {
 		wake: make(chan struct{}, 1)}
 }
 
-// awake has the worker look at its pod. Anything may call it.
+// awake notifies the worker. It is safe for concurrent use.
 func (w *worker) awake() {
 	select {
 	case w.wake <- struct{}{}:
@@ -63,7 +63,7 @@ func (w *worker) awake() {
 	}
 }
 
-// work looks after the pod until it is gone, or the test ends.
+// work syncs the pod until it is deleted, or the test ends.
 func (w *worker) work(ctx context.Context) {
 	defer w.end()
 	for ctx.Err() == nil {
@@ -87,7 +87,7 @@ func (w *worker) work(ctx context.Context) {
 	}
 }
 
-// say writes to the log of the test what goes wrong, once.
+// say logs an error once.
 func (w *worker) say(err error) {
 	if text := err.Error(); text != w.said {
 		w.said = text
@@ -95,7 +95,7 @@ func (w *worker) say(err error) {
 	}
 }
 
-// end ends all processes of the pod, and removes its folder.
+// end ends all processes of the pod, and deletes its directory.
 func (w *worker) end() {
 	for _, c := range append(w.inits, w.mains...) {
 		c.kill()
@@ -108,7 +108,7 @@ func (w *worker) end() {
 	}
 }
 
-// sync takes one look at the pod, and says when the next one is due.
+// sync syncs the pod once, and returns the time until the next sync.
 func (w *worker) sync(ctx context.Context) (next time.Duration, err error) {
 	cached, err := w.k.pods.Pods(w.namespace).Get(w.name)
 	switch {
@@ -137,7 +137,7 @@ func (w *worker) sync(ctx context.Context) (next time.Duration, err error) {
 	return next, w.tell(ctx, waiting)
 }
 
-// withoutPod ends what runs of a pod that was removed without waiting for that.
+// withoutPod stops the processes of a pod that was removed without a grace period.
 func (w *worker) withoutPod() (time.Duration, error) {
 	if w.deadline.IsZero() {
 		w.deadline = time.Now().Add(graceWithoutPod)
@@ -161,7 +161,7 @@ func (w *worker) bind(ctx context.Context) error {
 	return err
 }
 
-// terminate asks the containers to end, kills them when they have had their time, and lets the pod go then.
+// terminate stops the containers, kills them at the end of the grace period, and then removes the pod.
 func (w *worker) terminate(ctx context.Context) (time.Duration, error) {
 	if w.deadline.IsZero() {
 		grace := time.Duration(0)
@@ -187,7 +187,7 @@ func (w *worker) terminate(ctx context.Context) (time.Duration, error) {
 	return look, err
 }
 
-// stopAll asks all containers to end by the deadline, and says whether they have.
+// stopAll asks all containers to end by the deadline, and reports whether they have.
 func (w *worker) stopAll() bool {
 	gone := true
 	for _, c := range append(w.inits, w.mains...) {
@@ -196,19 +196,19 @@ func (w *worker) stopAll() bool {
 	return gone
 }
 
-// over is whether the pod has ended for good.
+// over reports whether the pod has ended for good.
 func (w *worker) over() bool {
 	return w.pod.Status.Phase == corev1.PodSucceeded || w.pod.Status.Phase == corev1.PodFailed
 }
 
-// run starts what is to run now. An error says why something does not.
+// run starts what must run now. It returns an error if something cannot start.
 func (w *worker) run(ctx context.Context) (next time.Duration, err error) {
 	if err := w.begin(); err != nil {
 		return again, err
 	}
 	if err := w.prepare(ctx); err != nil && !w.started {
 		return again, err
-	} else if err != nil { // what is mounted stays as it was
+	} else if err != nil { // mounted files stay unchanged
 		w.say(err)
 	}
 	w.started = true
@@ -224,7 +224,7 @@ func (w *worker) run(ctx context.Context) (next time.Duration, err error) {
 	return next, nil
 }
 
-// begin looks once at what the pod says.
+// begin validates the pod once.
 func (w *worker) begin() error {
 	if w.mains != nil {
 		return nil
@@ -244,7 +244,7 @@ func (w *worker) begin() error {
 	return nil
 }
 
-// tell writes the status of the pod, if there is something new.
+// tell updates the status of the pod if it has changed.
 func (w *worker) tell(ctx context.Context, waiting error) error {
 	status := w.status(waiting)
 	if equality.Semantic.DeepEqual(status, w.pod.Status) || equality.Semantic.DeepEqual(status, w.written) {

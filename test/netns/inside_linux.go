@@ -35,12 +35,12 @@ func init() {
 	}
 }
 
-// firstDoor is the descriptor of the first of the doors.
+// firstDoor is the file descriptor of the first of the doors.
 const firstDoor = 3
 
 const capNetAdmin = 12
 
-// inside is this program in a network namespace.
+// inside returns the command that runs this program in a network namespace.
 func inside() (*exec.Cmd, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -57,7 +57,7 @@ func inside() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// start starts it. The system ties a process to the thread that has started it, so that one waits for it.
+// start starts the command. The kernel ties a process to the thread that has started it, so that thread waits for it.
 func start(cmd *exec.Cmd) (ended chan struct{}, err error) {
 	started := make(chan error)
 	ended = make(chan struct{})
@@ -66,14 +66,14 @@ func start(cmd *exec.Cmd) (ended chan struct{}, err error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			_, _ = cmd.Process.Wait() // not cmd.Wait, which closes what is read by others
+			_, _ = cmd.Process.Wait() // not cmd.Wait, which closes what other code reads
 			close(ended)
 		}
 	}()
 	return ended, <-started
 }
 
-// beInside does what it is told until there is no more.
+// beInside executes orders until there are no more.
 func beInside() error {
 	for i := range doors {
 		syscall.CloseOnExec(firstDoor + i)
@@ -141,7 +141,7 @@ func begin(own *plain) (*localhub.Hub, error) {
 	return hub, nil
 }
 
-// open lets clients from outside in, to one address.
+// open forwards connections from outside to one address.
 func open(listener net.Listener, address string) {
 	for {
 		client, err := listener.Accept()
@@ -168,7 +168,7 @@ func interfaces() (names []string, err error) {
 	return names, err
 }
 
-// loopbackUp has the namespace reach itself.
+// loopbackUp enables the loopback of the namespace.
 func loopbackUp() error {
 	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,11 +1,11 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package netns starts clusters for tests that reach nothing: etcd and the servers of Kubernetes run in a network namespace that has a
-// loopback of its own and no other interface. Clients reach the cluster from outside, by ports that lead in and not out. That is a
-// managed cluster behind a firewall.
+// Package netns starts clusters for tests that have no network access: etcd and the servers of Kubernetes run in a network namespace whose only
+// interface is its own loopback. Clients outside connect to the cluster by forwarded ports. The cluster cannot connect to the outside, like a managed
+// cluster behind a firewall.
 //
-// It works on Linux: as root, or where the system lets users make user namespaces.
+// It works on Linux: as root, or if the system allows users to create user namespaces.
 package netns
 
 import (
@@ -27,19 +27,19 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// Config is what such a cluster is told.
+// Config is the configuration of such a cluster.
 type Config struct {
 	// BinDir has the programs.
 	BinDir string
-	// FrontArgs are further flags of its kube-apiserver.
+	// FrontArgs are additional flags of its kube-apiserver.
 	FrontArgs []string
 }
 
-// Cluster is one in a network namespace.
+// Cluster is a cluster in a network namespace.
 type Cluster struct {
-	// Hub is the cluster as clients outside see it: what they ask of it works.
+	// Hub is the cluster for clients outside. Requests to it work.
 	*localhub.Hub
-	// EtcdPort is the port by which its etcd is reached from outside. Its certificates are in the folder of the cluster.
+	// EtcdPort is the port of its etcd for clients outside. The certificates are in the directory of the cluster.
 	EtcdPort int
 
 	mu      sync.Mutex
@@ -47,9 +47,9 @@ type Cluster struct {
 	answers *json.Decoder
 }
 
-// order is what the process in the namespace is told, one after the other.
+// order is a request to the process in the namespace. It handles one at a time.
 type order struct {
-	// Start is the cluster to start, with the first order.
+	// Start is the cluster to start, in the first order.
 	Start *plain `json:",omitempty"`
 	// Dial is an address to connect to.
 	Dial string `json:",omitempty"`
@@ -65,10 +65,10 @@ func (p plain) config() localhub.Config {
 	return localhub.Config{Dir: p.Dir, BinDir: p.BinDir, FrontArgs: p.FrontArgs, Plain: true, UnsafeNoFsync: true}
 }
 
-// answer is what it says to an order.
+// answer is the response to an order.
 type answer struct {
 	Error string
-	// Interfaces are those that there are.
+	// Interfaces are the network interfaces of the namespace.
 	Interfaces []string
 }
 
@@ -79,14 +79,14 @@ func (a answer) err() error {
 	return fmt.Errorf("%s", a.Error)
 }
 
-// The process in the namespace has these sockets from outside.
+// doors are the sockets that the process in the namespace gets from outside.
 var doors = []string{"kube-apiserver", "etcd"}
 
-// Start starts a cluster, and ends it with the test.
+// Start starts a cluster, which is stopped when the test ends.
 func Start(t testing.TB, config Config) *Cluster {
 	t.Helper()
 	own := plain{Dir: filepath.Join(t.TempDir(), "cluster"),
-		// Without a route to anywhere it finds no address of its own.
+		// Without a route it finds no address of its own.
 		FrontArgs: append([]string{"--advertise-address=192.0.2.1"}, config.FrontArgs...)}
 	var err error
 	if own.BinDir, err = filepath.Abs(config.BinDir); err != nil {
@@ -124,7 +124,7 @@ func Start(t testing.TB, config Config) *Cluster {
 	return c
 }
 
-// run starts the process in the namespace, and ends it with the test.
+// run starts the process in the namespace, which is stopped when the test ends.
 func (c *Cluster) run(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	stdin, err := cmd.StdinPipe()
@@ -146,7 +146,7 @@ func (c *Cluster) run(t testing.TB, cmd *exec.Cmd) {
 		t.Fatalf("this machine has no network namespaces for the tests: %v. They need Linux, and root or user namespaces", err)
 	}
 	t.Cleanup(func() {
-		_ = stdin.Close() // it ends the cluster then, and itself
+		_ = stdin.Close() // then it stops the cluster, and ends
 		select {
 		case <-ended:
 		case <-time.After(await.Limit):
@@ -173,13 +173,13 @@ func (c *Cluster) order(o order) (answer, error) {
 	return a, a.err()
 }
 
-// Reaches tries, from inside of the namespace, to connect to an address.
+// Reaches tries to connect from inside of the namespace to an address.
 func (c *Cluster) Reaches(address string) error {
 	_, err := c.order(order{Dial: address})
 	return err
 }
 
-// Inside is the address of the kube-apiserver as it is inside of the namespace.
+// Inside returns the address of the kube-apiserver inside of the namespace.
 func (c *Cluster) Inside() (string, error) {
 	data, err := os.ReadFile(filepath.Join(c.Dir(), "ports.json"))
 	var ports map[string]int
@@ -192,7 +192,7 @@ func (c *Cluster) Inside() (string, error) {
 	return localserver.Address(ports["kube-apiserver"]), err
 }
 
-// Alone is an error unless the namespace has nothing but a loopback of its own.
+// Alone returns an error unless the only interface of the namespace is its loopback.
 func (c *Cluster) Alone() error {
 	a, err := c.order(order{})
 	if err == nil && !slices.Equal(a.Interfaces, []string{"lo"}) {
@@ -201,7 +201,7 @@ func (c *Cluster) Alone() error {
 	return err
 }
 
-// reachedBy has a kubeconfig name another address.
+// reachedBy sets a different address in a kubeconfig.
 func reachedBy(kubeconfig, address string) error {
 	config, err := clientcmd.LoadFromFile(kubeconfig)
 	if err != nil {
@@ -213,7 +213,7 @@ func reachedBy(kubeconfig, address string) error {
 	return clientcmd.WriteToFile(*config, kubeconfig)
 }
 
-// copyBoth hands on what one says to the other, both ways, until both have ended.
+// copyBoth copies data in both directions until both have ended.
 func copyBoth(a, b interface {
 	io.ReadWriter
 	CloseWrite() error

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
-// TestCluster_ReachesNothing, and is reached.
+// TestCluster_ReachesNothing verifies that the cluster cannot connect to servers outside, and that clients outside can connect to it.
 func TestCluster_ReachesNothing(t *testing.T) {
 	bin := binaries.Kubernetes(t, t.TempDir())
 	outside, err := net.Listen("tcp", "127.0.0.1:0")
@@ -33,7 +33,7 @@ func TestCluster_ReachesNothing(t *testing.T) {
 	if err := c.Alone(); err != nil {
 		t.Error(err)
 	}
-	// What is tried from inside would succeed if there were a way: it does outside, and does with what is inside.
+	// The connections that are tried from inside work outside, and for servers inside.
 	own, err := c.Inside()
 	if err != nil {
 		t.Fatal(err)

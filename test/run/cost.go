@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// cost is what a job takes.
+// cost is the cost of a job.
 type cost struct {
 	// Seconds is the time from its start to its end.
 	Seconds float64
@@ -25,7 +25,7 @@ type cost struct {
 	Starts int
 }
 
-// String returns the cost for people.
+// String describes the cost.
 func (c cost) String() string {
 	return fmt.Sprintf("%.0f s, %.0f processor seconds, %d kube-apiservers", c.Seconds, c.CPU, c.Starts)
 }
@@ -35,7 +35,7 @@ func (c *cost) add(other cost) {
 	c.Starts += other.Starts
 }
 
-// load returns how many cores the job keeps busy, half of one if that is not known.
+// load returns the number of cores that the job keeps busy, or half of one if that is not known.
 func (c cost) load() float64 {
 	if c.Seconds == 0 {
 		return 0.5
@@ -46,10 +46,10 @@ func (c cost) load() float64 {
 const figuresHeader = "# Written by hack/test.sh with RECORD=1. What jobs of a whole run cost: TITLE, seconds, processor seconds, kube-apiservers.\n" +
 	"# TITLE > TEST is a test of a job, of which the seconds are known alone.\n"
 
-// testTitle returns what a test of a job is called in figures.
+// testTitle returns the title of a test of a job in figures.
 func testTitle(job, test string) string { return job + " > " + test }
 
-// tookOf returns how long the tests of a job take by figures.
+// tookOf returns the durations of the tests of a job in figures.
 func tookOf(figures map[string]cost, job string) map[string]time.Duration {
 	took := map[string]time.Duration{}
 	for title, c := range figures {
@@ -60,7 +60,7 @@ func tookOf(figures map[string]cost, job string) map[string]time.Duration {
 	return took
 }
 
-// setFigures replaces what a job and its tests cost by figures. A job of which results are cached has cost less than it does.
+// setFigures replaces the figures of a job and its tests. It ignores a job with cached results, which costs less than usual.
 func setFigures(figures map[string]cost, r result) {
 	if _, known := figures[r.Title]; known && r.Cached {
 		return
@@ -74,7 +74,7 @@ func setFigures(figures map[string]cost, r result) {
 	}
 }
 
-// readFigures reads what jobs have cost, by title. A file that does not exist has no figures.
+// readFigures reads the costs of jobs, by title. A file that does not exist has no figures.
 func readFigures(file string) (map[string]cost, error) {
 	figures := map[string]cost{}
 	data, err := os.Open(file)
@@ -100,7 +100,7 @@ func readFigures(file string) (map[string]cost, error) {
 	return figures, lines.Err()
 }
 
-// writeFigures writes what jobs have cost.
+// writeFigures writes the costs of jobs.
 func writeFigures(file string, figures map[string]cost) error {
 	var text strings.Builder
 	text.WriteString(figuresHeader)

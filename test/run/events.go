@@ -18,8 +18,8 @@ type event struct {
 	Elapsed float64
 }
 
-// readEvents returns what `go test` would have printed without -json and -v, and how long the tests took that are no subtests. Lines that are no
-// events stay as they are.
+// readEvents returns what `go test` would have printed without -json and -v, and the durations of tests that are not subtests. Lines that are not
+// events stay unchanged.
 func readEvents(output []byte) (text []byte, took map[string]time.Duration) {
 	took = map[string]time.Duration{}
 	type test struct{ pkg, name string }
@@ -35,7 +35,7 @@ func readEvents(output []byte) (text []byte, took map[string]time.Duration) {
 		of := test{e.Package, e.Test}
 		switch {
 		case e.Test == "" && e.Action == "fail":
-			// Tests that were running when the program ended.
+			// Print tests that were running when the program ended.
 			for _, t := range running {
 				if t.pkg == e.Package {
 					out.Write(printed[t].Bytes())

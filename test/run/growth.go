@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// growth is the share by which the processor seconds of a job may grow that runs alone, and crowded that of one beside others: what the same
-	// job costs beside others differs by up to 13 % from one run to the next.
+	// growth is the share by which the processor seconds of a job that runs alone may grow, and crowded is the share for a job that runs beside
+	// others: in that case, its cost varies by up to 13 % between runs.
 	growth, crowded = 0.1, 0.15
 	// comparable is the least processor time of jobs that are compared, in seconds.
 	comparable = 20
-	// enough is the least number of jobs that tell how fast the machine is.
+	// enough is the least number of jobs that show the speed of the machine.
 	enough = 5
-	// noted is the least time that a test takes which has a figure of its own.
+	// noted is the least duration of a test with a figure of its own.
 	noted = 3 * time.Second
 )
 
-// compared reports whether the cost of a job can be compared with its figure. What a job costs that computes depends on what is cached.
+// compared reports whether the cost of a job can be compared with its figure. The cost of a job that computes depends on what is cached.
 func (r result) compared() bool {
 	return r.Err == nil && r.Kind == kindWait && !r.Cached && r.Expected.CPU >= comparable
 }
 
-// ratio returns how many times as much as expected a job costs.
+// ratio returns the ratio of the cost of a job to the expected cost.
 func (r result) ratio() float64 { return r.Cost.CPU / r.Expected.CPU }
 
-// pace returns how many times as much as expected most jobs cost: so much slower is the machine than the one of the figures. It is 1 if too few
-// jobs can be compared.
+// pace returns the median of the ratios of costs to expected costs: the machine is slower than the one of the figures by this factor. It is 1 if too
+// few jobs can be compared.
 func pace(results []result) float64 {
 	var ratios []float64
 	for _, r := range results {
@@ -50,8 +50,8 @@ func pace(results []result) float64 {
 	return ratios[len(ratios)/2]
 }
 
-// checkGrowth prints which jobs have cost too much, the one that has grown most first. Each of them runs again, alone, if it is likely to end
-// within what is left of the time for the run, and fails if it costs too much again. None does in a run that has failed already.
+// checkGrowth prints which jobs have cost too much, the one that has grown most first. It runs each of them again, alone, if it is likely to end
+// within the remaining time, and fails it if it costs too much again. It runs none if the run has failed already.
 func checkGrowth(ctx context.Context, results []result, left func() time.Duration, execute func(context.Context, job) result, out io.Writer) {
 	pace := pace(results)
 	grown := func(r result, by float64) bool { return r.compared() && r.ratio() > pace*(1+by) }
@@ -79,7 +79,7 @@ func checkGrowth(ctx context.Context, results []result, left func() time.Duratio
 	}
 }
 
-// longer returns the tests whose time has grown most, as text.
+// longer returns the tests whose duration has grown most, as text.
 func (r result) longer() string {
 	grew := func(test string) time.Duration { return r.Took[test] - r.ExpectedTook[test] }
 	tests := slices.SortedFunc(maps.Keys(r.Took), func(a, b string) int { return cmp.Or(-cmp.Compare(grew(a), grew(b)), cmp.Compare(a, b)) })

@@ -1,19 +1,19 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command run runs the jobs of a test run, several at a time, and says what each costs. hack/test.sh writes the jobs to its standard
-// input, a line for each: TITLE, a tab, KIND, a tab, and a command of bash. KIND is one of
+// Command run runs the jobs of a test run, several at a time, and prints the cost of each. hack/test.sh writes the jobs to its standard input, a
+// line for each: TITLE, a tab, KIND, a tab, and a command of bash. KIND is one of
 //
-//	wait     it mostly waits for the servers that it starts: as many at a time as the cores can serve, by their figures and by what of the
-//	         cores is idle, those first that take longest
-//	compute  it computes: one at a time, in the processor time that the others leave
+//	wait     it mostly waits for the servers that it starts: as many run at a time as the cores can serve, according to their figures and to
+//	         the idle share of the cores, and those that take longest run first
+//	compute  it computes: one runs at a time, with the processor time that the others leave
 //
-// What a job is expected to cost is read from figures.tsv, which --record replaces. A job that has ended is a line
+// The expected cost of a job is read from figures.tsv, which --record replaces. For a job that has ended, run prints the line
 //
 //	=== TITLE: passed (SECONDS s, N processor seconds, N kube-apiservers)
 //
-// below its output. A job that waits and costs 15 % more processor seconds than its figure runs again, alone, if it ends before the time of
-// --limit-growth, and fails if it costs 10 % more than its figure then. run exits with 1 if a job has failed.
+// below its output. A job of the kind wait that costs 15 % more processor seconds than its figure runs again, alone, if it is expected to end
+// within the time of --limit-growth. It fails if it then costs 10 % more than its figure. run exits with 1 if a job has failed.
 package main
 
 import (
@@ -34,14 +34,14 @@ import (
 	"time"
 )
 
-// progress is how often run prints which jobs are running.
+// progress is the interval at which run prints the running jobs.
 const progress = time.Minute
 
-// measured is the time over which it is measured how much of the cores is idle.
+// measured is the time over which the idle share of the cores is measured.
 const measured = 10 * time.Second
 
-// spareCores is how much of the cores must be idle for another job to start beside those that wait. Where all takes twice the processor time of
-// the figures, as many jobs as fit by these would have each other miss their time limits.
+// spareCores is the number of idle cores that is required to start another job beside those that wait. On a machine where everything takes twice the
+// processor time of the figures, as many jobs as fit according to these would make each other exceed their time limits.
 const spareCores = 0.5
 
 func main() {
@@ -66,7 +66,7 @@ type job struct {
 	Title, Kind, Command string
 	// Expected is the cost of the job in figures.tsv, or zero if it is not set there.
 	Expected cost
-	// ExpectedTook is how long its tests take by figures.tsv.
+	// ExpectedTook are the durations of its tests in figures.tsv.
 	ExpectedTook map[string]time.Duration
 }
 
@@ -76,7 +76,7 @@ const (
 	kindCompute = "compute"
 )
 
-// readJobs reads jobs as hack/test.sh writes them.
+// readJobs reads jobs in the format that hack/test.sh writes.
 func readJobs(in io.Reader) (jobs []job, err error) {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 1<<20)
@@ -96,9 +96,9 @@ type result struct {
 	Cost   cost
 	Err    error
 	Output []byte
-	// Took is how long its tests took.
+	// Took are the durations of its tests.
 	Took map[string]time.Duration
-	// Cached reports that go test has printed results of an earlier run.
+	// Cached reports whether go test has printed results of an earlier run.
 	Cached bool
 }
 
@@ -147,7 +147,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, figuresFile string, r
 	return err
 }
 
-// execute runs a job under a supervisor, which ends what the job leaves behind and adds up what it has cost.
+// execute runs a job under a supervisor, which kills the processes that the job leaves behind and adds up the cost.
 func execute(ctx context.Context, j job) (r result) {
 	r.job = j
 	reader, writer, err := os.Pipe()
@@ -174,15 +174,15 @@ func execute(ctx context.Context, j job) (r result) {
 	}
 	costs, _ := io.ReadAll(reader)
 	r.Err = cmd.Wait()
-	_ = json.Unmarshal(costs, &r.Cost) // a supervisor that was killed has not written it
+	_ = json.Unmarshal(costs, &r.Cost) // a killed supervisor has not written it
 	r.Cost.Seconds = time.Since(started).Seconds()
 	r.Output, r.Took = readEvents(output.Bytes())
 	r.Cached = bytes.Contains(r.Output, []byte("\t(cached)"))
 	return r
 }
 
-// schedule runs jobs until all have ended, and prints the output of each when it ends. The function idle returns how many cores were idle since it
-// was called last, on average.
+// schedule runs jobs until all have ended, and prints the output of each when it ends. The function idle returns the average number of idle cores
+// since its last call.
 func schedule(ctx context.Context, jobs []job, cores int, idle func() float64, execute func(context.Context, job) result, out io.Writer) (results []result) {
 	pending := slices.Clone(jobs)
 	slices.SortStableFunc(pending, func(a, b job) int { return longestFirst(a, b) })
@@ -204,7 +204,7 @@ func schedule(ctx context.Context, jobs []job, cores int, idle func() float64, e
 			pending = slices.Delete(pending, i, i+1)
 			running = append(running, j)
 			began[j.Title] = time.Now()
-			spare = spare && j.Kind == kindCompute // what it takes is not measured yet
+			spare = spare && j.Kind == kindCompute // its load is not measured yet
 			go func() { done <- execute(ctx, j) }()
 		}
 		if len(running) == 0 { // interrupted
@@ -231,7 +231,7 @@ func schedule(ctx context.Context, jobs []job, cores int, idle func() float64, e
 	return results
 }
 
-// longestFirst orders jobs. A job without a figure comes first: nothing says that it is short.
+// longestFirst orders jobs. A job without a figure comes first, because it may be long.
 func longestFirst(a, b job) int {
 	length := func(j job) float64 {
 		if j.Expected.Seconds == 0 {
@@ -248,9 +248,9 @@ func longestFirst(a, b job) int {
 	return 0
 }
 
-// fits reports whether a job can start beside those that run. Jobs that wait may together need the cores, and no more of them run than
-// there are cores and one, so that what they wait for is not slowed down too much, and only while some of the cores are spare; jobs that compute
-// come one at a time.
+// fits reports whether a job can start beside those that run. Jobs that wait may need all cores together. There is at most one more of them than
+// cores, so that the servers that they wait for are not slowed down too much, and they start only while some cores are spare. Jobs that compute run
+// one at a time.
 func fits(j job, running []job, cores int, spare bool) bool {
 	if j.Kind == kindCompute {
 		return !slices.ContainsFunc(running, func(r job) bool { return r.Kind == kindCompute })

@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test's binary be the supervisor of jobs, as run is.
+// TestMain makes the test binary the supervisor of jobs if it is started as such, like run.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == superviseArg {
 		os.Exit(supervise(os.Args[2], os.Args[3]))
@@ -69,7 +69,7 @@ func TestSchedule(t *testing.T) {
 		for _, want := range []string{
 			"new starts at 0s",    // without a figure
 			"units starts at 0s",  // beside those that wait
-			"idle starts at 10s",  // 0.5 + 0.4 cores, when it is known what is spare: busy does not fit beside new
+			"idle starts at 10s",  // 0.5 + 0.4 cores, when the load is known: busy does not fit beside new
 			"short starts at 20s", // 0.5 + 0.4 + 0.5
 			"busy starts at 50s",  // 1.6 cores: not beside idle and short, but beside idle
 			"models starts at 1m", // one that computes at a time
@@ -85,7 +85,7 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestSchedule_OnABusyMachine shows that jobs that wait run one at a time where no core is spare, and what computes runs beside them.
+// TestSchedule_OnABusyMachine shows that jobs that wait run one at a time if no core is spare, and that jobs that compute run beside them.
 func TestSchedule_OnABusyMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var waiting, most atomic.Int32
@@ -105,13 +105,13 @@ func TestSchedule_OnABusyMachine(t *testing.T) {
 	})
 }
 
-// TestExecute_ComputesAtLowPriority: what is idle for jobs that wait does not count what those that compute take. This test may run at a
-// low priority itself, which jobs that wait inherit.
+// TestExecute_ComputesAtLowPriority shows that the idle time for jobs that wait includes the time of jobs that compute. This test may run at a low
+// priority itself, which jobs that wait inherit.
 func TestExecute_ComputesAtLowPriority(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("priorities are set on Linux only")
 	}
-	// The 19th field of /proc/PID/stat.
+	// This is the 19th field of /proc/PID/stat.
 	const niceness = "cut -d' ' -f19 /proc/self/stat"
 	inherited, err := exec.CommandContext(t.Context(), "bash", "-c", niceness).Output()
 	if err != nil {
@@ -125,7 +125,7 @@ func TestExecute_ComputesAtLowPriority(t *testing.T) {
 	}
 }
 
-// TestExecute_CountsKubeAPIServers runs programs of that name, one of which starts late, and one not below the job.
+// TestExecute_CountsKubeAPIServers runs programs of that name, one of which starts late, and one which is not a descendant of the job.
 func TestExecute_CountsKubeAPIServers(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are counted on Linux only")
@@ -152,7 +152,7 @@ func TestExecute_CountsKubeAPIServers(t *testing.T) {
 // TestExecute runs processes that take half a second of processor time.
 func TestExecute(t *testing.T) {
 	dir := t.TempDir()
-	// An orphan that computes, and one that would go on for long.
+	// It leaves behind an orphan that computes, and one that would run for long.
 	command := "(for ((i = 0; i < 200000; i++)); do :; done; touch " + dir + "/enough) & sleep 100 & echo hello; while [ ! -e " + dir + "/enough ]; do sleep 0.05; done; sleep 0.1; exit 3"
 	began := time.Now()
 	r := execute(t.Context(), job{Title: "x", Kind: kindCompute, Command: "(" + command + ")"})
@@ -204,7 +204,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestFigures_OfTests shows that figures of tests belong to their job, and those of tests that are gone go.
+// TestFigures_OfTests shows that figures of tests belong to their job, and that those of removed tests are removed.
 func TestFigures_OfTests(t *testing.T) {
 	figures := map[string]cost{"a": {CPU: 1}, "a > TestGone": {Seconds: 9}, "ab > TestX": {Seconds: 7}}
 	setFigures(figures, result{job: job{Title: "a"}, Cost: cost{CPU: 2}, Took: map[string]time.Duration{"TestLong": 4 * time.Second, "TestShort": time.Second}})
@@ -274,7 +274,7 @@ func TestGrowth(t *testing.T) {
 		}, &out)
 		return results, out.String(), again
 	}
-	// There is too little time for a second run of 100 s, or enough.
+	// The remaining time is too short for a second run of 100 s, or enough.
 	for second, fails := range map[float64]bool{99: false, 220: false, 240: true} {
 		results, printed, again := runs(second)
 		if !strings.Contains(printed, "grown has grown: 240 processor seconds, expected 205") ||

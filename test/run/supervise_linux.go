@@ -19,19 +19,19 @@ import (
 // superviseArg is the first argument of run when it is the supervisor of one job.
 const superviseArg = "supervise"
 
-// computeNice is the priority, as of nice(1), of jobs that compute: they leave the processor to those that wait for servers.
+// computeNice is the priority, in terms of nice(1), of jobs that compute: they leave the processor to those that wait for servers.
 const computeNice = 5
 
 // prSetChildSubreaper is PR_SET_CHILD_SUBREAPER of linux/prctl.h.
 const prSetChildSubreaper = 36
 
-// sampleEvery is how often the processes of a job are looked at. It is shorter than any life of a kube-apiserver.
+// sampleEvery is the interval at which the processes of a job are read. It is shorter than the lifetime of any kube-apiserver.
 const sampleEvery = 500 * time.Millisecond
 
-// supervise runs a command, and writes to file descriptor 3 what it and all its descendants have cost. Those that outlive the command are
-// killed. It returns the exit code of the command.
+// supervise runs a command, and writes the cost of the command and all its descendants to file descriptor 3. It kills those that outlive the command.
+// It returns the exit code of the command.
 func supervise(kind, command string) int {
-	// Orphans become children of this process, which can then end them, and knows the processor time of each.
+	// Orphans become children of this process, which can then kill them, and gets the processor time of each.
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
 		fmt.Fprintf(os.Stderr, "descendants cannot be adopted: %v\n", errno)
 	}
@@ -66,8 +66,8 @@ func supervise(kind, command string) int {
 	return code
 }
 
-// lowerPriority lowers the priority of this session. Where the kernel groups processes by session, nice has no effect across sessions:
-// there the group of the session gets the priority. It is that of all threads: a child has the one of the thread that starts it.
+// lowerPriority lowers the priority of this session. If the kernel groups processes by session, nice has no effect across sessions, so the group of
+// the session gets the priority. All threads get it, because a child inherits that of the thread that starts it.
 func lowerPriority() {
 	_ = syscall.Setpriority(syscall.PRIO_PGRP, 0, computeNice)
 	_ = os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(computeNice)), 0)
@@ -96,7 +96,7 @@ func reapOne() bool {
 	return err == nil || err == syscall.EINTR
 }
 
-// process is one of the system's, as /proc/PID/stat has it.
+// process is a process of the system, from /proc/PID/stat.
 type process struct {
 	name   string
 	parent int
@@ -118,20 +118,20 @@ func readProcess(pid int) (process, bool) {
 	return process{name: string(data[open+1 : end]), parent: parent}, true
 }
 
-// family has the processes of the system that a supervisor has looked at.
+// family has the processes of the system that a supervisor has read.
 type family struct {
 	self int
-	// looks is how often each that runs was looked at, at most settled.
+	// looks is how often each running process has been read, up to settled.
 	looks map[int]int
-	// below reports which are descendants. One stays so as long as it runs: those whose parent ends become children of the supervisor.
+	// below reports which processes are descendants. They stay descendants: those whose parent ends become children of the supervisor.
 	below map[int]bool
 }
 
-// settled is how often a process is looked at: in the time between, it becomes the program that it is to be. To read each process of the system each
-// time took 6 % of a machine with four supervisors.
+// settled is how often a process is read: within that time, it executes its final program. Reading each process of the system each time took 6 % of a
+// machine with four supervisors.
 const settled = 3
 
-// look looks for processes, and returns the descendants, by id, that are not settled.
+// look reads processes, and returns the descendants, by id, that are not settled.
 func (f *family) look() map[int]process {
 	if f.self == 0 {
 		f.self, f.looks, f.below = os.Getpid(), map[int]int{}, map[int]bool{}
@@ -160,7 +160,7 @@ func (f *family) look() map[int]process {
 	return found
 }
 
-// isBelow reports whether a process is a descendant. Its parent may not have been looked at yet.
+// isBelow reports whether a process is a descendant. Its parent may not have been read yet.
 func (f *family) isBelow(p process, depth int) bool {
 	if p.parent == f.self || f.below[p.parent] {
 		return true
@@ -172,7 +172,7 @@ func (f *family) isBelow(p process, depth int) bool {
 	return ok && f.isBelow(parent, depth+1)
 }
 
-// killDescendants kills what runs below this process, and what that starts as it is killed. It returns their names.
+// killDescendants kills the descendants of this process, including those that start during that. It returns their names.
 func killDescendants() (names []string) {
 	for range 10 {
 		below := new(family).look()
@@ -188,10 +188,10 @@ func killDescendants() (names []string) {
 	return names
 }
 
-// countStarts counts the kube-apiservers that are started below this process, until the function is called that it returns.
+// countStarts counts the kube-apiservers that start as descendants of this process, until the returned function is called.
 func countStarts() (stop func() int) {
 	var processes family
-	seen, ended := map[int]bool{}, make(chan struct{}) // ids of processes are given again much later
+	seen, ended := map[int]bool{}, make(chan struct{}) // process ids are reused much later
 	var counting sync.WaitGroup
 	counting.Go(func() {
 		for {
@@ -214,8 +214,8 @@ func countStarts() (stop func() int) {
 	}
 }
 
-// newIdleMeter returns a function that returns how many cores were idle since it was called last, on average. Time at low priority, which jobs that
-// compute have, counts as idle.
+// newIdleMeter returns a function that returns the average number of idle cores since its last call. Time at low priority, which jobs that compute
+// have, counts as idle.
 func newIdleMeter() func() float64 {
 	before, since := idleTime(), time.Now()
 	return func() float64 {
@@ -225,7 +225,7 @@ func newIdleMeter() func() float64 {
 	}
 }
 
-// idleTime returns the time that all cores together were idle or worked at low priority, by /proc/stat. It counts in hundredths of a second.
+// idleTime returns the time that all cores together were idle or worked at low priority, from /proc/stat. It counts in hundredths of a second.
 func idleTime() time.Duration {
 	data, _ := os.ReadFile("/proc/stat")
 	fields := strings.Fields(string(data)) // cpu USER NICE SYSTEM IDLE IOWAIT …

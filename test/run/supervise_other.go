@@ -16,7 +16,7 @@ import (
 // superviseArg is the first argument of run when it is the supervisor of one job.
 const superviseArg = "supervise"
 
-// supervise runs a command, and writes to file descriptor 3 what it has cost as far as this system tells: orphans are not counted.
+// supervise runs a command, and writes its cost to file descriptor 3, as far as this system provides it: orphans are not counted.
 func supervise(_, command string) int {
 	cmd := exec.Command("/bin/bash", "-c", command)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -29,5 +29,5 @@ func supervise(_, command string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// newIdleMeter returns a function that returns that all cores are idle: this system is not asked.
+// newIdleMeter returns a function that always reports all cores as idle, because the load is not measured on this system.
 func newIdleMeter() func() float64 { return func() float64 { return float64(runtime.NumCPU()) } }

@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command models prints what fakeaws needs of AWS's API models: the operations that it serves, with the shapes of their
-// requests and the errors that they declare. It is a module of its own, so that the SDK that carries the models, which
-// is past its end of life, is nowhere else.
+// Command models prints the parts of AWS's API models that fakeaws needs: the operations that it serves, with the shapes of their requests and their
+// errors. It is a separate module, so that no other code depends on the SDK with the models, which is past its end of life.
 package main
 
 import (
@@ -15,13 +14,13 @@ import (
 	"regexp"
 	"strings"
 
-	// The models are data files of this module; importing it keeps it in go.mod.
+	// The models are data files of this module. The import keeps it in go.mod.
 	_ "github.com/aws/aws-sdk-go"
 )
 
 const sdk = "github.com/aws/aws-sdk-go"
 
-// served lists the operations, by service, and where the service's model is.
+// served are the operations by service, with the file of the service's model.
 var served = []struct{ service, file, operations string }{
 	{"iam", "iam/2010-05-08", `CreateRole GetRole DeleteRole UpdateAssumeRolePolicy PutRolePolicy GetRolePolicy
 		DeleteRolePolicy ListRolePolicies AttachRolePolicy DetachRolePolicy ListAttachedRolePolicies
@@ -32,7 +31,7 @@ var served = []struct{ service, file, operations string }{
 		AssociateAccessPolicy DisassociateAccessPolicy ListAssociatedAccessPolicies TagResource UntagResource DescribeCluster`},
 }
 
-// The types of AWS's models, as far as they are read.
+// The types of AWS's models, with the fields that are read.
 type (
 	awsModel struct {
 		Metadata   struct{ APIVersion, XMLNamespace string }
@@ -63,7 +62,7 @@ type (
 	awsRef struct{ Shape, Location, LocationName string }
 )
 
-// The types of what is printed; fakeaws/model.go reads it.
+// The types of the output, which fakeaws/model.go reads.
 type (
 	model struct {
 		Generated string             `json:"generated"`
@@ -110,7 +109,7 @@ func main() {
 	_, _ = os.Stdout.Write(out)
 }
 
-// moduleDir is where the Go command keeps AWS's SDK, and version which one it is.
+// moduleDir returns the directory of AWS's SDK in the module cache, and its version.
 func moduleDir() (dir, version string, err error) {
 	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}} {{.Version}}", sdk).Output()
 	if err != nil {
@@ -166,8 +165,7 @@ func load(dir, file string) (*awsModel, error) {
 	return &from, json.Unmarshal(data, &from)
 }
 
-// errorsOf gives the codes that the operation declares, with their HTTP status. In JSON protocols the code is the name
-// of the shape.
+// errorsOf returns the codes that the operation declares, with their HTTP status. In JSON protocols the code is the name of the shape.
 func (m *awsModel) errorsOf(op awsOperation) map[string]int {
 	codes := map[string]int{}
 	for _, e := range op.Errors {
@@ -181,7 +179,7 @@ func (m *awsModel) errorsOf(op awsOperation) map[string]int {
 	return codes
 }
 
-// add takes over a shape and those that it is made of.
+// add adds a shape and those that it refers to.
 func (to *service) add(from *awsModel, name string) error {
 	if _, ok := to.Shapes[name]; ok {
 		return nil
@@ -219,10 +217,10 @@ func (to *service) add(from *awsModel, name string) error {
 	return nil
 }
 
-// javaEscape matches Java's way to write a character; AWS's models have planes beyond the first, too.
+// javaEscape matches Java's escapes of characters. AWS's models also have characters beyond the basic plane.
 var javaEscape = regexp.MustCompile(`\\u(10FFFF|10000|[0-9A-Fa-f]{4})`)
 
-// goPattern turns a pattern of AWS's models, which must match the whole value, into one of Go's.
+// goPattern converts a pattern of AWS's models, which must match the whole value, to a Go pattern.
 func goPattern(java string) (string, error) {
 	if java == "" {
 		return "", nil

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// generatedFile is what fakeaws embeds.
+// generatedFile is the file that fakeaws embeds.
 const generatedFile = "../model.json"
 
 func TestGenerate_FileIsUpToDateWithAWSModels(t *testing.T) {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command tester is what the pods of the tests run. It says what it has, and does what it is told.
+// Command tester is the program of the tests' pods. It reports its environment, and executes commands.
 package main
 
 import (
