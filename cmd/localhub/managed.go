@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// managedName is a plain cluster that has joined the hub by certificate. The other clusters of the example do not exist.
+// managedName is a plain cluster that has joined the hub by certificate. The other ManagedClusters of the example have no cluster.
 const managedName = "berlin-1"
 
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that users type. Later it keeps what a user

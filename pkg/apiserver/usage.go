@@ -26,7 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registry/work/manifestworkreplicaset"
 )
 
-// Registries are what admission reads of the stored objects.
+// Registries give admission access to the stored objects.
 type Registries struct {
 	// SetUsage counts the uses of a set.
 	SetUsage clustersetdeletion.Counter

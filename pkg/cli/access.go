@@ -246,7 +246,7 @@ func conditionsOf(r *v1alpha1.AccessRequest) string {
 	return strings.Join(slices.Compact(missing), "; ")
 }
 
-// end deletes the request, and waits until it is gone. By then the access is revoked.
+// end deletes the request, and waits until it is gone and the access is revoked.
 func (o *accessOptions) end(ctx context.Context, h *hub, entry *accessContext) error {
 	requests := h.clusters.OpenMCPV1alpha1().AccessRequests(o.namespace)
 	err := requests.Delete(ctx, entry.request, metav1.DeleteOptions{})

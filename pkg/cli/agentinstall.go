@@ -84,7 +84,7 @@ kubectl hub agent install --works cluster-admin --hub-token … --hub-apiserver 
 	o.addTo(cmd)
 	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace that the agent is for, which has to exist: it has rights there "+
 		"alone, and runs services there and nowhere else. With --"+wholeFlag+", the namespace in which an agent of the whole cluster runs, by default "+registration.AgentNamespace+".")
-	fs.Lookup(namespaceFlag).DefValue = "" // that of an agent of one namespace
+	fs.Lookup(namespaceFlag).DefValue = "" // for an agent of one namespace
 	fs.BoolVar(&o.scoped, scopedFlag, false, "The same as --"+namespaceFlag+" alone: the agent has rights in that namespace and in no other.")
 	fs.BoolVar(&o.whole, wholeFlag, false, "The agent is one of the whole cluster, also with --"+namespaceFlag+".")
 	fs.StringVar(&o.edgeNamespace, edgeFlag, o.edgeNamespace, "Namespace that services go to which name none, for an agent of a whole cluster. It must not be the agent's.")

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// seen is what was observed of an agent in the cluster.
+// seen is the observed state of an agent in the cluster.
 type seen struct {
 	// found reports whether there is an agent of ours, or objects that remain of one.
 	found, scoped bool

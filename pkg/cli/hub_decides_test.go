@@ -52,7 +52,7 @@ func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 		// left is why the hub does not.
 		hidden, approved bool
 		left             string
-		// refused and warned are what the command prints: before the acceptance, and after an acceptance with --skip-approve-check.
+		// refused and warned are the texts that the command prints: before the acceptance, and after an acceptance with --skip-approve-check.
 		refused, warned string
 	}{
 		"a bootstrap token's":                  {approved: true},
@@ -150,7 +150,7 @@ func decidedByHub(t *testing.T, cluster *clusterv1.ManagedCluster, request *cert
 	t.Helper()
 	cluster.ResourceVersion, request.ResourceVersion = "", ""
 	metav1.SetMetaDataAnnotation(&cluster.ObjectMeta, registration.AnnotationAcceptedAt, time.Now().UTC().Format(time.RFC3339))
-	// This is what pkg/controllers/registration/clusteracceptance stores for an accepted cluster.
+	// pkg/controllers/registration/clusteracceptance stores this for an accepted cluster.
 	kept := record.New("c1")
 	record.Record{
 		Driver: "csr", UID: cluster.UID, Granted: time.Now(),

@@ -177,7 +177,7 @@ func (m *managed) podState(ctx context.Context, name string) (string, error) {
 	return m.podStateIn(ctx, m.namespace, name)
 }
 
-// podStateIn returns the state of the first pod whose agent label has the name.
+// podStateIn returns the state of the first pod with the agent label of that name that is not being deleted.
 func (t *target) podStateIn(ctx context.Context, namespace, name string) (string, error) {
 	pods := &corev1.PodList{}
 	err := t.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels{deploy.AgentLabel: name})

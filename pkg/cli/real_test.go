@@ -170,7 +170,7 @@ func versions(t *testing.T, c client.Client) (all []string) {
 		}
 		version := have.GetResourceVersion()
 		if o.GetKind() == "Deployment" || o.GetKind() == "PodDisruptionBudget" {
-			version = "" // controllers write its status
+			version = "" // controllers update its status
 		}
 		all = append(all, remote.IDOf(o).String()+" "+version)
 	}

@@ -208,7 +208,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 	}
 	requests, err := h.pendingRequests(ctx, cluster.Name)
 	if err != nil {
-		return "" // who may not see them is not told of them
+		return "" // the user may not list them
 	}
 	why, made := "", agentcsr.PlannedKey(cluster.Annotations)
 	for i := range requests {
@@ -219,7 +219,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 		}
 		switch asker := parsed.Asker(&request.Spec, nil); {
 		case asker == agentcsr.Agent:
-			return "" // it decides by the key that it has pinned, and says so
+			return "" // it decides by the pinned key, and reports that
 		case asker == agentcsr.Stranger:
 			why = "comes from " + command.Printable(request.Spec.Username) + ", so the hub leaves it to you"
 			if agentcsr.MayBeNamed(request.Spec.Username) {

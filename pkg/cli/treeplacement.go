@@ -66,8 +66,8 @@ func (o *treeOptions) readPlacement(namespace, name string) func(context.Context
 	}
 }
 
-// addReplicaSets adds the replica sets that refer to a placement. It returns the values of the label on their works, which are hashes for names that
-// are too long for a label.
+// addReplicaSets adds the replica sets that refer to a placement. It returns the hashes of their names, which works have as a label if the name is
+// too long for one.
 func (r *treeReader) addReplicaSets(ctx context.Context, root *hubtree.Node) (owners map[string]bool, err error) {
 	owners = map[string]bool{}
 	return owners, eachPage(pageOfWorks, func(options metav1.ListOptions) (string, error) {

@@ -40,7 +40,7 @@ type unjoinOptions struct {
 	out         *format
 	clusterName string
 	force       bool
-	// works is what happens to the objects of works: a withdraw.Fate, or empty.
+	// works determines what happens to the objects of works. It is a withdraw.Fate, or empty.
 	works string
 
 	// namespace is the agent's.
@@ -192,7 +192,7 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 	return false, nil
 }
 
-// leaveInPlaceOf stops the agent, which would rejoin otherwise, and runs "hub-agent unjoin". It starts an agent again that could not leave.
+// leaveInPlaceOf stops the agent, which would continue otherwise, and runs "hub-agent unjoin". It starts an agent again that could not leave.
 func (m *managed) leaveInPlaceOf(ctx context.Context, deployment *appsv1.Deployment) (err error) {
 	replicas := 1
 	if deployment.Spec.Replicas != nil {

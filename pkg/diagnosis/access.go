@@ -20,7 +20,7 @@ type Review struct {
 	Reason  string
 }
 
-// AccessFacts is what is known of a user's permissions.
+// AccessFacts are the known facts about a user's permissions.
 type AccessFacts struct {
 	User   string
 	Groups []string

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// Target is what a question about access is about.
+// Target is the subject of a question about access.
 type Target struct {
 	// One of these is set: a label KEY=VALUE, or the name of a set or a cluster.
 	Label, Set, Cluster string

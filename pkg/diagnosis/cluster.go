@@ -42,7 +42,7 @@ const (
 	ClockOutOfSync ID = "ClockOutOfSync"
 )
 
-// ClusterFacts is what is known of a cluster.
+// ClusterFacts are the known facts about a cluster.
 type ClusterFacts struct {
 	Name string
 	Now  time.Time

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta2"
 )
 
-// A List is what was read of a kind. Objects that were not read are not considered missing.
+// A List has the objects of a kind that were read. Objects that were not read are not considered missing.
 type List[T any] struct {
 	Items []T
 	// Seen reports whether all objects that a check needs were read.

@@ -94,7 +94,7 @@ func (h *Hub) apiServices() (found []Finding) {
 		case s == nil:
 			f.ID, f.Cause = APIServiceMissing, "The hub has no such APIService, so it does not serve this version of the group."
 			f.Fix = []string{Show("APIService", "", name)}
-		case s.Spec.Service == nil: // customResources says it
+		case s.Spec.Service == nil: // customResources reports it
 			continue
 		default:
 			why, since := unavailable(s)
@@ -156,7 +156,7 @@ func (h *Hub) start(component string) []string {
 		return []string{"# start " + component + " where it runs, and see its log"}
 	case replicas(d) == 0:
 		return []string{fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", systemNamespace, component)}
-	case d.Status.AvailableReplicas > 0: // it runs, and does not do its work
+	case d.Status.AvailableReplicas > 0: // it runs, and is not available
 		return []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s", systemNamespace, component)}
 	}
 	return []string{fmt.Sprintf("kubectl -n %s describe pods -l app.kubernetes.io/name=%s", systemNamespace, component)}

@@ -104,7 +104,7 @@ func missingRights(expected, have []*unstructured.Unstructured, skip func(*unstr
 	return found
 }
 
-// purpose returns the subjects of a binding.
+// purpose returns a sentence about the subjects that lack the permissions.
 func purpose(o *unstructured.Unstructured) string {
 	var who []string
 	for _, s := range subjectsOf(o) {

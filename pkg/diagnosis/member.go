@@ -39,7 +39,7 @@ const (
 	NotYetMember ID = "NotYetMember"
 )
 
-// MemberFacts is what is known of a cluster and a set.
+// MemberFacts are the known facts about a cluster and a set.
 type MemberFacts struct {
 	Cluster, Set string
 	Now          time.Time

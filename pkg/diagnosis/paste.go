@@ -26,7 +26,7 @@ func word(text string) string {
 	case plain.MatchString(text):
 		return text
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
-		return "<A NAME WITH UNUSUAL CHARACTERS>" // a terminal may show another one than it is
+		return "<A NAME WITH UNUSUAL CHARACTERS>" // a terminal may show a different one
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

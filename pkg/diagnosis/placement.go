@@ -36,7 +36,7 @@ const (
 	NotInDecisions ID = "NotInDecisions"
 )
 
-// PlacementFacts is what is known of a placement and a cluster.
+// PlacementFacts are the known facts about a placement and a cluster.
 type PlacementFacts struct {
 	Namespace, Name, Cluster string
 	// Placement has the desired clusters. Users may read the explanation without permission to get it.

@@ -44,7 +44,7 @@ const (
 	rolesFound     = "RolesFound"  // the same
 )
 
-// AccessRequestFacts is what is known of an AccessRequest.
+// AccessRequestFacts are the known facts about an AccessRequest.
 type AccessRequestFacts struct {
 	Namespace, Name string
 	Now             time.Time

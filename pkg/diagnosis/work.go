@@ -33,7 +33,7 @@ const (
 	ManifestDegraded ID = "ManifestDegraded"
 )
 
-// WorkFacts is what is known of a work.
+// WorkFacts are the known facts about a work.
 type WorkFacts struct {
 	Cluster, Name string
 	Now           time.Time

@@ -176,7 +176,7 @@ func (q *question) routeGroup(group, version string, parts []string) (parameters
 	return nil, false
 }
 
-// accepted returns the formats that the hub is asked for: JSON, as objects or as a table.
+// accepted returns the formats to request from the hub: JSON, as objects or as a table.
 func accepted(header string) string {
 	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	first, _, _ := strings.Cut(strings.ReplaceAll(header, " ", ""), ",")

@@ -103,7 +103,7 @@ func (c *client) get(ctx context.Context, path string, buffer *bytes.Buffer) err
 	return c.do(ctx, http.MethodGet, path, "", nil, buffer)
 }
 
-// list is what is decoded of a list, outside of any measurement.
+// list has the fields that are decoded of a list, outside of any measurement.
 type list struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`

@@ -44,7 +44,7 @@ type granting struct {
 	renewing               *renewing
 }
 
-// traffic is what was requested in a time.
+// traffic has the requests within a time.
 type traffic struct {
 	took time.Duration
 	// controllers and provider are their requests to the hub, and cluster those of the provider to the cluster.
@@ -228,7 +228,7 @@ func (a *accessing) leftovers(ctx context.Context) (n int, err error) {
 
 const rbacPath = "/apis/rbac.authorization.k8s.io/v1/"
 
-// deployments is what the requests give permission for.
+// deployments is a path that the requests give permission for.
 const deployments = "/apis/apps/v1/namespaces/web/deployments?limit=1"
 
 // secret returns the Secret with the credentials of a request.

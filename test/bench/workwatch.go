@@ -157,7 +157,7 @@ func (w *workWatchers) follow(ctx context.Context, cluster string, response *htt
 		w.seen.Add(1)
 		select {
 		case w.events <- workEvent{cluster, metadata.Name, metadata.ResourceVersion, at}:
-		default: // nobody waits for it
+		default: // no receiver waits for it
 		}
 	}
 }

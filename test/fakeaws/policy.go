@@ -196,7 +196,7 @@ func (s *statement) setPrincipals(raw json.RawMessage, resolve resolver) error {
 			switch kind {
 			case "Federated":
 				p.federated = name
-			case "Service": // nobody here is a service
+			case "Service": // no caller here is a service
 			case "AWS":
 				p.aws = name
 				if name == "*" {

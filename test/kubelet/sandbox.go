@@ -108,7 +108,7 @@ func (w *worker) sandbox(c *corev1.Container) (*sandbox, error) {
 	s := &sandbox{Root: filepath.Join(w.dir, "containers", c.Name), Hostname: w.name, Args: w.args(c, values), Env: env}
 	s.User, s.Group = userOf(w.pod, c)
 	switch {
-	case s.User != 0: // all of an image belongs to root: it can write nothing but volumes, readOnlyRootFilesystem or not
+	case s.User != 0: // images belong to root, so it can only write to volumes
 	case nonRoot(w.pod, c):
 		return nil, fmt.Errorf("container %s has to run as another user than root, and its user is root", c.Name)
 	default:

@@ -121,7 +121,7 @@ func (w *worker) sync(ctx context.Context) (next time.Duration, err error) {
 	switch {
 	case w.pod.Spec.NodeName == "":
 		return look, w.bind(ctx)
-	case w.pod.Spec.NodeName != w.k.config.Node: // another one was faster
+	case w.pod.Spec.NodeName != w.k.config.Node: // a different scheduler was faster
 		w.removed = true
 		return look, nil
 	case w.pod.DeletionTimestamp != nil:

@@ -37,7 +37,7 @@ const (
 	slack = 4096
 )
 
-// Plugin rejects writes that make a namespace exceed its bounds, whoever sends them. It admits all writes that do not grow an object, and does not
+// Plugin rejects writes that make a namespace exceed its bounds, for all users. It admits all writes that do not grow an object, and does not
 // see deletions.
 //
 // A quarter beyond the bounds is reserved for writes that a full namespace must not prevent: statuses, objects that are being deleted, finalizers,

@@ -30,7 +30,7 @@ const (
 	WorkLimit = 1280 << 10
 	// ServiceLimit is the limit for edge services: an archive of 512000 bytes in base64, and the other fields of a service.
 	ServiceLimit = 1024 << 10
-	// Reserve is what users with permission to finalize the object may add. Without it, a user who fills an object could prevent the hub from denying
+	// Reserve is the size that users with permission to finalize the object may add. Without it, a user who fills an object could prevent the hub from denying
 	// a cluster, or a provider from revoking access. It is also the room below the limit that agents of a cluster must leave to other users, so that
 	// they cannot prevent a team from labeling or tainting the cluster.
 	Reserve = 64 << 10

@@ -34,7 +34,7 @@ import (
 const (
 	// The reasons of events.
 	reasonMoved   = "ClusterSetsChanged"     // the cluster is in different sets now
-	reasonSelects = "ClusterSelectorChanged" // the set selects otherwise
+	reasonSelects = "ClusterSelectorChanged" // the selector of the set has changed
 
 	// perSecond and burst limit the changes that are evaluated: each is compared with all sets. Further changes have no event, and are only in the
 	// audit log.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// partialCA is what has been loaded so far.
+// partialCA is the content that has been loaded so far.
 type partialCA struct{ content string }
 
 func (p *partialCA) Name() string                                      { return "partial" }

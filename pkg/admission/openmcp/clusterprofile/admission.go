@@ -71,7 +71,7 @@ func invalid(a admission.Attributes, c *openmcp.Cluster, err *field.Error) error
 	return apierrors.NewInvalid(a.GetKind().GroupKind(), c.Name, field.ErrorList{err})
 }
 
-// offer is what a profile has about a version.
+// offer is the data of a profile about a version.
 type offer struct {
 	made, deprecated bool
 	versions         []string

@@ -56,7 +56,7 @@ func validate(t *testing.T, most int, resource string, object, old runtime.Objec
 	return err
 }
 
-// TestValidate_NamesTheLargestManifests: the error is that of upstream's webhook, except for the names of the largest manifests.
+// TestValidate_NamesTheLargestManifests: the error is equal to upstream's, except for the names of the largest manifests.
 func TestValidate_NamesTheLargestManifests(t *testing.T) {
 	for resource, of := range kinds {
 		if err := validate(t, 0, resource, of(configMap("a", 256_000), configMap("b", 256_000)), nil); err != nil {
