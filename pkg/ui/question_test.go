@@ -232,7 +232,7 @@ func FuzzAsk(f *testing.F) {
 		key := info.APIGroup + "/" + info.Resource
 		_, review := reviews[key]
 		switch {
-		case !info.IsResourceRequest && reads: // discovery and health
+		case !info.IsResourceRequest && reads: // discovery, version and health
 		case info.IsResourceRequest && slices.Contains([]string{"get", "list", "watch"}, info.Verb) && reads &&
 			slices.Contains(resources[info.APIGroup], info.Resource) &&
 			(info.Subresource == "" || info.Subresource == "explain" && info.Resource == "placements"):
