@@ -51,10 +51,14 @@ func (d *dryRun) options() []string {
 }
 
 // outcome returns the result of one operation as kubectl prints it, such as "placement/web created (dry run)".
-func (d *dryRun) outcome(kind, name, operation string) string { return outcome(kind, name, operation) + d.suffix() }
+func (d *dryRun) outcome(kind, name, operation string) string {
+	return outcome(kind, name, operation) + d.suffix()
+}
 
 // created returns the result of the creation of an object.
-func created(o *unstructured.Unstructured) string { return outcome(o.GetKind(), o.GetName(), "created") }
+func created(o *unstructured.Unstructured) string {
+	return outcome(o.GetKind(), o.GetName(), "created")
+}
 
 // outcome returns the result of one operation on an object.
 func outcome(kind, name, operation string) string {

@@ -93,7 +93,7 @@ func TestEdgeImport_Applies(t *testing.T) {
 	// An object that the hub rejects does not prevent the others from being applied.
 	s.refuse("PATCH "+base+"namespaces/acme/edgeservices/web--1.0.0--amd64", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "acme"))
 	stdout, _, err = run(t, config, importArgs(exported(t))...)
-	if err == nil || !strings.Contains(err.Error(), "EdgeService acme/web--1.0.0--amd64: there is no namespace acme") || strings.Count(stdout, " is applied\n") != 2 {
+	if err == nil || !strings.Contains(err.Error(), "EdgeService acme/web--1.0.0--amd64: there is no namespace acme") || strings.Count(stdout, " applied\n") != 2 {
 		t.Errorf("%v: it prints %s", err, stdout)
 	}
 }
