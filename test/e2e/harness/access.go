@@ -12,7 +12,7 @@ import (
 // OpenMCPGroup is the API group of clusters on request.
 const OpenMCPGroup = "clusters.openmcp.cloud"
 
-// OpenMCPCluster is one to create, of a profile.
+// OpenMCPCluster returns a Cluster of a profile that does not exist yet.
 func OpenMCPCluster(namespace, profile string) *v1alpha1.Cluster {
 	return &v1alpha1.Cluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Unique("cluster")},
@@ -20,5 +20,5 @@ func OpenMCPCluster(namespace, profile string) *v1alpha1.Cluster {
 	}
 }
 
-// ProvidersNamespace is where the configurations of cluster providers are.
+// ProvidersNamespace is the namespace of the configurations of cluster providers.
 const ProvidersNamespace = "openmcp-system"

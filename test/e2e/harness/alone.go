@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// alone lists the tests that do not run in parallel with others of their folder, and the folders of which none does, each with the reason.
-// TestAlone_ListsWhatDoesNotRunInParallel holds that all others do.
+// alone lists the tests that do not run in parallel with other tests of their folder, and the folders in which no test does, each with the reason.
+// TestAlone_ListsWhatDoesNotRunInParallel verifies that all other tests do.
 var alone = map[string]string{
 	// test/e2e/access
 	"TestAccessScheduler_WhatClustersAreNotGiven": "counts the retries of all schedulers of its process, and measures how soon a request is granted",
@@ -49,7 +49,7 @@ var alone = map[string]string{
 	"TestWays":                       "installs hubs on the shared cluster, which can have one",
 }
 
-// owners lists the tests that start hubs and plain clusters of their own, each with the reason why neither the shared hub nor a lent one would do.
+// owners lists the tests that start their own hubs and plain clusters, each with the reason why neither the shared hub nor a lent hub is sufficient.
 var owners = map[string]string{
 	// test/e2e/access
 	"TestAccessToken": "needs audit logs and logs of all requests, and ends the cluster",
@@ -82,16 +82,16 @@ var owners = map[string]string{
 	"TestHubAndCluster": "installs the charts on plain clusters",
 }
 
-// begun has the tests that parallel has been called for.
+// begun has the tests for which parallel was called.
 var begun sync.Map
 
-// folder is that of the tests that run.
+// folder returns the name of the folder of the running tests.
 var folder = sync.OnceValue(func() string {
 	dir, _ := os.Getwd()
 	return filepath.Base(dir)
 })
 
-// parallel has a test run in parallel with others from the first call on, unless it is in alone. Subtests run as their test does.
+// parallel runs a test in parallel with others from the first call on, unless alone lists it. Subtests are not affected.
 func parallel(t *testing.T) {
 	t.Helper()
 	if strings.Contains(t.Name(), "/") || alone[t.Name()] != "" || alone[folder()] != "" {

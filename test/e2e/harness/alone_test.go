@@ -14,21 +14,21 @@ import (
 	"testing"
 )
 
-// withHarness are the folders of the tests that use the harness.
+// withHarness lists the folders of the tests that use the harness.
 var withHarness = []string{"test/e2e/*", "hack/helm/e2e", "examples/follow-placement"}
 
-// function is one of the sources of a folder, and what it refers to.
+// function describes a function in the sources of a folder, and the functions that it refers to.
 type function struct {
 	folder string
-	// refers are the names of functions, FOLDER.NAME, and of methods, FOLDER.().NAME. Those in subtests are in subtests alone.
+	// refers has the names of functions, FOLDER.NAME, and of methods, FOLDER.().NAME. References in subtests are in subtests only.
 	refers, subtests []string
-	// parallel is whether it calls t.Parallel, outside of subtests.
+	// parallel reports whether the function calls t.Parallel outside of subtests.
 	parallel bool
 }
 
 type sources map[string]*function
 
-// readSources reads all functions of the folders, by the names that refer to them. Methods of the same name are one.
+// readSources reads all functions of the folders, keyed by the names that refer to them. Methods of the same name are merged.
 func readSources(t *testing.T) sources {
 	t.Helper()
 	all := sources{}
@@ -55,7 +55,7 @@ func readSources(t *testing.T) sources {
 	return all
 }
 
-// read adds what is referred to below a node, which is in a subtest or not.
+// read adds the references below a node, which may be in a subtest.
 func (f *function) read(node ast.Node, subtest bool) {
 	refer := func(names ...string) {
 		if subtest {
@@ -83,7 +83,7 @@ func (f *function) read(node ast.Node, subtest bool) {
 			}
 			f.read(n.X, subtest)
 			return false
-		case *ast.KeyValueExpr: // its key is the name of a field
+		case *ast.KeyValueExpr: // the key is the name of a field
 			f.read(n.Value, subtest)
 			return false
 		case *ast.Ident:
@@ -93,7 +93,7 @@ func (f *function) read(node ast.Node, subtest bool) {
 	})
 }
 
-// reaches reports whether a function refers to another one, by itself or by those that it refers to.
+// reaches reports whether a function refers to a different function, directly or through the functions that it refers to.
 func (s sources) reaches(from, to string, subtests bool) bool {
 	seen := map[string]bool{}
 	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
@@ -113,11 +113,12 @@ func (s sources) reaches(from, to string, subtests bool) bool {
 	return false
 }
 
-// mostOwners is how many tests may start hubs and plain clusters of their own, each of which costs four to ten processor seconds.
+// mostOwners is the maximum number of tests that start their own hubs and plain clusters. Each of these costs four to ten processor seconds.
 const mostOwners = 12
 
-// TestAlone_ListsWhatDoesNotRunInParallel: each test with the harness runs in parallel with others, by the first call of Hub or OwnHub outside of
-// its subtests or by t.Parallel, or has a reason in alone. Each test with hubs of its own has a reason in owners. Neither list has anything else.
+// TestAlone_ListsWhatDoesNotRunInParallel verifies that each test with the harness either runs in parallel with others, by calling Hub, OwnHub or
+// t.Parallel outside of its subtests, or has a reason in alone; that each test with its own hubs has a reason in owners; and that neither list has
+// other entries.
 func TestAlone_ListsWhatDoesNotRunInParallel(t *testing.T) {
 	all := readSources(t)
 	if all["harness.parallel"] == nil || all["harness.OwnHubs"] == nil {

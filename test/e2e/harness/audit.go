@@ -14,7 +14,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// Audited are the flags of a kube-apiserver that writes down what some users ask of it, and no others, and the file where it does.
+// Audited returns the flags of a kube-apiserver that audits the requests of the given users only, and the path of the audit log.
 func Audited(t testing.TB, users ...string) (flags []string, file string) {
 	t.Helper()
 	const policy = `{"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -27,12 +27,12 @@ func Audited(t testing.TB, users ...string) (flags []string, file string) {
 	return []string{"--audit-policy-file=" + rules, "--audit-log-path=" + file, "--audit-log-mode=blocking"}, file
 }
 
-// AuditEvents reads an audit log, which may be written at the same time.
+// AuditEvents reads an audit log that may be written concurrently.
 func AuditEvents(t *testing.T, file string) (all []auditv1.Event) {
 	t.Helper()
 	for line := range strings.Lines(string(Must(os.ReadFile(file))(t))) {
 		if !strings.HasSuffix(line, "\n") {
-			continue // it is being written
+			continue // the line is incomplete
 		}
 		var e auditv1.Event
 		if err := json.Unmarshal([]byte(line), &e); err != nil {

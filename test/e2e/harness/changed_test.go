@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// endToEnd lists the folders whose packages all need an end-to-end test for a change: those of which the programs consist, and not the libraries.
+// endToEnd lists the folders in which each package needs an end-to-end test for a change: the parts of the programs, and not the libraries.
 var endToEnd = []string{"cmd/*", "pkg/admission/*", "pkg/agent", "pkg/agent/tasks/*", "pkg/clusterprovider/*", "pkg/controllers/*/*", "pkg/operator/*", "pkg/registry/*/*"}
 
-// readList reads a file of test/e2e that hack/test.sh reads. Each of its rows has three fields.
+// readList reads a file of test/e2e that hack/test.sh reads. Each row has three fields.
 func readList(t *testing.T, file string) (rows [][]string) {
 	t.Helper()
 	for line := range strings.Lines(string(Must(os.ReadFile(filepath.Join("..", file)))(t))) {
@@ -31,8 +31,8 @@ func readList(t *testing.T, file string) (rows [][]string) {
 	return rows
 }
 
-// TestChanged_NamesTests holds that the rows of changed.tsv, which hack/test.sh changed reads, are of paths and tests that exist, and that there
-// are rows for all programs and their parts.
+// TestChanged_NamesTests verifies that the rows of changed.tsv, which hack/test.sh changed reads, name paths and tests that exist, and that all
+// programs and their parts have rows.
 func TestChanged_NamesTests(t *testing.T) {
 	all := readSources(t)
 	var paths []string

@@ -15,19 +15,19 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned"
 )
 
-// RESTClient writes clusters as they are.
+// RESTClient returns a client for writing ManagedClusters as raw bodies.
 func RESTClient(t *testing.T, config *rest.Config) rest.Interface {
 	t.Helper()
 	return Ours(t, config).ClusterV1().RESTClient()
 }
 
-// Ours is a client of our kinds.
+// Ours returns a client of the API groups of the hub.
 func Ours(t *testing.T, config *rest.Config) versioned.Interface {
 	t.Helper()
 	return Must(versioned.NewForConfig(config))(t)
 }
 
-// ClientConfig is that of a kubeconfig, without a limit of its rate.
+// ClientConfig returns the client configuration of a kubeconfig, without a rate limit.
 func ClientConfig(kubeconfig string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err == nil {
@@ -36,19 +36,19 @@ func ClientConfig(kubeconfig string) (*rest.Config, error) {
 	return config, err
 }
 
-// Kube is a client of Kubernetes' kinds.
+// Kube returns a client of the API groups of Kubernetes.
 func Kube(t *testing.T, config *rest.Config) kubernetes.Interface {
 	t.Helper()
 	return Must(kubernetes.NewForConfig(config))(t)
 }
 
-// Admin is a client of our kinds on the shared hub, as its admin.
+// Admin returns a client of the API groups of the hub, as the admin of the shared hub.
 func Admin(t *testing.T) versioned.Interface {
 	t.Helper()
 	return Ours(t, Hub(t).AdminConfig())
 }
 
-// Warnings keeps the Warning headers of a client's answers.
+// Warnings records the Warning headers of the responses to a client.
 type Warnings struct {
 	mu  sync.Mutex
 	All []string
@@ -61,7 +61,7 @@ func (w *Warnings) HandleWarningHeader(_ int, _ string, text string) {
 	w.All = append(w.All, text)
 }
 
-// Has is whether one of them has all parts in it.
+// Has reports whether a warning contains all parts.
 func (w *Warnings) Has(parts ...string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,14 +77,14 @@ func (w *Warnings) Has(parts ...string) bool {
 	return false
 }
 
-// Warned is a config whose clients keep the warnings that they get.
+// Warned returns a config whose clients record the warnings that they receive.
 func Warned(config *rest.Config) (*rest.Config, *Warnings) {
 	w := &Warnings{}
 	config.WarningHandler = w
 	return config, w
 }
 
-// Get asks for a path of a server.
+// Get requests a path of a server.
 func Get(t *testing.T, config *rest.Config, path string) (string, error) {
 	t.Helper()
 	data, err := Kube(t, config).Discovery().RESTClient().Get().RequestURI(path).DoRaw(t.Context())

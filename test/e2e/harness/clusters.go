@@ -27,10 +27,10 @@ const (
 	InfoPrefix    = "info.open-cluster-management.io/"
 )
 
-// Named is the metadata of an object of which only the name matters.
+// Named returns the metadata of an object for which only the name matters.
 func Named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
-// DeleteSet deletes a set of the shared hub, if it is there.
+// DeleteSet deletes a set of the shared hub, if it exists.
 func DeleteSet(t *testing.T, name string) {
 	t.Helper()
 	if err := Admin(t).ClusterV1beta2().ManagedClusterSets().Delete(context.WithoutCancel(t.Context()), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -38,7 +38,7 @@ func DeleteSet(t *testing.T, name string) {
 	}
 }
 
-// ManagedCluster is one to create.
+// ManagedCluster returns a ManagedCluster that does not exist yet.
 func ManagedCluster(name string, labels map[string]string) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1.SchemeGroupVersion.String(), Kind: "ManagedCluster"},
@@ -46,7 +46,7 @@ func ManagedCluster(name string, labels map[string]string) *clusterv1.ManagedClu
 	}
 }
 
-// NewManagedCluster creates a cluster as admin on the shared hub.
+// NewManagedCluster creates a ManagedCluster as admin on the shared hub.
 func NewManagedCluster(t *testing.T, name string, labels map[string]string) *clusterv1.ManagedCluster {
 	t.Helper()
 	c := Must(Admin(t).ClusterV1().ManagedClusters().Create(t.Context(), ManagedCluster(name, labels), metav1.CreateOptions{}))(t)
@@ -56,12 +56,12 @@ func NewManagedCluster(t *testing.T, name string, labels map[string]string) *clu
 	return c
 }
 
-// LegacySet is a set to create, with the implied label.
+// LegacySet returns a set with the implied label.
 func LegacySet(name string) *v1beta2.ManagedClusterSet {
 	return &v1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// ExclusiveSet is a set to create, with the exclusive label.
+// ExclusiveSet returns a set with the exclusive label.
 func ExclusiveSet(name, key, value string) *v1beta1.ManagedClusterSet {
 	return &v1beta1.ManagedClusterSet{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -80,7 +80,7 @@ func NewSet(t *testing.T, name string) {
 	})
 }
 
-// NewFleet makes clusters with a label, and a set that selects them by it.
+// NewFleet creates n clusters with a label, and a set that selects them by that label.
 func NewFleet(t *testing.T, n int) (set string, names []string) {
 	t.Helper()
 	set = Unique("fleet")
@@ -93,7 +93,7 @@ func NewFleet(t *testing.T, n int) (set string, names []string) {
 	return set, names
 }
 
-// LabelSet is a set to create, which selects by labels.
+// LabelSet returns a set that selects by labels.
 func LabelSet(name string, labels map[string]string) *v1beta1.ManagedClusterSet {
 	s := &v1beta1.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	s.Spec.ClusterSelector.SelectorType = v1beta1.LabelSelector
@@ -109,7 +109,7 @@ func NewLabelSet(t *testing.T, name string, labels map[string]string) *v1beta1.M
 	return s
 }
 
-// ChangeSet updates the spec of a set of the shared hub as admin, at the version that is stored by then: the hub updates its status.
+// ChangeSet updates the spec of a set of the shared hub as admin. It retries on conflicts, as the hub updates the status concurrently.
 func ChangeSet(t *testing.T, name string, change func(*v1beta1.ManagedClusterSetSpec)) error {
 	t.Helper()
 	sets := Admin(t).ClusterV1beta1().ManagedClusterSets()
@@ -123,7 +123,7 @@ func ChangeSet(t *testing.T, name string, change func(*v1beta1.ManagedClusterSet
 	})
 }
 
-// NewNamespace creates one on the shared hub.
+// NewNamespace creates a namespace on the shared hub.
 func NewNamespace(t *testing.T) string {
 	t.Helper()
 	name := Unique("ns")
@@ -133,7 +133,7 @@ func NewNamespace(t *testing.T) string {
 	return name
 }
 
-// Binding is one to create.
+// Binding returns a ManagedClusterSetBinding that does not exist yet.
 func Binding(namespace, name, set string) *v1beta2.ManagedClusterSetBinding {
 	return &v1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -141,12 +141,12 @@ func Binding(namespace, name, set string) *v1beta2.ManagedClusterSetBinding {
 	}
 }
 
-// InSet selects the members of a set.
+// InSet returns list options that select the members of a set.
 func InSet(set string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: "spec.clusterSet=" + set}
 }
 
-// Members are the clusters that a user sees in a set. Nobody is the admin.
+// Members returns the clusters that a user sees in a set. An empty user name stands for the admin.
 func Members(t *testing.T, who, set string) []string {
 	t.Helper()
 	config := Hub(t).AdminConfig()
@@ -165,7 +165,7 @@ func Members(t *testing.T, who, set string) []string {
 	return names
 }
 
-// WantMembers fails the test unless a user sees just these clusters in a set. Nobody is the admin.
+// WantMembers fails the test unless a user sees exactly these clusters in a set. An empty user name stands for the admin.
 func WantMembers(t *testing.T, who, set string, want ...string) {
 	t.Helper()
 	slices.Sort(want)

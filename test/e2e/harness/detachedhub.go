@@ -17,15 +17,16 @@ import (
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
-// The tests of a folder share a hub of processes of this machine, or one whose servers are pods of a management cluster. The same tests
-// run on both, as a user cannot tell one from the other. A detached hub takes long to start, so that several folders share one, one after the
-// other: test/detachedhub starts it, and runs their tests with its folder in the environment.
+// detachedHubDir is the environment variable with the folder of a detached hub. The tests of a folder share either a hub of processes of this
+// machine, or a hub whose servers are pods of a management cluster. The same tests run on both, as the two do not differ for a user. A detached hub
+// starts slowly, so several folders share one in sequence: test/detachedhub starts it, and runs their tests with its folder in the environment.
 const detachedHubDir = "CLUSTERHUB_TEST_DETACHED_HUB"
 
-// isDetached is whether the hub that the tests of this folder share is a detached one.
+// isDetached reports whether the shared hub of this folder's tests is detached.
 func isDetached() bool { return os.Getenv(detachedHubDir) != "" }
 
-// OnlyLocal skips a test on a detached hub, for what it needs: processes of this machine, which it starts, ends, or gives flags of its own.
+// OnlyLocal skips a test on a detached hub because of what it needs: processes of this machine that it starts, stops, or configures with its own
+// flags.
 func OnlyLocal(t *testing.T, needs string) {
 	t.Helper()
 	if isDetached() {
@@ -33,16 +34,16 @@ func OnlyLocal(t *testing.T, needs string) {
 	}
 }
 
-// detachedConfig is that of the detached hub. It has the flags of all folders whose tests run on it.
+// detachedConfig returns the configuration of the detached hub, with the flags of all folders whose tests run on it.
 func detachedConfig(dir string) localhub.Config {
 	config := HubConfig(dir)
 	config.Plain = true
-	config.Replicas = 2 // as the hubs of this machine: what tests do by two replicas, they do by two addresses of one
+	config.Replicas = 2 // as the local hubs: two replicas for the tests are two addresses of one pod
 	config.HubAPIServerArgs = []string{"--agent-writes-burst=100000"}
 	return config
 }
 
-// openDetached returns the detached hub in a folder. It fails if the hub lacks what a test's folder asks of its hub.
+// openDetached returns the detached hub in a folder. It fails if the hub lacks a setting that the tests of a folder require.
 func openDetached(dir string, changes []func(*localhub.Config)) (*localhub.Hub, error) {
 	has, wants := detachedConfig(dir), HubConfig(dir)
 	for _, change := range changes {
@@ -55,7 +56,7 @@ func openDetached(dir string, changes []func(*localhub.Config)) (*localhub.Hub, 
 	return localhub.Open(has)
 }
 
-// serves reports whether a hub has the flags that another one is to have.
+// serves reports whether a hub has the flags that a different hub requires.
 func serves(has, wants localhub.Config) bool {
 	lacks := func(has, wants []string) bool {
 		return slices.ContainsFunc(wants, func(flag string) bool { return !slices.Contains(has, flag) })
@@ -64,15 +65,15 @@ func serves(has, wants localhub.Config) bool {
 		slices.Equal(has.HubControllerManagerArgs, wants.HubControllerManagerArgs)
 }
 
-// WithDetachedHub runs a command, such as go test, whose tests share a detached hub, and returns what the process is to exit with. It
-// begins in the root of the repository, and so does the command.
+// WithDetachedHub runs a command, such as go test, whose tests share a detached hub, and returns the exit code of the process. It starts in the root
+// of the repository, as does the command.
 func WithDetachedHub(command ...string) (result int) {
 	defer func() {
 		if !last.end() && result == 0 {
 			result = 1
 		}
 	}()
-	if err := os.Chdir(filepath.Join("test", "e2e", "harness")); err != nil { // Root is as the tests see it
+	if err := os.Chdir(filepath.Join("test", "e2e", "harness")); err != nil { // Root is relative to the folder of the tests
 		last.Fatal(err)
 	}
 	config := detachedConfig(filepath.Join(last.TempDir(), "hub"))
@@ -94,9 +95,9 @@ func WithDetachedHub(command ...string) (result int) {
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = Root, os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), detachedHubDir+"="+hub.Dir())
 	if err := cmd.Run(); err != nil {
-		last.Error(err) // so that the pods say what has happened
+		last.Error(err) // so that the logs of the pods are printed
 	}
-	// What a server lacks it would say, and try again for ever. Namespaces that end take no new events.
+	// A server that lacks a right would log this and retry forever. Namespaces that are being deleted accept no new events.
 	for namespace, pod := range map[string]string{ServerNamespace("shared"): deploy.Manager, "clusterhub-operator": "hub-operator"} {
 		logs := m.Node.Logs(namespace, pod)
 		if logs == "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// TestOpenDetached_RefusesTestsThatNeedAnotherHub: they would pass or fail for something else than what they say.
+// TestOpenDetached_RefusesTestsThatNeedAnotherHub verifies that such tests are refused, as they would pass or fail for reasons other than those that
+// they state.
 func TestOpenDetached_RefusesTestsThatNeedAnotherHub(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*localhub.Config)
@@ -29,8 +30,8 @@ func TestOpenDetached_RefusesTestsThatNeedAnotherHub(t *testing.T) {
 	}
 }
 
-// TestDetachedHub_NamesTests holds that the rows of detachedhub.tsv, which hack/test.sh reads, are of tests that exist and that run on a
-// detached hub.
+// TestDetachedHub_NamesTests verifies that the rows of detachedhub.tsv, which hack/test.sh reads, name tests that exist and that run on a detached
+// hub.
 func TestDetachedHub_NamesTests(t *testing.T) {
 	all := readSources(t)
 	rows := readList(t, "detachedhub.tsv")

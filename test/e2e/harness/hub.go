@@ -1,9 +1,9 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package harness is what the end-to-end tests share: hubs of real parts (etcd, kube-apiserver in front, hub-apiserver,
-// controllers), clients and processes for them, and objects that tests of several folders make. The tests are beside it, one
-// folder for each capability. What only one folder needs is there and not here.
+// Package harness has the shared parts of the end-to-end tests: hubs of real components (etcd, kube-apiserver in front, hub-apiserver, controllers),
+// clients and processes for them, and objects that tests of several folders create. The tests are in the sibling folders, one for each capability.
+// Helpers of a single folder belong to that folder.
 package harness
 
 import (
@@ -25,16 +25,16 @@ import (
 	"github.com/clusterhub/clusterhub/test/binaries"
 )
 
-// Root is that of the repository, as the tests of each folder see it.
+// Root is the root of the repository, relative to the tests of each folder.
 const Root = "../../.."
 
-// imagesDir names the variable that has the folder of unpacked images in which our servers run, if they are to: see hack/test.sh.
+// imagesDir is the environment variable with the folder of unpacked images in which our servers run, if set. See hack/test.sh.
 const imagesDir = "CLUSTERHUB_TEST_IMAGES"
 
 // Tests run in parallel, and share the scheme.
 func init() { utilruntime.Must(corev1.AddToScheme(scheme.Scheme)) }
 
-// shared is the hub that the tests of a folder share, with two replicas of hub-apiserver. A detached one has no dir here: see detachedHubDir.
+// shared is the hub that the tests of a folder share, with two replicas of hub-apiserver. A detached hub has no dir here: see detachedHubDir.
 var shared struct {
 	once    sync.Once
 	changes []func(*localhub.Config)
@@ -43,8 +43,8 @@ var shared struct {
 	err     error
 }
 
-// Hub returns the hub that the tests of a folder share, and starts it for the first of them. The test runs in parallel with others from here
-// on, unless it is in alone. Tests name what they make by their own name, and do not stop the hub's processes: a test that does takes a hub by LendHub.
+// Hub returns the hub that the tests of a folder share, and starts it for the first of them. The test runs in parallel with others from here on,
+// unless alone lists it. Tests name their objects by unique names, and do not stop the processes of the hub: a test that does calls LendHub.
 func Hub(t *testing.T) *localhub.Hub {
 	t.Helper()
 	parallel(t)
@@ -82,18 +82,18 @@ func sharedConfig(dir string, changes []func(*localhub.Config)) localhub.Config 
 	return config
 }
 
-// Run is the TestMain of each folder: it runs the tests and returns what the process is to exit with. It ends the shared hub,
-// and keeps its logs if a test has failed. The changes are what a folder needs of the shared hub.
+// Run is the TestMain of each folder: it runs the tests and returns the exit code of the process. It stops the shared hub, and retains its logs if a
+// test failed. The changes adapt the shared hub to the folder.
 func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 	shared.changes = changes
 	binaries.Moderate()
-	if isDetached() || os.Getenv(worldDir) != "" { // what other runs have made may not have been deleted yet
+	if isDetached() || os.Getenv(worldDir) != "" { // deletions of earlier runs may not be complete
 		sequence.Store(int64(os.Getpid()) * 1000)
 	}
 	ctrl.SetLogger(klog.Background())
 	result := m.Run()
 	if result != 0 {
-		last.Error("a test has failed") // so that it says what has happened
+		last.Error("a test has failed") // so that the logs are printed
 	}
 	if !last.end() && result == 0 {
 		result = 1
@@ -111,7 +111,7 @@ func Run(m *testing.M, changes ...func(*localhub.Config)) int {
 	return result
 }
 
-// HubConfig is that of a hub in a folder, with the binaries of the build.
+// HubConfig returns the configuration of a hub in a folder, with the binaries of the build.
 func HubConfig(dir string) localhub.Config {
 	bin := os.Getenv("TEST_BIN_DIR")
 	if bin == "" {
@@ -119,34 +119,34 @@ func HubConfig(dir string) localhub.Config {
 	}
 	return localhub.Config{
 		Dir: dir, BinDir: bin, ImagesDir: ImagesDir(), UnsafeNoFsync: true,
-		// The tests of other things than registration are alone with their clusters.
+		// Tests of other areas than registration run without its controllers.
 		HubControllerManagerArgs: []string{"--registration-drivers=", "--access-controllers="},
 	}
 }
 
-// ImagesDir is where the images are in which our servers and pods run, or empty if they do not.
+// ImagesDir returns the folder of the images in which our servers and pods run, or "" if they do not run in images.
 func ImagesDir() string { return os.Getenv(imagesDir) }
 
-// BinDir is where the binaries of the build are.
+// BinDir returns the folder of the binaries of the build.
 func BinDir(t *testing.T) string {
 	t.Helper()
 	return Must(filepath.Abs(HubConfig("").BinDir))(t)
 }
 
-// Binary is one of them.
+// Binary returns the path of a binary of the build.
 func Binary(t *testing.T, name string) string {
 	t.Helper()
 	return filepath.Join(BinDir(t), name)
 }
 
-// OwnHub starts a hub for one test, of processes of this machine. The test runs in parallel with others, as with Hub; the list owners has the
-// reason why it does not use the shared hub.
+// OwnHub starts a hub of processes of this machine for one test. The test runs in parallel with others, as with Hub. The list owners has the reason
+// why it does not use the shared hub.
 func OwnHub(t *testing.T, adapt func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
 	return OwnHubs(t, adapt)[0]
 }
 
-// OwnHubs starts hubs for one test, all at one time.
+// OwnHubs starts several hubs for one test concurrently.
 func OwnHubs(t *testing.T, adapt ...func(*localhub.Config)) []*localhub.Hub {
 	t.Helper()
 	parallel(t)

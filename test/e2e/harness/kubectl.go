@@ -12,22 +12,22 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// Overlay is the folder of an overlay of artifacts/deploy.
+// Overlay returns the folder of an overlay of artifacts/deploy.
 func Overlay(name string) string { return filepath.Join(Root, "artifacts", "deploy", name) }
 
-// Kubectl runs kubectl on the shared hub and returns what it says.
+// Kubectl runs kubectl on the shared hub and returns its output.
 func Kubectl(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	return kubectlOf(t, Hub(t), stdin, args...)
 }
 
-// MustKubectl is kubectl that has to succeed.
+// MustKubectl runs kubectl on the shared hub and fails the test if kubectl fails.
 func MustKubectl(t *testing.T, stdin string, args ...string) string {
 	t.Helper()
 	return MustKubectlOf(t, Hub(t), stdin, args...)
 }
 
-// MustKubectlOf is kubectl that has to succeed on any hub.
+// MustKubectlOf runs kubectl on any hub and fails the test if kubectl fails.
 func MustKubectlOf(t *testing.T, h *localhub.Hub, stdin string, args ...string) string {
 	t.Helper()
 	out, err := kubectlOf(t, h, stdin, args...)
@@ -47,7 +47,7 @@ func kubectlOf(t *testing.T, h *localhub.Hub, stdin string, args ...string) (str
 	return string(out), err
 }
 
-// Contains fails the test unless all parts are in what was said.
+// Contains fails the test unless out contains all parts.
 func Contains(t *testing.T, out string, parts ...string) {
 	t.Helper()
 	for _, part := range parts {
@@ -57,7 +57,7 @@ func Contains(t *testing.T, out string, parts ...string) {
 	}
 }
 
-// ApplyFile applies a file of testdata as admin, and deletes what is in it at the end.
+// ApplyFile applies a file of testdata as admin, and deletes its objects when the test ends.
 func ApplyFile(t *testing.T, file string) {
 	t.Helper()
 	MustKubectl(t, "", "apply", "-f", "testdata/"+file)

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// lasting is what Lasting returns.
+// lasting is the implementation of Lasting.
 type lasting struct {
-	testing.TB // what is not below panics
+	testing.TB // the methods that are not defined below panic
 	ctx        context.Context
 	cancel     context.CancelFunc
 
@@ -33,11 +33,11 @@ func newLasting() *lasting {
 	return l
 }
 
-// Lasting is what fixtures start with that the tests of a folder share: what they start ends after the last test, and what they find
-// wrong fails the run.
+// Lasting returns a testing.TB for fixtures that the tests of a folder share: processes that these start are stopped after the last test, and errors
+// that they report fail the run.
 func Lasting() testing.TB { return last }
 
-// end runs the cleanups, prints what was logged if something has failed, and returns whether nothing has.
+// end runs the cleanups, prints the log if something failed, and reports whether nothing failed.
 func (l *lasting) end() (good bool) {
 	l.cancel()
 	for {
@@ -102,7 +102,7 @@ func (l *lasting) Error(args ...any) { l.say(true, fmt.Sprint(args...)) }
 
 func (l *lasting) Errorf(format string, args ...any) { l.say(true, fmt.Sprintf(format, args...)) }
 
-// Fatal ends the program: there is no test of its own to end. Cleanups run first, which print logs of servers and end them.
+// Fatal exits the program, as no test of its own exists that it could end. The cleanups run first, which print the logs of servers and stop them.
 func (l *lasting) Fatal(args ...any) {
 	l.Error(args...)
 	l.end()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestLasting_FatalRunsCleanups shows that logs of servers are printed, and servers ended, before the program ends.
+// TestLasting_FatalRunsCleanups verifies that the logs of servers are printed, and the servers stopped, before the program exits.
 func TestLasting_FatalRunsCleanups(t *testing.T) {
 	l := newLasting()
 	var ran []string

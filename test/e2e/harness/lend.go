@@ -25,29 +25,29 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// Pool lends hubs of a configuration, each to one test at a time. It starts one if none is free and the limit allows it.
+// Pool lends hubs of a configuration, each to one test at a time. It starts a hub if none is free and the limit allows it.
 type Pool struct {
 	config func(*localhub.Config)
-	// taking is held by the test that takes hubs.
+	// taking is locked by the test that takes hubs.
 	taking  sync.Mutex
 	free    chan *lentHub
 	started chan struct{}
 }
 
-// lentHub is a hub of a pool, with the objects that it has when no test uses it.
+// lentHub is a hub of a pool, with the objects that it has while no test uses it.
 type lentHub struct {
 	*localhub.Hub
 	own sets.Set[string]
 }
 
-// NewPool returns a pool that starts no more hubs than most.
+// NewPool returns a pool that starts at most most hubs.
 func NewPool(most int, config func(*localhub.Config)) *Pool {
 	p := &Pool{config: config}
 	p.limit(most)
 	return p
 }
 
-// limit sets how many hubs the pool starts. Nothing may have been lent before.
+// limit sets the maximum number of hubs of the pool. It must be called before a hub is lent.
 func (p *Pool) limit(most int) {
 	p.free, p.started = make(chan *lentHub, most), make(chan struct{}, most)
 }
@@ -60,17 +60,17 @@ var (
 	lentClusters = NewPool(1, func(c *localhub.Config) { c.Plain = true })
 )
 
-// LendAtMost sets how many hubs and how many plain clusters are lent at the same time, 1 by default. A hub costs ten processor seconds, so it is
-// for folders where many tests would wait for one. TestMain calls it before Run.
+// LendAtMost sets how many hubs and how many plain clusters are lent at the same time, 1 by default. A hub costs ten processor seconds, so a higher
+// limit is for folders where many tests would wait for a hub. TestMain calls it before Run.
 func LendAtMost(n int) {
 	lentHubs.limit(n)
 	lentClusters.limit(n)
 }
 
-// LendHub returns a hub without hub-controller-manager that no other test uses until this one ends. What the test creates is deleted when it ends;
-// what was there before it must not change. The test may stop and kill servers of the hub, if they serve again when it ends. A test that needs a
-// hub-controller-manager starts and ends it, or uses Relaunch. The test runs in parallel with others, as with Hub. A test that needs a plain cluster,
-// too, lends the hub first.
+// LendHub returns a hub without hub-controller-manager that no other test uses until this test ends. Objects that the test creates are deleted when
+// it ends; the test must not change objects that existed before it. The test may stop and kill servers of the hub, if they serve again when the test
+// ends. A test that needs a hub-controller-manager starts and stops it, or uses Relaunch. The test runs in parallel with others, as with Hub. A test
+// that also needs a plain cluster calls LendHub first.
 func LendHub(t *testing.T) *localhub.Hub {
 	t.Helper()
 	parallel(t)
@@ -78,7 +78,7 @@ func LendHub(t *testing.T) *localhub.Hub {
 	return lentHubs.Lend(t, 1)[0]
 }
 
-// LendCluster returns a plain cluster that no other test uses until this one ends, as LendHub returns a hub.
+// LendCluster returns a plain cluster that no other test uses until this test ends, as LendHub returns a hub.
 func LendCluster(t *testing.T) *localhub.Hub {
 	t.Helper()
 	parallel(t)
@@ -91,9 +91,9 @@ func Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *
 	return lentHubs.Relaunch(t, lent, change)
 }
 
-// Relaunch has a lent hub run with another configuration until the test ends, and returns the hub with that configuration, when the front serves the
-// APIs of hub-apiserver. It restarts our servers whose flags change, starts a hub-controller-manager if the configuration is not without one, and
-// grants the rights of components. Of kube-apiserver and etcd nothing changes.
+// Relaunch runs a lent hub with a different configuration until the test ends, and returns the hub with that configuration once the front serves the
+// APIs of hub-apiserver. It restarts our servers whose flags change, starts a hub-controller-manager unless the configuration excludes it, and grants
+// the rights of components. It does not change kube-apiserver and etcd.
 func (p *Pool) Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
 	relaunch := func(ctx context.Context, change func(*localhub.Config)) (*localhub.Hub, error) {
@@ -103,7 +103,7 @@ func (p *Pool) Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.
 		if len(config.Components) > 0 {
 			return localhub.Start(ctx, config)
 		}
-		h, err := localhub.Open(config) // to apply no manifests, which have not changed
+		h, err := localhub.Open(config) // applies no manifests, as they have not changed
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +124,8 @@ func (p *Pool) Relaunch(t *testing.T, lent *localhub.Hub, change func(*localhub.
 	return Must(relaunch(t.Context(), change))(t)
 }
 
-// Lend returns hubs that no other test uses until this one ends, as LendHub does, but the test calls t.Parallel. A test that needs several hubs gets all
-// of them by one call: two tests could otherwise wait for each other.
+// Lend returns hubs that no other test uses until this test ends, as LendHub does, but the test must call t.Parallel. A test that needs several hubs
+// gets all of them by one call, as two tests could otherwise wait for each other.
 func (p *Pool) Lend(t *testing.T, n int) (hubs []*localhub.Hub) {
 	t.Helper()
 	all, errs := make([]*lentHub, n), make([]error, n)
@@ -164,7 +164,7 @@ func (p *Pool) Lend(t *testing.T, n int) (hubs []*localhub.Hub) {
 	return hubs
 }
 
-// giveBack takes a hub back from a test, or nil if the hub has not started.
+// giveBack returns a hub to the pool, or nil if the hub has not started.
 func (p *Pool) giveBack(t *testing.T, h *lentHub) {
 	if h != nil && !t.Failed() { // the state of the hub is unknown after a failure
 		err := h.reset()
@@ -198,10 +198,10 @@ func (p *Pool) start() (*lentHub, error) {
 	return h, err
 }
 
-// notReset are the groups of objects that Kubernetes makes and removes by itself.
+// notReset lists the groups of objects that Kubernetes creates and deletes by itself.
 var notReset = []string{"apiregistration.k8s.io", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "networking.k8s.io"}
 
-// each calls a function for each object of the given resources, or of all if they are nil, with a client of its resource.
+// each calls a function for each object of the given resources, or of all resources if only is nil, with a client of its resource.
 func (h *lentHub) each(ctx context.Context, only sets.Set[string], do func(metadata.ResourceInterface, string, *metav1.PartialObjectMetadata) error) error {
 	config := h.AdminConfig()
 	config.QPS = -1
@@ -231,12 +231,12 @@ func (h *lentHub) each(ctx context.Context, only sets.Set[string], do func(metad
 			found, err := of.List(ctx, metav1.ListOptions{})
 			if err != nil {
 				if apierrors.IsNotFound(err) {
-					continue // a CustomResourceDefinition that is being deleted
+					continue // a CustomResourceDefinition is being deleted
 				}
 				return fmt.Errorf("%s: %w", r.Name, err)
 			}
 			for _, o := range found.Items {
-				// kube-controller-manager makes these in each namespace, and those of its controllers.
+				// kube-controller-manager creates these in each namespace, and the ServiceAccounts of its controllers.
 				if r.Name == "serviceaccounts" && (o.Name == "default" || o.Namespace == "kube-system") || r.Name == "configmaps" && o.Name == "kube-root-ca.crt" {
 					continue
 				}
@@ -249,11 +249,12 @@ func (h *lentHub) each(ctx context.Context, only sets.Set[string], do func(metad
 	return nil
 }
 
-// reset deletes what a test has created, and waits until it is gone. What a controller of Kubernetes creates again is not waited for.
+// reset deletes the objects that a test created, and waits until they are gone. It does not wait for objects that a controller of Kubernetes
+// recreates.
 func (h *lentHub) reset() error {
 	var left []string
 	var all sets.Set[types.UID]
-	// Only the first look is at all resources: each costs the servers a request.
+	// Only the first pass covers all resources, as each resource costs the servers a request.
 	var resources sets.Set[string]
 	err := await.Until(last.Context(), Timeout, func(ctx context.Context) (bool, error) {
 		left = nil

@@ -22,17 +22,17 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// LocalClusters is a hub with its controllers and the provider of the example.
+// LocalClusters is a hub with its controllers and the example provider.
 type LocalClusters struct {
 	Hub    *localhub.Hub
 	Client client.Client
-	// Dir is the provider's.
+	// Dir is the folder of the provider.
 	Dir string
-	// Args are its own flags.
+	// Args are additional flags of the provider.
 	Args []string
 }
 
-// StartLocalClusters has the provider of the example run for a hub.
+// StartLocalClusters starts the example provider for a hub.
 func StartLocalClusters(t *testing.T, h *localhub.Hub, args ...string) *LocalClusters {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -52,7 +52,7 @@ func (l *LocalClusters) example(name string) string {
 	return filepath.Join(Root, "artifacts", "examples", "access", name)
 }
 
-// Start starts the provider, also again.
+// Start starts or restarts the provider.
 func (l *LocalClusters) Start(t *testing.T) {
 	t.Helper()
 	if err := l.Hub.StartLocalProvider(t.Context(), "dev", "local", l.Args...); err != nil {
@@ -60,7 +60,7 @@ func (l *LocalClusters) Start(t *testing.T) {
 	}
 }
 
-// Await waits until an object is as it should be.
+// Await waits until ok accepts an object.
 func (l *LocalClusters) Await(t *testing.T, what string, object client.Object, ok func() error) {
 	t.Helper()
 	var last error
@@ -75,7 +75,7 @@ func (l *LocalClusters) Await(t *testing.T, what string, object client.Object, o
 	}
 }
 
-// AwaitCluster waits until a Cluster is in a phase, and returns what its condition says.
+// AwaitCluster waits until a Cluster is in a phase, and returns the message of its condition.
 func (l *LocalClusters) AwaitCluster(t *testing.T, name, phase string) (message string) {
 	t.Helper()
 	cluster := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name}}
@@ -90,7 +90,7 @@ func (l *LocalClusters) AwaitCluster(t *testing.T, name, phase string) (message 
 	return message
 }
 
-// Folder is that of a cluster.
+// Folder returns the folder of a cluster.
 func (l *LocalClusters) Folder(t *testing.T, name string) string {
 	t.Helper()
 	cluster := &v1alpha1.Cluster{}

@@ -12,13 +12,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// Logged is what programs have logged, and the secrets that must not be in it.
+// Logged has the logs of programs, and the secrets that must not appear in them.
 type Logged struct {
 	Logs    map[string][]byte
 	Secrets leak.Secrets
 }
 
-// NewLogged has none yet.
+// NewLogged returns a Logged without logs and secrets.
 func NewLogged() *Logged { return &Logged{Logs: map[string][]byte{}, Secrets: leak.Secrets{}} }
 
 // Add adds the secrets in a text.
@@ -29,7 +29,7 @@ func (l *Logged) Add(t *testing.T, name, text string) {
 	}
 }
 
-// Look searches each log. Nothing is shown by secrets that were not there, nor by logs that have nothing in them.
+// Look searches each log for the secrets. It fails if a wanted secret or a log is missing, as the search would show nothing then.
 func (l *Logged) Look(t *testing.T, wanted ...string) {
 	t.Helper()
 	names := slices.Sorted(maps.Keys(l.Secrets))
@@ -44,7 +44,7 @@ func (l *Logged) Look(t *testing.T, wanted ...string) {
 			t.Errorf("%s logs a secret: %s", name, found)
 		}
 		if strings.HasPrefix(name, "cluster-provider") || strings.HasPrefix(name, "hub-agent ") {
-			continue // these tell of no requests
+			continue // these logs have no requests
 		}
 		if len(log) < 1000 || !strings.Contains(string(log), `"Request"`) {
 			t.Errorf("%s logs no requests:\n%.2000s", name, log)

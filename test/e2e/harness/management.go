@@ -16,18 +16,19 @@ import (
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
-// Management is a cluster whose one node runs pods.
+// Management is a management cluster with one node that runs pods.
 type Management struct {
 	*localhub.Hub
 	Node *kubelet.Kubelet
-	// Audit is a file with all that hub-operator asks of the cluster.
+	// Audit is the file with all requests of hub-operator to the cluster.
 	Audit string
 }
 
-// OperatorImage is the image of hub-operator as its node has it.
+// OperatorImage is the image of hub-operator on the node.
 const OperatorImage = "clusterhub/hub-operator:v0.0.0"
 
-// StartManagement starts one, which ends with the test. It has no hub-operator. The changes are of what its node is told.
+// StartManagement starts a management cluster, without hub-operator, that is stopped when the test ends. The changes adapt the configuration of its
+// node.
 func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management {
 	t.Helper()
 	config := HubConfig(filepath.Join(t.TempDir(), "cluster"))
@@ -40,7 +41,7 @@ func StartManagement(t testing.TB, changes ...func(*kubelet.Config)) *Management
 	}
 	t.Cleanup(cluster.Kill)
 	node := kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: config.BinDir, ImagesDir: config.ImagesDir, ReadyFor: time.Minute,
-		// As for all hubs of tests. A pod that ends has no requests that a load balancer still sends to it.
+		// These are the settings of all hubs of tests. No load balancer still sends requests to a pod that stops.
 		ArgsOf: map[string][]string{deploy.APIServer: {"--embedded-etcd-unsafe-no-fsync", "--shutdown-delay-duration=0s"}}}
 	for _, change := range changes {
 		change(&node)
@@ -54,7 +55,7 @@ func (m *Management) InstallOperator(t testing.TB) {
 	m.must(t, "", "apply", "--server-side", "-k", Overlay("operator"))
 }
 
-// must is kubectl that has to succeed.
+// must runs kubectl and fails the test if kubectl fails.
 func (m *Management) must(t testing.TB, stdin string, args ...string) {
 	t.Helper()
 	cmd := m.Kubectl(t.Context(), args...)
@@ -64,7 +65,7 @@ func (m *Management) must(t testing.TB, stdin string, args ...string) {
 	}
 }
 
-// wait waits until the management cluster says something of an object.
+// wait waits until an object of the management cluster meets a condition.
 func (m *Management) wait(t testing.TB, what string, args ...string) {
 	t.Helper()
 	if out, err := m.Kubectl(t.Context(), append([]string{"wait", "--timeout=" + Timeout.String(), "--for=" + what}, args...)...).CombinedOutput(); err != nil {
@@ -73,7 +74,7 @@ func (m *Management) wait(t testing.TB, what string, args ...string) {
 	}
 }
 
-// ServerNamespace has the servers of a detached hub.
+// ServerNamespace returns the namespace of the servers of a detached hub.
 func ServerNamespace(name string) string { return name + "-open-cluster-management-hub" }
 
 const clusterManager = `
@@ -87,10 +88,9 @@ spec:
     controllerManager: {replicas: 1}
 `
 
-// MakeHub makes a hub of a plain cluster by a ClusterManager in mode Detached, and waits until it serves. The servers are pods of the
-// management cluster, and the cluster's kube-apiserver reaches them by the name of their Service: it has the flags of Node.Egress. The
-// ports of this machine that the cluster has for its hub-apiservers lead to the one that runs, so that tests reach it as they reach that of
-// a local hub.
+// MakeHub turns a plain cluster into a hub by a ClusterManager in mode Detached, and waits until it serves. The servers are pods of the management
+// cluster, and the cluster's kube-apiserver reaches them by the name of their Service: it has the flags of Node.Egress. The ports of this machine
+// that the cluster has for its hub-apiservers are forwarded to the running one, so that tests reach it as they reach that of a local hub.
 func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
 	t.Helper()
 	m.OpenWays(t, name, cluster)
@@ -98,7 +98,7 @@ func (m *Management) MakeHub(t testing.TB, name string, cluster *localhub.Hub, c
 	m.AwaitHub(t, name, cluster)
 }
 
-// OpenWays lets the pods of a hub that is going to be made reach the cluster, and this machine reach them.
+// OpenWays allows the pods of a future hub to reach the cluster, and this machine to reach the pods.
 func (m *Management) OpenWays(t testing.TB, name string, cluster *localhub.Hub) {
 	t.Helper()
 	if err := m.Node.Reach(strings.TrimPrefix(cluster.AdminConfig().Host, "https://")); err != nil {
@@ -109,14 +109,14 @@ func (m *Management) OpenWays(t testing.TB, name string, cluster *localhub.Hub) 
 	}
 }
 
-// BeginHub has hub-operator make the hub.
+// BeginHub creates the ClusterManager, from which hub-operator installs the hub.
 func (m *Management) BeginHub(t testing.TB, name string, cluster *localhub.Hub, components ...string) {
 	t.Helper()
 	const definition = "crd/clustermanagers.operator.open-cluster-management.io"
 	m.wait(t, "create", definition)
 	m.wait(t, "condition=Established", definition)
 	m.must(t, fmt.Sprintf(clusterManager, name, strings.Join(components, ", ")), "apply", "-f", "-")
-	// The user is told that a Secret is missing, and the place for it is there.
+	// The condition reports that a Secret is missing. Its namespace exists.
 	m.wait(t, "condition=ReadyToApply=false", "clustermanager/"+name)
 	m.must(t, "", "create", "secret", "generic", "external-hub-kubeconfig", "-n", ServerNamespace(name), "--from-file=kubeconfig="+cluster.AdminKubeconfig())
 	m.wait(t, "condition=ReadyToApply", "clustermanager/"+name)

@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// OpenAPIModel is what an OpenAPI document says of a type.
+// OpenAPIModel describes a type in an OpenAPI document.
 type OpenAPIModel struct {
 	Description string
 	Properties  map[string]struct{ Description string }
 }
 
-// OpenAPIModels are those of the OpenAPI document of a group and version, which the front lists a moment after it serves the group.
+// OpenAPIModels returns the models in the OpenAPI document of a group and version, which the front lists shortly after it serves the group.
 func OpenAPIModels(t *testing.T, groupVersion string) map[string]OpenAPIModel {
 	t.Helper()
 	index := struct {

@@ -20,10 +20,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// Plugin runs kubectl-hub as a person does who has the kubeconfig.
+// Plugin runs kubectl-hub as a user who has the kubeconfig.
 type Plugin struct{ Kubeconfig string }
 
-// Command is one of the plugin, with a home of its own.
+// Command returns a command of the plugin with its own home directory.
 func (p Plugin) Command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), Binary(t, "kubectl-hub"), args...)
@@ -32,21 +32,21 @@ func (p Plugin) Command(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// Run runs it.
+// Run runs a command of the plugin.
 func (p Plugin) Run(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	return Begin(t, p.Command(t, args...)).End()
 }
 
-// Running is a command that has begun.
+// Running is a command that has started.
 type Running struct {
-	// Ended is closed when it has ended.
+	// Ended is closed when the command ends.
 	Ended       chan struct{}
 	out, errOut bytes.Buffer
 	err         error
 }
 
-// Begin begins a command, for a test that does something while it runs. It ends with the test.
+// Begin starts a command, for a test that acts while the command runs. The command is stopped when the test ends.
 func Begin(t *testing.T, cmd *exec.Cmd) *Running {
 	t.Helper()
 	r := &Running{Ended: make(chan struct{})}
@@ -62,13 +62,13 @@ func Begin(t *testing.T, cmd *exec.Cmd) *Running {
 	return r
 }
 
-// End waits until it has ended.
+// End waits until the command ends.
 func (r *Running) End() (stdout, stderr string, err error) {
 	<-r.Ended
 	return r.out.String(), r.errOut.String(), r.err
 }
 
-// Must is Run that has to succeed.
+// Must is Run for a command that must succeed.
 func (p Plugin) Must(t *testing.T, args ...string) string {
 	t.Helper()
 	stdout, stderr, err := p.Run(t, args...)
@@ -78,7 +78,7 @@ func (p Plugin) Must(t *testing.T, args ...string) string {
 	return stdout
 }
 
-// Joining is what init and get token print.
+// Joining is the output of init and of get token.
 type Joining struct {
 	Token   string    `json:"hub-token"`
 	Server  string    `json:"hub-apiserver"`
@@ -87,7 +87,7 @@ type Joining struct {
 	Command string    `json:"join-command"`
 }
 
-// Joining is what a command prints.
+// Joining runs a command and returns its output.
 func (p Plugin) Joining(t *testing.T, args ...string) (j Joining) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(p.Must(t, append(args, "-o", "json")...)), &j); err != nil {
@@ -96,7 +96,7 @@ func (p Plugin) Joining(t *testing.T, args ...string) (j Joining) {
 	return j
 }
 
-// Args are those of the printed command, as a shell would hand them on.
+// Args returns the arguments of the printed command, as a shell would pass them.
 func (j Joining) Args(t *testing.T, name string) []string {
 	t.Helper()
 	rest, ok := strings.CutPrefix(j.Command, "kubectl hub ")
@@ -106,7 +106,7 @@ func (j Joining) Args(t *testing.T, name string) []string {
 	return strings.Fields(strings.ReplaceAll(rest, "<cluster_name>", name))
 }
 
-// WithContexts writes one kubeconfig for several clusters, as people have it.
+// WithContexts writes one kubeconfig with a context for each of several clusters, as users have it.
 func WithContexts(t *testing.T, clusters map[string]*localhub.Hub) string {
 	t.Helper()
 	all := clientcmdapi.NewConfig()

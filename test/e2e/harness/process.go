@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localserver"
 )
 
-// FreePort is one for a server that is about to start.
+// FreePort returns a free port for a server that is about to start.
 func FreePort(t *testing.T) int {
 	t.Helper()
 	listener, port, err := localserver.Listen()
@@ -24,22 +24,22 @@ func FreePort(t *testing.T) int {
 	return port
 }
 
-// Daemon is a process that a test can kill and start again.
+// Daemon is a process that a test can kill and restart.
 type Daemon struct {
 	t   *testing.T
 	bin string
-	// Args are those that it starts with.
+	// Args are the arguments of the process.
 	Args []string
-	// Out is what it has said in all its lives.
+	// Out is the output of all runs of the process.
 	Out Buffer
 
 	mu  sync.Mutex
 	cmd *exec.Cmd
-	// over is whether the test is.
+	// over reports whether the test has ended.
 	over bool
 }
 
-// StartDaemon starts a process, and ends it with the test. The test fails if the process lacked a right.
+// StartDaemon starts a process that is stopped when the test ends. The test fails if the process lacked a right.
 func StartDaemon(t *testing.T, bin string, args ...string) *Daemon {
 	t.Helper()
 	d := &Daemon{t: t, bin: bin, Args: args}
@@ -56,7 +56,7 @@ func StartDaemon(t *testing.T, bin string, args ...string) *Daemon {
 	return d
 }
 
-// lacksRight reports whether a program has logged that it was forbidden something, other than writes to a namespace that is being deleted.
+// lacksRight reports whether a program logged that a request was forbidden, other than a write to a namespace that is being deleted.
 func lacksRight(log string) bool {
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, "forbidden") && !strings.Contains(line, "because it is being terminated") {
@@ -66,7 +66,7 @@ func lacksRight(log string) bool {
 	return false
 }
 
-// Restart ends the process, if it runs, and starts it.
+// Restart stops the process, if it runs, and starts it.
 func (d *Daemon) Restart() {
 	d.t.Helper()
 	d.Kill()
@@ -82,7 +82,7 @@ func (d *Daemon) Restart() {
 	}
 }
 
-// Kill ends the process with SIGKILL.
+// Kill kills the process with SIGKILL.
 func (d *Daemon) Kill() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -93,7 +93,7 @@ func (d *Daemon) Kill() {
 	}
 }
 
-// Buffer can be read while it is written.
+// Buffer is a buffer that supports concurrent reads and writes.
 type Buffer struct {
 	mu  sync.Mutex
 	buf strings.Builder
@@ -106,7 +106,7 @@ func (s *Buffer) Write(p []byte) (int, error) {
 	return s.buf.Write(p)
 }
 
-// String is all that was written.
+// String returns all that was written.
 func (s *Buffer) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,26 +17,26 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// LabelRight is the right to set and remove labels. The names are key:value.
+// LabelRight returns the right to set and remove labels. The names have the form key:value.
 func LabelRight(names ...string) rbacv1.PolicyRule {
 	return Rule("create", "managedclusters/label", names...)
 }
 
-// Rule is one for our kinds.
+// Rule returns a rule for resources of the clusters' API group.
 func Rule(verbs, resource string, names ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{
 		Verbs: strings.Split(verbs, ","), APIGroups: []string{ClusterGroup}, Resources: []string{resource}, ResourceNames: names,
 	}
 }
 
-// RuleIn is a rule for another group than that of the clusters.
+// RuleIn returns a rule for a different group than that of the clusters.
 func RuleIn(group, verbs, resource string, names ...string) rbacv1.PolicyRule {
 	r := Rule(verbs, resource, names...)
 	r.APIGroups = []string{group}
 	return r
 }
 
-// User makes a user who has just these rights, on the shared hub.
+// User creates a user of the shared hub with exactly these rights.
 func User(t *testing.T, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
 	name := Unique("user")
@@ -44,7 +44,7 @@ func User(t *testing.T, rules ...rbacv1.PolicyRule) string {
 	return name
 }
 
-// Grant gives a user rights under a name, and waits until the front knows.
+// Grant grants rights to a user under a name, and waits until the front observes them.
 func Grant(t *testing.T, h *localhub.Hub, name, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
 	client := Kube(t, h.AdminConfig())
@@ -66,7 +66,7 @@ func Grant(t *testing.T, h *localhub.Hub, name, user string, rules ...rbacv1.Pol
 	}
 }
 
-// AwaitRule waits until the front knows that a user has a right.
+// AwaitRule waits until the front's authorizer allows a user what a rule grants.
 func AwaitRule(t *testing.T, client kubernetes.Interface, user string, r rbacv1.PolicyRule) {
 	t.Helper()
 	resource, subresource, _ := strings.Cut(r.Resources[0], "/")
@@ -81,7 +81,7 @@ func AwaitRule(t *testing.T, client kubernetes.Interface, user string, r rbacv1.
 	})
 }
 
-// WantForbidden fails the test unless an error is a 403 that says all parts.
+// WantForbidden fails the test unless an error is a 403 whose message contains all parts.
 func WantForbidden(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if !apierrors.IsForbidden(err) {

@@ -12,10 +12,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// Timeout is the limit of all waits that end with success in tests that pass.
+// Timeout is the limit of all waits that succeed in tests that pass.
 const Timeout = await.Limit
 
-// Eventually waits until something holds. What its error says is shown if it never does.
+// Eventually waits until a condition holds. It prints the last error if the condition never holds.
 func Eventually(t *testing.T, what string, ok func(context.Context) (bool, error)) {
 	t.Helper()
 	var last error
@@ -29,7 +29,7 @@ func Eventually(t *testing.T, what string, ok func(context.Context) (bool, error
 	}
 }
 
-// Must is the value of a call that has to succeed: Must(f())(t).
+// Must returns the value of a call that must succeed: Must(f())(t).
 func Must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -42,13 +42,13 @@ func Must[T any](v T, err error) func(*testing.T) T {
 
 var sequence atomic.Int64
 
-// Unique makes a name that no other test has. It is a DNS label.
+// Unique returns a name that no other test has. The name is a DNS label.
 func Unique(prefix string) string { return fmt.Sprintf("%s-%d", prefix, sequence.Add(1)) }
 
-// ErrorOf is for calls whose outcome does not matter.
+// ErrorOf returns the error of a call whose other result does not matter.
 func ErrorOf[T any](_ T, err error) error { return err }
 
-// Holds is for Eventually; what is shown says why it does not hold.
+// Holds returns the results of a condition for Eventually. The shown value says why the condition does not hold.
 func Holds(ok bool, shown any) (bool, error) {
 	if ok {
 		return true, nil

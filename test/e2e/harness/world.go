@@ -15,18 +15,18 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// worldDir is the environment variable with the directory of the hub that make world runs. Tests use it, and do not start a hub in each run.
+// worldDir is the environment variable with the directory of the hub that make world runs. Tests use this hub instead of starting one in each run.
 const worldDir = "CLUSTERHUB_TEST_WORLD"
 
-// worldConfig returns the configuration of the hub in the world, which has the flags of all folders that have no controllers of registration.
+// worldConfig returns the configuration of the hub of make world, which has the flags of all folders that have no controllers of registration.
 func worldConfig(dir string) localhub.Config {
 	config := sharedConfig(dir, nil)
 	config.HubAPIServerArgs = append(config.HubAPIServerArgs, "--agent-writes-burst=100000")
 	return config
 }
 
-// openWorld returns the hub in the world, or nil if there is no world or a folder needs another hub. A hub that does not serve is an error: its
-// directory stays when the command that runs it is killed.
+// openWorld returns the hub of make world, or nil if it does not exist or a folder needs a different hub. A hub that does not serve is an error: its
+// directory remains when the command that runs it is killed.
 func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Hub, error) {
 	has, wants := worldConfig(dir), sharedConfig(dir, changes)
 	if dir == "" || !serves(has, wants) || has.Plain != wants.Plain || has.ExternalEtcd != wants.ExternalEtcd || has.Replicas != wants.Replicas {
@@ -39,7 +39,7 @@ func openWorld(dir string, changes []func(*localhub.Config)) (*localhub.Hub, err
 	return hub, nil
 }
 
-// openServing returns the hub in a directory, if it is ready.
+// openServing returns the hub in a directory, if the hub is ready.
 func openServing(config localhub.Config) (*localhub.Hub, error) {
 	if _, err := os.Stat(config.Dir); err != nil {
 		return nil, err
@@ -60,17 +60,17 @@ func openServing(config localhub.Config) (*localhub.Hub, error) {
 	return hub, c.RESTClient().Get().AbsPath("/readyz").Do(context.Background()).Error()
 }
 
-// RunWorld runs the hub in the world, in a folder of its own, until the context ends. It begins in the root of the repository.
+// RunWorld runs the hub of make world in its own folder until the context ends. It starts in the root of the repository.
 func RunWorld(ctx context.Context, dir string) (err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return err
 	}
-	if err := os.Chdir(filepath.Join("test", "e2e", "harness")); err != nil { // Root is as the tests see it
+	if err := os.Chdir(filepath.Join("test", "e2e", "harness")); err != nil { // Root is relative to the folder of the tests
 		return err
 	}
 	config := worldConfig(dir)
 	config.Log = func(format string, args ...any) { fmt.Printf("  "+format+"\n", args...) }
-	// The hub of a command that was killed may still run.
+	// The hub of a killed command may still run.
 	if _, err := os.Stat(dir); err == nil {
 		former, err := localhub.Open(config)
 		if err != nil {

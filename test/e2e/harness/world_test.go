@@ -17,7 +17,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/localhub"
 )
 
-// TestOpenWorld_IsForFoldersWithItsFlags shows which folders ask for the hub of make world: the others get none, and start their own. No hub runs.
+// TestOpenWorld_IsForFoldersWithItsFlags verifies which folders use the hub of make world: the others get nil, and start their own hub. No hub runs.
 func TestOpenWorld_IsForFoldersWithItsFlags(t *testing.T) {
 	t.Parallel()
 	missing := filepath.Join(t.TempDir(), "world")
@@ -41,7 +41,8 @@ func TestOpenWorld_IsForFoldersWithItsFlags(t *testing.T) {
 	}
 }
 
-// TestOpenWorld_SaysThatAHubDoesNotServe at once, and what to do. The front is one that can be told what to answer.
+// TestOpenWorld_SaysThatAHubDoesNotServe verifies that the error is immediate and names the remedy. The front is a fake server with configurable
+// responses.
 func TestOpenWorld_SaysThatAHubDoesNotServe(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

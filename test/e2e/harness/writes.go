@@ -15,10 +15,10 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/generated/clientset/versioned/scheme"
 )
 
-// FieldManager is the field manager of everything that the tests apply: what it leaves out of its next apply is removed.
+// FieldManager is the field manager of everything that the tests apply: fields that it omits from its next apply are removed.
 const FieldManager = "attacker"
 
-// DryRun is the option of that name.
+// DryRun returns the values of the option dryRun.
 func DryRun(dryRun bool) []string {
 	if dryRun {
 		return []string{metav1.DryRunAll}
@@ -26,7 +26,7 @@ func DryRun(dryRun bool) []string {
 	return nil
 }
 
-// OnManagedCluster is a request for a cluster or a subresource of it.
+// OnManagedCluster returns a request for a ManagedCluster or a subresource of it.
 func OnManagedCluster(verb *rest.Request, name, subresource string) *rest.Request {
 	r := verb.Resource("managedclusters").Name(name)
 	if subresource != "" {
@@ -35,7 +35,7 @@ func OnManagedCluster(verb *rest.Request, name, subresource string) *rest.Reques
 	return r
 }
 
-// PatchWith is a way to write a cluster so that it looks like another one.
+// PatchWith returns a way to patch a cluster into a different one.
 func PatchWith(kind types.PatchType, body func(before, after *clusterv1.ManagedCluster) ([]byte, error)) func(context.Context, rest.Interface, string, bool, *clusterv1.ManagedCluster, *clusterv1.ManagedCluster) error {
 	return func(ctx context.Context, client rest.Interface, subresource string, dryRun bool, before, after *clusterv1.ManagedCluster) error {
 		data, err := body(before, after)
@@ -51,7 +51,7 @@ func PatchWith(kind types.PatchType, body func(before, after *clusterv1.ManagedC
 	}
 }
 
-// Applied is what FieldManager says of a cluster. It always says something of hubAcceptsClient, as upstream's agents do.
+// Applied returns the apply configuration of FieldManager for a cluster. It always includes hubAcceptsClient, as upstream's agents do.
 func Applied(_, c *clusterv1.ManagedCluster) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"apiVersion": clusterv1.SchemeGroupVersion.String(), "kind": "ManagedCluster",

@@ -16,8 +16,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestRegistration_InANamespaceThatWasThereBefore has a cluster join whose name a namespace has: not while something is in it, and when an admin
-// gives it to the cluster. It costs the two seconds for which accept looks at what the hub makes of it.
+// TestRegistration_InANamespaceThatWasThereBefore verifies that a cluster whose namespace existed before cannot join while the namespace has objects,
+// and that it joins when an admin gives the namespace to the cluster. The test takes two seconds, for which accept watches what the hub does with the
+// cluster.
 func TestRegistration_InANamespaceThatWasThereBefore(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	kube := harness.Kube(t, m.hub.AdminConfig()).CoreV1()
@@ -42,7 +43,7 @@ func TestRegistration_InANamespaceThatWasThereBefore(t *testing.T) {
 	m.awaitCondition(t, registration.ConditionJoined, metav1.ConditionTrue)
 	m.awaitCondition(t, registration.ConditionAvailable, metav1.ConditionTrue)
 
-	// It is not the hub's to delete, whatever becomes of the cluster.
+	// The hub must not delete the namespace, whatever happens to the cluster.
 	if err := m.clusters(t).Delete(t.Context(), m.name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

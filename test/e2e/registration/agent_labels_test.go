@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestRegistration_AgentsLabelTheirClusters has examples 1 and 2 of the specification of sets, with a real agent: by region, which its
-// agent may always say, and by middleware, which takes a rule.
+// TestRegistration_AgentsLabelTheirClusters runs examples 1 and 2 of the specification of sets with a real agent: by region, a label that the agent
+// may always set, and by middleware, which requires a rule.
 func TestRegistration_AgentsLabelTheirClusters(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Nodes().Create(t.Context(), &corev1.Node{
@@ -70,7 +70,7 @@ func TestRegistration_AgentsLabelTheirClusters(t *testing.T) {
 	in("apacset", true)
 	stop()
 
-	// Without the flags the labels go, and the cluster leaves the sets.
+	// Without the flags the labels are removed, and the cluster leaves the sets.
 	m.agent(t)
 	in("middlewareenabledset", false)
 	in("apacset", false)

@@ -20,32 +20,32 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// byCRD has kube-apiserver serve one more version of the group of the clusters.
+// byCRD makes kube-apiserver serve an additional version of the clusters' API group.
 const byCRD = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: others.cluster.open-cluster-management.io},
 	spec: {group: cluster.open-cluster-management.io, scope: Cluster, names: {plural: others, singular: other, kind: Other, listKind: OtherList},
 	versions: [{name: v1alpha9, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`
 
-// roled is a hub whose agents have their rights in one way or the other, and the agent of an accepted cluster.
+// roled is a hub with either mode of agents' roles, and the agent of an accepted cluster.
 type roled struct {
 	*localhub.Hub
 	name  string
 	agent clusterclient.ManagedClusterInterface
 }
 
-// inMode has the agents have their rights in one way.
+// inMode sets the mode of agents' roles.
 func inMode(mode string) func(*localhub.Config) {
 	return func(c *localhub.Config) {
 		c.Components, c.HubControllerManagerArgs = []string{agentroles.PerClusterComponent}, []string{"--agent-roles=" + mode}
 	}
 }
 
-// use restarts hub-controller-manager.
+// use restarts hub-controller-manager in a mode.
 func (r *roled) use(t *testing.T, mode string) {
 	t.Helper()
 	r.Hub = control(t, r.Hub, inMode(mode))
 }
 
-// awaits waits until the cluster has a role of its own or not, and all agents have the shared one or not.
+// awaits waits until the cluster has or lacks a role of its own, and all agents have or lack the shared role.
 func (r *roled) awaits(t *testing.T, own, shared bool) {
 	t.Helper()
 	rbac := harness.Kube(t, r.AdminConfig()).RbacV1()
@@ -65,12 +65,12 @@ func (r *roled) awaits(t *testing.T, own, shared bool) {
 	})
 }
 
-// get is what the agent does.
+// get makes the requests of the agent.
 func (r *roled) get(ctx context.Context) error {
 	return harness.ErrorOf(r.agent.Get(ctx, r.name, metav1.GetOptions{}))
 }
 
-// meanwhile has the agent go on, and says when it was refused.
+// meanwhile runs do while the agent makes requests, and fails the test if one of these is refused.
 func (r *roled) meanwhile(t *testing.T, do func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -85,7 +85,7 @@ func (r *roled) meanwhile(t *testing.T, do func()) {
 			case <-ctx.Done():
 				ended <- nil
 				return
-			case <-time.After(10 * time.Millisecond): // its pace
+			case <-time.After(10 * time.Millisecond): // the interval of the requests
 			}
 		}
 	}()
@@ -96,8 +96,8 @@ func (r *roled) meanwhile(t *testing.T, do func()) {
 	}
 }
 
-// TestAgentRoles_ChangeWithoutAGap: from a role for each cluster to one for all, and back. In between a version of the group comes that
-// hub-apiserver does not serve, for which the shared role is not safe.
+// TestAgentRoles_ChangeWithoutAGap switches from one role per cluster to one role for all clusters, and back. In between, a version of the group
+// appears that hub-apiserver does not serve, for which the shared role is not safe.
 func TestAgentRoles_ChangeWithoutAGap(t *testing.T) {
 	r := &roled{Hub: controlled(t, inMode(agentroles.PerCluster)), name: "c1"}
 	clusters := harness.Ours(t, r.AdminConfig()).ClusterV1().ManagedClusters()

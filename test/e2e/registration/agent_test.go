@@ -22,24 +22,24 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// managed is a plain cluster, and what its agent joins a hub with.
+// managed is a plain cluster, and the bootstrap kubeconfig with which its agent joins a hub.
 type managed struct {
 	*localhub.Hub
 	hub       *localhub.Hub
 	name      string
 	bootstrap string
-	// env is what its agent's environment has besides this process's, and said what its agents have said.
+	// env is the additional environment of its agents, and said their output.
 	env  []string
 	said harness.Buffer
 }
 
-// newManaged borrows a plain cluster that a hub does not know, with a bootstrap identity that may do no more than join.
+// newManaged lends a plain cluster that the hub does not know, with a bootstrap identity that may only join.
 func newManaged(t *testing.T, hub *localhub.Hub) *managed {
 	t.Helper()
 	return managedOn(t, hub, plains.Lend(t, 1)[0])
 }
 
-// managedOn is newManaged with a plain cluster that the test has.
+// managedOn is newManaged for a plain cluster of the test.
 func managedOn(t *testing.T, hub, plain *localhub.Hub) *managed {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace}}
@@ -47,7 +47,7 @@ func managedOn(t *testing.T, hub, plain *localhub.Hub) *managed {
 	return &managed{Hub: plain, hub: hub, name: harness.Unique("managed"), bootstrap: bootstrapKubeconfig(t, hub)}
 }
 
-// joiners is the bootstrap identity of a hub, which all tests with the hub share.
+// joiners is the bootstrap identity of a hub, which all tests on the hub share.
 const joiners = `
 apiVersion: v1
 kind: Namespace
@@ -90,7 +90,7 @@ func tolerate(t *testing.T, err error) {
 	}
 }
 
-// agent starts the cluster's agent. stop ends it and waits.
+// agent starts the cluster's agent. stop stops it and waits.
 func (m *managed) agent(t *testing.T, args ...string) (stop func()) {
 	t.Helper()
 	config := m.AdminConfig()
@@ -123,7 +123,7 @@ func (m *managed) agent(t *testing.T, args ...string) (stop func()) {
 	return stop
 }
 
-// secret is the agent's, nil when there is none.
+// secret returns the Secret of the agent, or nil if it does not exist.
 func (m *managed) secret(t *testing.T) *corev1.Secret {
 	t.Helper()
 	secret, err := harness.Kube(t, m.AdminConfig()).CoreV1().Secrets(registration.AgentNamespace).
@@ -134,12 +134,12 @@ func (m *managed) secret(t *testing.T) *corev1.Secret {
 	return harness.Must(secret, err)(t)
 }
 
-// identity reaches the hub as the cluster's agent does.
+// identity returns a client configuration for the hub with the identity of the cluster's agent.
 func (m *managed) identity(t *testing.T) *rest.Config {
 	t.Helper()
 	data := m.secret(t).Data
 	file := harness.Must(clientcmd.Load(data[registration.KeyKubeconfig]))(t)
-	for _, auth := range file.AuthInfos { // the files are beside the kubeconfig where it is mounted
+	for _, auth := range file.AuthInfos { // the paths are relative to the folder of the mounted kubeconfig
 		auth.ClientCertificate, auth.ClientKey = "", ""
 		auth.ClientCertificateData, auth.ClientKeyData = data[registration.KeyTLSCert], data[registration.KeyTLSKey]
 	}

@@ -35,7 +35,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// bootstrapThief has a bootstrap token, and with it what every agent has that is to join.
+// bootstrapThief has a bootstrap token, and thereby the rights of every agent that is about to join.
 type bootstrapThief struct {
 	config   *rest.Config
 	hub      *localhub.Hub
@@ -49,7 +49,7 @@ func newThief(t *testing.T, h *localhub.Hub) *bootstrapThief {
 	return &bootstrapThief{config: config, hub: h, clusters: harness.Ours(t, config).ClusterV1().ManagedClusters(), kube: harness.Kube(t, config)}
 }
 
-// request asks for a certificate. change makes it another than an agent of the cluster asks for.
+// request creates a certificate request. change makes it differ from the request of a cluster's agent.
 func (b *bootstrapThief) request(t *testing.T, cluster string, change func(*x509.CertificateRequest, *certificatesv1.CertificateSigningRequest)) (
 	name, keyHash string) {
 	t.Helper()
@@ -70,21 +70,20 @@ func (b *bootstrapThief) request(t *testing.T, cluster string, change func(*x509
 	return made.Name, hex.EncodeToString(sum[:])
 }
 
-// issued says whether a request was approved.
+// issued reports whether a request was approved.
 func (b *bootstrapThief) issued(t *testing.T, name string) bool {
 	t.Helper()
 	csr := harness.Must(b.kube.CertificatesV1().CertificateSigningRequests().Get(t.Context(), name, metav1.GetOptions{}))(t)
 	return len(csr.Status.Certificate) > 0 || len(csr.Status.Conditions) > 0
 }
 
-// TestBootstrap_ATokenMakesClustersAndNothingElse: whoever has the token that is handed to every cluster is no more than
-// somebody who knocks.
+// TestBootstrap_ATokenMakesClustersAndNothingElse verifies that a user with the token that all clusters receive can ask to join and do nothing else.
 func TestBootstrap_ATokenMakesClustersAndNothingElse(t *testing.T) {
 	h := harness.Hub(t)
 	thief := newThief(t, h)
 	admin := harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters()
 
-	// The victim is accepted and has joined, by an agent that says which key it has.
+	// The victim is accepted and has joined, with an agent that states its key.
 	victim := harness.Unique("victim")
 	harness.Must(admin.Create(t.Context(), &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: victim, Annotations: map[string]string{registration.AnnotationAgentKey: strings.Repeat("ab", 32)}},
@@ -217,8 +216,8 @@ func TestBootstrap_ATokenMakesClustersAndNothingElse(t *testing.T) {
 	t.Run("a foreigner's certificate", thief.foreigner)
 }
 
-// certificates are asked for under false names. That they are refused is a matter of waiting: at the end a right one is
-// asked for, which is approved after those before it have been looked at.
+// certificates requests certificates under false names. To verify that they are not approved, it finally makes a valid request, which is approved
+// after the previous requests were processed.
 func (b *bootstrapThief) certificates(t *testing.T, victim string) {
 	admin := harness.Ours(t, b.hub.AdminConfig()).ClusterV1().ManagedClusters()
 	type forgery = func(*x509.CertificateRequest, *certificatesv1.CertificateSigningRequest)
@@ -230,7 +229,7 @@ func (b *bootstrapThief) certificates(t *testing.T, victim string) {
 	ask("that of a cluster that is not accepted", unaccepted, nil)
 	ask("that of a cluster that there is not", harness.Unique("nobody"), nil)
 
-	// From here on it asks in the name of a cluster of its own that an admin has accepted.
+	// The next requests are in the name of a cluster of its own that an admin has accepted.
 	own := harness.Unique("accepted")
 	ask("one of an admin's group", own, func(r *x509.CertificateRequest, _ *certificatesv1.CertificateSigningRequest) {
 		r.Subject.Organization = append(r.Subject.Organization, "platform-admins")
@@ -263,7 +262,7 @@ func (b *bootstrapThief) certificates(t *testing.T, victim string) {
 		}
 	}
 
-	// A second of the same cluster needs an admin: it may be that of a thief.
+	// A second request of the same cluster needs an admin, as it may come from a thief.
 	second, _ := b.request(t, own, nil)
 	third, thirdHash := b.request(t, harness.Unique("third"), nil)
 	cluster := harness.Must(b.kube.CertificatesV1().CertificateSigningRequests().Get(t.Context(), third, metav1.GetOptions{}))(t).Labels[registration.ClusterNameLabel]
@@ -276,7 +275,7 @@ func (b *bootstrapThief) certificates(t *testing.T, victim string) {
 	}
 }
 
-// rival asks for the certificate of a cluster whose agent says nothing of its key, as upstream's do.
+// rival requests the certificate of a cluster whose agent does not state its key, as upstream's agents do.
 func (b *bootstrapThief) rival(t *testing.T) {
 	admin := harness.Ours(t, b.hub.AdminConfig()).ClusterV1().ManagedClusters()
 	joining := func() (name string) {
@@ -284,7 +283,7 @@ func (b *bootstrapThief) rival(t *testing.T) {
 		harness.Must(b.clusters.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}))(t)
 		return name
 	}
-	// accept accepts a cluster for which these have asked, long enough before that no clock says otherwise.
+	// accept accepts a cluster with these requests, which are older than the acceptance by more than the clocks may differ.
 	accept := func(name string, requests ...string) {
 		for _, request := range requests {
 			made := harness.Must(b.kube.CertificatesV1().CertificateSigningRequests().Get(t.Context(), request, metav1.GetOptions{}))(t).CreationTimestamp
@@ -318,7 +317,7 @@ func (b *bootstrapThief) rival(t *testing.T) {
 	accept(both, agents, rival)
 	waits(both, "several keys")
 
-	// Accepted from the start, after the rival has asked.
+	// The cluster is accepted when it is created, after the rival's request.
 	early := harness.Unique("early")
 	beforehand, _ := b.request(t, early, nil)
 	harness.Must(admin.Create(t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: early},
@@ -329,7 +328,7 @@ func (b *bootstrapThief) rival(t *testing.T) {
 			t.Errorf("the certificate of %s was issued", name)
 		}
 	}
-	// The admin decides, and the agent comes back with that key.
+	// The admin decides, and the agent requests again with that key.
 	if out, err := (harness.Plugin{Kubeconfig: b.hub.AdminKubeconfig()}).Command(t, "accept", "--clusters", both, "--csr", agents).CombinedOutput(); err != nil {
 		t.Fatalf("accept --csr: %v: %s", err, out)
 	}
@@ -340,7 +339,7 @@ func (b *bootstrapThief) rival(t *testing.T) {
 	})
 }
 
-// foreigner is somebody who may do what a bootstrap identity may, but is none: the requests of that user wait for an admin.
+// foreigner has the rights of a bootstrap identity without being one: the requests of this user wait for an admin.
 func (b *bootstrapThief) foreigner(t *testing.T) {
 	admin := harness.Kube(t, b.hub.AdminConfig())
 	user := harness.Unique("user")
@@ -360,7 +359,7 @@ func (b *bootstrapThief) foreigner(t *testing.T) {
 		Annotations: map[string]string{registration.AnnotationAgentKey: hash}}}, metav1.CreateOptions{}))(t)
 	harness.Must(harness.Ours(t, b.hub.AdminConfig()).ClusterV1().ManagedClusters().Patch(t.Context(), cluster, types.MergePatchType,
 		[]byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{}))(t)
-	// Why it waits is said where an admin looks.
+	// An event tells an admin why the request waits.
 	harness.Eventually(t, "an event says why the request waits", func(ctx context.Context) (bool, error) {
 		events, err := admin.EventsV1().Events("default").List(ctx, metav1.ListOptions{})
 		if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// node is the one that pods name: a plain cluster has no scheduler.
+// node is the node that pods name, as a plain cluster has no scheduler.
 const node = "node"
 
-// bound is a manifest of the objects that a team needs for replica sets: a namespace, a set and a binding with its name, and a placement.
+// bound is a manifest of the objects that a team needs for replica sets: a namespace, a set and a binding of the same name, and a placement.
 const bound = `
 apiVersion: v1
 kind: Namespace
@@ -42,7 +42,7 @@ metadata: {name: all, namespace: %[1]s}
 spec: {}
 `
 
-// deployed is a replica set with a Deployment, one cluster at a time.
+// deployed is a replica set with a Deployment that is rolled out to one cluster at a time.
 const deployed = `
 apiVersion: work.open-cluster-management.io/v1alpha1
 kind: ManifestWorkReplicaSet
@@ -74,14 +74,14 @@ spec:
               containers: [{name: web, image: "example.com/web:%s"}]
 `
 
-// delivery is a hub with managed clusters, whose agents bring works with the rights of their manifests.
+// delivery is a hub with managed clusters, whose agents apply works with the rights of their manifests.
 type delivery struct {
 	*testing.T
 	hub *localhub.Hub
-	// team has all clusters.
+	// team is a namespace with a placement of all clusters.
 	team     string
 	clusters []*managed
-	// stop ends the agents.
+	// stop has the functions that stop the agents.
 	stop map[*managed]func()
 }
 
@@ -103,8 +103,8 @@ func newDelivery(t *testing.T, hub *localhub.Hub, clusters int) *delivery {
 	return d
 }
 
-// kubelet starts kwok for the cluster, which has one node then. Without leases of nodes: with them, kwok may look for the pods of a node
-// before it knows that the node is its own, and pass over them for ever.
+// kubelet starts kwok for the cluster, which then has one node. kwok runs without leases of nodes: with leases, kwok may list the pods of a node
+// before it knows that it owns the node, and skip them forever.
 func (m *managed) kubelet(t *testing.T) {
 	t.Helper()
 	nodes := harness.Kube(t, m.AdminConfig()).CoreV1().Nodes()
@@ -113,7 +113,7 @@ func (m *managed) kubelet(t *testing.T) {
 		"--manage-single-node="+node, "--node-lease-duration-seconds=0")
 }
 
-// on is kubectl on the hub.
+// on runs kubectl on the hub.
 func (d *delivery) on(args ...string) string {
 	d.Helper()
 	return strings.TrimSpace(harness.MustKubectlOf(d.T, d.hub, "", args...))
@@ -124,7 +124,7 @@ func (d *delivery) apply(yaml string, args ...any) {
 	harness.MustKubectlOf(d.T, d.hub, fmt.Sprintf(yaml, args...), "apply", "-f", "-")
 }
 
-// eventually waits until kubectl on the hub prints something.
+// eventually waits until ok accepts the output of kubectl on the hub.
 func (d *delivery) eventually(what string, ok func(string) bool, args ...string) (got string) {
 	d.Helper()
 	harness.Eventually(d.T, what, func(context.Context) (bool, error) {
@@ -136,7 +136,7 @@ func (d *delivery) eventually(what string, ok func(string) bool, args ...string)
 
 func is(want string) func(string) bool { return func(got string) bool { return got == want } }
 
-// says is "STATUS REASON MESSAGE" of the rollout, at the generation that is.
+// says waits until the rollout reports "STATUS REASON MESSAGE" for the current generation.
 func (d *delivery) says(parts ...string) string {
 	d.Helper()
 	return d.eventually("the rollout says "+strings.Join(parts, ", "), func(got string) bool {
@@ -150,7 +150,7 @@ func (d *delivery) says(parts ...string) string {
 	}, "get", "mwrs", "web", "-n", d.team, "-o", `jsonpath={.metadata.generation}{range .status.conditions[?(@.type=="PlacementRolledOut")]} {.observedGeneration} {.status} {.reason} {.message}{end}`)
 }
 
-// images are those in the works of the set, by cluster: "managed-1=first managed-2=first".
+// images returns the images in the works of the set by cluster: "managed-1=first managed-2=first".
 func (d *delivery) images() string {
 	d.Helper()
 	return d.on("get", "manifestworks", "-A", "-l", "work.open-cluster-management.io/manifestworkreplicaset="+d.team+".web", "-o",

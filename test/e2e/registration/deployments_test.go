@@ -10,8 +10,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDelivery_OfDeployments: without a rule of CEL, a rollout goes from one cluster to the next when the Deployment of the first is
-// ready, and no further when it does not get there.
+// TestDelivery_OfDeployments verifies that a rollout without a CEL rule continues with the next cluster when the Deployment of the previous one is
+// ready, and stops if it does not become ready.
 func TestDelivery_OfDeployments(t *testing.T) {
 	d := newDelivery(t, harness.Hub(t), 2)
 	d.apply(deployed, d.team, "10m", "first")

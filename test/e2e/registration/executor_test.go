@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// executed is a work by the rights of an account of the cluster.
+// executed is a work that is applied with the rights of a ServiceAccount of the cluster.
 const executed = `
 apiVersion: work.open-cluster-management.io/v1
 kind: ManifestWork
@@ -25,7 +25,7 @@ spec:
     - {apiVersion: v1, kind: ConfigMap, metadata: {name: executed, namespace: team}, data: {text: %s}}
 `
 
-// deployer is the account, with its rights to what the work has.
+// deployer is the ServiceAccount, with rights to the objects of the work.
 const deployer = `
 apiVersion: v1
 kind: Namespace
@@ -47,11 +47,11 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: deployer}
 subjects: [{kind: ServiceAccount, name: deployer, namespace: team}]
 `
 
-// executorIsWithdrawn has hub-agent bring a work by an account that may do so only for a while.
+// executorIsWithdrawn verifies what hub-agent does with a work whose executor loses its rights.
 func (d *delivery) executorIsWithdrawn(m *managed) {
 	t := d.T
 	t.Helper()
-	// told waits for what the work says, and returns what is there.
+	// told waits for a status of the work, and returns the text in the cluster.
 	told := func(text, want string) string {
 		t.Helper()
 		d.apply(executed, m.name, text)
@@ -61,7 +61,7 @@ func (d *delivery) executorIsWithdrawn(m *managed) {
 		}, "get", "manifestwork", "executed", "-n", m.name, "-o", `jsonpath={.metadata.generation} {range .status.resourceStatus.manifests[*].conditions[?(@.type=="Applied")]}{.observedGeneration} {.status} {.message}{end}`)
 		return harness.MustKubectlOf(t, m.Hub, "", "get", "configmaps", "-n", "team", "--field-selector=metadata.name=executed", "-o", "jsonpath={.items[*].data.text}")
 	}
-	// may waits until the cluster's authorizer knows.
+	// may waits until the cluster's authorizer observes the rights.
 	may := func(allowed bool) {
 		t.Helper()
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: "system:serviceaccount:team:deployer",

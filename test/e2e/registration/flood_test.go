@@ -14,7 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestCertificates_ABootstrapTokenFloodsNothing has whoever holds a bootstrap token write 200 requests for certificates. It costs these 200.
+// TestCertificates_ABootstrapTokenFloodsNothing creates 200 certificate requests with a bootstrap token, and verifies that the cost is limited to
+// these 200.
 func TestCertificates_ABootstrapTokenFloodsNothing(t *testing.T) {
 	h := harness.Hub(t)
 	thief := newThief(t, h)

@@ -29,7 +29,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// controllersAudit has the front write down what hub-controller-manager changes, but for the election of its leader.
+// controllersAudit makes the front audit the writes of hub-controller-manager, except those of leader election.
 const controllersAudit = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -43,7 +43,7 @@ rules:
   verbs: [create, update, patch, delete, deletecollection]
 `
 
-// relay is a hub whose hub-controller-managers are of the test, and AWS, where what is done twice is seen.
+// relay is a hub whose hub-controller-managers the test runs, and a fake AWS that shows acts that are done twice.
 type relay struct {
 	*localhub.Hub
 	aws      *fakeaws.Server
@@ -78,14 +78,14 @@ func newRelay(t *testing.T) *relay {
 	return r
 }
 
-// controllers is one of several hub-controller-managers, with the defaults of their election.
+// controllers is one of several hub-controller-managers, with the defaults of leader election.
 type controllers struct {
 	cmd   *exec.Cmd
 	out   harness.Buffer
 	ended chan struct{}
 }
 
-// start starts one. The name is what the front takes its requests for.
+// start starts a hub-controller-manager. The name is the user agent of its requests.
 func (r *relay) start(t *testing.T, name string) *controllers {
 	t.Helper()
 	c := &controllers{ended: make(chan struct{})}
@@ -103,7 +103,7 @@ func (r *relay) start(t *testing.T, name string) *controllers {
 		close(c.ended)
 	}()
 	t.Cleanup(func() {
-		_ = c.cmd.Process.Kill() // also ends one that is stopped
+		_ = c.cmd.Process.Kill() // also ends a stopped process
 		<-c.ended
 		if t.Failed() {
 			t.Logf("%s said:\n%s", name, c.out.String())
@@ -119,7 +119,7 @@ func (c *controllers) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// exitCode waits until it has ended by itself.
+// exitCode waits until the process exits by itself.
 func (c *controllers) exitCode(t *testing.T) int {
 	t.Helper()
 	select {
@@ -130,7 +130,7 @@ func (c *controllers) exitCode(t *testing.T) int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// holder is who holds the Lease of the leader.
+// holder returns the holder of the leader's Lease.
 func (r *relay) holder(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	lease, err := harness.Kube(t, r.AdminConfig()).CoordinationV1().Leases("clusterhub-system").Get(ctx, "hub-controller-manager", metav1.GetOptions{})
@@ -140,7 +140,7 @@ func (r *relay) holder(ctx context.Context, t *testing.T) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// await waits until somebody else leads, and returns who, and how long that took.
+// await waits until a different process leads, and returns its identity and how long that took.
 func (r *relay) await(t *testing.T, before string) (holder string, took time.Duration) {
 	t.Helper()
 	begun := time.Now()
@@ -151,7 +151,7 @@ func (r *relay) await(t *testing.T, before string) (holder string, took time.Dur
 	return holder, time.Since(begun)
 }
 
-// join makes n more clusters that are accepted from the beginning.
+// join creates n more clusters that are accepted from the beginning.
 func (r *relay) join(t *testing.T, n int) {
 	t.Helper()
 	client := harness.Ours(t, r.AdminConfig()).ClusterV1().ManagedClusters()
@@ -169,7 +169,7 @@ func (r *relay) join(t *testing.T, n int) {
 	}
 }
 
-// accepted is how many clusters have all that they need, -1 if that cannot be told.
+// accepted returns the number of clusters that have all their objects, or -1 on an error.
 func (r *relay) accepted(ctx context.Context, t *testing.T) (n int) {
 	t.Helper()
 	list, err := harness.Ours(t, r.AdminConfig()).ClusterV1().ManagedClusters().List(ctx, metav1.ListOptions{})
@@ -194,10 +194,10 @@ func (r *relay) awaitAccepted(t *testing.T) {
 	})
 }
 
-// turn is what one process has changed.
+// turn has the writes of one process.
 type turn []auditv1.Event
 
-// turns are those of all processes, by their names.
+// turns returns the turns of all processes, by their names.
 func (r *relay) turns(t *testing.T) map[string]turn {
 	t.Helper()
 	turns := map[string]turn{}
@@ -210,12 +210,12 @@ func (r *relay) turns(t *testing.T) map[string]turn {
 	return turns
 }
 
-// first is when the turn began.
+// first returns when the turn began.
 func (all turn) first() time.Time {
 	return slices.MinFunc(all, func(a, b auditv1.Event) int { return a.StageTimestamp.Compare(b.StageTimestamp.Time) }).StageTimestamp.Time
 }
 
-// since are the changes that were asked for after a time.
+// since returns the writes that were requested after a time.
 func (all turn) since(at time.Time) (late []string) {
 	for _, e := range all {
 		if e.RequestReceivedTimestamp.After(at) {
@@ -225,13 +225,12 @@ func (all turn) since(at time.Time) (late []string) {
 	return late
 }
 
-// TestHandover_OneActsAndTheNextFinishesWhatItHasBegun lets the leader end in every way that there is, each time in the
-// middle of its work.
+// TestHandover_OneActsAndTheNextFinishesWhatItHasBegun ends the leader in every possible way, each time in the middle of its work.
 func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
 	const (
-		// Three times the lease: a try every 2 s or a bit more, and a busy machine.
+		// Three times the lease duration: acquisition is retried every 2 s or slightly more, and the machine may be busy.
 		lease = 45 * time.Second
-		// Without a lease to wait for.
+		// The lease was released.
 		atOnce = 10 * time.Second
 	)
 	r := newRelay(t)
@@ -246,7 +245,7 @@ func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
 		r.join(t, 20)
 		end()
 		done := r.accepted(t.Context(), t)
-		r.join(t, 5) // which nobody has begun with
+		r.join(t, 5) // which no process has started with
 		var took time.Duration
 		holder, took = r.await(t, holder)
 		t.Logf("%s: %d of %d clusters were accepted; after %s somebody else led", how, done, len(r.clusters), took.Round(time.Millisecond))
@@ -274,7 +273,7 @@ func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
 		t.Errorf("who was asked to end ends with %d", code)
 	}
 
-	// Each had its turn, and none acted in that of another.
+	// Each process had its turn, and none acted in the turn of a different one.
 	turns, names := r.turns(t), []string{"relay-a", "relay-b", "relay-c", "relay-d"}
 	if got := slices.Sorted(maps.Keys(turns)); !slices.Equal(got, names) {
 		t.Fatalf("%v have acted", got)
@@ -282,8 +281,8 @@ func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
 	for i, name := range names[1:] {
 		late := turns[names[i]].since(turns[name].first())
 		if i == 1 {
-			// A process that has been asleep learns a moment later that it has lost the lease. What it does until then to a cluster is made
-			// for a version that is outdated, and refused; the numbers of clusters in sets, and events, are not.
+			// A process that was suspended notices a moment later that it has lost the lease. Its writes to clusters in that moment have an outdated
+			// version and are rejected; the numbers of clusters in sets, and events, are not.
 			late = slices.DeleteFunc(late, func(what string) bool {
 				return strings.Contains(what, "/managedclustersets/") || strings.Contains(what, "/events")
 			})
@@ -292,7 +291,7 @@ func TestHandover_OneActsAndTheNextFinishesWhatItHasBegun(t *testing.T) {
 			t.Errorf("%s still acts when %s does:\n%s", names[i], name, strings.Join(late, "\n"))
 		}
 	}
-	// What has been made in AWS has been made once.
+	// Each object in AWS was created once.
 	made := map[string]int{}
 	for _, call := range r.aws.Calls("iam:CreateRole", "eks:CreateAccessEntry") {
 		if call.Error == "" {

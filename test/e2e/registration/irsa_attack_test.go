@@ -35,7 +35,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// refusedOn tries on the hub, as the agent of one cluster, what only that of another cluster, the hub or an admin may do.
+// refusedOn makes requests to the hub as the agent of one cluster that only the agent of a different cluster, the hub or an admin may make.
 func (m *eksManaged) refusedOn(t *testing.T, config *rest.Config, victim *managed) {
 	t.Helper()
 	clusters, client := harness.Ours(t, config).ClusterV1().ManagedClusters(), harness.Kube(t, config)
@@ -112,7 +112,7 @@ func (m *eksManaged) refusedOn(t *testing.T, config *rest.Config, victim *manage
 	}
 }
 
-// mayNotAsk asks for a certificate with the label of another cluster.
+// mayNotAsk requests a certificate with the label of a different cluster.
 func (m *eksManaged) mayNotAsk(t *testing.T, config *rest.Config, other string) {
 	t.Helper()
 	request := &certificatesv1.CertificateSigningRequest{
@@ -127,7 +127,7 @@ func (m *eksManaged) mayNotAsk(t *testing.T, config *rest.Config, other string) 
 	}
 }
 
-// requestFor asks to be an agent of a cluster.
+// requestFor returns a certificate request for the agent of a cluster.
 func requestFor(t *testing.T, cluster string) []byte {
 	t.Helper()
 	key := harness.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -137,7 +137,7 @@ func requestFor(t *testing.T, cluster string) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: request})
 }
 
-// getsNoCertificate asks for a certificate of an agent, in the name of its own cluster: the hub has to leave the request alone, and to say so.
+// getsNoCertificate requests a certificate of an agent for its own cluster: the hub must not approve the request, and must report this.
 func (m *eksManaged) getsNoCertificate(t *testing.T, config *rest.Config, cluster string) {
 	t.Helper()
 	made := harness.Must(harness.Kube(t, config).CertificatesV1().CertificateSigningRequests().Create(t.Context(), &certificatesv1.CertificateSigningRequest{
@@ -170,7 +170,7 @@ func (m *eksManaged) getsNoCertificate(t *testing.T, config *rest.Config, cluste
 	}
 }
 
-// wantRefusal is for what AWS has to refuse.
+// wantRefusal fails the test unless AWS refused the request.
 func wantRefusal(t *testing.T, what string, err error) {
 	t.Helper()
 	var refusal smithy.APIError
@@ -179,7 +179,7 @@ func wantRefusal(t *testing.T, what string, err error) {
 	}
 }
 
-// unassumable tries to come by the roles of a cluster in all ways but its own.
+// unassumable tries to assume the roles of a cluster in every way other than the intended one.
 func (m *eksManaged) unassumable(t *testing.T, thief *eksManaged) {
 	t.Helper()
 	e, ctx := m.eks, t.Context()
@@ -190,7 +190,7 @@ func (m *eksManaged) unassumable(t *testing.T, thief *eksManaged) {
 		return harness.Must(e.byToken(ctx, of.roles.ManagedRoleARN(), token(of, registration.AgentServiceAccount, stsAudience)))(t)
 	}
 
-	// The role in the cluster's own account is for its agent's tokens.
+	// The role in the cluster's own account accepts tokens of its agent only.
 	for what, of := range map[string]string{
 		"another cluster's agent":        token(thief, registration.AgentServiceAccount, stsAudience),
 		"another of its ServiceAccounts": token(m, "default", stsAudience),
@@ -199,9 +199,9 @@ func (m *eksManaged) unassumable(t *testing.T, thief *eksManaged) {
 		wantRefusal(t, what, harness.ErrorOf(e.byToken(ctx, m.roles.ManagedRoleARN(), of)))
 	}
 
-	// The role in the hub's account is for that role, with all of its tags.
+	// The role in the hub's account accepts that role only, with all of its tags.
 	own := agentOf(m)
-	stolen := harness.Must(e.byRole(ctx, m.roles.HubRoleARN(), own))(t) // it works
+	stolen := harness.Must(e.byRole(ctx, m.roles.HubRoleARN(), own))(t) // the intended way works
 	everybody := map[string]string{"all": fakeaws.AllowAll}
 	trust := func(user fakeaws.Credentials, account *fakeaws.Account, role fakeaws.Role) fakeaws.Credentials {
 		role.Policies, role.Trust = everybody, strings.ReplaceAll(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"ID"},"Action":"sts:AssumeRole"}]}`, "ID", account.ID)
@@ -232,7 +232,7 @@ func (m *eksManaged) unassumable(t *testing.T, thief *eksManaged) {
 	}
 	harness.Must(e.byRole(ctx, m.roles.HubRoleARN(), own))(t)
 
-	// A token is for one cluster of EKS, and for who is in aws-auth.
+	// A token is valid for one cluster of EKS, and for identities that aws-auth lists.
 	for what, args := range map[string][]string{
 		"a token for another cluster":         {"--cluster-name=" + m.roles.Managed.Name, "--role-arn=" + m.roles.HubRoleARN()},
 		"a token of the role that is its own": {"--cluster-name=" + m.roles.Hub.Name},
@@ -244,7 +244,7 @@ func (m *eksManaged) unassumable(t *testing.T, thief *eksManaged) {
 	}
 }
 
-// stolenARN makes and accepts a cluster that says that it is another's EKS cluster.
+// stolenARN creates and accepts a cluster that claims the EKS cluster of a different one.
 func (m *eksManaged) stolenARN(t *testing.T) {
 	t.Helper()
 	thief := &managed{hub: m.hub, name: harness.Unique("thief")}

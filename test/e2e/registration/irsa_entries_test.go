@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// TestRegistration_ByAccessEntries is the life of two clusters that EKS lets in by access entries, with roles as a platform team may
-// demand them: with a path and a permissions boundary.
+// TestRegistration_ByAccessEntries runs the life of two clusters that EKS authorizes by access entries, with roles as a platform team may require
+// them: with a path and a permissions boundary.
 func TestRegistration_ByAccessEntries(t *testing.T) {
 	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{AccessEntries: true, Path: "/platform/clusterhub/", Boundary: "arn:aws:iam::111111111111:policy/platform/limits"})
@@ -64,7 +64,7 @@ func TestRegistration_ByAccessEntries(t *testing.T) {
 		a.hasNothingInAWS(t)
 		b.awaitRenewal(t)
 		a.accepted(t, true)
-		a.awaitRenewal(t) // its role is another one, and so is its entry
+		a.awaitRenewal(t) // its role changes, and so does its entry
 		a.isItself(t)
 	})
 	t.Run("it leaves", func(t *testing.T) {
@@ -79,8 +79,7 @@ func TestRegistration_ByAccessEntries(t *testing.T) {
 	}
 }
 
-// movesToAccessEntries restarts the hub's controllers with access entries, and looks at a cluster whose agent runs, and which aws-auth
-// has let in.
+// movesToAccessEntries restarts the hub's controllers with access entries, and checks a cluster whose agent runs, and that aws-auth has authorized.
 func (e *eks) movesToAccessEntries(t *testing.T, m *eksManaged) {
 	admin := iam.NewFromConfig(e.account.Config(e.account.Root()))
 	e.roles.AccessEntries = true
@@ -98,9 +97,9 @@ func (e *eks) movesToAccessEntries(t *testing.T, m *eksManaged) {
 	if !strings.Contains(e.mapRoles(t), m.name) {
 		t.Error("aws-auth lets it in no more, before EKS need have seen the entry")
 	}
-	m.isItself(t) // as another user
+	m.isItself(t) // as a different user
 	m.awaitRenewal(t)
-	// A minute later the driver takes the former access away.
+	// The driver revokes the previous access a minute later.
 	for began := time.Now(); strings.Contains(e.mapRoles(t), m.name); m.awaitRenewal(t) {
 		if time.Since(began) > harness.Timeout {
 			t.Fatalf("after %s aws-auth is %s", time.Since(began), e.mapRoles(t))
@@ -113,9 +112,9 @@ func (e *eks) movesToAccessEntries(t *testing.T, m *eksManaged) {
 	}
 }
 
-// withoutAgents goes on with clusters whose agents do not run.
+// withoutAgents continues with clusters whose agents do not run.
 func (e *eks) withoutAgents(t *testing.T) {
-	// A trust policy cannot name a role that is not there.
+	// A trust policy cannot name a role that does not exist.
 	early, _ := e.clusterWithoutAgent(t)
 	if reason := early.awaitCondition(t, registration.ConditionHubAccepted, metav1.ConditionFalse); reason != registration.ReasonError {
 		t.Errorf("without its agent's role it is not accepted for the reason %s", reason)
@@ -145,7 +144,7 @@ func (e *eks) withoutAgents(t *testing.T) {
 	}
 }
 
-// clusterWithoutAgent makes and accepts a cluster in EKS. Its agent's role is only in an account that is given.
+// clusterWithoutAgent creates and accepts a cluster in EKS. The role of its agent exists only if an account is given.
 func (e *eks) clusterWithoutAgent(t *testing.T, with ...*fakeaws.Account) (*managed, irsa.Identity) {
 	t.Helper()
 	m := &managed{hub: e.Hub, name: harness.Unique("entry")}

@@ -35,7 +35,7 @@ import (
 
 const (
 	stsAudience = "sts.amazonaws.com"
-	// nodesOnly is what aws-auth has before a cluster has joined.
+	// nodesOnly is the content of aws-auth before a cluster has joined.
 	nodesOnly = `# The nodes of the hub.
 - rolearn: arn:aws:iam::111111111111:role/nodes
   username: system:node:{{EC2PrivateDNSName}}
@@ -43,21 +43,21 @@ const (
 `
 )
 
-// eksHub is AWS and a hub in it, whose kube-apiserver knows its users as one of EKS does.
+// eksHub is a fake AWS and a hub in it, whose kube-apiserver authenticates users as one of EKS does.
 type eksHub struct {
 	hubs *harness.Pool
 	aws  *fakeaws.Server
-	// env makes a process take that for AWS.
+	// env is the environment that directs a process to the fake AWS.
 	env []string
-	// account is the hub's, members that of the clusters, and other that of a stranger.
+	// account is the hub's account, members that of the clusters, and other that of a stranger.
 	account, members, other *fakeaws.Account
 	self                    irsa.Cluster
 	creator                 string
-	// tokenFile has the token that hub-controller-manager comes to AWS with.
+	// tokenFile has the token with which hub-controller-manager authenticates to AWS.
 	tokenFile string
 }
 
-// sharedEKS returns the one of the folder.
+// sharedEKS returns the eksHub of the folder.
 var sharedEKS = sync.OnceValues(newEKSHub)
 
 func newEKSHub() (_ *eksHub, err error) {
@@ -80,13 +80,13 @@ func newEKSHub() (_ *eksHub, err error) {
 	if err := os.WriteFile(ca, e.aws.CA(), 0o600); err != nil {
 		return nil, err
 	}
-	// The authenticator asks nobody who is not called as STS is. Loopback needs no proxy. The AWS CLI keeps credentials in HOME.
+	// The authenticator calls no host with a different name than STS. Loopback needs no proxy. The AWS CLI stores credentials in HOME.
 	e.env = []string{"HTTPS_PROXY=" + e.aws.URL(), "AWS_CA_BUNDLE=" + ca, "AWS_EC2_METADATA_DISABLED=true", "HOME=" + dir,
 		"AWS_CONFIG_FILE=/dev/null", "AWS_SHARED_CREDENTIALS_FILE=/dev/null"}
 
 	e.tokenFile, e.creator = filepath.Join(dir, "hub-controller-manager.token"), irsa.CreatorRoleARN(e.self)
 	e.hubs = harness.NewPool(1, func(c *localhub.Config) {
-		c.Dir = dir // it is all that hub-controller-manager sees of this machine if it runs in its image
+		c.Dir = dir // the only folder of this machine that hub-controller-manager sees if it runs in its image
 		c.WithoutHubControllerManager, c.Issuer = true, "https://oidc.eks.us-west-2.amazonaws.com/id/HUB"
 		c.EKS = &localhub.EKS{ClusterName: e.self.Name, Env: append([]string{"SSL_CERT_FILE=" + ca}, e.env...),
 			TokenWebhook: e.aws.TokenWebhookURL(e.self.String())}
@@ -96,15 +96,15 @@ func newEKSHub() (_ *eksHub, err error) {
 	return e, nil
 }
 
-// eks is the hub in AWS as one test has it.
+// eks is the hub in AWS with the settings of one test.
 type eks struct {
 	*localhub.Hub
 	*eksHub
-	// roles is how the hub makes roles, and lets them in.
+	// roles is how the hub creates roles, and authorizes them.
 	roles irsa.HubRoles
 }
 
-// newEKS borrows the hub in AWS for a test, with controllers that make roles so. A boundary is a policy of the hub's account that there is.
+// newEKS lends the hub in AWS to a test, with controllers that create roles as given. A boundary must be an existing policy of the hub's account.
 func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config)) *eks {
 	t.Helper()
 	e := &eks{eksHub: harness.Must(sharedEKS())(t), roles: roles}
@@ -114,7 +114,8 @@ func newEKS(t *testing.T, roles irsa.HubRoles, change ...func(*localhub.Config))
 	return e
 }
 
-// relaunch starts the controllers of the hub, with the changes of their flags. When the test ends, they delete what they have made in AWS for clusters.
+// relaunch starts the controllers of the hub, with the changes of their flags. When the test ends, they delete the objects in AWS that they created
+// for clusters.
 func (e *eks) relaunch(t *testing.T, h *localhub.Hub, change ...func(*localhub.Config)) {
 	t.Helper()
 	e.Hub = e.hubs.Relaunch(t, h, func(c *localhub.Config) {
@@ -133,7 +134,7 @@ func (e *eks) relaunch(t *testing.T, h *localhub.Hub, change ...func(*localhub.C
 	})
 }
 
-// flags are those of the controllers.
+// flags sets the flags of the controllers.
 func (e *eks) flags(c *localhub.Config) {
 	c.WithoutHubControllerManager = false
 	c.HubControllerManagerArgs = []string{"--registration-drivers=csr,awsirsa", "--hub-cluster-arn=" + e.self.String(),
@@ -143,7 +144,7 @@ func (e *eks) flags(c *localhub.Config) {
 	}
 }
 
-// begin prepares AWS and aws-auth for a test. AWS has to know the hub's keys before its controllers start.
+// begin prepares AWS and aws-auth for a test. AWS must know the hub's keys before its controllers start.
 func (e *eks) begin(t *testing.T, h *localhub.Hub) {
 	t.Helper()
 	e.aws.ResetCalls()
@@ -172,7 +173,7 @@ func (e *eks) begin(t *testing.T, h *localhub.Hub) {
 	}
 }
 
-// seesTheHub is what a platform team may leave to all roles that the hub makes.
+// seesTheHub is a policy that a platform team may attach to all roles that the hub creates.
 const seesTheHub = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"eks:Describe*","Resource":"*"}]}`
 
 func roleName(arn string) string { return arn[strings.LastIndex(arn, "/")+1:] }
@@ -182,7 +183,7 @@ func (e *eks) addRole(t *testing.T, account *fakeaws.Account, role fakeaws.Role)
 	return harness.Must(account.AddRole(role))(t)
 }
 
-// trustTokensOf makes an account trust the tokens of a cluster's ServiceAccounts, and returns what policies call it.
+// trustTokensOf makes an account trust the tokens of a cluster's ServiceAccounts, and returns the name of the provider in policies.
 func trustTokensOf(t *testing.T, account *fakeaws.Account, h *localhub.Hub, issuer string) (provider string) {
 	t.Helper()
 	keys := harness.Must(harness.Get(t, h.AdminConfig(), "/openid/v1/jwks"))(t)
@@ -190,7 +191,7 @@ func trustTokensOf(t *testing.T, account *fakeaws.Account, h *localhub.Hub, issu
 	return strings.TrimPrefix(issuer, "https://")
 }
 
-// requestToken gets a token of a ServiceAccount, which is made if there is none.
+// requestToken requests a token of a ServiceAccount, which it creates if it does not exist.
 func requestToken(t *testing.T, h *localhub.Hub, namespace, account, audience string) string {
 	t.Helper()
 	accounts := harness.Kube(t, h.AdminConfig()).CoreV1().ServiceAccounts(namespace)
@@ -200,7 +201,7 @@ func requestToken(t *testing.T, h *localhub.Hub, namespace, account, audience st
 	return harness.Must(accounts.CreateToken(t.Context(), account, request, metav1.CreateOptions{}))(t).Status.Token
 }
 
-// writeToken does what EKS does for a pod: its ServiceAccount's token for AWS is in a file.
+// writeToken writes the token of a ServiceAccount for AWS to a file, as EKS does for a pod.
 func writeToken(t *testing.T, h *localhub.Hub, namespace, account, file string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(requestToken(t, h, namespace, account, stsAudience)), 0o600); err != nil {
@@ -213,13 +214,13 @@ type eksManaged struct {
 	*managed
 	eks   *eks
 	roles irsa.Identity
-	// tokenFile has the token that its agent comes to AWS with.
+	// tokenFile has the token with which its agent authenticates to AWS.
 	tokenFile string
 	stop      func()
-	whole     *testing.T // its agent outlives parts of the test
+	whole     *testing.T // the agent outlives subtests
 }
 
-// newManaged makes a plain cluster one in EKS, with the IAM role of its agent.
+// newManaged makes a plain cluster a cluster in EKS, with the IAM role of its agent.
 func (e *eks) newManaged(t *testing.T, plain *localhub.Hub) *eksManaged {
 	t.Helper()
 	m := &eksManaged{managed: managedOn(t, e.Hub, plain), eks: e, whole: t}
@@ -240,7 +241,7 @@ func (e *eks) newManaged(t *testing.T, plain *localhub.Hub) *eksManaged {
 	return m
 }
 
-// start starts the agent, in the place of one that runs.
+// start starts the agent, and stops a running one first.
 func (m *eksManaged) start(args ...string) {
 	m.whole.Helper()
 	if m.stop != nil {
@@ -250,7 +251,7 @@ func (m *eksManaged) start(args ...string) {
 		"--managed-cluster-arn=" + m.roles.Managed.String(), "--hub-role-path=" + m.roles.HubPath.String()}, args...)...)
 }
 
-// run runs a command of hub-agent with the agent's environment, and returns what it prints.
+// run runs a command of hub-agent with the agent's environment, and returns its output.
 func (m *eksManaged) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), harness.Binary(t, "hub-agent"), args...)
@@ -264,7 +265,7 @@ func (m *eksManaged) run(t *testing.T, args ...string) (string, error) {
 	return string(out), err
 }
 
-// credential is what hub-agent eks-token gives to kubectl.
+// credential returns the credential that hub-agent eks-token prints for kubectl.
 func (m *eksManaged) credential(t *testing.T, args ...string) *clientauthv1.ExecCredentialStatus {
 	t.Helper()
 	out := harness.Must(m.run(t, append([]string{"eks-token", "--region=" + m.roles.Hub.Region}, args...)...))(t)
@@ -275,20 +276,20 @@ func (m *eksManaged) credential(t *testing.T, args ...string) *clientauthv1.Exec
 	return credential.Status
 }
 
-// token is one that the hub takes.
+// token returns a token that the hub accepts.
 func (m *eksManaged) token(t *testing.T) string {
 	t.Helper()
 	return m.credential(t, "--cluster-name="+m.roles.Hub.Name, "--role-arn="+m.roles.HubRoleARN()).Token
 }
 
-// withToken reaches the hub with a token and nothing else.
+// withToken returns a client configuration for the hub with a token only.
 func (e *eks) withToken(token string) *rest.Config {
 	config := rest.AnonymousClientConfig(e.AdminConfig())
 	config.BearerToken = token
 	return config
 }
 
-// identity reaches the hub by the kubeconfig in the agent's secret, as kubectl would in the agent's pod.
+// identity returns a client configuration for the hub from the kubeconfig in the agent's Secret, as kubectl would use it in the agent's pod.
 func (m *eksManaged) identity(t *testing.T) *rest.Config {
 	t.Helper()
 	file := harness.Must(clientcmd.Load(m.secret(t).Data[registration.KeyKubeconfig]))(t)
@@ -304,7 +305,7 @@ func (m *eksManaged) identity(t *testing.T) *rest.Config {
 	return harness.Must(clientcmd.NewDefaultClientConfig(*file, nil).ClientConfig())(t)
 }
 
-// leaseVersion changes each time that the agent renews its lease; it is "" when there is none.
+// leaseVersion returns the resource version of the agent's Lease, which changes on each renewal, or "" if the Lease does not exist.
 func (m *eksManaged) leaseVersion(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	lease, err := harness.Kube(t, m.eks.AdminConfig()).CoordinationV1().Leases(m.name).Get(ctx, registration.LeaseName, metav1.GetOptions{})
@@ -326,13 +327,13 @@ func (m *eksManaged) awaitRenewal(t *testing.T) {
 	})
 }
 
-// mapRoles is what aws-auth has.
+// mapRoles returns the field mapRoles of aws-auth.
 func (e *eks) mapRoles(t *testing.T) string {
 	t.Helper()
 	return harness.Must(harness.Kube(t, e.AdminConfig()).CoreV1().ConfigMaps("kube-system").Get(t.Context(), "aws-auth", metav1.GetOptions{}))(t).Data["mapRoles"]
 }
 
-// sts is AWS's STS for whoever has the credentials, and for those who have none.
+// sts returns a client of the fake STS with the credentials, which may be empty.
 func (e *eks) sts(c fakeaws.Credentials) *sts.Client {
 	if c.AccessKeyID == "" {
 		return sts.New(sts.Options{Region: e.members.Region, BaseEndpoint: aws.String(e.aws.URL())})
@@ -344,7 +345,7 @@ func credentialsOf(c *types.Credentials) fakeaws.Credentials {
 	return fakeaws.Credentials{AccessKeyID: *c.AccessKeyId, SecretAccessKey: *c.SecretAccessKey, SessionToken: *c.SessionToken}
 }
 
-// byToken assumes a role by a token of a ServiceAccount.
+// byToken assumes a role with a token of a ServiceAccount.
 func (e *eks) byToken(ctx context.Context, role, token string) (fakeaws.Credentials, error) {
 	out, err := e.sts(fakeaws.Credentials{}).AssumeRoleWithWebIdentity(ctx, &sts.AssumeRoleWithWebIdentityInput{
 		RoleArn: &role, RoleSessionName: aws.String("test"), WebIdentityToken: &token})
@@ -354,7 +355,7 @@ func (e *eks) byToken(ctx context.Context, role, token string) (fakeaws.Credenti
 	return credentialsOf(out.Credentials), nil
 }
 
-// byRole assumes a role with the credentials of another.
+// byRole assumes a role with the credentials of a different role.
 func (e *eks) byRole(ctx context.Context, role string, c fakeaws.Credentials) (fakeaws.Credentials, error) {
 	out, err := e.sts(c).AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: &role, RoleSessionName: aws.String("test")})
 	if err != nil {

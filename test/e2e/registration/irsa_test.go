@@ -28,8 +28,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestRegistration_ByAWSIAM is the life of two clusters in EKS, beside one with a certificate on the same hub. Its parts
-// follow one another.
+// TestRegistration_ByAWSIAM runs the life of two clusters in EKS, beside a cluster with a certificate on the same hub. Its parts depend on one
+// another.
 func TestRegistration_ByAWSIAM(t *testing.T) {
 	t.Parallel()
 	e := newEKS(t, irsa.HubRoles{})
@@ -83,7 +83,7 @@ func TestRegistration_ByAWSIAM(t *testing.T) {
 		}
 		a.hasNothingInAWS(t)
 		a.accepted(t, true)
-		a.awaitRenewal(t) // its role is another one
+		a.awaitRenewal(t) // its role changes
 	})
 	t.Run("it leaves", func(t *testing.T) {
 		a.stop()
@@ -129,7 +129,7 @@ func TestRegistration_ByAWSIAM(t *testing.T) {
 	}
 }
 
-// said is what the hub's processes have logged.
+// said returns the logs of the hub's processes.
 func (e *eks) said(t *testing.T) string {
 	t.Helper()
 	all := &strings.Builder{}
@@ -147,7 +147,7 @@ func (m *managed) awaitMade(t *testing.T) {
 	})
 }
 
-// gone waits until nothing of a cluster is left on the hub.
+// gone waits until the hub has no objects of a cluster.
 func (m *managed) gone(t *testing.T) {
 	t.Helper()
 	client := harness.Kube(t, m.hub.AdminConfig())
@@ -174,7 +174,7 @@ func conditionMessage(cluster *clusterv1.ManagedCluster, conditionType string) s
 	return ""
 }
 
-// isItself looks at who the hub takes the agent for, by the kubeconfig in its secret.
+// isItself checks the user that the hub authenticates with the kubeconfig in the agent's Secret.
 func (m *eksManaged) isItself(t *testing.T) {
 	t.Helper()
 	config := m.identity(t)
@@ -183,8 +183,8 @@ func (m *eksManaged) isItself(t *testing.T) {
 		user, all = registration.AWSGroup(m.name), registration.AWSManagedClustersGroup
 	}
 	harness.Eventually(t, "the hub knows the agent", func(ctx context.Context) (bool, error) {
-		// client-go still has the token of a role that was removed; it asks the plugin for another when that is refused. kube-apiserver
-		// remembers for ten seconds whose token it is.
+		// client-go may still have the token of a deleted role, and requests a new one from the plugin when the hub rejects it. kube-apiserver caches
+		// the user of a token for ten seconds.
 		review, err := harness.Kube(t, config).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		if err != nil {
 			return false, err
@@ -202,14 +202,14 @@ func (m *eksManaged) isItself(t *testing.T) {
 	if m.secret(t).Data[registration.KeyTLSKey] != nil || len(m.requests(t)) > 0 {
 		t.Error("it has asked for a certificate")
 	}
-	// EKS takes a token for 15 minutes, and client-go asks the plugin for another before.
+	// EKS accepts a token for 15 minutes, and client-go requests a new one from the plugin before that.
 	life := time.Until(m.credential(t, "--cluster-name="+m.roles.Hub.Name, "--role-arn="+m.roles.HubRoleARN()).ExpirationTimestamp.Time)
 	if life > 14*time.Minute || life < 13*time.Minute {
 		t.Errorf("the token is used for %s", life)
 	}
 }
 
-// askedForLittle counts what the hub has asked AWS for two clusters.
+// askedForLittle counts the requests of the hub to AWS for two clusters.
 func (e *eks) askedForLittle(t *testing.T, clusters ...*eksManaged) {
 	t.Helper()
 	counts := map[string]int{}
@@ -228,7 +228,7 @@ func (e *eks) askedForLittle(t *testing.T, clusters ...*eksManaged) {
 	}
 }
 
-// getsTokensByTheAWSCLI looks at the kubeconfig in the specification's form, and uses it where there is an AWS CLI.
+// getsTokensByTheAWSCLI checks the kubeconfig in the specification's form, and uses it if the AWS CLI is installed.
 func (m *eksManaged) getsTokensByTheAWSCLI(t *testing.T) {
 	t.Helper()
 	want := "aws --region us-west-2 eks get-token --cluster-name hub --output json --role-arn " + m.roles.HubRoleARN()
@@ -248,7 +248,7 @@ func (m *eksManaged) getsTokensByTheAWSCLI(t *testing.T) {
 	harness.Must(harness.Ours(t, m.identity(t)).ClusterV1().ManagedClusters().Get(t.Context(), m.name, metav1.GetOptions{}))(t)
 }
 
-// deniedAtOnce shuts a cluster out, and looks how long a token of it is good for anything. It returns who has the token.
+// deniedAtOnce denies a cluster, and checks how long its token remains useful. It returns a client configuration with the token.
 func (m *eksManaged) deniedAtOnce(t *testing.T, shut func()) *rest.Config {
 	t.Helper()
 	config := m.eks.withToken(m.token(t))
@@ -268,7 +268,7 @@ func (m *eksManaged) deniedAtOnce(t *testing.T, shut func()) *rest.Config {
 	return config
 }
 
-// tokenDies waits until the token of a cluster that is denied is one no more, and looks that there is no other.
+// tokenDies waits until the token of a denied cluster is rejected, and checks that the cluster cannot obtain a different one.
 func (m *eksManaged) tokenDies(t *testing.T, config *rest.Config) {
 	t.Helper()
 	clusters := harness.Ours(t, config).ClusterV1().ManagedClusters()
@@ -297,7 +297,7 @@ func ignoreRefusal(err error) error {
 	return err
 }
 
-// hasNothingInAWS waits until its role and its access are gone, and nobody else's.
+// hasNothingInAWS waits until the cluster's role and access are gone, and checks that those of other clusters remain.
 func (m *eksManaged) hasNothingInAWS(t *testing.T) {
 	t.Helper()
 	harness.Eventually(t, "its role and its access are gone", func(context.Context) (bool, error) {

@@ -16,18 +16,18 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// kindsOfClusters are those of the objects that the hub makes for clusters.
+// kindsOfClusters are the kinds of the objects that the hub creates for clusters.
 const kindsOfClusters = "leases.coordination.k8s.io,configmaps,rolebindings.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io," +
 	"clusterrolebindings.rbac.authorization.k8s.io,namespaces"
 
-// locked is a hub with a cluster from which things are taken away.
+// locked is a hub with a cluster whose objects the test deletes.
 type locked struct {
 	*delivery
 	m     *managed
 	texts int
 }
 
-// made are the objects of the hub for the cluster, or for all clusters, as kubectl takes them.
+// made returns the objects that the hub created for the cluster, or for all clusters, as arguments of kubectl.
 func (l *locked) made() (objects []string) {
 	l.Helper()
 	labels := fmt.Sprintf("%s in (%s,managed-clusters)", registration.ClusterNameLabel, l.m.name)
@@ -36,13 +36,13 @@ func (l *locked) made() (objects []string) {
 	return strings.Split(out, "\n")
 }
 
-// uid is which object there is by now, "" if there is none.
+// uid returns the UID of the current object, or "" if it does not exist.
 func (l *locked) uid(object string) string {
 	l.Helper()
 	return l.on(append([]string{"get", "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"}, arguments(object)...)...)
 }
 
-// arguments are those by which kubectl knows an object.
+// arguments returns the arguments by which kubectl addresses an object.
 func arguments(object string) []string {
 	fields := strings.Fields(object)
 	if len(fields) == 3 {
@@ -51,7 +51,7 @@ func arguments(object string) []string {
 	return fields
 }
 
-// works says that the cluster is available and gets what is written from now on.
+// works verifies that the cluster is available and receives new works.
 func (l *locked) works() {
 	l.Helper()
 	l.m.awaitCondition(l.T, registration.ConditionHubAccepted, metav1.ConditionTrue)
@@ -70,7 +70,7 @@ func (l *locked) works() {
 	awaitTexts(l.T, text, l.m)
 }
 
-// gone waits until an object is gone.
+// gone waits until an object does not exist.
 func (l *locked) gone(object string) {
 	l.Helper()
 	harness.Eventually(l.T, object+" is gone", func(context.Context) (bool, error) {
@@ -78,15 +78,15 @@ func (l *locked) gone(object string) {
 	})
 }
 
-// TestLockout_WhatTheHubMakesForAClusterIsMadeAgain deletes each single object that the hub has made for a cluster. What is deleted may be its
-// namespace, whose bindings go before the works that wait for the agent. It costs two deletions of a namespace, which Kubernetes looks at
-// again after eight seconds.
+// TestLockout_WhatTheHubMakesForAClusterIsMadeAgain deletes each single object that the hub has created for a cluster. One of them is its namespace,
+// whose bindings are deleted before the works that wait for the agent. The test takes two deletions of a namespace, which Kubernetes retries after
+// eight seconds.
 func TestLockout_WhatTheHubMakesForAClusterIsMadeAgain(t *testing.T) {
 	d := newDelivery(t, controlled(t, inMode(agentroles.PerCluster)), 1)
 	l := &locked{delivery: d, m: d.clusters[0]}
 	l.works()
 	objects := l.made()
-	// The role of all agents for works, what is remembered, a lease, a namespace, and two roles with their three bindings.
+	// The objects are the role of all agents for works, a ConfigMap, a Lease, a Namespace, and two roles with their three bindings.
 	if len(objects) != 8 {
 		t.Errorf("there are %d objects of the cluster: %q", len(objects), objects)
 	}

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registration tests how clusters join a hub, prove who they are, and leave: by certificates and by AWS IAM.
+// Package registration tests how clusters join a hub, authenticate, and leave: by certificates and by AWS IAM.
 package registration
 
 import (
@@ -15,6 +15,6 @@ import (
 func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m, func(c *localhub.Config) {
 		c.HubControllerManagerArgs = nil      // with the controllers of registration
-		c.ExternalEtcd, c.Replicas = false, 1 // no test here is about several
+		c.ExternalEtcd, c.Replicas = false, 1 // no test here needs several replicas
 	}))
 }

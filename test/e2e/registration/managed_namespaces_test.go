@@ -30,7 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// deployedAgent makes what join makes on a cluster but for the Deployment, and returns a kubeconfig with the agent's rights.
+// deployedAgent creates the objects that join creates in a cluster, except the Deployment, and returns a kubeconfig with the agent's rights.
 func (m *managed) deployedAgent(t *testing.T) string {
 	t.Helper()
 	objects := harness.Must(deploy.Agent{}.Objects())(t)
@@ -76,7 +76,7 @@ func (m *managed) expectNamespaces(t *testing.T, want map[string]string) {
 // expectLabels waits until exactly these namespaces of the cluster have the hub's label, with these values.
 func (m *managed) expectLabels(t *testing.T, want map[string]string) {
 	t.Helper()
-	// Upstream's: the first 63 characters of the SHA-256 of the hub's address.
+	// The label is upstream's: its suffix is the first 63 characters of the SHA-256 of the hub's address.
 	label := "clusterset.open-cluster-management.io/" + fmt.Sprintf("%x", sha256.Sum256([]byte(m.hub.AdminConfig().Host)))[:63]
 	harness.Eventually(t, fmt.Sprintf("the labels of the namespaces of %s are %v", m.name, want), func(ctx context.Context) (bool, error) {
 		got := map[string]string{}
@@ -91,7 +91,7 @@ func (m *managed) expectLabels(t *testing.T, want map[string]string) {
 	})
 }
 
-// TestManagedNamespaces_GoFromASetToItsClusters has an agent with no other rights than those that join gives it.
+// TestManagedNamespaces_GoFromASetToItsClusters runs an agent with only the rights that join grants to it.
 func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	sets := harness.Ours(t, m.hub.AdminConfig()).ClusterV1beta2().ManagedClusterSets()
@@ -121,7 +121,7 @@ func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
 	})
 	put("global", "shared")
 
-	// One of the namespaces is there already, and is a team's.
+	// One of the namespaces already exists, and belongs to a team.
 	cluster := harness.Kube(t, m.AdminConfig())
 	shared := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shared", Labels: map[string]string{"team": "payments"}}}
 	harness.Must(cluster.CoreV1().Namespaces().Create(t.Context(), shared, metav1.CreateOptions{}))(t)
@@ -139,7 +139,7 @@ func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
 		"dev/kube-system": failed, "dev/default": failed, "dev/" + registration.AgentNamespace: failed})
 	m.expectLabels(t, map[string]string{"team-a": "true", "shared": "true"})
 
-	// A namespace is taken from the set, and the cluster from the set.
+	// A namespace is removed from the set, and the cluster from the set.
 	put("dev", "shared")
 	m.expectNamespaces(t, map[string]string{"dev/shared": applied, "global/shared": applied})
 	m.expectLabels(t, map[string]string{"team-a": "false", "shared": "true"})
@@ -147,7 +147,7 @@ func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
 	m.expectNamespaces(t, map[string]string{"prod/live": applied, "global/shared": applied})
 	m.expectLabels(t, map[string]string{"team-a": "false", "shared": "true", "live": "true"})
 
-	// What else whoever has the agent's identity might try on the cluster.
+	// A user with the agent's identity might try other writes on the cluster.
 	agent := harness.Kube(t, harness.Must(clientcmd.BuildConfigFromFlags("", rights))(t))
 	namespaces := agent.CoreV1().Namespaces()
 	for what, err := range map[string]error{
@@ -170,7 +170,7 @@ func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
 	}
 	m.expectLabels(t, map[string]string{"team-a": "false", "shared": "false", "live": "false"})
 
-	// All that was there is as it was, but for the label.
+	// All previous objects are unchanged, except for the label.
 	after := harness.Must(cluster.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}))(t)
 	for _, b := range before.Items {
 		at := slices.IndexFunc(after.Items, func(a corev1.Namespace) bool { return a.UID == b.UID && a.DeletionTimestamp.IsZero() })
@@ -188,5 +188,5 @@ func TestManagedNamespaces_GoFromASetToItsClusters(t *testing.T) {
 	}
 	harness.Must(cluster.CoreV1().ConfigMaps("shared").Get(t.Context(), theirs.Name, metav1.GetOptions{}))(t)
 
-	put("global") // which has the clusters of other tests
+	put("global") // the set has the clusters of other tests
 }

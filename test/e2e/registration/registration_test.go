@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// clusters reaches the hub's clusters as its admin.
+// clusters returns a client of the hub's ManagedClusters as its admin.
 func (m *managed) clusters(t *testing.T) clusterclient.ManagedClusterInterface {
 	t.Helper()
 	return harness.Ours(t, m.hub.AdminConfig()).ClusterV1().ManagedClusters()
@@ -40,7 +40,7 @@ func (m *managed) accepted(t *testing.T, accepted bool) {
 	patch := fmt.Appendf(nil, `{"spec":{"hubAcceptsClient":%t}}`, accepted)
 	harness.Eventually(t, fmt.Sprintf("hubAcceptsClient of %s is set to %t", m.name, accepted), func(context.Context) (bool, error) {
 		_, err := m.clusters(t).Patch(t.Context(), m.name, types.MergePatchType, patch, metav1.PatchOptions{})
-		// The namespace of a denied cluster goes, and until it has gone, the cluster is not accepted again.
+		// The namespace of a denied cluster is deleted, and the cluster cannot be accepted again before that has completed.
 		if err != nil && !strings.Contains(err.Error(), "accept the cluster once the namespace is gone") {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func (m *managed) requests(t *testing.T) (names []string) {
 	return names
 }
 
-// TestRegistration_ByCertificate is the life of a cluster: it joins, is let in, is shut out and let in again, and leaves.
+// TestRegistration_ByCertificate runs the life of a cluster: it joins, is accepted, is denied and accepted again, and leaves.
 func TestRegistration_ByCertificate(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	other := harness.Unique("other")
@@ -81,7 +81,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 	hubKube := harness.Kube(t, m.hub.AdminConfig())
 	stop := m.agent(t)
 
-	// Before it is accepted there is nothing of it but its name, and its request is not answered.
+	// Before the cluster is accepted, only its name is known, and its request is not approved.
 	harness.Eventually(t, "the cluster asks for a certificate", func(context.Context) (bool, error) { return len(m.requests(t)) == 1, nil })
 	if c := m.cluster(t); c.Spec.HubAcceptsClient || len(c.Spec.ManagedClusterClientConfigs) != 1 {
 		t.Errorf("it begins with %+v", c.Spec)
@@ -106,7 +106,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 		t.Errorf("the agent is %+v", got)
 	}
 
-	// It has its rights by the role of all agents, and none of its own.
+	// The agent has its rights by the role of all agents, and no role of its own.
 	harness.Must(hubKube.RbacV1().ClusterRoleBindings().Get(t.Context(), agentroles.ClusterRole, metav1.GetOptions{}))(t)
 	for what, err := range map[string]error{
 		"role":    harness.ErrorOf(hubKube.RbacV1().ClusterRoles().Get(t.Context(), registration.ClusterRole(m.name), metav1.GetOptions{})),
@@ -117,7 +117,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 		}
 	}
 
-	// It is itself, and nobody else.
+	// The agent can access its own cluster and no other.
 	harness.Must(as.Get(t.Context(), m.name, metav1.GetOptions{}))(t)
 	if _, err := as.Get(t.Context(), other, metav1.GetOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("get of another cluster: %v, want 403", err)
@@ -135,7 +135,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 		t.Errorf("watch of certificate requests: %v, want 403", err)
 	}
 
-	// A restart is no new cluster, and needs no new certificate.
+	// A restarted agent creates no new cluster, and needs no new certificate.
 	stop()
 	stop = m.agent(t)
 	lease := func() string {
@@ -148,7 +148,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 		t.Errorf("requests after a restart: %v, want the first only", got)
 	}
 
-	// Denied, it has no rights any more, and cannot give itself any.
+	// The agent of a denied cluster has no rights, and cannot grant itself any.
 	m.accepted(t, false)
 	if reason := m.awaitCondition(t, registration.ConditionHubAccepted, metav1.ConditionFalse); reason != registration.ReasonDenied {
 		t.Errorf("denied for the reason %s", reason)
@@ -175,7 +175,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 		return moved, nil
 	})
 
-	// It leaves by its own right, and leaves nothing behind.
+	// The agent leaves with its own rights, and the cluster has no objects on the hub afterwards.
 	stop()
 	out, err := exec.CommandContext(t.Context(), harness.Binary(t, "hub-agent"), "unjoin", "--spoke-kubeconfig="+m.AdminKubeconfig(), "--timeout="+harness.Timeout.String()).CombinedOutput()
 	if err != nil {
@@ -205,7 +205,7 @@ func TestRegistration_ByCertificate(t *testing.T) {
 	})
 }
 
-// TestRegistration_WithoutAnAdmin has the rights that the components of artifacts/deploy add, and no others.
+// TestRegistration_WithoutAnAdmin runs with only the rights that the components of artifacts/deploy grant.
 func TestRegistration_WithoutAnAdmin(t *testing.T) {
 	m := newManaged(t, controlled(t, func(c *localhub.Config) {
 		c.Components = []string{"auto-approval", "leftovers"}
@@ -219,7 +219,7 @@ func TestRegistration_WithoutAnAdmin(t *testing.T) {
 	})
 	m.awaitCondition(t, registration.ConditionJoined, metav1.ConditionTrue)
 
-	// What --leftover-ttl does in time.
+	// --leftover-ttl does the same in time.
 	as := harness.Ours(t, m.hub.UserConfig("system:serviceaccount:clusterhub-system:hub-controller-manager")).ClusterV1().ManagedClusters()
 	if err := as.Delete(t.Context(), m.name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Error(err)

@@ -23,13 +23,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeaws"
 )
 
-// TestSecretsInLogs_OfAWS has a cluster join by AWS IAM, with programs that log as much as they can, and AWS fail. It looks in their
-// logs for all that AWS has given out or taken: secret keys, session tokens, signatures, the tokens of ServiceAccounts, and those that
-// the hub takes, which are signed requests.
+// TestSecretsInLogs_OfAWS has a cluster join by AWS IAM, with programs at the highest verbosity, and with faults of AWS. It searches their logs for
+// all secrets that AWS has issued or received: secret keys, session tokens, signatures, tokens of ServiceAccounts, and the tokens that the hub
+// accepts, which are signed requests.
 func TestSecretsInLogs_OfAWS(t *testing.T) {
 	t.Parallel()
 	most := []string{"-v=10", "--vmodule=*=10"}
-	// Its roles have a path, of which neither STS nor aws-auth tells.
+	// The roles have a path, which neither STS nor aws-auth includes.
 	e := newEKS(t, irsa.HubRoles{Path: "/clusterhub/"}, func(c *localhub.Config) {
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, most...)
 		c.HubControllerManagerArgs = append(c.HubControllerManagerArgs, most...)
@@ -41,7 +41,7 @@ func TestSecretsInLogs_OfAWS(t *testing.T) {
 	m.accepted(t, true)
 	m.awaitCondition(t, registration.ConditionAvailable, metav1.ConditionTrue)
 
-	// A token for the hub, which hub-apiserver has reviewed, and the plugin of kubectl that makes one.
+	// The tokens are those that hub-apiserver has reviewed, and those that the kubectl plugin creates.
 	var tokens []string
 	tokens = append(tokens, m.token(t))
 	direct := rest.AnonymousClientConfig(e.HubAPIServerConfig(0))
@@ -49,14 +49,14 @@ func TestSecretsInLogs_OfAWS(t *testing.T) {
 	harness.Must(harness.Ours(t, direct).ClusterV1().ManagedClusters().Get(t.Context(), m.name, metav1.GetOptions{}))(t)
 	harness.Must(harness.Kube(t, e.withToken(tokens[0])).Discovery().ServerVersion())(t)
 
-	// AWS is not there for anybody: the agent's token is good for nothing, so that it needs another, and the hub cannot take the role away.
+	// AWS is unreachable: the agent's token is rejected, so that the agent needs a new one, and the hub cannot delete the role.
 	restore := e.aws.Inject(fakeaws.Fault{Err: fakeaws.Cut})
 	m.accepted(t, false)
 	e.awaitFailure(t, "sts:AssumeRoleWithWebIdentity", "")
 	e.awaitFailure(t, "iam:", roleName(e.creator))
 	restore()
 	m.hasNothingInAWS(t)
-	// AWS refuses: the role is not there.
+	// AWS refuses: the role does not exist.
 	e.awaitFailure(t, "sts:AssumeRole", roleName(m.roles.ManagedRoleARN()))
 	_, err := m.run(t, "eks-token", "--cluster-name="+m.roles.Hub.Name, "--region="+m.roles.Hub.Region, "--role-arn="+m.roles.HubRoleARN())
 	if err == nil {
@@ -76,7 +76,7 @@ func TestSecretsInLogs_OfAWS(t *testing.T) {
 	for name, file := range map[string]string{"the hub's web identity token": e.tokenFile, "the agent's web identity token": m.tokenFile} {
 		l.Add(t, name, string(harness.Must(os.ReadFile(file))(t)))
 	}
-	// Whoever's they are: these are in each signed request.
+	// These marks are in each signed request, regardless of the signer.
 	for _, mark := range []string{"X-Amz-Signature=", "X-Amz-Security-Token", "AWS4-HMAC-SHA256", "k8s-aws-v1.aHR0cHM6Ly9"} {
 		l.Secrets["mark "+mark] = []byte(mark)
 	}
@@ -88,7 +88,7 @@ func TestSecretsInLogs_OfAWS(t *testing.T) {
 		"the agent's web identity token")
 }
 
-// awaitFailure waits until AWS has not done what somebody whose name has caller in it has asked for.
+// awaitFailure waits until a request to AWS by a caller whose name contains caller has failed.
 func (e *eks) awaitFailure(t *testing.T, operation, caller string) {
 	t.Helper()
 	harness.Eventually(t, operation+" of "+caller+" fails", func(context.Context) (bool, error) {

@@ -36,7 +36,7 @@ func controlled(t *testing.T, change ...func(*localhub.Config)) *localhub.Hub {
 	return control(t, harness.LendHub(t), change...)
 }
 
-// control starts the hub-controller-manager of a lent hub, or restarts it with other flags.
+// control starts the hub-controller-manager of a lent hub, or restarts it with different flags.
 func control(t *testing.T, lent *localhub.Hub, change ...func(*localhub.Config)) *localhub.Hub {
 	t.Helper()
 	return harness.Relaunch(t, lent, func(c *localhub.Config) {

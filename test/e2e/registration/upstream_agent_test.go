@@ -32,7 +32,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// upstreamAgent makes the requests of Open Cluster Management's registration agent, as one of its identities.
+// upstreamAgent makes the requests of Open Cluster Management's registration agent with one of its identities.
 type upstreamAgent struct {
 	cluster  string
 	config   *rest.Config
@@ -46,7 +46,7 @@ func newUpstreamAgent(t *testing.T, cluster string, config *rest.Config) *upstre
 	return &upstreamAgent{cluster: cluster, config: config, kube: harness.Kube(t, config), clusters: harness.Ours(t, config).ClusterV1().ManagedClusters()}
 }
 
-// bootstrapped is the agent with the token that a command of the plugin prints.
+// bootstrapped returns the agent with the token that a command of the plugin prints.
 func bootstrapped(t *testing.T, h *localhub.Hub, cluster string, args ...string) *upstreamAgent {
 	t.Helper()
 	j := harness.Plugin{Kubeconfig: h.AdminKubeconfig()}.Joining(t, args...)
@@ -55,7 +55,7 @@ func bootstrapped(t *testing.T, h *localhub.Hub, cluster string, args ...string)
 	return newUpstreamAgent(t, cluster, config)
 }
 
-// create sends what its client writes: a status, and null where a field has nothing in it.
+// create sends the body that the agent's client writes: with a status, and with null for empty fields.
 func (a *upstreamAgent) create(t *testing.T) error {
 	t.Helper()
 	body := fmt.Sprintf(`{"kind":"ManagedCluster","apiVersion":"cluster.open-cluster-management.io/v1","metadata":{"name":%q,"creationTimestamp":null},`+
@@ -69,8 +69,8 @@ func (a *upstreamAgent) ofCluster() metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: registration.ClusterNameLabel + "=" + a.cluster}
 }
 
-// certificate lists and watches the requests of its cluster, makes one, and waits by the watch until that has a certificate. what
-// comes after the request is for others to do meanwhile.
+// certificate lists and watches the requests of its cluster, creates one, and watches until the request has a certificate. It calls meanwhile after
+// the request is created, in which the test acts as others would.
 func (a *upstreamAgent) certificate(t *testing.T, meanwhile func(request string)) *upstreamAgent {
 	t.Helper()
 	requests := a.kube.CertificatesV1().CertificateSigningRequests()
@@ -100,7 +100,7 @@ func (a *upstreamAgent) certificate(t *testing.T, meanwhile func(request string)
 	return newUpstreamAgent(t, a.cluster, config)
 }
 
-// issuedIn is the certificate of a request, as a watch has it.
+// issuedIn returns the certificate of a request from a watch.
 func issuedIn(t *testing.T, changes watch.Interface, name string) []byte {
 	t.Helper()
 	late := time.After(harness.Timeout)
@@ -119,8 +119,8 @@ func issuedIn(t *testing.T, changes watch.Interface, name string) []byte {
 	}
 }
 
-// report does what the agent does once it has an identity: it looks at its cluster, updates it, says that it has joined, and renews
-// its lease.
+// report makes the requests of an agent that has an identity: it gets its cluster, updates it, sets the condition that it has joined, and renews its
+// lease.
 func (a *upstreamAgent) report(ctx context.Context) error {
 	cluster, err := a.clusters.Get(ctx, a.cluster, metav1.GetOptions{})
 	if err != nil {
@@ -163,7 +163,7 @@ func (a *upstreamAgent) renew(ctx context.Context) error {
 	return nil
 }
 
-// reports waits until all that the agent does works: its rights are made after the hub has accepted the cluster.
+// reports waits until all requests of the agent succeed, as its rights are created after the hub has accepted the cluster.
 func (a *upstreamAgent) reports(t *testing.T, when string) {
 	t.Helper()
 	harness.Eventually(t, "upstream's agent reports "+when, func(ctx context.Context) (bool, error) {
@@ -172,14 +172,14 @@ func (a *upstreamAgent) reports(t *testing.T, when string) {
 	})
 }
 
-// TestUpstreamAgent_JoinsWithTheRightsThatInitGives makes the requests of upstream's agent in their order, with a hub that is prepared by
-// kubectl hub init --upstream-agents and by nothing else.
+// TestUpstreamAgent_JoinsWithTheRightsThatInitGives makes the requests of upstream's agent in their order, with a hub that is prepared only by
+// kubectl hub init --upstream-agents.
 func TestUpstreamAgent_JoinsWithTheRightsThatInitGives(t *testing.T) {
 	h := controlled(t, func(c *localhub.Config) { c.HubControllerManagerArgs = []string{"--agents-list-csrs"} })
 	m := &managed{hub: h, name: harness.Unique("upstream")}
 	hubKube := harness.Kube(t, h.AdminConfig())
 
-	// With the narrow role the agent fails with its first request, which is the symptom that is documented.
+	// With the narrow role, the first request of the agent fails, which is the documented symptom.
 	narrow := bootstrapped(t, h, m.name, "init", "--wait")
 	_, err := narrow.clusters.Get(t.Context(), m.name, metav1.GetOptions{})
 	harness.WantForbidden(t, err, "managedclusters.cluster.open-cluster-management.io", m.name)
@@ -196,7 +196,7 @@ func TestUpstreamAgent_JoinsWithTheRightsThatInitGives(t *testing.T) {
 		_, err := agent.clusters.Get(ctx, m.name, metav1.GetOptions{})
 		return harness.Holds(apierrors.IsNotFound(err), err)
 	})
-	// clusteradm join asks for the hub's authority before anything else.
+	// clusteradm join first requests the CA of the hub.
 	for _, name := range []string{"cluster-info", "kube-root-ca.crt"} {
 		if _, err := agent.kube.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(t.Context(), name, metav1.GetOptions{}); err != nil && !apierrors.IsNotFound(err) {
 			t.Errorf("clusteradm join asks for %s: %v", name, err)
@@ -208,7 +208,7 @@ func TestUpstreamAgent_JoinsWithTheRightsThatInitGives(t *testing.T) {
 		t.Fatalf("making its cluster: %v", err)
 	}
 	joined := agent.certificate(t, func(request string) {
-		// The cluster names no key, so an admin chooses the request.
+		// The cluster states no key, so an admin chooses the request.
 		harness.Plugin{Kubeconfig: h.AdminKubeconfig()}.Must(t, "accept", "--clusters", m.name, "--csr", request)
 	})
 	joined.reports(t, "after it was accepted")
@@ -219,8 +219,8 @@ func TestUpstreamAgent_JoinsWithTheRightsThatInitGives(t *testing.T) {
 	joined.seesNoOther(t, m)
 	joined.looksForAddons(t)
 
-	// A renewal needs no admin, and the certificate before it stays valid. It has to be younger than the cluster by more than the hub's
-	// clocks may differ, which agents do not come near to.
+	// A renewal needs no admin, and the previous certificate stays valid. The request must be younger than the cluster by more than the clocks of the
+	// hub may differ, which renewals of agents always are.
 	made := m.cluster(t).CreationTimestamp
 	harness.Eventually(t, "the cluster is old enough for a renewal", func(context.Context) (bool, error) {
 		return harness.Holds(time.Since(made.Time) > 7*time.Second, "it is not")
@@ -228,7 +228,7 @@ func TestUpstreamAgent_JoinsWithTheRightsThatInitGives(t *testing.T) {
 	renewed := joined.certificate(t, nil)
 	renewed.reports(t, "after it was renewed")
 
-	// Denied, it can see that, and nothing more. Its namespace is empty and goes.
+	// The agent of a denied cluster can observe the denial, and nothing more. Its namespace is empty and is deleted.
 	m.accepted(t, false)
 	if reason := m.awaitCondition(t, registration.ConditionHubAccepted, metav1.ConditionFalse); reason != registration.ReasonDenied {
 		t.Errorf("denied for the reason %s", reason)
@@ -260,7 +260,7 @@ func TestUpstreamAgent_JoinsWithTheRightsThatInitGives(t *testing.T) {
 	})
 }
 
-// seesNoOther tries what the rights on requests of all clusters could be taken for.
+// seesNoOther tries to misuse the rights on the requests of all clusters.
 func (a *upstreamAgent) seesNoOther(t *testing.T, m *managed) {
 	t.Helper()
 	other := harness.Unique("other")
@@ -271,7 +271,7 @@ func (a *upstreamAgent) seesNoOther(t *testing.T, m *managed) {
 	harness.WantForbidden(t, err)
 }
 
-// looksForAddons: without upstream's CustomResourceDefinitions the agent logs that they are missing, and goes on.
+// looksForAddons verifies that without upstream's CustomResourceDefinitions the agent logs that they are missing, and continues.
 func (a *upstreamAgent) looksForAddons(t *testing.T) {
 	t.Helper()
 	err := harness.ErrorOf(a.kube.Discovery().RESTClient().Get().
@@ -281,7 +281,7 @@ func (a *upstreamAgent) looksForAddons(t *testing.T) {
 	}
 }
 
-// refusesWithCauses tries what upstream's webhook answers with 400, in its words: here it is a 422 that names the field.
+// refusesWithCauses tries writes that upstream's webhook rejects with 400. The messages are the same, and the response is a 422 that names the field.
 func refusesWithCauses(t *testing.T, h *localhub.Hub) {
 	t.Helper()
 	ours := harness.Ours(t, h.AdminConfig())

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// workerOf is a user who may do with works all but execute as others.
+// workerOf grants a user all rights on works, except to set an executor.
 const workerOf = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -26,7 +26,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: %[1]s}
 subjects: [{kind: User, name: %[1]s}]
 `
 
-// nilExecutor is upstream's case, and after it the ways that are ours.
+// nilExecutor is upstream's case, followed by the cases that are ours.
 func nilExecutor(c *upstreamCase) {
 	user := c.work
 	c.apply(workerOf, user, c.m.name)
@@ -62,7 +62,7 @@ func nilExecutor(c *upstreamCase) {
 	c.isApplied(c.work, 1)
 }
 
-// setOf is a replica set, all clusters at once.
+// setOf is a replica set that is rolled out to all clusters at once.
 const setOf = `
 apiVersion: work.open-cluster-management.io/v1alpha1
 kind: ManifestWorkReplicaSet
@@ -79,7 +79,7 @@ func replicaSet(c *upstreamCase) {
 	c.write("create", fmt.Sprintf(setOf, c.work, c.team, c.work, "Background", fmt.Sprintf(cm, "cm1")+", "+fmt.Sprintf(cm, "cm2")+
 		", {apiVersion: v1, kind: Namespace, metadata: {name: "+made+"}}"))
 	c.apply("{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: %s, namespace: %s}, spec: {clusterSets: [%[2]s]}}", c.work, c.team)
-	// The last two numbers are in upstream's API, and its controller of v1.2.0 leaves them 0.
+	// The last two numbers are in upstream's API, but its controller of v1.2.0 does not set them.
 	c.eventually("the summary", is("total 1, applied 1, available 1, progressing 0, degraded 0, desired 1, updated 1: True"), "get", "mwrs", "-n", c.team, c.work, "-o",
 		`jsonpath={range .status.summary}total {.total}, applied {.applied}, available {.available}, progressing {.progressing}, degraded {.degraded}, `+
 			`desired {.desiredTotal}, updated {.updated}{end}: {.status.conditions[?(@.type=="ManifestworkApplied")].status}`)
@@ -88,7 +88,7 @@ func replicaSet(c *upstreamCase) {
 	c.on("delete", "placement", "-n", c.team, c.work)
 }
 
-// several makes clusters without agents, and a replica set that has them.
+// several creates clusters without agents, and a replica set that selects them.
 func (c *upstreamCase) several(policy string) (label string) {
 	c.Helper()
 	set := harness.Unique("several")
@@ -109,7 +109,7 @@ func (c *upstreamCase) several(policy string) (label string) {
 	return label
 }
 
-// setOfLabel is the namespace of the replica set.
+// setOfLabel returns the namespace of the replica set.
 func setOfLabel(label string) string {
 	_, value, _ := strings.Cut(label, "=")
 	namespace, _, _ := strings.Cut(value, ".")

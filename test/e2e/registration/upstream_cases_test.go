@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// upstreamCases are the end-to-end cases about works of Open Cluster Management v1.2.0, by the names that they have there: work_workload_test.go,
-// work_webhook_test.go and manifestworkreplicaset_test.go of its test/e2e. Each asserts what the case of that name asserts.
+// upstreamCases are the end-to-end cases about works of Open Cluster Management v1.2.0, under the names that they have in work_workload_test.go,
+// work_webhook_test.go and manifestworkreplicaset_test.go of its test/e2e. Each asserts what the case of the same name asserts.
 var upstreamCases = []struct {
 	name string
 	run  func(*upstreamCase)
@@ -54,8 +54,8 @@ var upstreamCases = []struct {
 	{"Creating a ManifestWorkReplicaSet across multiple clusters/delete ManifestWorkReplicaSet Foreground", replicaSetForeground},
 }
 
-// TestUpstreamCases runs them with our agent and our controllers and a plain cluster, whose pods have no other kubelet than kwok. The feature gate
-// is on, without which upstream leaves out one of them.
+// TestUpstreamCases runs the cases with our agent, our controllers and a plain cluster, whose only kubelet is kwok. The feature gate is enabled,
+// without which upstream skips one of the cases.
 func TestUpstreamCases(t *testing.T) {
 	const gate = "--feature-gates=NilExecutorValidating=true"
 	d := newDelivery(t, controlled(t, func(c *localhub.Config) {
@@ -63,7 +63,7 @@ func TestUpstreamCases(t *testing.T) {
 	}), 1)
 	m := d.clusters[0]
 	m.kubelet(t)
-	// As `kubectl hub join --works=cluster-admin`: upstream's agent may have CustomResourceDefinitions and roles as well.
+	// As with `kubectl hub join --works=cluster-admin`: upstream's agent also has rights on CustomResourceDefinitions and roles.
 	harness.MustKubectlOf(t, m.Hub, "", "create", "clusterrolebinding", "works-of-upstream", "--clusterrole=cluster-admin",
 		"--serviceaccount=open-cluster-management-agent:klusterlet-registration-sa")
 	for _, test := range upstreamCases {
@@ -77,20 +77,20 @@ func TestUpstreamCases(t *testing.T) {
 	}
 }
 
-// upstreamCase has a name for a work, and a namespace for its objects, which no work brings.
+// upstreamCase has a name for a work, and a namespace for its objects, which no work creates.
 type upstreamCase struct {
 	delivery
 	m               *managed
 	work, namespace string
 }
 
-// there is kubectl on the managed cluster.
+// there runs kubectl on the managed cluster.
 func (c *upstreamCase) there(args ...string) string {
 	c.Helper()
 	return strings.TrimSpace(harness.MustKubectlOf(c.T, c.m.Hub, "", args...))
 }
 
-// eventuallyThere waits until kubectl on the managed cluster prints something.
+// eventuallyThere waits until kubectl on the managed cluster prints a text.
 func (c *upstreamCase) eventuallyThere(want string, args ...string) {
 	c.Helper()
 	harness.Eventually(c.T, strings.Join(args, " ")+" is "+want, func(context.Context) (bool, error) {
@@ -103,7 +103,7 @@ func (c *upstreamCase) configMap(name, data string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s}, data: %s}", name, c.namespace, data)
 }
 
-// workOf is a work of these manifests, with further fields of its spec behind a last line break.
+// workOf returns a work of these manifests, with further fields of its spec after the last line break.
 func (c *upstreamCase) workOf(manifests ...string) string {
 	return c.workNamed(c.work, manifests...)
 }
@@ -126,8 +126,8 @@ func (c *upstreamCase) refused(verb, yaml string, args ...string) {
 	harness.Contains(c.T, said, "Error from server (BadRequest)")
 }
 
-// try writes with kubectl and returns its output. It repeats a write that conflicts: kubectl replaces the version that it has read, and the
-// agent may have changed the work since.
+// try writes with kubectl and returns its output. It retries a write that conflicts: kubectl replaces the version that it has read, and the agent may
+// have changed the work since.
 func (c *upstreamCase) try(verb, yaml string, args ...string) (said string, err error) {
 	c.Helper()
 	harness.Eventually(c.T, verb+" does not conflict", func(ctx context.Context) (bool, error) {
@@ -141,7 +141,7 @@ func (c *upstreamCase) try(verb, yaml string, args ...string) (said string, err 
 	return said, err
 }
 
-// isApplied waits until the work and all of its manifests are applied and available, as they are now.
+// isApplied waits until the current generation of the work and all of its manifests are applied and available.
 func (c *upstreamCase) isApplied(name string, manifests int) {
 	c.Helper()
 	const conditions = `{.metadata.generation}:{range .status.conditions[?(@.type=="Applied")]}{.observedGeneration}{.status}{end}` +
@@ -159,7 +159,7 @@ func (c *upstreamCase) deleteWork(name string, args ...string) {
 	c.on(append([]string{"delete", "manifestwork", "-n", c.m.name, name, "--timeout=" + harness.Timeout.String()}, args...)...)
 }
 
-// gone says that there are no objects of the kind and name on the cluster.
+// gone waits until the cluster has no objects of the kind and names.
 func (c *upstreamCase) gone(kind, namespace string, names ...string) {
 	c.Helper()
 	for _, name := range names {
@@ -229,7 +229,7 @@ func createUpdateDelete(c *upstreamCase) {
 	c.gone("configmap", c.namespace, "cm3")
 }
 
-// jobOf is a Job with a pod that has the label job.
+// jobOf returns a Job with a pod that has the label job.
 func (c *upstreamCase) jobOf(name string) string {
 	return fmt.Sprintf("{apiVersion: batch/v1, kind: Job, metadata: {name: %s, namespace: %s}, spec: {template: {metadata: {labels: {job: %[1]s}}, spec: "+
 		"{nodeName: %[3]s, terminationGracePeriodSeconds: 0, restartPolicy: Never, containers: [{name: c, image: example.com/job}]}}}}", name, c.namespace, node)
@@ -271,13 +271,13 @@ func customResource(c *upstreamCase) {
 	c.Log("All of it goes")
 }
 
-// deployment has pods that the kubelet makes ready.
+// deployment returns a Deployment with pods that the kubelet makes ready.
 func (c *upstreamCase) deployment(replicas int) string {
 	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: {name: busybox, namespace: %s}, spec: {replicas: %d, selector: {matchLabels: {app: busybox}}, "+
 		"template: {metadata: {labels: {app: busybox}}, spec: {nodeName: %s, terminationGracePeriodSeconds: 0, containers: [{name: c, image: example.com/busybox}]}}}}", c.namespace, replicas, node)
 }
 
-// configOf is how the object of the work is treated.
+// configOf returns the configuration of an object of the work.
 func (c *upstreamCase) configOf(group, resource, name, config string) string {
 	return fmt.Sprintf("  manifestConfigs: [{resourceIdentifier: {group: %s, resource: %s, namespace: %s, name: %s}, %s}]\n", group, resource, c.namespace, name, config)
 }
@@ -321,7 +321,7 @@ func ownersThatAreNone(c *upstreamCase) {
 	c.eventuallyThere("", "get", "configmap", "-n", c.namespace, "cm1", "--ignore-not-found", "-o", "name")
 }
 
-// timeToLive is as soon as the Job has completed: upstream waits for three seconds after that.
+// timeToLive verifies deletion as soon as the Job completes: upstream waits for three seconds after that.
 func timeToLive(c *upstreamCase) {
 	c.write("create", c.workOf(c.jobOf("job1"))+"  deleteOption: {propagationPolicy: Foreground, ttlSecondsAfterFinished: 0}\n"+
 		c.configOf("batch", "jobs", "job1", `conditionRules: [{condition: Complete, type: CEL, message: Job completed successfully, celExpressions: `+

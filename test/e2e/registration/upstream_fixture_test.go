@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// accountKubeconfig is that of a ServiceAccount.
+// accountKubeconfig returns a kubeconfig of a ServiceAccount.
 func accountKubeconfig(t *testing.T, h *localhub.Hub, namespace, account string) string {
 	t.Helper()
 	config := h.AdminConfig()
@@ -53,7 +53,7 @@ func (d *delivery) upstreamPlacement() *harness.Daemon {
 	return startUpstream(d.T, "upstream-placement", "controller", accountKubeconfig(d.T, d.hub, namespace, "placement"), namespace)
 }
 
-// upstreamReplicaSets starts Open Cluster Management's controller of replica sets, on a hub where the namespace of upstreamPlacement is.
+// upstreamReplicaSets starts Open Cluster Management's controller of replica sets, on a hub that has the namespace of upstreamPlacement.
 func (d *delivery) upstreamReplicaSets() *harness.Daemon {
 	d.Helper()
 	const namespace = "open-cluster-management-hub"
@@ -61,7 +61,7 @@ func (d *delivery) upstreamReplicaSets() *harness.Daemon {
 	return startUpstream(d.T, "upstream-work", "manager", accountKubeconfig(d.T, d.hub, namespace, "work"), namespace, "--feature-gates=ManifestWorkReplicaSet=true")
 }
 
-// upstreamWork starts Open Cluster Management's work agent, with the identity on the hub that the cluster has.
+// upstreamWork starts Open Cluster Management's work agent with the cluster's identity on the hub.
 func (m *managed) upstreamWork(t *testing.T) *harness.Daemon {
 	t.Helper()
 	harness.MustKubectlOf(t, m.Hub, "", "apply", "-f", filepath.Join("testdata", "upstream-work.yaml"))

@@ -12,10 +12,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// placed is a placement of the team that chooses one cluster.
+// placed is a placement of the team that selects one cluster.
 const placed = `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: Placement, metadata: {name: %s, namespace: %s}, spec: {numberOfClusters: 1}}`
 
-// work is one of a cluster, with a ConfigMap that is told of.
+// work is a work of a cluster, with a ConfigMap that has feedback rules.
 const work = `
 apiVersion: work.open-cluster-management.io/v1
 kind: ManifestWork
@@ -31,8 +31,8 @@ spec:
     - {apiVersion: v1, kind: ConfigMap, metadata: {name: "%[1]s-%[4]s", namespace: web}}
 `
 
-// TestDelivery_ByUpstreamsPrograms has Open Cluster Management's placement controller and its work agent do what ours do, one after the
-// other, on the same objects.
+// TestDelivery_ByUpstreamsPrograms verifies that Open Cluster Management's placement controller and work agent can take turns with ours on the same
+// objects.
 func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
 	d := newDelivery(t, controlled(t), 1)
 	d.apply(placed, "one", d.team)
@@ -43,7 +43,7 @@ func TestDelivery_ByUpstreamsPrograms(t *testing.T) {
 	d.executorIsWithdrawn(m)
 }
 
-// decided waits until a placement has chosen a cluster, and says so.
+// decided waits until a placement has selected a cluster, and its status reports this.
 func (d *delivery) decided(placement, cluster string) {
 	d.Helper()
 	d.eventually("the decision for "+placement, is(cluster), "get", "placementdecisions", "-n", d.team, "-l",
@@ -52,7 +52,7 @@ func (d *delivery) decided(placement, cluster string) {
 		`jsonpath={.status.numberOfSelectedClusters} {.status.conditions[?(@.type=="PlacementSatisfied")].status}`)
 }
 
-// restartControllers restarts hub-controller-manager with some of its controllers only.
+// restartControllers restarts hub-controller-manager with only some of its controllers.
 func (d *delivery) restartControllers(some string) *harness.Daemon {
 	d.Helper()
 	d.hub.StopHubControllerManager()
@@ -60,7 +60,7 @@ func (d *delivery) restartControllers(some string) *harness.Daemon {
 		"--health-probe-bind-address=0", "--metrics-bind-address=0", "--leader-elect=false", "--controllers="+some)
 }
 
-// replicaSetsAreTakenOver from upstream's controller: the other way round the works would be made a second time, with other names.
+// replicaSetsAreTakenOver from upstream's controller. In the opposite direction, the works would be created a second time with different names.
 func (d *delivery) replicaSetsAreTakenOver(m *managed) {
 	t := d.T
 	t.Helper()
@@ -103,7 +103,7 @@ func (d *delivery) replicaSetsAreTakenOver(m *managed) {
 	awaitTexts(t, "", m)
 }
 
-// placementsTakeTurns ends with ours.
+// placementsTakeTurns ends with our controller.
 func (d *delivery) placementsTakeTurns(cluster string) {
 	t := d.T
 	t.Helper()
@@ -112,7 +112,8 @@ func (d *delivery) placementsTakeTurns(cluster string) {
 	versions := func() string {
 		return d.on("get", "placements,placementdecisions", "-n", d.team, "-o", "jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.resourceVersion}\n{end}")
 	}
-	// unchanged is after something newer has been decided: what is the same was looked at, and not written.
+	// unchanged verifies that decisions are not rewritten. It waits for a newer decision, after which the unchanged placements were processed as
+	// well.
 	unchanged := func(before string) {
 		t.Helper()
 		after := versions()
@@ -146,7 +147,7 @@ func (d *delivery) placementsTakeTurns(cluster string) {
 	unchanged(before)
 }
 
-// applied waits until a work is applied as it is, and its ConfigMap is told of.
+// applied waits until the current generation of a work is applied, and feedback of its ConfigMap is reported.
 func (d *delivery) applied(m *managed, name, text string) {
 	d.Helper()
 	d.eventually("the work "+name, func(got string) bool {
@@ -156,7 +157,7 @@ func (d *delivery) applied(m *managed, name, text string) {
 		`{.status.conditions[?(@.type=="Available")].status} {.status.resourceStatus.manifests[1].statusFeedback.values[0].fieldValue.string}`)
 }
 
-// identities are the UIDs of what the cluster has of works.
+// identities returns the UIDs of the objects of works in the cluster.
 func (m *managed) identities(t *testing.T, names ...string) string {
 	t.Helper()
 	const uids = `jsonpath={range .items[*]}{.kind} {.metadata.name} {.metadata.uid} {.metadata.ownerReferences[*].uid}{"\n"}{end}`
@@ -164,7 +165,7 @@ func (m *managed) identities(t *testing.T, names ...string) string {
 		harness.MustKubectlOf(t, m.Hub, "", "get", "appliedmanifestworks", "-o", uids)
 }
 
-// workAgentsTakeTurns ends with ours.
+// workAgentsTakeTurns ends with our agent.
 func (d *delivery) workAgentsTakeTurns(m *managed) {
 	t := d.T
 	t.Helper()

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// asker asks kubectl hub why, and pastes what it prints, as a person does with one kubeconfig for the hub and the cluster.
+// asker runs kubectl hub why, and executes the commands that it prints, as a user with one kubeconfig for the hub and the cluster does.
 type asker struct {
 	*testing.T
 	env []string
@@ -36,7 +36,7 @@ func (a *asker) sh(line string) (string, error) {
 	return string(out), err
 }
 
-// why asks, and checks that the exit code says what the answer does.
+// why runs the command, and checks that the exit code agrees with the answer.
 func (a *asker) why(question string) (answer diagnosis.Answer, err error) {
 	a.Helper()
 	out, err := a.sh("kubectl hub why " + question + " --context hub -o json")
@@ -53,7 +53,7 @@ func (a *asker) why(question string) (answer diagnosis.Answer, err error) {
 	return answer, nil
 }
 
-// finds waits until the answer is a finding, or none for "".
+// finds waits until the answer has a finding, or no finding for "".
 func (a *asker) finds(question string, id diagnosis.ID) (found diagnosis.Finding) {
 	a.Helper()
 	harness.Eventually(a.T, "why "+question+" finds "+string(id), func(context.Context) (bool, error) {
@@ -89,7 +89,7 @@ func (a *asker) tells(event string) {
 	})
 }
 
-// TestWhy_NamesWhatIsBrokenAndTheFixWorks breaks a cluster that joins, in the order of its way, and pastes what kubectl hub why prints.
+// TestWhy_NamesWhatIsBrokenAndTheFixWorks breaks a cluster that joins, step by step, and runs the commands that kubectl hub why prints.
 func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	m := newManaged(t, harness.Hub(t))
 	m.worker(t)
@@ -107,7 +107,7 @@ func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	a.paste(found.Fix[0])
 	a.finds(c, "")
 
-	// A user may see the cluster and the set, and not write the label that decides.
+	// A user may get the cluster and the set, but may not write the label that decides.
 	harness.MustKubectlOf(t, m.hub, payments, "apply", "-f", "-")
 	harness.Grant(t, m.hub, "dana", "dana", harness.Rule("get,list,update,patch", "managedclusters"), harness.Rule("get,list", "managedclustersets"))
 	member := "member " + m.name + " --set payments"
@@ -122,7 +122,7 @@ func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	for _, fix := range a.finds(access+"payments", diagnosis.AccessMissing).Fix {
 		a.paste(fix)
 	}
-	for _, value := range []string{"payments", "default"} { // to leave default, or to fall back to it, takes no other right
+	for _, value := range []string{"payments", "default"} { // leaving or falling back to default requires no additional right
 		a.finds(access+value, "")
 	}
 	harness.Eventually(t, "dana may write the label", func(context.Context) (bool, error) {
@@ -131,7 +131,7 @@ func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	})
 	a.finds(member, "")
 
-	// A work misses a namespace of the cluster.
+	// The cluster lacks a namespace of a work.
 	harness.MustKubectlOf(t, m.hub, fmt.Sprintf(workOfNowhere, m.name), "apply", "-f", "-")
 	work := "work nowhere --cluster " + m.name
 	found = a.finds(work, diagnosis.ManifestNotApplied)
@@ -141,7 +141,7 @@ func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	a.finds(work, "")
 	a.tells("Normal AppliedManifestWorkComplete Apply manifest work complete")
 
-	// A silent agent is the cause of what is not known of its works.
+	// An agent that does not respond is the cause of the unknown status of its works.
 	stop()
 	found = a.finds(c, diagnosis.AgentNotHeard)
 	if found.Since == nil {
@@ -152,7 +152,7 @@ func TestWhy_NamesWhatIsBrokenAndTheFixWorks(t *testing.T) {
 	a.finds(c, "")
 	stop()
 
-	// Who may see nothing is not told that all is well.
+	// A user without rights gets an error, and not the answer that all is well.
 	if out, err := a.sh("kubectl hub why " + c + " --as nobody --context hub"); err == nil || !strings.Contains(out, "NOT SEEN") || !strings.Contains(err.Error(), "exit status 1") {
 		t.Errorf("a user without rights: %v: %s", err, out)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// delivering is what a team writes on the hub.
+// delivering has the objects that a team creates on the hub.
 const delivering = `
 apiVersion: work.open-cluster-management.io/v1alpha1
 kind: ManifestWorkReplicaSet
@@ -28,7 +28,7 @@ spec:
       - {apiVersion: v1, kind: Namespace, metadata: {name: web}}
 `
 
-// worker deploys to the cluster what the agent needs for works, and makes a kubeconfig of the agent's ServiceAccount.
+// worker deploys to the cluster what the agent needs for works, and writes a kubeconfig of the agent's ServiceAccount.
 func (m *managed) worker(t *testing.T) string {
 	t.Helper()
 	for _, folder := range []string{"agent", "agent-works"} {
@@ -38,7 +38,7 @@ func (m *managed) worker(t *testing.T) string {
 	return accountKubeconfig(t, m.Hub, registration.AgentNamespace, "klusterlet-registration-sa")
 }
 
-// text is what the cluster has of the work, or nothing.
+// text returns the text that the cluster has of the work, or "".
 func (m *managed) text(t *testing.T) string {
 	t.Helper()
 	return strings.TrimSpace(harness.MustKubectlOf(t, m.Hub, "", "get", "configmaps", "-n", "web", "--field-selector=metadata.name=web", "-o",
@@ -54,8 +54,8 @@ func awaitTexts(t *testing.T, want string, clusters ...*managed) {
 	}
 }
 
-// TestWorks_RunOnTheClustersThatAPlacementChooses goes the whole way of a team, with two clusters whose agents have the rights of
-// their manifests.
+// TestWorks_RunOnTheClustersThatAPlacementChooses runs the whole workflow of a team, with two clusters whose agents have the rights of their
+// manifests.
 func TestWorks_RunOnTheClustersThatAPlacementChooses(t *testing.T) {
 	d := newDelivery(t, harness.Hub(t), 2)
 	hub, one, two := d.hub, d.clusters[0], d.clusters[1]
