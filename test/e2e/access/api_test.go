@@ -24,13 +24,13 @@ import (
 
 // clusters.openmcp.cloud as the clients and providers of openMCP use it, who know it as CustomResourceDefinitions.
 
-// provider is a client such as providers have: controller-runtime's, without a cache.
+// provider returns a client as providers have: a controller-runtime client without a cache.
 func provider(t *testing.T) client.Client {
 	t.Helper()
 	return harness.Must(client.New(harness.Hub(t).AdminConfig(), client.Options{Scheme: scheme.Scheme}))(t)
 }
 
-// newProfile creates a profile that offers versions, any if there are none.
+// newProfile creates a profile that offers the given versions, or any version if none are given.
 func newProfile(t *testing.T, versions ...v1alpha1.SupportedK8sVersion) string {
 	t.Helper()
 	p := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: harness.Unique("profile")}, Spec: v1alpha1.ClusterProfileSpec{
@@ -41,7 +41,7 @@ func newProfile(t *testing.T, versions ...v1alpha1.SupportedK8sVersion) string {
 	return p.Name
 }
 
-// create makes an object that the test removes in the end, finalizers or not.
+// create creates an object that is deleted when the test ends, even if it has finalizers.
 func create[T client.Object](t *testing.T, object T) T {
 	t.Helper()
 	if err := provider(t).Create(t.Context(), object); err != nil {
@@ -116,7 +116,7 @@ func TestAccessAPI_ExplainsEveryField(t *testing.T) {
 	harness.Contains(t, harness.MustKubectl(t, "", "explain", "cluster.spec.tenancy"), "Exclusive", "Shared")
 }
 
-// applyExample applies what a document of the specification becomes by a change.
+// applyExample applies a document of the specification after a change.
 func applyExample(t *testing.T, name string, change func(map[string]any)) (string, error) {
 	t.Helper()
 	var object map[string]any
@@ -165,7 +165,7 @@ func TestAccessAPI_TheExamplesOfTheSpecification(t *testing.T) {
 	}
 }
 
-// TestAccessAPI_RefusesWhatTheCRDsRefuse, in their words.
+// TestAccessAPI_RefusesWhatTheCRDsRefuse verifies that the API rejects what the CRDs reject, with the same messages.
 func TestAccessAPI_RefusesWhatTheCRDsRefuse(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	profile := newProfile(t)
@@ -196,7 +196,7 @@ func TestAccessAPI_RefusesWhatTheCRDsRefuse(t *testing.T) {
 		{"accessrequest/" + a.Name + "/status", `{"status":{"observedGeneration":-1}}`, "status.observedGeneration: Invalid value"},
 		{"clusterprofile/" + profile, `{"spec":{"supportedVersions":null}}`, "spec.supportedVersions: Required value"},
 		{"clusterprofile/" + profile, `{"spec":{"supportedVersions":[]}}`, ""},
-		// What was nothing can become something.
+		// An empty field can be set.
 		{"accessrequest/" + a.Name, `{"spec":{"requestRef":{"name":"a","namespace":"b"},"ttl":"24h"}}`, ""},
 		{"accessrequest/" + a.Name, `{"spec":{"requestRef":null}}`, "requestRef may not be removed once set"},
 	} {

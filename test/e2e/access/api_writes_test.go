@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAccessAPI_WritesAsProvidersDo goes through the life of a cluster.
+// TestAccessAPI_WritesAsProvidersDo runs the life of a cluster with the writes of providers.
 func TestAccessAPI_WritesAsProvidersDo(t *testing.T) {
 	namespace, ctx, c := harness.NewNamespace(t), t.Context(), provider(t)
 	cluster := harness.OpenMCPCluster(namespace, newProfile(t))
@@ -112,7 +112,7 @@ func TestAccessAPI_SelectsByFields(t *testing.T) {
 	if out, err := harness.Kubectl(t, "", "get", "clusters", "-A", "--field-selector", "spec.tenancy=Shared"); err == nil || !strings.Contains(out, "use one of metadata.name") {
 		t.Errorf("by what is no selector: %v, %s", err, out)
 	}
-	// A watch of the requests that are granted sees them come and go.
+	// A watch of the granted requests receives their creations and deletions.
 	r := create(t, clusterRequest(namespace))
 	w := harness.Must(harness.Admin(t).OpenMCPV1alpha1().ClusterRequests(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "status.phase=Granted,spec.purpose=mcp"}))(t)
 	defer w.Stop()
@@ -157,7 +157,7 @@ func TestAccessAPI_ServerSideApply(t *testing.T) {
 	harness.Contains(t, harness.MustKubectl(t, "", "get", "ar", "-n", namespace, "a", "-o", "jsonpath={.status.phase} {.spec.token.roleRefs[0].name}"), "Granted view")
 }
 
-// TestAccessAPI_KubernetesCollectsAndPurges: its own controllers treat our kinds as any others.
+// TestAccessAPI_KubernetesCollectsAndPurges verifies that the garbage collector and the namespace controller treat our kinds as any other kinds.
 func TestAccessAPI_KubernetesCollectsAndPurges(t *testing.T) {
 	namespace, ctx, core := harness.NewNamespace(t), t.Context(), harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1()
 	a := create(t, accessRequest(namespace))
@@ -232,7 +232,7 @@ func TestAccessAPI_AClusterIsHeldToItsProfile(t *testing.T) {
 	harness.Contains(t, out, "Warning: spec.kubernetes.version: 1.32.8 is deprecated")
 	harness.MustKubectl(t, "", "delete", "profile", profile)
 	harness.MustKubectl(t, "", "label", "cluster", "-n", namespace, c.Name, "touched=yes")
-	// What one replica has made is there for the other at once.
+	// A write to one replica is immediately visible on the other.
 	for range 20 {
 		p := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: harness.Unique("profile")}, Spec: v1alpha1.ClusterProfileSpec{
 			ProviderRef: v1alpha1.LocalObjectReference{Name: "a"}, ProviderConfigRef: v1alpha1.LocalObjectReference{Name: "b"},
@@ -285,7 +285,7 @@ spec:
       openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// TestAccessAPI_CRDsOfTheSameNameAreNotServed: openmcp-operator init installs them.
+// TestAccessAPI_CRDsOfTheSameNameAreNotServed verifies this as openmcp-operator init installs such CRDs.
 func TestAccessAPI_CRDsOfTheSameNameAreNotServed(t *testing.T) {
 	h := harness.LendHub(t)
 	run := func(stdin string, args ...string) (string, error) {
@@ -305,8 +305,8 @@ func TestAccessAPI_CRDsOfTheSameNameAreNotServed(t *testing.T) {
 		t.Errorf("the group is served by %q, %v", out, err)
 	}
 	const neither = "apiVersion: clusters.openmcp.cloud/v1alpha1\nkind: AccessRequest\nmetadata: {name: a, namespace: default}\nspec: {}"
-	// It is for the server to refuse. kubectl's own validation needs a schema, and while kube-apiserver takes in that of the CRD, it may
-	// answer that it has none.
+	// The server must reject it. kubectl's own validation needs a schema, and while kube-apiserver loads the schema of the CRD, it may respond that
+	// it has none.
 	if out, err := run(neither, "create", "--validate=false", "-f", "-"); err == nil || !strings.Contains(out, "exactly one of spec.token or spec.oidc must be set") {
 		t.Errorf("an invalid request: %v, %s", err, out)
 	}

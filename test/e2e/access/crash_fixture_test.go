@@ -30,30 +30,30 @@ import (
 	"github.com/clusterhub/clusterhub/test/sample"
 )
 
-// fuse kills a process after a write, each time after another one, of those that this run of the tests tries.
+// fuse kills a process after a write, each time after a different one, of the writes that this run of the tests tries.
 type fuse struct {
 	*harness.Daemon
 	t *testing.T
-	// agent is the start of the process's User-Agent.
+	// agent is the prefix of the process's User-Agent.
 	agent string
 
 	lock sync.Mutex
-	// burnt is what is done when it has been killed; nil while it is not to be.
+	// burnt is called after the process is killed. It is nil while the process must not be killed.
 	burnt func()
-	// writes counts the writes since it was armed. done has those after which it was killed before, or which this run does not try, and last is
-	// the one after which it was killed most recently.
+	// writes counts the writes since the fuse was armed. done has the writes after which the process was killed before, or which this run does not
+	// try, and last is the write after which it was killed most recently.
 	writes map[string]int
 	done   sets.Set[string]
 	last   string
 	kills  int
 }
 
-// mostKills is how often a process is killed in a run that does not try all combinations: TestCrash_AtEachWrite of pkg/clusterprovider/kubeconfig
-// has the controllers of a provider end after each of their writes.
+// mostKills is the maximum number of kills in a run that does not try all combinations: TestCrash_AtEachWrite of pkg/clusterprovider/kubeconfig stops
+// the controllers of a provider after each of their writes.
 const mostKills = 3
 
-// arm has the process killed after the next write that is not done, unless burnt is nil. It returns whether it was not killed since it was armed
-// before.
+// arm arms the fuse: the process is killed after the next write that is not done, unless burnt is nil. It reports whether the process was not killed
+// since the fuse was last armed.
 func (f *fuse) arm(burnt func()) (unused bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -64,7 +64,7 @@ func (f *fuse) arm(burnt func()) (unused bool) {
 
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// burn handles a write, and reports whether it killed the process, which does not get the answer.
+// burn handles a write, and reports whether it killed the process, which then does not receive the response.
 func (f *fuse) burn(r *http.Request) bool {
 	f.lock.Lock()
 	defer f.lock.Unlock()
@@ -78,7 +78,7 @@ func (f *fuse) burn(r *http.Request) bool {
 		return false
 	}
 	f.done.Insert(write)
-	if !sample.Picks(f.t, write) && f.done.Len() != 3 || !sample.All() && f.kills == mostKills { // one is tried for sure
+	if !sample.Picks(f.t, write) && f.done.Len() != 3 || !sample.All() && f.kills == mostKills { // one is always tried
 		return false
 	}
 	f.last = write
@@ -89,10 +89,10 @@ func (f *fuse) burn(r *http.Request) bool {
 	return true
 }
 
-// noWrite are questions and records that are asked by POST, or written for people only.
+// noWrite matches reviews, which are created by POST without a stored object, and events.
 var noWrite = regexp.MustCompile(`/(selfsubject|subjectaccess|tokenreview|events)`)
 
-// tap returns a kubeconfig like another one, of which each write that succeeds counts for a fuse.
+// tap returns a kubeconfig of a proxy to the same server, which counts each successful write for a fuse.
 func (h *accessHub) tap(t *testing.T, kubeconfigFile string, f *fuse) (kubeconfig string) {
 	t.Helper()
 	f.t = t
@@ -122,7 +122,7 @@ func (h *accessHub) tap(t *testing.T, kubeconfigFile string, f *fuse) (kubeconfi
 	return writeKubeconfig(t, string(harness.Must(clientcmd.Write(*loaded))(t)))
 }
 
-// endLeftovers ends what a provider of the kind local has left running when the test is over.
+// endLeftovers stops the processes of a provider of the kind local that still run when the test ends.
 func endLeftovers(t *testing.T, dir string) {
 	t.Helper()
 	t.Cleanup(func() {

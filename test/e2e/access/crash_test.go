@@ -26,8 +26,8 @@ scheduler:
       template: {spec: {profile: test.existing.killed, tenancy: Exclusive}}
 `
 
-// TestAccessCrash ends the controllers and the providers with SIGKILL, at each step from the first write to the last. What was
-// granted before is used all the time.
+// TestAccessCrash kills the controllers and the providers with SIGKILL at each step from the first write to the last. Access that was granted before
+// is used all the time.
 func TestAccessCrash(t *testing.T) {
 	h := newAccessHub(t, crashConfig)
 	h.namespace(t, "ops")
@@ -37,7 +37,7 @@ func TestAccessCrash(t *testing.T) {
 		"--kubeconfig="+h.tap(t, h.account(t, "clusterhub-system", "hub-controller-manager"), controllers),
 		"--scheduler-config="+h.schedulerConfig, "--health-probe-bind-address=0", "--metrics-bind-address=0")
 
-	// A cluster whose provider is killed while it is made.
+	// The provider is killed while it creates a cluster.
 	dir := t.TempDir()
 	endLeftovers(t, dir)
 	here := h.provider(t, "local", "here", "--dir="+dir, "--bin-dir="+localBin(t), "--unsafe-no-fsync")
@@ -50,7 +50,7 @@ func TestAccessCrash(t *testing.T) {
 	kubeconfigOfAdmin := h.granted(t, admin)
 	target, adminGoesOn := clientOf(t, kubeconfigOfAdmin), h.use(t, admin)
 
-	// The same cluster as one of another provider, whose writes can be counted.
+	// The same cluster belongs to a different provider, whose writes can be counted.
 	provider := &fuse{agent: "cluster-provider", done: sets.New[string]()}
 	tapped := h.tap(t, writeKubeconfig(t, string(kubeconfigOfAdmin)), provider)
 	h.admit(t, harness.ProvidersNamespace, "existing", []string{"killed", "kept"}, harness.Must(os.ReadFile(tapped))(t))
@@ -85,7 +85,7 @@ func TestAccessCrash(t *testing.T) {
 	}
 	t.Logf("the provider was killed %d times, of %d writes, and its request deleted", provider.kills, provider.done.Len())
 
-	// And while it is removed.
+	// The provider is killed while it deletes the cluster.
 	keptGoesOn()
 	adminGoesOn()
 	for _, object := range []client.Object{kept, keptCluster} {
@@ -110,7 +110,7 @@ func TestAccessCrash(t *testing.T) {
 	}
 }
 
-// lifecycle is a cluster and access to it, from the requests to the end.
+// lifecycle runs the life of a cluster and access to it, from the requests to their deletion.
 func (h *accessHub) lifecycle(t *testing.T, name string) {
 	t.Helper()
 	request := &v1alpha1.ClusterRequest{
@@ -151,8 +151,8 @@ func (h *accessHub) lifecycle(t *testing.T, name string) {
 	}
 }
 
-// deletedMeanwhile is a request that is deleted while its provider, killed after a write, is away. The provider survives if the
-// request is granted before.
+// deletedMeanwhile deletes a request while its provider, killed after a write, does not run. The provider survives if the request is granted before a
+// kill.
 func (h *accessHub) deletedMeanwhile(t *testing.T, name string, c *v1alpha1.Cluster, provider *fuse) (survived bool) {
 	t.Helper()
 	killed := make(chan struct{})
@@ -177,8 +177,7 @@ func (h *accessHub) deletedMeanwhile(t *testing.T, name string, c *v1alpha1.Clus
 	return survived
 }
 
-// use uses what a request was granted until the returned function is called, and checks that it worked all the time and was
-// not granted anew.
+// use uses the access of a request until the returned function is called, and checks that it worked all the time and was not granted again.
 func (h *accessHub) use(t *testing.T, ar *v1alpha1.AccessRequest) (stop func()) {
 	t.Helper()
 	user := clientOf(t, h.granted(t, ar))
@@ -207,12 +206,12 @@ func (h *accessHub) use(t *testing.T, ar *v1alpha1.AccessRequest) (stop func()) 
 	}
 }
 
-// killUntil kills a process again and again, and lets it run a little longer each time.
+// killUntil kills a process repeatedly, and increases the time that it runs each time.
 func (h *accessHub) killUntil(t *testing.T, d *harness.Daemon, what string, ok func(context.Context) (bool, error)) {
 	t.Helper()
 	for life := 500 * time.Millisecond; life < harness.Timeout/4; life += 250 * time.Millisecond {
 		d.Restart()
-		time.Sleep(life) // a moment of the process that nothing tells of is what it is to be killed in
+		time.Sleep(life) // the kill must hit an arbitrary moment of the process
 		if done, err := ok(t.Context()); err != nil {
 			t.Fatal(err)
 		} else if done {

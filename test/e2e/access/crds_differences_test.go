@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// twoAnswers are how both answered a request: by a code, or with what they would store.
+// twoAnswers has the responses of both servers to a request: a status code, or the object that they would store.
 type twoAnswers struct {
 	kind, part, field, value string
 	crds, ours               string
@@ -20,7 +20,7 @@ func (d *twoAnswers) refusedByUs() bool { return strings.HasPrefix(d.crds, taken
 
 func (d *twoAnswers) refusedByCRDs() bool { return d.crds == "422" && strings.HasPrefix(d.ours, taken) }
 
-// alike is whether what both would store differs at most in what is empty.
+// alike reports whether the objects that both would store differ only in empty fields.
 func (d *twoAnswers) alike() bool {
 	var crds, ours any
 	if json.Unmarshal([]byte(strings.TrimPrefix(d.crds, taken)), &crds) != nil || json.Unmarshal([]byte(strings.TrimPrefix(d.ours, taken)), &ours) != nil {
@@ -29,7 +29,7 @@ func (d *twoAnswers) alike() bool {
 	return reflect.DeepEqual(withoutEmpty(crds), withoutEmpty(ours))
 }
 
-// withoutEmpty is a value without the fields that are empty.
+// withoutEmpty returns a value without its empty fields.
 func withoutEmpty(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -60,7 +60,7 @@ func withoutEmpty(value any) any {
 
 func matches(expression string) func(string) bool { return regexp.MustCompile(expression).MatchString }
 
-// knownDifferences are the rows of docs/access.md, by how they begin, in the order in which they are tried.
+// knownDifferences are the rows of docs/access.md, by their prefix, in the order in which they are tried.
 var knownDifferences = []struct {
 	row string
 	of  func(*twoAnswers) bool

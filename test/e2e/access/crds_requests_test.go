@@ -14,17 +14,17 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// request is one that is no question of a field: what is asked for, of which object, and how.
+// request is a request that does not test a field: its verb, path, and body.
 type request struct {
 	what, verb, path, contentType, body string
 	parameters                          []string
 }
 
-// requestsOf are those that both servers get for a kind. stored is there already, under the path one, and all is that of its list.
+// requestsOf returns the requests that both servers get for a kind. stored exists under the path one, and all is the path of its list.
 func (b *both) requestsOf(kind compared, stored *unstructured.Unstructured, all, one string) []request {
 	const plain, yaml, merge, jsonPatch, apply = "application/json", "application/yaml", string(types.MergePatchType), string(types.JSONPatchType),
 		string(types.ApplyYAMLPatchType)
-	// with is the object under another name, changed.
+	// with returns the object under a different name, changed.
 	with := func(change func(o *unstructured.Unstructured)) string {
 		o := stored.DeepCopy()
 		o.SetName("another")

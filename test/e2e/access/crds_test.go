@@ -24,8 +24,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// compared is a kind as both servers have it: an object that both take, and its fields as path=values beside those that every field
-// is tried with. A number in a path is the place in a list.
+// compared is a kind of both servers: an object that both accept, and additional values of its fields as path=values, beside the values that every
+// field is tried with. A number in a path is an index of a list.
 type compared struct {
 	resource, object string
 	fields           []string
@@ -110,11 +110,11 @@ var comparedKinds = []compared{{
 	},
 }}
 
-// gone removes a field, and twice has a list twice.
+// gone removes a field, and twice duplicates the items of a list.
 type gone struct{}
 type twice struct{}
 
-// valuesOf are those that a field is tried with.
+// valuesOf returns the values that a field is tried with.
 func valuesOf(own string) []any {
 	values := []any{gone{}, twice{}, nil, "", "x", strings.Repeat("x", 254), 0, -1, true, false, []any{}, []any{nil}, []any{""}, map[string]any{},
 		map[string]any{"unknown": 1}}
@@ -126,7 +126,7 @@ func valuesOf(own string) []any {
 	return values
 }
 
-// with is an object with another value at a path; false if there is nothing to change.
+// with returns an object with a different value at a path, or false if nothing would change.
 func with(object any, path []string, value any) (any, bool) {
 	if len(path) == 0 {
 		list, isList := object.([]any)
@@ -159,19 +159,19 @@ func with(object any, path []string, value any) (any, bool) {
 	return object, false
 }
 
-// both are the servers that get the same requests.
+// both has the two servers that get the same requests.
 type both struct {
 	t          *testing.T
 	crds, ours rest.Interface
-	// seen are the differences that are known, by their rows.
+	// seen counts the known differences by their rows.
 	seen     map[string]int
 	requests int
 }
 
-// taken is how an answer begins that is no refusal.
+// taken is the prefix of the answer of a server that accepts a request.
 const taken = "taken "
 
-// answerOf is what a server says to a request: the code, and what it would store.
+// answerOf returns the response of a server to a request: the code, and the object that it would store.
 func answerOf(t *testing.T, server rest.Interface, verb, path, contentType, body string, parameters ...string) string {
 	request := server.Verb(verb).AbsPath("/apis/clusters.openmcp.cloud/v1alpha1/"+path).SetHeader("Content-Type", contentType).
 		Param("dryRun", "All").Body([]byte(body))
@@ -192,7 +192,7 @@ func answerOf(t *testing.T, server rest.Interface, verb, path, contentType, body
 	return taken + string(stored)
 }
 
-// differ sends a request to both, and returns whether they answered it in different ways.
+// differ sends a request to both servers, and reports whether their responses differ.
 func (b *both) differ(d *twoAnswers, verb, path, contentType, body string, parameters ...string) bool {
 	b.t.Helper()
 	b.requests++
@@ -300,7 +300,7 @@ func (b *both) compare(kind compared, apply func(*localhub.Hub, string), plain *
 	})
 	try("patch", map[string]any{"spec": object["spec"]}, kind.fields, func(d *twoAnswers, body string) bool {
 		if strings.HasPrefix(d.value, `"xxx`) || !strings.ContainsAny(d.value[:1], `ant"`) && d.value != "[]" && d.value != "{}" {
-			return false // it is decoded as in a create
+			return false // decoded as in a create
 		}
 		return b.differ(d, "PATCH", one, merge, body)
 	})
@@ -319,7 +319,7 @@ func (b *both) compare(kind compared, apply func(*localhub.Hub, string), plain *
 	})
 }
 
-// judge looks whether a difference is known.
+// judge fails the test unless a difference is known.
 func (b *both) judge(d *twoAnswers) {
 	for _, known := range knownDifferences {
 		if known.of(d) {

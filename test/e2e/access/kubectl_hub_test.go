@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// request is the only one that there is, once it is as the test wants it.
+// request waits until the only request is as the test expects, and returns it.
 func (a *tokenAccess) request(t *testing.T, is func(*v1alpha1.AccessRequest) bool) *v1alpha1.AccessRequest {
 	t.Helper()
 	list := &v1alpha1.AccessRequestList{}
@@ -69,7 +69,7 @@ func TestKubectlHub_Access(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	for range 2 { // each with a token of its own
+	for range 2 { // each with a new token
 		if out, err := onCluster("get", "configmaps", "-n", "web"); err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
@@ -77,7 +77,7 @@ func TestKubectlHub_Access(t *testing.T) {
 	out, _ := onCluster("get", "secrets", "-n", "web")
 	harness.Contains(t, out, `User "system:serviceaccount:accessrequests:granted" cannot list resource "secrets"`)
 
-	// Other rights have to be granted.
+	// Different rights have to be granted.
 	done = run("--cluster-role=edit", "--timeout="+harness.Timeout.String())
 	changed := a.request(t, func(r *v1alpha1.AccessRequest) bool { return r.Generation > ar.Generation })
 	out, err := onCluster("get", "configmaps", "-n", "web")

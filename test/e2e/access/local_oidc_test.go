@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
 )
 
-// trustsIssuers has requests for OIDC providers of which some cannot be trusted.
+// trustsIssuers creates requests for OIDC providers, some of which cannot be trusted.
 func (l *localClusters) trustsIssuers(t *testing.T) {
 	corp, partner, stranger, down := fakeoidc.NewIssuer(t), fakeoidc.NewIssuer(t), fakeoidc.NewIssuer(t), fakeoidc.NewIssuer(t)
 	down.Close()
@@ -47,7 +47,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	}
 	ofCorp.RoleBindings = []v1alpha1.RoleBindings{
 		{Subjects: append(users("ann"), rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "devs"}), RoleRefs: []v1alpha1.RoleRef{editor}},
-		// Verbatim: eve has the name that the cluster knows, and bob has not.
+		// Names are literal: eve has the name that the cluster knows, and bob does not.
 		{Subjects: users("::corp:eve", "::bob"), RoleRefs: []v1alpha1.RoleRef{nodes}},
 	}
 	staff := l.askFor(t, "staff", ofCorp)
@@ -89,7 +89,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	login.refused(t, ann, "get", "configmaps", "-n", "default")
 	login.refused(t, ann, "get", "secrets", "-n", "web")
 	login.refused(t, ann, "get", "nodes")
-	dan := map[string]any{"sub": "dan"} // of devs
+	dan := map[string]any{"sub": "dan"} // a member of devs
 	login.succeeds(t, corp.Token(t, dan), "get", "configmap", "by-ann", "-n", "web")
 	dan["groups"] = []string{"group:devs"}
 	login.refused(t, corp.Token(t, dan), "get", "configmaps", "-n", "web")
@@ -111,7 +111,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	}}}
 	auditor := v1alpha1.RoleRef{Kind: "ClusterRole", Name: "auditor"}
 	partners.RoleBindings = []v1alpha1.RoleBindings{{Subjects: users("pat"), RoleRefs: []v1alpha1.RoleRef{auditor}}}
-	// Without a prefix, the partner could let in somebody of the name corp:ann.
+	// Without a prefix, the partner could authenticate a user as corp:ann.
 	partners.UsernamePrefix = new("")
 	impostor := l.askFor(t, "impostor", partners)
 	l.Await(t, "what gives out others' names is refused", impostor, func() error {
@@ -156,7 +156,7 @@ func (l *localClusters) trustsIssuers(t *testing.T) {
 	login.forgotten(t, pat)
 }
 
-// saysThatItRestarts has a request for an issuer while another one that is trusted does not answer.
+// saysThatItRestarts creates a request for an issuer while a different trusted issuer does not respond.
 func (l *localClusters) saysThatItRestarts(t *testing.T) {
 	up, down := fakeoidc.NewIssuer(t), fakeoidc.NewIssuer(t)
 	before := l.askFor(t, "before", oidcAccess("before", down.URL))
@@ -182,8 +182,8 @@ func (l *localClusters) saysThatItRestarts(t *testing.T) {
 		}
 		return nil
 	})
-	// There may be more: on a slow machine, subtests before this one have kube-apiserver restarted, too. A repetition within minutes may not be
-	// written.
+	// More events are possible: on a slow machine, previous subtests cause kube-apiserver to restart, too. A repetition within minutes may not be
+	// recorded.
 	harness.Eventually(t, "an event", func(ctx context.Context) (bool, error) {
 		out, err := l.Hub.Kubectl(ctx, "get", "events", "-n", "teams", "--field-selector=reason=Restarting,involvedObject.kind=Cluster", "-o", "name").Output()
 		return len(strings.Fields(string(out))) > 0, err
@@ -201,7 +201,7 @@ func oidcAccess(name, issuer string) *v1alpha1.OIDCConfig {
 	}}
 }
 
-// askFor makes an AccessRequest to blue. The controllers prepare it.
+// askFor creates an AccessRequest to blue. The controllers prepare it.
 func (l *localClusters) askFor(t *testing.T, name string, oidc *v1alpha1.OIDCConfig) *v1alpha1.AccessRequest {
 	t.Helper()
 	ar := &v1alpha1.AccessRequest{
@@ -236,7 +236,7 @@ func (l *localClusters) delete(t *testing.T, ar *v1alpha1.AccessRequest) {
 	harness.MustKubectlOf(t, l.Hub, "", "delete", "accessrequest", ar.Name, "-n", ar.Namespace, "--timeout="+harness.Timeout.String())
 }
 
-// login is a user with a kubeconfig, and a plugin that gives a token without asking.
+// login is a user with a kubeconfig, and a plugin that provides a token without interaction.
 type login struct {
 	l                     *localClusters
 	dir, kubeconfig, path string
@@ -257,7 +257,7 @@ func newLogin(t *testing.T, l *localClusters, kubeconfig []byte) *login {
 	return u
 }
 
-// asked is what the plugin was asked for the last time.
+// asked returns the arguments of the last call of the plugin.
 func (u *login) asked(t *testing.T) []string {
 	t.Helper()
 	return strings.Fields(string(harness.Must(os.ReadFile(filepath.Join(u.dir, "asked")))(t)))
@@ -284,7 +284,7 @@ func (u *login) succeeds(t *testing.T, token string, args ...string) string {
 	return out
 }
 
-// refused is somebody whom the cluster knows, without the right.
+// refused verifies that the cluster authenticates the user, but does not authorize the request.
 func (u *login) refused(t *testing.T, token string, args ...string) {
 	t.Helper()
 	if out, err := u.kubectl(t, token, args...); err == nil || !strings.Contains(out, "Forbidden") {
@@ -292,7 +292,7 @@ func (u *login) refused(t *testing.T, token string, args ...string) {
 	}
 }
 
-// unknown is somebody whom the cluster does not know.
+// unknown verifies that the cluster does not authenticate the user.
 func (u *login) unknown(t *testing.T, token string) {
 	t.Helper()
 	if out, err := u.kubectl(t, token, "get", "--raw", "/api"); err == nil || !strings.Contains(out, "Unauthorized") {
@@ -300,7 +300,7 @@ func (u *login) unknown(t *testing.T, token string) {
 	}
 }
 
-// forgotten is somebody whom the cluster has ceased to know. A kube-apiserver remembers a token for ten seconds.
+// forgotten waits until the cluster no longer authenticates the user. A kube-apiserver caches a token for ten seconds.
 func (u *login) forgotten(t *testing.T, token string) {
 	t.Helper()
 	harness.Eventually(t, "the token is of no use", func(context.Context) (bool, error) {

@@ -39,7 +39,7 @@ func newLocalClusters(t *testing.T) *localClusters {
 	return &localClusters{harness.StartLocalClusters(t, hub, "--issuer-ca-file="+issuers)}
 }
 
-// processes have a folder in their command lines.
+// processes returns the command lines of the processes that mention a folder.
 func (l *localClusters) processes(t *testing.T, folder string) (lines []string) {
 	t.Helper()
 	files := harness.Must(filepath.Glob("/proc/[0-9]*/cmdline"))(t)
@@ -73,7 +73,7 @@ func (l *localClusters) initializesWhileItRuns(t *testing.T) {
 }
 
 func (l *localClusters) noticesADeadServer(t *testing.T) {
-	// On a slow machine kube-apiserver is still restarted for the requests that the subtest before has deleted.
+	// On a slow machine kube-apiserver may still restart for the requests that the previous subtest deleted.
 	l.AwaitCluster(t, "blue", v1alpha1.StatusPhaseReady)
 	file := filepath.Join(l.Folder(t, "blue"), "kube-apiserver.pid")
 	pid := harness.Must(strconv.Atoi(strings.TrimSpace(string(harness.Must(os.ReadFile(file))(t)))))(t)
@@ -89,7 +89,7 @@ func (l *localClusters) noticesADeadServer(t *testing.T) {
 		}
 		return nil
 	})
-	// The next time that it would be looked at anyway is minutes away.
+	// The next periodic check is minutes away.
 	if took := time.Since(killed); took > time.Minute {
 		t.Errorf("the Cluster is Progressing after %s, want less than a minute", took)
 	}
@@ -100,7 +100,7 @@ func (l *localClusters) noticesADeadServer(t *testing.T) {
 	}
 }
 
-// removesWhatIsLeftOver ends the provider, and lets a Cluster vanish meanwhile.
+// removesWhatIsLeftOver stops the provider, and removes a Cluster before the provider starts again.
 func (l *localClusters) removesWhatIsLeftOver(t *testing.T) {
 	green := harness.OpenMCPCluster("teams", "dev.local.default")
 	green.Name = "green"

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access tests clusters and access on request: the API of openMCP, the scheduler, the preparation of requests and its policy,
-// providers, tokens, and that nothing is left of what has ended.
+// Package access tests clusters and access on request: the API of openMCP, the scheduler, the preparation of requests and its policy, providers,
+// tokens, and the cleanup after requests end.
 package access
 
 import (

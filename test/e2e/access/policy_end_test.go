@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// None of this is the right to update the finalizers of Eve's requests; it is all that is next to it.
+// These rights do not include the right to update the finalizers of Eve's requests, but all related rights.
 const evesOtherRights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -53,12 +53,12 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
 
 const ofProvider, ofKind = "default.kubeconfig.clusters.openmcp.cloud/accessrequest", "clusters.openmcp.cloud/finalizer"
 
-// doing is what is asked of controllers by an annotation.
+// doing returns the annotation that requests an operation of controllers.
 func doing(operation string) map[string]string {
 	return map[string]string{v1alpha1.OperationAnnotation: operation}
 }
 
-// held is a request whose metadata are Eve's by server-side apply, so that Eve can take them back by it.
+// held is a request with metadata that Eve owns by server-side apply, so that Eve can remove them by omission.
 func (p *policed) held(name string, annotations map[string]string, finalizers ...string) *v1alpha1.AccessRequest {
 	p.Helper()
 	ar := asking(name, `{`+anyToken+`}`)
@@ -70,7 +70,7 @@ func (p *policed) held(name string, annotations map[string]string, finalizers ..
 	return ar
 }
 
-// changes are all ways by which Eve can give a request that is there these annotations and finalizers.
+// changes returns all ways by which Eve can set these annotations and finalizers on an existing request.
 func (p *policed) changes(
 	there *v1alpha1.AccessRequest, annotations map[string]string, finalizers []string, dryRun bool,
 ) map[string]func() error {
@@ -136,7 +136,7 @@ func (p *policed) refused(there *v1alpha1.AccessRequest, annotations map[string]
 	}
 }
 
-// TestAccessPolicy_End applies artifacts/policies/accessrequest-end, and tries to get past it.
+// TestAccessPolicy_End applies artifacts/policies/accessrequest-end, and tries to bypass it.
 func TestAccessPolicy_End(t *testing.T) {
 	p := newEve(t)
 	p.kubectl(evesOtherRights, "apply", "-f", "-")
@@ -167,10 +167,10 @@ func TestAccessPolicy_End(t *testing.T) {
 	p.allowed(there, map[string]string{"a": "b"}, there.Finalizers...)
 	p.allowed(there, doing("reconcile"), there.Finalizers...)
 	p.allowed(reconciled, nil, there.Finalizers...)
-	// The garbage collector's finalizers hold no access.
+	// The garbage collector's finalizers do not protect access.
 	p.allowed(dying, nil, ofProvider, ofKind)
 	p.allowed(p.held("orphan", nil, ofProvider, metav1.FinalizerOrphanDependents), nil, ofProvider)
-	// Without access there is nothing to evade yet.
+	// Without access, the policy has nothing to protect yet.
 	ignored := p.held("ignored", doing("ignore"), ofProvider)
 	p.allowed(ignored, map[string]string{v1alpha1.OperationAnnotation: "ignore", "a": "b"}, ofProvider)
 	p.allowed(ignored, nil, ofProvider)
@@ -189,7 +189,7 @@ func TestAccessPolicy_End(t *testing.T) {
 	p.refused(reconciled, nil)
 }
 
-// throughStatus: who may write the status of a request changes no metadata by it.
+// throughStatus verifies that a user who may write the status of a request cannot change metadata thereby.
 func (p *policed) throughStatus() {
 	p.Helper()
 	ar := p.held("status", nil, ofProvider)
@@ -221,7 +221,8 @@ func (p *policed) throughStatus() {
 	}
 }
 
-// With the policy, the provider of artifacts/deploy gives access and takes it back, whatever Eve does, and in whatever way Eve ends it.
+// TestAccessPolicy_EndProvider verifies that with the policy, the provider of artifacts/deploy grants and revokes access, whatever Eve writes, and
+// however Eve ends the request.
 func TestAccessPolicy_EndProvider(t *testing.T) {
 	p := newProviding(t)
 	startControllers(t, p.hub)

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// Eve may write AccessRequests in the namespace eve, and has the right to access one Cluster and one ClusterRequest of another.
+// Eve may write AccessRequests in the namespace eve, and has the right to access one Cluster and one ClusterRequest of a different namespace.
 const evesRights = `
 apiVersion: v1
 kind: Namespace
@@ -54,7 +54,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: public}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: eve}]
 `
 
-// policed is a hub with one of the policies, as its file is.
+// policed is a hub with one of the policies as in its file.
 type policed struct {
 	*preparation
 	eve client.Client
@@ -70,7 +70,7 @@ func newPoliced(t *testing.T, policy string) *policed {
 	return p
 }
 
-// newEve has no policy yet.
+// newEve returns a hub without a policy.
 func newEve(t *testing.T) *policed {
 	t.Helper()
 	p := &policed{preparation: newPreparation(t)}
@@ -79,7 +79,7 @@ func newEve(t *testing.T) *policed {
 	return p
 }
 
-// enforce applies a policy, and waits until it refuses an attack.
+// enforce applies a policy, and waits until it rejects an attack.
 func enforce(t *testing.T, h *localhub.Hub, policy string, attack func() error) {
 	t.Helper()
 	harness.MustKubectlOf(t, h, "", "apply", "-k", filepath.Join(harness.Root, "artifacts", "policies", policy))
@@ -94,7 +94,7 @@ func (p *policed) kubectl(stdin string, args ...string) {
 	harness.MustKubectlOf(p.T, p.hub, stdin, args...)
 }
 
-// asking is an AccessRequest of Eve's namespace.
+// asking returns an AccessRequest in Eve's namespace.
 func asking(name, spec string) *v1alpha1.AccessRequest {
 	ar := &v1alpha1.AccessRequest{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "AccessRequest"},
@@ -108,11 +108,11 @@ func asking(name, spec string) *v1alpha1.AccessRequest {
 
 const anyToken = `"token":{"roleRefs":[{"kind":"ClusterRole","name":"view"}]}`
 
-// writes are all ways by which Eve can make a request say what spec, a JSON object, says: new ones, and one that is there.
+// writes returns all ways by which Eve can set the spec of a request to a JSON object: by creating a request, and by changing an existing one.
 func (p *policed) writes(there *v1alpha1.AccessRequest, spec string, options ...client.CreateOption) map[string]func() error {
 	var onPatch []client.PatchOption
 	var onUpdate []client.UpdateOption
-	for range options { // only dry run is both
+	for range options { // only dry run applies to both
 		onPatch, onUpdate = append(onPatch, client.DryRunAll), append(onUpdate, client.DryRunAll)
 	}
 	ctx := p.Context()
@@ -145,7 +145,7 @@ func (p *policed) writes(there *v1alpha1.AccessRequest, spec string, options ...
 	}
 }
 
-// stays is whether a request has been left as it was by what was refused, and nothing new has come.
+// stays fails the test if rejected writes changed an existing request or created a new one.
 func (p *policed) stays(there *v1alpha1.AccessRequest) {
 	p.Helper()
 	now := &v1alpha1.AccessRequestList{}
@@ -157,7 +157,7 @@ func (p *policed) stays(there *v1alpha1.AccessRequest) {
 	}
 }
 
-// TestAccessPolicy_Clusters applies artifacts/policies/accessrequest-clusters, and tries to get past it.
+// TestAccessPolicy_Clusters applies artifacts/policies/accessrequest-clusters, and tries to bypass it.
 func TestAccessPolicy_Clusters(t *testing.T) {
 	p := newPoliced(t, "accessrequest-clusters")
 	there := asking("there", `{`+anyToken+`}`)
@@ -175,7 +175,7 @@ func TestAccessPolicy_Clusters(t *testing.T) {
 			}
 		}
 		p.stays(there)
-		// One reference that is allowed does not cover the other.
+		// Permission to use one reference does not extend to the other.
 		other := map[string]string{"clusterRef": "requestRef", "requestRef": "clusterRef"}[field]
 		both := fmt.Sprintf(`{%q:{"namespace":"eve","name":"own"},%q:{"namespace":"teams","name":"private"},%s}`, other, field, anyToken)
 		harness.WantForbidden(t, p.eve.Create(t.Context(), asking("both", both)), "spec."+field)
@@ -193,7 +193,7 @@ func TestAccessPolicy_Clusters(t *testing.T) {
 	p.prepared()
 }
 
-// elsewhere: Eve cannot take over another namespace.
+// elsewhere verifies that Eve cannot use a different namespace.
 func (p *policed) elsewhere() {
 	p.Helper()
 	ar := asking("theirs", `{"clusterRef":{"namespace":"teams","name":"private"},`+anyToken+`}`)
@@ -210,7 +210,7 @@ func (p *policed) elsewhere() {
 	}
 }
 
-// ofOthers: Eve cannot change what an admin has asked for in Eve's namespace into something else. Eve can do the rest.
+// ofOthers verifies that Eve cannot change the spec of an admin's request in Eve's namespace, and that Eve can make all other writes.
 func (p *policed) ofOthers() {
 	p.Helper()
 	ar := asking("admins", `{"clusterRef":{"namespace":"teams","name":"private"},"ttl":"2h",`+anyToken+`}`)
@@ -240,7 +240,7 @@ func (p *policed) ofOthers() {
 	}
 }
 
-// prepared: hub-controller-manager sets the Cluster that a ClusterRequest has been given, wherever it is.
+// prepared verifies that hub-controller-manager sets the Cluster that was granted to a ClusterRequest, in any namespace.
 func (p *policed) prepared() {
 	p.Helper()
 	p.start()
@@ -255,7 +255,7 @@ func (p *policed) prepared() {
 	if ar.Spec.ClusterRef.Namespace != c.Namespace {
 		p.Errorf("it is for %+v", ar.Spec.ClusterRef)
 	}
-	// Who has asked so can do with less, and gets no more.
+	// A user with such a request can reduce it, and cannot extend it.
 	patch := func(spec string) error {
 		return p.eve.Patch(p.Context(), ar.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":`+spec+`}`)))
 	}
@@ -269,7 +269,7 @@ func (p *policed) prepared() {
 	}
 }
 
-// TestAccessPolicy_Roles applies artifacts/policies/accessrequest-roles, and tries to get past it.
+// TestAccessPolicy_Roles applies artifacts/policies/accessrequest-roles, and tries to bypass it.
 func TestAccessPolicy_Roles(t *testing.T) {
 	p := newPoliced(t, "accessrequest-roles")
 	there := asking("there", `{"token":{"roleRefs":[{"kind":"ClusterRole","name":"view"}]}}`)
@@ -285,7 +285,7 @@ func TestAccessPolicy_Roles(t *testing.T) {
 		roleRefs(admin):              "spec.token.roleRefs: the namespace eve may not ask for cluster-admin, only for: view",
 		roleRefs(view + "," + admin): "may not ask for cluster-admin",
 		roleRefs(reader):             "may not ask for web/reader",
-		// A Role is none of the ClusterRoles of its name.
+		// A Role does not count as the ClusterRole of the same name.
 		roleRefs(`{"kind":"Role","namespace":"kube-system","name":"view"}`): "may not ask for kube-system/view",
 		rules: "spec.token.permissions: the namespace eve may not ask for rules of its own",
 		oidc:  "spec.oidc: the namespace eve may ask for tokens only",
@@ -294,7 +294,7 @@ func TestAccessPolicy_Roles(t *testing.T) {
 		for _, options := range [][]client.CreateOption{nil, {client.DryRunAll}} {
 			for how, write := range p.writes(there, spec, options...) {
 				if spec == oidc && (strings.HasPrefix(how, "update") || how == "apply what is there") {
-					continue // these cannot say that the token goes
+					continue // these cannot remove the token
 				}
 				err := write()
 				if err == nil {
@@ -330,7 +330,7 @@ func TestAccessPolicy_Roles(t *testing.T) {
 	if err := p.eve.Create(t.Context(), granted); err != nil {
 		t.Fatal(err)
 	}
-	// Without anything for the namespace, nothing is allowed; what is there can still be completed and kept.
+	// Without an entry for the namespace, nothing is allowed; existing requests can still be completed and kept.
 	list(`null`)
 	harness.Eventually(t, "the list is empty", func(ctx context.Context) (bool, error) {
 		err := p.eve.Create(ctx, asking("new", roleRefs(view)), client.DryRunAll)

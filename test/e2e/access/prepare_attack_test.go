@@ -23,12 +23,12 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// quickTries are so many that the next one, after a wait that doubles from 100 ms, is more than six seconds away: what is
-// done promptly then is not done because it was due for another try.
+// quickTries is a number of retries after which the next retry, with a backoff that doubles from 100 ms, is more than six seconds away. An action
+// within that time is not caused by a retry.
 const quickTries = 7
 
-// guarded is a preparation by a policy that gives teams all access to the clusters that they were given, and everybody the
-// right to view.
+// guarded is a preparation with a policy that grants teams all access to the clusters that were granted to them, and grants every user the right to
+// view.
 type guarded struct {
 	*preparation
 	config, profile, metrics string
@@ -52,7 +52,7 @@ func (g *guarded) configure(policy string) {
 	}
 }
 
-// follow has a controller that runs go by another policy.
+// follow makes a running controller use a different policy.
 func (g *guarded) follow(policy string) {
 	g.Helper()
 	const changed = "The configuration has changed"
@@ -74,7 +74,7 @@ func (g *guarded) restart() {
 	g.start()
 }
 
-// team asks for a cluster in a namespace.
+// team requests a cluster in a namespace.
 func (g *guarded) team(namespace string) (*v1alpha1.ClusterRequest, *v1alpha1.Cluster) {
 	g.Helper()
 	r, c := clusterRequest(namespace), &v1alpha1.Cluster{}
@@ -120,13 +120,14 @@ func TestAccessPrepare_UnderAttack(t *testing.T) {
 	run("a rule that becomes right", aRuleThatBecomesRight)
 	run("a provider that is gone", aProviderThatIsGone)
 	run("no requests at rest", noRequestsAtRest)
-	t.Run("another thing after the grant", func(t *testing.T) { // its restarts outlive the other parts
+	t.Run("another thing after the grant", func(t *testing.T) { // its restarts affect the other parts
 		g.T = t
 		anotherThingAfterTheGrant(g)
 	})
 }
 
-// theClustersOfOthers are not given to those who name a request of their own beside them, or say that they are somebody.
+// theClustersOfOthers verifies that the policy denies the clusters of others to users who reference a request of their own as well, or claim an
+// identity.
 func theClustersOfOthers(g *guarded) {
 	mine, own := g.team("clusters")
 	theirs, foreign := g.team("teams")
@@ -136,14 +137,14 @@ func theClustersOfOthers(g *guarded) {
 	for _, a := range []*v1alpha1.AccessRequest{honest, direct, viewer} {
 		g.awaitPrepared(a)
 	}
-	// Neither where the Cluster is counts, nor what is beside its name.
+	// Neither the namespace of the Cluster nor other references matter.
 	plain := forRole(toCluster(accessRequest("clusters"), foreign), "cluster-admin")
 	behind := forRole(toRequest(toCluster(accessRequest("clusters"), foreign), mine), "cluster-admin")
 	through := forRole(toRequest(accessRequest("clusters"), theirs), "cluster-admin")
 	liar := forRole(toCluster(accessRequest("clusters"), foreign), "cluster-admin")
 	liar.Labels = map[string]string{v1alpha1.ProviderLabel: "kind", v1alpha1.ProfileLabel: foreign.Spec.Profile, "team": "admins"}
 	liar.Annotations, liar.Finalizers = map[string]string{"approved": "true"}, []string{holder}
-	// Of an OIDC provider of one's own nothing is known but its word.
+	// The identity of the users of a custom OIDC provider is unknown.
 	oidc := toCluster(accessRequest("clusters"), foreign)
 	oidc.Spec.Token, oidc.Spec.OIDC = nil, &v1alpha1.OIDCConfig{OIDCProviderConfig: v1alpha1.OIDCProviderConfig{
 		Name: "mine", Issuer: "https://mine.example.com", ClientID: "c", GroupsPrefix: new(""), RoleBindings: []v1alpha1.RoleBindings{},
@@ -152,7 +153,7 @@ func theClustersOfOthers(g *guarded) {
 		g.create(a)
 		g.awaitDenied(a, "DeniedByPolicy")
 	}
-	// A Cluster does not wait for those who were denied, whatever they hold of themselves.
+	// The deletion of a Cluster does not wait for denied requests, whatever their status claims.
 	if err := g.Delete(g.Context(), liar); err != nil {
 		g.Fatal(err)
 	}
@@ -191,7 +192,7 @@ func anotherThingAfterTheGrant(g *guarded) {
 			g.Errorf("labels %v, annotations %v", a.Labels, a.Annotations)
 		}
 	}
-	// What was granted before is taken back by its provider.
+	// Its provider revokes access that was granted before.
 	g.patch(edited, fmt.Sprintf(`{"metadata":{"labels":{%q:"kind",%q:%q}}}`, v1alpha1.ProviderLabel, v1alpha1.ProfileLabel, c.Spec.Profile))
 	if err := g.Delete(g.Context(), edited); err != nil {
 		g.Fatal(err)
@@ -202,7 +203,7 @@ func anotherThingAfterTheGrant(g *guarded) {
 	g.patch(edited, `{"metadata":{"finalizers":null}}`)
 }
 
-// aRuleThatBecomesRight decides at once about those that it left open.
+// aRuleThatBecomesRight verifies that a corrected rule immediately decides the requests that it left undecided.
 func aRuleThatBecomesRight(g *guarded) {
 	_, c := g.team("teams")
 	wrong := strings.Replace(guardedPolicy, "    - {name: own,", "    - {name: wrong, expression: \"request.spec.nothing == 1\"}\n    - {name: own,", 1)
@@ -221,7 +222,8 @@ func aRuleThatBecomesRight(g *guarded) {
 	g.follow(guardedPolicy)
 }
 
-// aProviderThatIsGone keeps nobody for ever: it is said what is waited for, and whoever removes that by hand is heard.
+// aProviderThatIsGone verifies that a missing provider blocks nothing forever: the status states what is awaited, and the controllers react when a
+// user removes it by hand.
 func aProviderThatIsGone(g *guarded) {
 	r, c := g.team("teams")
 	g.patch(c, `{"metadata":{"finalizers":["`+r.FinalizerForCluster()+`","`+holder+`"]}}`)
@@ -255,14 +257,14 @@ func aProviderThatIsGone(g *guarded) {
 		condition := meta.FindStatusCondition(r.Status.Conditions, "Granted")
 		return condition.Reason == "WaitingForClusterDeletion" && strings.Contains(condition.Message, c.Name)
 	})
-	g.patch(c, `{"metadata":{"finalizers":null}}`) // by force: nobody is asked
+	g.patch(c, `{"metadata":{"finalizers":null}}`) // forced, without any cleanup
 	g.awaitGone(c)
 	g.awaitGone(r)
 	g.patch(elsewhere, `{"metadata":{"finalizers":null}}`)
 	g.awaitGone(elsewhere)
 }
 
-// noRequestsAtRest has something of everything, and nothing to do.
+// noRequestsAtRest creates objects in all states, and verifies that the controllers send no requests when they have nothing to do.
 func noRequestsAtRest(g *guarded) {
 	_, c := g.team("teams")
 	going := g.cluster()
@@ -286,7 +288,7 @@ func noRequestsAtRest(g *guarded) {
 
 	before := 0.0
 	eventuallyQuiet := time.Now().Add(harness.Timeout)
-	for { // what the other parts left behind comes to its end first; rest shows by time only, as below
+	for { // waits for the cleanup of the other parts; only time can show rest, as below
 		before = g.metric(requests)
 		time.Sleep(3 * time.Second)
 		if g.metric(requests) == before {
@@ -296,20 +298,19 @@ func noRequestsAtRest(g *guarded) {
 			g.Fatal("there is no rest")
 		}
 	}
-	time.Sleep(10 * time.Second) // a request by a timer of a process that is not the test's shows by time only
+	time.Sleep(10 * time.Second) // only time can show a request by a timer of a different process
 	if after := g.metric(requests); after != before || before == 0 {
 		g.Errorf("%v requests in ten seconds of rest, after %v", after-before, before)
 	}
 }
 
-// What hub-controller-manager counts since it started: the requests that it has sent, and how often an AccessRequest has to be
-// tried again.
+// These are counters of hub-controller-manager since it started: the requests that it sent, and the number of retries of AccessRequests.
 const (
 	requests = "rest_client_requests_total{"
 	failures = `controller_runtime_reconcile_errors_total{controller="accessrequest"}`
 )
 
-// metric is the sum of those that begin so.
+// metric returns the sum of the metrics with a prefix.
 func (g *guarded) metric(name string) (sum float64) {
 	g.Helper()
 	answer, err := http.Get("http://" + g.metrics + "/metrics")

@@ -33,7 +33,7 @@ type preparation struct {
 	client.Client
 	hub  *localhub.Hub
 	kill func()
-	// said is what hub-controller-manager has said since it was started.
+	// said is the output of hub-controller-manager since its last start.
 	said *harness.Buffer
 }
 
@@ -50,12 +50,12 @@ func newPreparation(t *testing.T) *preparation {
 	return p
 }
 
-// start runs hub-controller-manager with the rights that its manifests give it.
+// start runs hub-controller-manager with the rights of its manifests.
 func (p *preparation) start(args ...string) {
 	p.Helper()
 	cmd := exec.CommandContext(p.Context(), harness.Binary(p.T, "hub-controller-manager"), append([]string{
 		"--kubeconfig=" + filepath.Join(p.hub.Dir(), "hub-controller-manager.kubeconfig"), "--registration-drivers=",
-		"--leader-elect=false", "--leader-elect-resource-name=", // it writes no Lease, so that it can be at rest
+		"--leader-elect=false", "--leader-elect-resource-name=", // without a Lease to write, it can be idle
 		"--health-probe-bind-address=0", "--metrics-bind-address=0",
 	}, args...)...)
 	out, ended := &harness.Buffer{}, make(chan struct{})
@@ -105,7 +105,7 @@ func (p *preparation) patchStatus(object client.Object, format string, args ...a
 	}
 }
 
-// await polls an object until it is as wanted, and returns how long that took.
+// await polls an object until ok returns true, and returns how long that took.
 func (p *preparation) await(what string, object client.Object, ok func() bool) time.Duration {
 	p.Helper()
 	start := time.Now()
@@ -122,8 +122,8 @@ func (p *preparation) await(what string, object client.Object, ok func() bool) t
 	return time.Since(start)
 }
 
-// outlives waits until the time of every request is over that was made before, and has a ttl of so much: one that was made later,
-// and may live for longer, has come to its end.
+// outlives waits until every request that was created before with this ttl has expired: it waits until a request that is created now, and lives
+// longer, has ended.
 func (p *preparation) outlives(ttl time.Duration, labels map[string]string) {
 	p.Helper()
 	later := accessRequest("teams")
@@ -146,13 +146,13 @@ func isPrepared(a *v1alpha1.AccessRequest) bool {
 		meta.IsStatusConditionTrue(a.Status.Conditions, "Prepared")
 }
 
-// awaitPrepared waits for what a provider waits for.
+// awaitPrepared waits for the status that a provider waits for.
 func (p *preparation) awaitPrepared(a *v1alpha1.AccessRequest) time.Duration {
 	p.Helper()
 	return p.await(a.Name+" is prepared", a, func() bool { return isPrepared(a) })
 }
 
-// awaitProblem waits for what a user is told.
+// awaitProblem waits for the condition that a user sees.
 func (p *preparation) awaitProblem(a *v1alpha1.AccessRequest, reason, message string) {
 	p.Helper()
 	p.await(a.Name+": "+message, a, func() bool {
@@ -171,7 +171,7 @@ func (p *preparation) profile() *v1alpha1.ClusterProfile {
 	return profile
 }
 
-// cluster makes a Cluster that a provider holds, as every provider does.
+// cluster creates a Cluster with the finalizer of a provider, as every provider sets it.
 func (p *preparation) cluster() *v1alpha1.Cluster {
 	p.Helper()
 	c := harness.OpenMCPCluster("clusters", p.profile().Name)

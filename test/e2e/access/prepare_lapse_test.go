@@ -12,14 +12,15 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/apis/openmcp/v1alpha1"
 )
 
-// endsWithTheClusterRequest: a shared Cluster outlives a ClusterRequest, and access by that does not, whatever it is replaced by.
+// endsWithTheClusterRequest verifies that access by a ClusterRequest ends with it, even if the ClusterRequest is replaced and the shared Cluster
+// remains.
 func endsWithTheClusterRequest(p *preparation) {
 	p.start()
 	defer func() { p.kill() }()
 	c, r := p.cluster(), clusterRequest("teams")
 	p.create(r)
 	p.grant(r, c)
-	// One of them is its provider's, who takes the access back.
+	// One of them has a finalizer of its provider, which revokes the access.
 	byRequest, held, direct := toRequest(accessRequest("teams"), r), toRequest(accessRequest("teams"), r), toCluster(accessRequest("teams"), c)
 	held.Finalizers = []string{holder}
 	all := []*v1alpha1.AccessRequest{byRequest, held, direct}
@@ -31,7 +32,7 @@ func endsWithTheClusterRequest(p *preparation) {
 	if !meta.IsStatusConditionTrue(held.Status.Conditions, r.FinalizerForCluster()) {
 		p.Errorf("it does not say by which ClusterRequest it is: %+v", held.Status)
 	}
-	// While no controller runs, the ClusterRequest is replaced by another that has the Cluster as well.
+	// While no controller runs, the ClusterRequest is replaced by a different one that has the same Cluster.
 	p.kill()
 	old := r.UID
 	if err := p.Delete(p.Context(), r); err != nil {
@@ -50,7 +51,7 @@ func endsWithTheClusterRequest(p *preparation) {
 	p.patch(held, `{"metadata":{"finalizers":null}}`)
 	p.awaitGone(held)
 
-	// Who asks again has access by the new one, until that is denied. The provider's word for the others stays.
+	// A user who requests again has access by the new ClusterRequest, until that is denied. The provider's status of the others remains.
 	anew := toRequest(accessRequest("teams"), again)
 	anew.Name = byRequest.Name
 	p.create(anew)

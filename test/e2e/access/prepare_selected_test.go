@@ -19,7 +19,7 @@ func switchedOff(p *preparation) {
 	c := p.cluster()
 	a := toCluster(accessRequest("teams"), c)
 	p.create(a)
-	for range 10 { // more writes than a preparation has, one after the other
+	for range 10 { // more sequential writes than a preparation has
 		p.await("the Cluster is kept all the same", c, func() bool { return slices.Contains(c.Finalizers, v1alpha1.AccessFinalizer) })
 		p.patch(c, `{"metadata":{"finalizers":["`+holder+`"]}}`)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// promptly is less than the next try is away after quickTries, and far above what a busy machine needs.
+// promptly is less than the time to the next retry after quickTries, and far above the needs of a busy machine.
 const promptly = 5 * time.Second
 
 func TestAccessPrepare(t *testing.T) {
@@ -134,7 +134,7 @@ func TestAccessPrepare(t *testing.T) {
 		p.awaitPrepared(granted)
 		p.patchStatus(granted, `{"phase":"Granted","observedGeneration":%d}`, granted.Generation)
 		p.awaitGone(waiting)
-		// A ttl is new to the provider, too: it grants the access again.
+		// The ttl changes the request for the provider, too: it grants the access again.
 		p.patch(granted, `{"spec":{"ttl":"4s"}}`)
 		p.await("the change is handed over", granted, func() bool { return isPrepared(granted) && granted.Generation == 2 })
 		p.patchStatus(granted, `{"phase":"Granted","observedGeneration":%d}`, granted.Generation)
@@ -195,7 +195,7 @@ func TestAccessPrepare(t *testing.T) {
 		p.await("the Cluster waits", c, waits(fmt.Sprintf("2 (%s, and 1 more)", own.Name)))
 		p.create(late)
 		p.awaitProblem(late, "WaitingForAccessRequestDeletion", "is being deleted")
-		p.patch(c, `{"metadata":{"finalizers":["`+v1alpha1.AccessFinalizer+`"]}}`) // the provider is ready to go
+		p.patch(c, `{"metadata":{"finalizers":["`+v1alpha1.AccessFinalizer+`"]}}`) // the provider is ready to delete it
 		if err := p.Delete(p.Context(), own); err != nil {
 			p.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func deniedStays(p *preparation) {
 	if len(early.Labels) != 0 || early.Spec.ClusterRef != nil {
 		p.Errorf("a denied request is prepared: %v, %v", early.Labels, early.Spec.ClusterRef)
 	}
-	// Nor does it help to ask for something else, or to be looked at by another process.
+	// A change of the request or a restart of the controllers makes no difference.
 	p.patch(late, `{"spec":{"ttl":"24h"}}`)
 	p.kill()
 	p.start()
@@ -243,7 +243,7 @@ func deniedStays(p *preparation) {
 	if late.Generation != 2 || !late.Status.IsDenied() {
 		p.Errorf("generation %d, phase %q", late.Generation, late.Status.Phase)
 	}
-	// Nobody waits for those who have no access.
+	// Requests without access delay nothing.
 	if err := p.Delete(p.Context(), canary); err != nil {
 		p.Fatal(err)
 	}
@@ -283,7 +283,7 @@ scheduler:
 	})
 }
 
-// survivesKills kills the controllers at no particular moments, while requests come, are granted and go.
+// survivesKills kills the controllers at random moments, while requests are created, granted and deleted.
 func survivesKills(p *preparation) {
 	const rounds, perRound = 6, 20
 	var all []*v1alpha1.AccessRequest
@@ -305,7 +305,7 @@ func survivesKills(p *preparation) {
 		}
 		p.await("the first is being looked at", batch[0], func() bool { return batch[0].Status.Phase != "" })
 		p.grant(r, c)
-		time.Sleep(rand.N(100 * time.Millisecond)) // no moment that anything tells of
+		time.Sleep(rand.N(100 * time.Millisecond)) // a random moment
 		p.kill()
 		all = append(all, batch...)
 		unprepared := 0

@@ -58,7 +58,7 @@ func (p *providing) keepsAccessToWhatIsOutOfReach(t *testing.T) {
 	write := func(kubeconfig []byte) { p.readmit(t, config, kubeconfig) }
 	write([]byte("this is no kubeconfig"))
 	p.patch(t, ar, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`)
-	// The request says why, or that its Cluster is not ready, if that has been noticed first.
+	// The condition states the reason, or that the Cluster is not ready, if that was observed first.
 	harness.Eventually(t, "the request says that its cluster is out of reach", func(ctx context.Context) (bool, error) {
 		if err := p.client.Get(ctx, client.ObjectKeyFromObject(ar), ar); err != nil {
 			return false, err
@@ -112,7 +112,7 @@ func (p *providing) keepsOutOfEachOthersWay(t *testing.T) {
 	}
 	harness.Must(p.as(t, ofOne).CoreV1().Nodes().List(t.Context(), listOptions()))(t)
 
-	kill() // what one provider has granted stays while it is away, and is not granted anew when it is back
+	kill() // access outlives a stopped provider, and is not granted again when it restarts
 	three := p.request(t, "three", c, token)
 	p.run("another")
 	secret := p.granted(t, three)

@@ -30,7 +30,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// providing is a hub, and a plain cluster that a provider of the kind kubeconfig has admitted.
+// providing is a hub, and a plain cluster that is configured for a provider of the kind kubeconfig.
 type providing struct {
 	t       *testing.T
 	dir     string
@@ -40,7 +40,7 @@ type providing struct {
 	client  client.Client
 	target  kubernetes.Interface
 	cluster *v1alpha1.Cluster
-	// processes are those of the providers, by name.
+	// processes are the processes of the providers, by name.
 	processes map[string]*os.Process
 }
 
@@ -54,7 +54,7 @@ func newProvided(t *testing.T) *providing {
 	return p
 }
 
-// newProviding has no provider yet.
+// newProviding returns a hub and a cluster without a provider.
 func newProviding(t *testing.T) *providing {
 	p := &providing{
 		t:         t,
@@ -70,7 +70,7 @@ func newProviding(t *testing.T) *providing {
 	return p
 }
 
-// admit makes the configuration of a provider.
+// admit creates a configuration of a provider.
 func (p *providing) admit(provider, name string, kubeconfigFile []byte) *corev1.Secret {
 	p.t.Helper()
 	secret := &corev1.Secret{
@@ -84,7 +84,7 @@ func (p *providing) admit(provider, name string, kubeconfigFile []byte) *corev1.
 	return secret
 }
 
-// readmit gives a configuration another kubeconfig. The provider may be writing its annotations.
+// readmit sets a different kubeconfig in a configuration. The provider may write annotations concurrently.
 func (p *providing) readmit(t *testing.T, secret *corev1.Secret, kubeconfigFile []byte) {
 	t.Helper()
 	before := secret.DeepCopy()
@@ -94,7 +94,7 @@ func (p *providing) readmit(t *testing.T, secret *corev1.Secret, kubeconfigFile 
 	}
 }
 
-// run starts a provider of the kind kubeconfig, and returns what kills it.
+// run starts a provider of the kind kubeconfig, and returns a function that kills it.
 func (p *providing) run(name string) (kill func()) {
 	p.t.Helper()
 	return p.runKind("kubeconfig", name)
@@ -144,7 +144,7 @@ func (p *providing) create(object client.Object) {
 	}
 }
 
-// newCluster makes a Cluster once its profile is there.
+// newCluster creates a Cluster once its profile exists.
 func (p *providing) newCluster(profile, name string) *v1alpha1.Cluster {
 	p.t.Helper()
 	harness.Eventually(p.t, "the profile "+profile, func(ctx context.Context) (bool, error) {
@@ -177,7 +177,7 @@ func (p *providing) awaitPhase(c *v1alpha1.Cluster, phase string) {
 	})
 }
 
-// request makes an AccessRequest to a cluster, prepared as openMCP's operator does it.
+// request creates an AccessRequest to a cluster, prepared as openMCP's operator does it.
 func (p *providing) request(t *testing.T, name string, c *v1alpha1.Cluster, token *v1alpha1.TokenConfig) *v1alpha1.AccessRequest {
 	t.Helper()
 	ar := p.unprepared(t, name, c, token)
@@ -207,7 +207,7 @@ func (p *providing) unprepared(
 	return ar
 }
 
-// pending hands a request over to its provider.
+// pending sets the phase with which a request is handed to its provider.
 func (p *providing) pending(t *testing.T, ar *v1alpha1.AccessRequest) {
 	t.Helper()
 	p.patchStatus(t, ar, fmt.Sprintf(`{"status":{"phase":"Pending","observedGeneration":%d}}`, ar.Generation))
@@ -227,14 +227,14 @@ func (p *providing) patch(t *testing.T, object client.Object, patch string) {
 	}
 }
 
-// look makes the provider look at a request again, as it does by itself after a while.
+// look makes the provider reconcile a request immediately, as it does periodically.
 func (p *providing) look(t *testing.T, ar *v1alpha1.AccessRequest) {
 	t.Helper()
 	p.patch(t, ar, `{"metadata":{"annotations":{"looked":"`+rand.String(5)+`"}}}`)
 }
 
-// past waits until the provider is past what was written before: it takes requests in their order, and has given access to a
-// Cluster, and taken it back, for one that came later.
+// past waits until the provider has processed all previous writes: it processes requests in their order, and has granted and revoked access to a
+// Cluster for a later request.
 func (p *providing) past(t *testing.T, c *v1alpha1.Cluster) {
 	t.Helper()
 	later := p.request(t, harness.Unique("later"), c, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}})
@@ -261,7 +261,7 @@ func (p *providing) awaitGone(t *testing.T, object client.Object) {
 	})
 }
 
-// awaitAccess waits until a request is in a phase, with a reason of its condition.
+// awaitAccess waits until a request has a phase, and its condition a reason.
 func (p *providing) awaitAccess(t *testing.T, ar *v1alpha1.AccessRequest, phase, reason string) string {
 	t.Helper()
 	var message string
@@ -288,13 +288,13 @@ func (p *providing) granted(t *testing.T, ar *v1alpha1.AccessRequest) *corev1.Se
 	return secret
 }
 
-// as is a client with the kubeconfig of a Secret.
+// as returns a client with the kubeconfig of a Secret.
 func (p *providing) as(t *testing.T, secret *corev1.Secret) kubernetes.Interface {
 	t.Helper()
 	return harness.Kube(t, harness.Must(clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"]))(t))
 }
 
-// left are the objects in the cluster that are there for a request.
+// left returns the objects in the cluster that exist for a request.
 func (p *providing) left(t *testing.T, provider, name string) (left []string) {
 	t.Helper()
 	group := p.env + "." + provider + ".clusters.openmcp.cloud"

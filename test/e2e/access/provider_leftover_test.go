@@ -33,8 +33,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// Whoever takes the finalizer from a request by force leaves its rights in the cluster. The provider finds them, and touches
-// nothing else.
+// TestAccessProvider_Leftovers verifies that the provider finds the rights that remain in the cluster when a user removes the finalizer from a
+// request, and that it deletes nothing else.
 func TestAccessProvider_Leftovers(t *testing.T) {
 	p := newProviding(t)
 	p.create(&corev1.Namespace{ObjectMeta: harness.Named(harness.ProvidersNamespace)})
@@ -68,10 +68,10 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 	for _, name := range []string{"lost", "again", "stuck", "half", "theirs"} {
 		p.vanish(t, requests[name])
 	}
-	// One is made anew and can be granted, one is not.
+	// One is created again and can be granted, the other one is not.
 	again := p.request(t, "again", blue, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}})
 	p.unprepared(t, "stuck", blue, token(""))
-	// One was being removed when the provider was killed.
+	// The deletion of one had begun when the provider was killed.
 	h := namehash.NameHash("test", "existing", "teams", "half")
 	bindings := p.target.RbacV1().ClusterRoleBindings()
 	if err := bindings.Delete(t.Context(), "openmcp:permission:"+h+":0", metav1.DeleteOptions{}); err != nil {
@@ -101,7 +101,7 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 	})
 
 	p.run("existing")
-	// The role has a name of the request's own, and is bound to nobody.
+	// The role has a name that the request chose, and has no subjects.
 	for name, want := range map[string][]string{
 		"lost": {"ClusterRole lost-named"}, "half": {"ClusterRole half-named"}, "stuck": {"ClusterRole stuck-named"},
 	} {
@@ -155,7 +155,7 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 
 	t.Run("while the provider runs", func(t *testing.T) { p.byForce(t, blue, token("")) })
 
-	// A cluster lives on that is not provided any more, and nobody would look later.
+	// The cluster remains but is no longer provided, so that no later check would find the access.
 	late := p.request(t, "late", blue, token(""))
 	p.granted(t, late)
 	p.vanish(t, late)
@@ -166,7 +166,7 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 	}
 }
 
-// byForce takes the finalizer from requests that have access, whatever the provider sees of it.
+// byForce removes the finalizer from requests that have access, at various states of the provider.
 func (p *providing) byForce(t *testing.T, c *v1alpha1.Cluster, token *v1alpha1.TokenConfig) {
 	const free = `{"metadata":{"finalizers":null}}`
 	requests := map[string]*v1alpha1.AccessRequest{}
@@ -207,7 +207,7 @@ func (p *providing) byForce(t *testing.T, c *v1alpha1.Cluster, token *v1alpha1.T
 	}
 }
 
-// vanish removes a request by force.
+// vanish deletes a request without its finalization.
 func (p *providing) vanish(t *testing.T, ar *v1alpha1.AccessRequest) {
 	t.Helper()
 	p.patch(t, ar, `{"metadata":{"finalizers":null}}`)
@@ -222,14 +222,13 @@ func (p *providing) signal(t *testing.T, provider string, signal os.Signal) {
 	}
 }
 
-// said is how often a provider has logged something.
+// said returns how often a provider has logged a message.
 func (p *providing) said(provider, what string) int {
 	p.t.Helper()
 	return strings.Count(string(harness.Must(os.ReadFile(p.log(provider)))(p.t)), what)
 }
 
-// forge makes objects that say that they are of the request lost, or of another hub's, and returns what looks whether they have
-// been touched.
+// forge creates objects that claim to belong to the request lost, or to a different hub, and returns a function that checks that they are unchanged.
 func (p *providing) forge(t *testing.T) (unchanged func()) {
 	t.Helper()
 	ctx, rbac := t.Context(), p.target.RbacV1()
@@ -267,7 +266,7 @@ func (p *providing) forge(t *testing.T) (unchanged func()) {
 	}
 }
 
-// failing is a hub that answers with a status when it is asked for one request, and how often that was.
+// failing returns a kubeconfig of a proxy to the hub that responds to lists of AccessRequests in the namespace teams with a status, and counts them.
 func (p *providing) failing(t *testing.T, status int32) (kubeconfig string, asked *atomic.Int32) {
 	t.Helper()
 	admin := p.hub.AdminConfig()

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/fakeoidc"
 )
 
-// Nothing is left of what a request has asked for before.
+// TestAccessProvider_BetweenTokenAndOIDC verifies that a request that changes its kind of access retains no objects of the previous one.
 func TestAccessProvider_BetweenTokenAndOIDC(t *testing.T) {
 	p := newProviding(t)
 	issuer, ca := fakeoidc.NewIssuer(t), filepath.Join(t.TempDir(), "issuer.crt")
@@ -35,7 +35,7 @@ func TestAccessProvider_BetweenTokenAndOIDC(t *testing.T) {
 	c := p.newCluster("test.here.default", "blue")
 	p.awaitPhase(c, v1alpha1.StatusPhaseReady)
 
-	// lists is whether somebody can list pods.
+	// lists checks whether a client can list pods.
 	lists := func(what string, config *rest.Config, refused func(error) bool) {
 		t.Helper()
 		user := harness.Kube(t, config)

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// prepared gives a request the status that a generation of it has after its preparation.
+// prepared sets the status that a generation of a request has after its preparation.
 func (p *providing) prepared(t *testing.T, ar *v1alpha1.AccessRequest, status string, generation int64) {
 	t.Helper()
 	p.patchStatus(t, ar, fmt.Sprintf(`{"status":{"phase":"Pending","observedGeneration":%[1]d,"conditions":[{"type":"Prepared",`+
@@ -26,7 +26,7 @@ func (p *providing) prepared(t *testing.T, ar *v1alpha1.AccessRequest, status st
 		generation, status, time.Now().UTC().Format(time.RFC3339)))
 }
 
-// Who may write a request must not get past the policy by an edit after it has been asked.
+// grantsOnlyWhatIsPrepared verifies that a user who may write a request cannot bypass the policy by an edit after the policy decided.
 func (p *providing) grantsOnlyWhatIsPrepared(t *testing.T) {
 	const toAdmin = `{"spec":{"token":{"roleRefs":[{"kind":"ClusterRole","name":"cluster-admin"}]}}}`
 	ar := p.unprepared(t, "edited", p.cluster, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}})
@@ -75,7 +75,7 @@ func (p *providing) takesBackWhatIsDenied(t *testing.T) {
 		}
 		return true, nil
 	})
-	// openMCP's operator hands it over again when it is changed.
+	// openMCP's operator prepares the request again after the change.
 	p.patch(t, ar, `{"spec":{"token":{"roleRefs":[]}}}`)
 	p.patchStatus(t, ar, `{"status":{"phase":"Pending","observedGeneration":2}}`)
 	harness.Eventually(t, "it is denied again", func(context.Context) (bool, error) {
@@ -89,7 +89,8 @@ func (p *providing) takesBackWhatIsDenied(t *testing.T) {
 	p.awaitGone(t, ar)
 }
 
-// A request that is changed before it is granted is prepared anew, and so it is granted as it is by then.
+// TestAccessProvider_EditBeforeTheGrant verifies that a request that is changed before it is granted is prepared again, and granted with its current
+// spec.
 func TestAccessProvider_EditBeforeTheGrant(t *testing.T) {
 	p := newProviding(t)
 	startControllers(t, p.hub)

@@ -28,8 +28,8 @@ import (
 
 const deployedProvider = "cluster-provider-kubeconfig"
 
-// The provider of artifacts/deploy/cluster-provider, as its pods would run: with the arguments of its Deployment, as its
-// ServiceAccount, and with the rights in these files.
+// TestAccessProvider_Rights runs the provider of artifacts/deploy/cluster-provider as its pods would run: with the arguments of its Deployment, as
+// its ServiceAccount, and with the rights in these files.
 func TestAccessProvider_Rights(t *testing.T) {
 	p := newProviding(t)
 	p.env = "default"
@@ -78,7 +78,7 @@ func TestAccessProvider_Rights(t *testing.T) {
 	})
 	p.granted(t, ar)
 
-	// The deletion of a namespace takes the RoleBinding with it, maybe first. It must not hang.
+	// The deletion of a namespace deletes the RoleBinding, maybe first. The deletion must not hang.
 	p.kubectl(t, "delete", "rolebindings", "-n", "teams", "--all")
 	harness.Eventually(t, "the right is gone", func(ctx context.Context) (bool, error) {
 		_, err := harness.Kube(t, identity).CoreV1().Secrets("teams").Get(ctx, secret.Name, metav1.GetOptions{})
@@ -108,14 +108,14 @@ func TestAccessProvider_Rights(t *testing.T) {
 	}
 }
 
-// reader is one who types what pages say, as an admin of the hub.
+// reader returns a shell session in which an admin of the hub types the commands of pages.
 func (p *providing) reader(t *testing.T) *typing.Session {
 	t.Helper()
 	return typing.New(t, p.dir, "HOME="+p.dir, "LC_ALL=C.UTF-8", "KUBECONFIG="+harness.Must(filepath.Abs(p.hub.AdminKubeconfig()))(t),
 		"PATH="+harness.Must(filepath.Abs(harness.BinDir(t)))(t)+":"+os.Getenv("PATH"))
 }
 
-// why is what kubectl hub why says of a request.
+// why returns the answer of kubectl hub why about a request.
 func (p *providing) why(t *testing.T, ar *v1alpha1.AccessRequest) (a diagnosis.Answer) {
 	t.Helper()
 	stdout, stderr, _ := harness.Plugin{Kubeconfig: p.hub.AdminKubeconfig()}.Run(t, "why", "accessrequest", ar.Name, "-n", ar.Namespace, "-o", "json")
@@ -125,7 +125,7 @@ func (p *providing) why(t *testing.T, ar *v1alpha1.AccessRequest) (a diagnosis.A
 	return a
 }
 
-// startDeployed returns who the provider is on the hub.
+// startDeployed starts the provider, and returns a client configuration with its identity on the hub.
 func (p *providing) startDeployed(t *testing.T, deployment *appsv1.Deployment) *rest.Config {
 	t.Helper()
 	admin, pod := p.hub.AdminConfig(), deployment.Spec.Template.Spec
@@ -140,7 +140,7 @@ func (p *providing) startDeployed(t *testing.T, deployment *appsv1.Deployment) *
 			t.Fatal(err)
 		}
 	}
-	// The pod would have a network of its own.
+	// A pod would have its own network namespace.
 	health := localserver.Address(harness.FreePort(t))
 	p.start("deployed", append(pod.InitContainers[0].Args, "--kubeconfig="+dir),
 		append(pod.Containers[0].Args, "--kubeconfig="+dir, "--health-probe-bind-address="+health))
@@ -163,7 +163,7 @@ func (p *providing) startDeployed(t *testing.T, deployment *appsv1.Deployment) *
 	return identity
 }
 
-// readsNoSecrets tries what somebody would who has taken over the provider.
+// readsNoSecrets makes the requests of an attacker who has the provider's identity.
 func (p *providing) readsNoSecrets(t *testing.T, identity *rest.Config) {
 	ctx, core := t.Context(), harness.Kube(t, identity).CoreV1()
 	serving := harness.Must(harness.Kube(t, p.hub.AdminConfig()).CoreV1().Secrets("clusterhub-system").List(ctx, listOptions()))(t)

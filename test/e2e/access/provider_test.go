@@ -211,7 +211,7 @@ func (p *providing) followsChanges(t *testing.T) {
 		t.Errorf("got %v, want %v", left, want)
 	}
 
-	// The role of a binding cannot be changed, and somebody holds the old binding.
+	// The role of a binding cannot be changed, and a foreign finalizer blocks the deletion of the previous binding.
 	bindings, name := p.target.RbacV1().ClusterRoleBindings(), "openmcp:roleref:"+h+":0"
 	hold := func(finalizers string) {
 		harness.Must(bindings.Patch(t.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":`+finalizers+`}}`), metav1.PatchOptions{}))(t)
@@ -296,7 +296,7 @@ func (p *providing) ignores(t *testing.T) {
 	p.awaitGone(t, ar)
 }
 
-// Who may write a request can remove its labels. That must not keep the access beyond the request, or a denial.
+// takesBackWithoutLabels verifies that a user who removes the labels of a request cannot keep the access after the request is deleted or denied.
 func (p *providing) takesBackWithoutLabels(t *testing.T) {
 	token := &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer}}
 	for _, ar := range []*v1alpha1.AccessRequest{p.request(t, "unlabelled", p.cluster, token), p.request(t, "relabelled", p.cluster, token)} {

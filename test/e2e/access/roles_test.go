@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// followsRoles makes a role that a request asks for, and removes it.
+// followsRoles creates a role that a request references, and deletes it.
 func (p *providing) followsRoles(t *testing.T) {
 	ar := p.request(t, "hopeful", p.cluster, &v1alpha1.TokenConfig{RoleRefs: []v1alpha1.RoleRef{viewer, {Kind: "ClusterRole", Name: "later"}}})
 	secret := p.granted(t, ar)
@@ -31,7 +31,7 @@ func (p *providing) followsRoles(t *testing.T) {
 			}
 			condition := meta.FindStatusCondition(ar.Status.Conditions, "RolesFound")
 			if condition == nil || condition.Reason != reason || !strings.Contains(condition.Message, message) {
-				p.look(t, ar) // the list of roles may be some seconds old
+				p.look(t, ar) // the list of roles may be stale for some seconds
 				return false, fmt.Errorf("%+v", ar.Status)
 			}
 			return true, nil

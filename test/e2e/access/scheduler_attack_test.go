@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// promptlyGranted waits for a grant that no backoff may have delayed.
+// promptlyGranted waits for a grant, and fails the test if a backoff may have delayed it.
 func (s *scheduled) promptlyGranted(request *v1alpha1.ClusterRequest) {
 	s.Helper()
 	start := time.Now()
@@ -32,7 +32,7 @@ func (s *scheduled) promptlyGranted(request *v1alpha1.ClusterRequest) {
 	}
 }
 
-// failures is how often a request has to be tried again, since this process started.
+// failures returns the number of retries of requests since this process started.
 func (s *scheduled) failures() (sum float64) {
 	s.Helper()
 	for _, family := range harness.Must(metrics.Registry.Gather())(s.T) {
@@ -106,7 +106,8 @@ scheduler:
 	})
 }
 
-// A request that waits for a profile or for its version has its cluster at once when they come.
+// TestAccessScheduler_ALateProfile verifies that a request that waits for a profile or for its version is granted a cluster immediately when these
+// appear.
 func TestAccessScheduler_ALateProfile(t *testing.T) {
 	name := harness.Unique("late")
 	s := newScheduled(t, 1, `
@@ -135,12 +136,12 @@ scheduler:
 	s.promptlyGranted(request)
 }
 
-// Requests that end without giving their cluster back do not keep it.
+// TestAccessScheduler_RequestsThatVanish verifies that clusters of requests that are deleted without finalization are released.
 func TestAccessScheduler_RequestsThatVanish(t *testing.T) {
 	s := newScheduled(t, 2, "scheduler: {purposeMappings: {team: {tenancyCount: 2, template: {spec: {profile: PROFILE, tenancy: Shared}}}}}")
 	vanish := func(request *v1alpha1.ClusterRequest) {
 		t.Helper()
-		// A scheduler that sees the deletion would release it in time, which is not what this is about.
+		// A scheduler that observes the deletion would release it, which is not what this test covers.
 		s.patch(request, `{"metadata":{"annotations":{"openmcp.cloud/operation":"ignore"}}}`)
 		s.delete(request)
 		s.patch(request, `{"metadata":{"finalizers":null}}`)
@@ -159,13 +160,13 @@ func TestAccessScheduler_RequestsThatVanish(t *testing.T) {
 	vanish(three)
 	s.awaitGone(cluster)
 
-	// What vanished while no scheduler ran, or was held in the name of nobody, is found, too.
+	// Claims of requests that were deleted while no scheduler ran, or that never existed, are found, too.
 	old := s.place("old", "team", v1alpha1.TENANCY_SHARED, func(c *v1alpha1.Cluster) {
 		c.Labels = map[string]string{v1alpha1.DeleteWithoutRequestsLabel: "true"}
 		c.Finalizers = []string{v1alpha1.RequestFinalizerOnClusterPrefix + "5f0a1c3e-0000-4000-8000-000000000001"}
 	})
 	s.awaitGone(old)
-	// What somebody keeps on purpose is kept.
+	// The finalizer of an existing request is retained.
 	kept := s.place("kept", "team", v1alpha1.TENANCY_SHARED, func(c *v1alpha1.Cluster) {
 		c.Finalizers = []string{v1alpha1.RequestFinalizerOnClusterPrefix + "5f0a1c3e-0000-4000-8000-000000000002", s.holder()}
 	})
@@ -175,7 +176,8 @@ func TestAccessScheduler_RequestsThatVanish(t *testing.T) {
 	})
 }
 
-// The policy is told only what the requester cannot make up, and what it denies stays denied.
+// TestAccessScheduler_NobodyTalksThePolicyOver verifies that the policy sees only data that the requester cannot forge, and that its denials are
+// permanent.
 func TestAccessScheduler_NobodyTalksThePolicyOver(t *testing.T) {
 	const configuration = `
 scheduler:

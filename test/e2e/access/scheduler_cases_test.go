@@ -19,7 +19,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// grant asks for a cluster by the name of the request, and waits until there is one.
+// grant creates a request for a cluster by its name, and waits until it is granted.
 func (s *scheduled) grant(purpose, name string, adapt ...func(*v1alpha1.ClusterRequest)) *v1alpha1.ClusterRequest {
 	s.Helper()
 	request := s.ask(purpose, append(adapt, func(r *v1alpha1.ClusterRequest) { r.Name = name })...)
@@ -27,14 +27,14 @@ func (s *scheduled) grant(purpose, name string, adapt ...func(*v1alpha1.ClusterR
 	return request
 }
 
-// holder is the finalizer of a request that the scheduler has nothing to do with.
+// holder returns the finalizer of a request that the scheduler does not handle.
 func (s *scheduled) holder() string {
 	s.Helper()
 	request := s.ask("nothing", func(r *v1alpha1.ClusterRequest) { r.Labels = nil })
 	return request.FinalizerForCluster()
 }
 
-// place creates a cluster as somebody else does.
+// place creates a cluster as a different client than the scheduler.
 func (s *scheduled) place(name, purpose string, tenancy v1alpha1.Tenancy, adapt ...func(*v1alpha1.Cluster)) *v1alpha1.Cluster {
 	s.Helper()
 	cluster := harness.OpenMCPCluster(s.namespace, s.profile)
@@ -64,7 +64,7 @@ func (s *scheduled) delete(objects ...client.Object) {
 	}
 }
 
-// has checks that a request has a cluster of a name, and says so by its finalizer.
+// has checks that a request is granted a cluster of a name, and that the cluster has the finalizer of the request.
 func (s *scheduled) has(request *v1alpha1.ClusterRequest, cluster string) *v1alpha1.Cluster {
 	s.Helper()
 	c := s.clusterOf(request)
@@ -77,7 +77,7 @@ func (s *scheduled) has(request *v1alpha1.ClusterRequest, cluster string) *v1alp
 	return c
 }
 
-// alone runs a part of a test that fails by itself.
+// alone runs a part of a test that fails independently.
 func (s *scheduled) alone(name string, f func(*scheduled)) {
 	s.Run(name, func(t *testing.T) {
 		part := *s
@@ -86,7 +86,7 @@ func (s *scheduled) alone(name string, f func(*scheduled)) {
 	})
 }
 
-// These are openMCP's own cases, with its names. The hashes are of namespace and name, so the namespace has to be foo.
+// TestAccessScheduler_AsOpenMCP runs openMCP's own cases, with their names. The hashes are of namespace and name, so the namespace must be foo.
 func TestAccessScheduler_AsOpenMCP(t *testing.T) {
 	s := newScheduledIn(t, "foo", 1, `
 scheduler:
@@ -182,7 +182,7 @@ scheduler:
 			return slices.Contains(s.clusterOf(request).Finalizers, request.FinalizerForCluster()), nil
 		})
 		cluster = s.clusterOf(request)
-		s.delete(cluster) // which the finalizer keeps, and it is not to come back before that is gone
+		s.delete(cluster) // the finalizer retains it, and it must not be recreated before it is gone
 		s.patch(cluster, `{"metadata":{"finalizers":null}}`)
 		harness.Eventually(s.T, "the cluster is there again", func(ctx context.Context) (bool, error) {
 			there := &v1alpha1.Cluster{}
@@ -250,7 +250,7 @@ scheduler:
 		if c := s.clusterOf(mine); c.Labels[key] != "one" || c.Annotations[key] != "one" || c.Annotations["own"] != "" {
 			s.Errorf("%v %v", c.Labels, c.Annotations)
 		}
-		// The template has nothing of it, and a cluster without labels and annotations can get some.
+		// The template has no labels and annotations, and the bare cluster can still get some.
 		bare := s.grant("exclusive", "bare")
 		if c := s.clusterOf(bare); c.Labels[key]+c.Annotations[key] != "" {
 			s.Errorf("%v %v", c.Labels, c.Annotations)

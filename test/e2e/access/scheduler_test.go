@@ -32,17 +32,17 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// scheduled is a namespace whose ClusterRequests schedulers of the test's own grant.
+// scheduled is a namespace whose ClusterRequests are granted by schedulers of the test.
 type scheduled struct {
 	*testing.T
 	client.Client
 	namespace, profile string
-	// own is what all configurations here have, file what the test adds.
+	// own has the settings of all configurations here, file those that the test adds.
 	own, file string
 }
 
-// newScheduled starts schedulers, all of which believe that they are the only one. PROFILE in the configuration is a profile
-// that is there. Requests of other namespaces are left alone, and clusters of others are not looked at unless it says so.
+// newScheduled starts schedulers that run without leader election. PROFILE in the configuration stands for an existing profile. Requests of other
+// namespaces are ignored, and so are clusters of other namespaces unless the configuration includes them.
 func newScheduled(t *testing.T, schedulers int, configuration string) *scheduled {
 	t.Helper()
 	return newScheduledIn(t, harness.Unique("scheduled"), schedulers, configuration)
@@ -133,7 +133,7 @@ func (s *scheduled) ask(purpose string, adapt ...func(*v1alpha1.ClusterRequest))
 	return request
 }
 
-// await waits until a request is answered by a phase, for a reason.
+// await waits until a request has a phase and a reason.
 func (s *scheduled) await(request *v1alpha1.ClusterRequest, phase, reason string) {
 	s.Helper()
 	harness.Eventually(s.T, fmt.Sprintf("%s is %s for %s", request.Name, phase, reason), func(ctx context.Context) (bool, error) {
@@ -229,7 +229,7 @@ scheduler:
 	request := s.ask("mine")
 	s.await(request, v1alpha1.REQUEST_GRANTED, "ClusterGranted")
 
-	// A cluster that is lost comes again, under its name.
+	// A lost cluster is created again under its name.
 	cluster := s.clusterOf(request)
 	if err := s.Delete(t.Context(), cluster); err != nil {
 		t.Fatal(err)
@@ -264,14 +264,14 @@ scheduler:
 	}
 	s.awaitGone(request)
 
-	// What the API does not take is told on the request.
+	// The request reports that the API rejects its cluster.
 	broken := s.ask("broken")
 	s.await(broken, v1alpha1.REQUEST_PENDING, "ClusterRejected")
 	if message := broken.Status.Conditions[0].Message; !strings.Contains(message, "does-not-exist") {
 		t.Errorf("the message is %q", message)
 	}
 
-	// A purpose that comes later is granted then; denials stay.
+	// A request is granted once its purpose is configured; denials are permanent.
 	later := s.ask("later")
 	s.await(later, v1alpha1.REQUEST_PENDING, "ConfigurationProblem")
 	denied := s.ask("mine", func(r *v1alpha1.ClusterRequest) {

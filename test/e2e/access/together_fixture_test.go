@@ -32,14 +32,14 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// accessHub is a hub with all that gives access to clusters. Each process has the rights of its manifests and no others.
+// accessHub is a hub with all components that grant access to clusters. Each process has only the rights of its manifests.
 type accessHub struct {
 	hub             *localhub.Hub
 	client          client.Client
 	schedulerConfig string
 }
 
-// newAccessHub returns a hub with a scheduler's configuration, whose controllers do not run yet.
+// newAccessHub returns a hub with a scheduler's configuration. Its controllers do not run yet.
 func newAccessHub(t *testing.T, schedulerConfig string) *accessHub {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "scheduler.yaml")
@@ -52,7 +52,7 @@ func newAccessHub(t *testing.T, schedulerConfig string) *accessHub {
 	return h
 }
 
-// startControllers runs hub-controller-manager until the test ends, with the rights that its manifests give it.
+// startControllers runs hub-controller-manager until the test ends, with the rights of its manifests.
 func startControllers(t *testing.T, h *localhub.Hub, flags ...string) *harness.Daemon {
 	t.Helper()
 	return harness.StartDaemon(t, harness.Binary(t, "hub-controller-manager"), append([]string{
@@ -66,7 +66,7 @@ func (h *accessHub) apply(t *testing.T, manifests string) {
 	h.must(t, h.hub.AdminKubeconfig(), manifests, "apply", "-f", "-")
 }
 
-// kubectl runs kubectl as whoever has a kubeconfig.
+// kubectl runs kubectl with a kubeconfig.
 func (h *accessHub) kubectl(t *testing.T, kubeconfig, stdin string, args ...string) (string, error) {
 	t.Helper()
 	cmd := h.hub.Kubectl(t.Context(), append([]string{"--kubeconfig", kubeconfig}, args...)...)
@@ -86,7 +86,7 @@ func (h *accessHub) must(t *testing.T, kubeconfig, stdin string, args ...string)
 	return strings.TrimSpace(out)
 }
 
-// refused is what kubectl says when it must not succeed.
+// refused returns the output of kubectl, which must fail.
 func (h *accessHub) refused(t *testing.T, kubeconfig, stdin string, args ...string) string {
 	t.Helper()
 	out, err := h.kubectl(t, kubeconfig, stdin, args...)
@@ -109,7 +109,7 @@ func (h *accessHub) awaitGone(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// account makes a ServiceAccount, and returns a kubeconfig with its token.
+// account creates a ServiceAccount, and returns a kubeconfig with its token.
 func (h *accessHub) account(t *testing.T, namespace, name string) (kubeconfig string) {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -124,7 +124,7 @@ func (h *accessHub) account(t *testing.T, namespace, name string) (kubeconfig st
 	return writeKubeconfig(t, string(harness.Must(clientcmd.Write(*config))(t)))
 }
 
-// namespace makes a namespace in which providers answer requests.
+// namespace creates a namespace in which providers process requests.
 func (h *accessHub) namespace(t *testing.T, name string) {
 	t.Helper()
 	h.apply(t, strings.ReplaceAll(`
@@ -138,7 +138,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:serv
 `, "NAME", name))
 }
 
-// team makes a namespace, and returns the kubeconfig of somebody who may ask for clusters and access there, and nothing else.
+// team creates a namespace, and returns the kubeconfig of a user who may only request clusters and access there.
 func (h *accessHub) team(t *testing.T, name string) (kubeconfig string) {
 	t.Helper()
 	h.namespace(t, name)
@@ -162,7 +162,7 @@ subjects: [{kind: ServiceAccount, namespace: TEAM, name: person}]
 	return h.account(t, name, "person")
 }
 
-// provider runs a cluster provider as its Deployment does: as a ServiceAccount that has the ClusterRoles of the manifests.
+// provider runs a cluster provider as its Deployment does: as a ServiceAccount with the ClusterRoles of the manifests.
 func (h *accessHub) provider(t *testing.T, kind, name string, own ...string) *harness.Daemon {
 	t.Helper()
 	return h.providerAs(t, kind, name, h.providerAccount(t, name), own...)
@@ -178,7 +178,7 @@ func (h *accessHub) providerAs(t *testing.T, kind, name, kubeconfig string, own 
 	return harness.StartDaemon(t, bin, append([]string{kind, "run"}, flags...)...)
 }
 
-// providerAccount is who a provider is, with the rights of its manifests.
+// providerAccount creates the identity of a provider, with the rights of its manifests.
 func (h *accessHub) providerAccount(t *testing.T, name string) (kubeconfig string) {
 	t.Helper()
 	rights := string(harness.Must(os.ReadFile(harness.Overlay("cluster-provider") + "/rbac.yaml"))(t))
@@ -187,7 +187,7 @@ func (h *accessHub) providerAccount(t *testing.T, name string) (kubeconfig strin
 	return h.account(t, harness.ProvidersNamespace, account)
 }
 
-// localProvider runs a provider whose clusters are processes, which end with it.
+// localProvider runs a provider whose clusters are processes, which stop with it.
 func (h *accessHub) localProvider(t *testing.T, name string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -200,7 +200,7 @@ func localBin(t *testing.T) string {
 	return harness.Must(filepath.Abs(harness.HubConfig("").BinDir))(t)
 }
 
-// object is one as the hub has it.
+// object gets an object of the hub.
 func object[T client.Object](t *testing.T, h *accessHub, namespace, name string, into T) T {
 	t.Helper()
 	if err := h.client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into); err != nil {
@@ -209,7 +209,7 @@ func object[T client.Object](t *testing.T, h *accessHub, namespace, name string,
 	return into
 }
 
-// create makes an AccessRequest to a Cluster, as the hub's admin.
+// create creates an AccessRequest to a Cluster, as the hub's admin.
 func (h *accessHub) create(
 	t *testing.T, namespace, name string, c *v1alpha1.Cluster, adapt ...func(*v1alpha1.AccessRequest),
 ) *v1alpha1.AccessRequest {
@@ -232,7 +232,7 @@ func withRole(name string) func(*v1alpha1.AccessRequest) {
 	}
 }
 
-// awaitRequest waits until a request is as wanted.
+// awaitRequest waits until ok accepts a request.
 func (h *accessHub) awaitRequest(t *testing.T, what string, ar *v1alpha1.AccessRequest, ok func(*v1alpha1.AccessRequest) bool) {
 	t.Helper()
 	harness.Eventually(t, ar.Namespace+"/"+ar.Name+" "+what, func(ctx context.Context) (bool, error) {
@@ -243,7 +243,7 @@ func (h *accessHub) awaitRequest(t *testing.T, what string, ar *v1alpha1.AccessR
 	})
 }
 
-// granted is the kubeconfig that answers a request.
+// granted returns the kubeconfig that a request was granted.
 func (h *accessHub) granted(t *testing.T, ar *v1alpha1.AccessRequest) []byte {
 	t.Helper()
 	h.awaitRequest(t, "is granted", ar, func(ar *v1alpha1.AccessRequest) bool {
@@ -252,7 +252,7 @@ func (h *accessHub) granted(t *testing.T, ar *v1alpha1.AccessRequest) []byte {
 	return object(t, h, ar.Namespace, ar.Status.SecretRef.Name, &corev1.Secret{}).Data["kubeconfig"]
 }
 
-// refusal waits until a condition says why a request is not granted.
+// refusal waits until a condition states why a request is not granted.
 func (h *accessHub) refusal(t *testing.T, ar *v1alpha1.AccessRequest, reason string) (message string) {
 	t.Helper()
 	h.awaitRequest(t, "is "+reason, ar, func(ar *v1alpha1.AccessRequest) bool {
@@ -267,7 +267,7 @@ func (h *accessHub) refusal(t *testing.T, ar *v1alpha1.AccessRequest, reason str
 	return message
 }
 
-// admit makes configurations of a provider of the kind kubeconfig.
+// admit creates configurations of a provider of the kind kubeconfig.
 func (h *accessHub) admit(t *testing.T, namespace, provider string, names []string, kubeconfigFile []byte) {
 	t.Helper()
 	for _, name := range names {
@@ -284,7 +284,7 @@ func (h *accessHub) admit(t *testing.T, namespace, provider string, names []stri
 	}
 }
 
-// newCluster makes a Cluster of a profile that there will be.
+// newCluster creates a Cluster of a profile that does not need to exist yet.
 func (h *accessHub) newCluster(t *testing.T, namespace, name, profile string) *v1alpha1.Cluster {
 	t.Helper()
 	c := harness.OpenMCPCluster(namespace, profile)
@@ -306,7 +306,7 @@ func (h *accessHub) awaitReady(t *testing.T, c *v1alpha1.Cluster) {
 	})
 }
 
-// clientOf is a client with a kubeconfig.
+// clientOf returns a client with a kubeconfig.
 func clientOf(t *testing.T, kubeconfig []byte) kubernetes.Interface {
 	t.Helper()
 	config := harness.Must(clientcmd.RESTConfigFromKubeConfig(kubeconfig))(t)
@@ -314,7 +314,7 @@ func clientOf(t *testing.T, kubeconfig []byte) kubernetes.Interface {
 	return harness.Kube(t, config)
 }
 
-// writeKubeconfig makes a file of what the API has in base64, or as it is.
+// writeKubeconfig writes data of the API, with or without base64 encoding, to a file.
 func writeKubeconfig(t *testing.T, data string) (file string) {
 	t.Helper()
 	if decoded, err := base64.StdEncoding.DecodeString(data); err == nil {
@@ -327,7 +327,7 @@ func writeKubeconfig(t *testing.T, data string) (file string) {
 	return file
 }
 
-// made is all that providers have made in a cluster for AccessRequests: whatever has a label of theirs, and by whose request.
+// made returns all objects that providers have created in a cluster for AccessRequests: objects with a label of theirs, with the request.
 func made(t *testing.T, target kubernetes.Interface) (all []string) {
 	t.Helper()
 	ctx, o := t.Context(), metav1.ListOptions{}
@@ -353,7 +353,7 @@ func made(t *testing.T, target kubernetes.Interface) (all []string) {
 	return all
 }
 
-// madeFor are those of a request.
+// madeFor returns the objects of a request.
 func madeFor(t *testing.T, target kubernetes.Interface, provider, request string) (all []string) {
 	t.Helper()
 	return slices.DeleteFunc(made(t, target), func(s string) bool { return !strings.HasPrefix(s, "test."+provider+" "+request+" ") })

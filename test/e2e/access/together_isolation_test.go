@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// isolation is two teams, and three providers: each local one has a cluster of its own, and the third has that of the first,
-// too, for team-a.
+// isolation has two teams and three providers: each local provider has its own cluster, and the third one provides the cluster of the first to team-a
+// as well.
 type isolation struct {
 	*accessHub
 	ann                 string // kubeconfig of team-a
@@ -123,7 +123,8 @@ func (i *isolation) providersKeepToThemselves(t *testing.T) {
 	i.end(t, one["here"])
 }
 
-// Whoever has a namespace is told the same of what is in another one and of what is not.
+// nothingIsLearntOfAnotherNamespace verifies that a user of one namespace gets the same responses for existing and missing objects of a different
+// one.
 func (i *isolation) nothingIsLearntOfAnotherNamespace(t *testing.T) {
 	there := i.create(t, "team-b", "secretive", i.blue, withRole("view"))
 	i.granted(t, there)
@@ -182,7 +183,7 @@ func (i *isolation) nothingIsLearntOfAnotherNamespace(t *testing.T) {
 			t.Errorf("%s: what is there is told from what is not:\n%s\n%s", what, told[0], told[1])
 		}
 	}
-	// kubectl hub looks for the same request in both cases, and knows nothing of others.
+	// kubectl hub requests the same object in both cases, and has no access to others.
 	p := harness.Plugin{Kubeconfig: i.ann}
 	for _, args := range []string{
 		"blue -n team-b --cluster-role=view", "nobody -n team-b --cluster-role=view", "blue -n team-b --revoke",
@@ -194,7 +195,7 @@ func (i *isolation) nothingIsLearntOfAnotherNamespace(t *testing.T) {
 		}
 	}
 	p.Must(t, "access", "team-b/blue", "-n", "team-a", "--revoke")
-	// Nor does what others do with a cluster of the team's own tell of them.
+	// Access of others to a cluster of the team reveals nothing about them.
 	foreign := i.create(t, "ops", "foreign", i.mirror)
 	i.granted(t, foreign)
 	out := i.must(t, i.ann, "", "get", "clusters,accessrequests,clusterrequests,events", "-n", "team-a", "-o", "yaml")
@@ -212,7 +213,7 @@ func (i *isolation) referencesAreLimitedByThePolicy(t *testing.T) {
 	if err := i.client.Create(t.Context(), request); err != nil {
 		t.Fatal(err)
 	}
-	// A patch, because the scheduler writes there, too.
+	// It patches, because the scheduler writes there, too.
 	before := request.DeepCopy()
 	request.Status.Phase, request.Status.Cluster = v1alpha1.REQUEST_GRANTED, byCluster.Spec.ClusterRef
 	if err := i.client.Status().Patch(t.Context(), request, client.MergeFrom(before)); err != nil {
@@ -233,7 +234,7 @@ func (i *isolation) referencesAreLimitedByThePolicy(t *testing.T) {
 	if byRequest.Spec.ClusterRef != nil {
 		t.Errorf("which cluster a request elsewhere has is told: %v", byRequest.Spec.ClusterRef)
 	}
-	// What is denied becomes no request for another cluster, and what is granted none for one of others.
+	// A denied request cannot become a request for a different cluster, and a granted one cannot become a request for a cluster of others.
 	own := i.create(t, "team-a", "own", i.mirror, withRole("view"))
 	i.granted(t, own)
 	change := func(name, reference string) string {
@@ -260,12 +261,12 @@ func (i *isolation) namesDoNotCollide(t *testing.T) {
 	for _, ar := range requests {
 		users = append(users, clientOf(t, i.granted(t, ar)))
 	}
-	// The names that the label and the Secret of the long one have.
+	// The label and the Secret of the long name have these names.
 	asLabel := i.create(t, "team-a", shortened(63), i.mirror, permissions(readNodes...))
 	users = append(users, clientOf(t, i.granted(t, asLabel)))
 	asSecret := i.create(t, "team-a", shortened(52), i.mirror, permissions(readNodes...))
 	harness.Contains(t, i.refusal(t, asSecret, "ResourceNotManaged"), asSecret.Name+".kubeconfig")
-	// The name of a role that another request has.
+	// A different request has a role of this name.
 	asRole := i.create(t, "team-a", "one", i.mirror, taken)
 	harness.Contains(t, i.refusal(t, asRole, "ResourceNotManaged"), "ClusterRole taken: it exists")
 	i.end(t, asSecret, asRole)
@@ -279,7 +280,8 @@ func (i *isolation) namesDoNotCollide(t *testing.T) {
 	i.end(t, requests...)
 }
 
-// A role that a request brings along under the name of one that is there would be bound to more than the policy has seen.
+// rolesOfOthersAreNotTakenOver verifies this, as a role that a request defines under the name of an existing one would be bound to more than the
+// policy has checked.
 func (i *isolation) rolesOfOthersAreNotTakenOver(t *testing.T) {
 	ctx := t.Context()
 	harness.Must(i.target.RbacV1().ClusterRoles().Create(ctx, &rbacv1.ClusterRole{
@@ -322,7 +324,7 @@ func (i *isolation) labelsDecideNothing(t *testing.T) {
 			t.Errorf("%s is granted: %+v", ar.Name, ar.Status)
 		}
 	}
-	// A Secret that claims to be of a provider, for a request of others.
+	// The Secret claims to belong to a provider, for a request of others.
 	theirs := i.create(t, "team-b", "theirs", i.blue, withRole("view"))
 	i.granted(t, theirs)
 	version := object(t, i.accessHub, "team-b", "theirs.kubeconfig", &corev1.Secret{}).ResourceVersion
@@ -339,7 +341,7 @@ metadata:
 stringData: {accessRequest: team-b/theirs, kubeconfig: mine, serviceAccountNamespace: kube-system, serviceAccountName: default}
 `, v1alpha1.TokenSourceSecretType, theirs.UID)
 	i.must(t, i.ann, forgedSecret, "create", "-f", "-")
-	// Its owner is in another namespace, so that the garbage collector may delete it before.
+	// Its owner is in a different namespace, so the garbage collector may delete it first.
 	i.must(t, i.ann, "", "delete", "secret", "theirs.kubeconfig", "-n", "team-a", "--ignore-not-found")
 	i.end(t, past, wrong, nobody, partly)
 	if now := object(t, i.accessHub, "team-b", "theirs.kubeconfig", &corev1.Secret{}).ResourceVersion; now != version {
@@ -348,7 +350,8 @@ stringData: {accessRequest: team-b/theirs, kubeconfig: mine, serviceAccountNames
 	i.end(t, theirs)
 }
 
-// Whoever may change a request may change its labels, too. Its provider still takes back what it has given.
+// relabelledRequestsLoseTheirAccess verifies that the provider revokes the access of a request even after a user who may change the request changes
+// its labels.
 func (i *isolation) relabelledRequestsLoseTheirAccess(t *testing.T) {
 	ar := i.create(t, "team-a", "relabelled", i.mirror, withRole("view"))
 	kubeconfig := i.granted(t, ar)

@@ -26,8 +26,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// togetherConfig gives each request a cluster of its own, in its namespace. Teams may have their own clusters only, and not all
-// rights to them.
+// togetherConfig grants each request a cluster of its own, in its namespace. Teams may access only their own clusters, and not with all rights.
 const togetherConfig = `
 scheduler:
   purposeMappings:
@@ -41,7 +40,7 @@ scheduler:
       expression: cluster.metadata.namespace == request.metadata.namespace && roleRefs.all(r, r.name == 'view')
 `
 
-// TestAccessTogether is all of it as its users know it: real processes, each with the rights of its manifests.
+// TestAccessTogether runs all components as in production: real processes, each with the rights of its manifests.
 func TestAccessTogether(t *testing.T) {
 	h := newAccessHub(t, togetherConfig)
 	startControllers(t, h.hub, "--scheduler-config="+h.schedulerConfig)
@@ -52,7 +51,7 @@ func TestAccessTogether(t *testing.T) {
 	t.Run("isolation", func(t *testing.T) { newIsolation(t, h, ann, dir).run(t) })
 }
 
-// fromRequestToEnd is what somebody does who has kubectl.
+// fromRequestToEnd runs the workflow of a user with kubectl.
 func (h *accessHub) fromRequestToEnd(t *testing.T, ann, dir string) {
 	jsonpath := func(path string, args ...string) string {
 		t.Helper()
@@ -63,7 +62,7 @@ func (h *accessHub) fromRequestToEnd(t *testing.T, ann, dir string) {
 		h.must(t, ann, "", "wait", what, "-n", "team-a", "--for=jsonpath={"+path+"}="+value, "--timeout="+harness.Timeout.String())
 	}
 
-	// A cluster.
+	// Request a cluster.
 	h.must(t, ann, `
 apiVersion: clusters.openmcp.cloud/v1alpha1
 kind: ClusterRequest
@@ -72,7 +71,7 @@ spec: {purpose: workload}
 `, "apply", "-f", "-")
 	await("clusterrequest/mine", ".status.phase", "Granted")
 	name := jsonpath(".status.cluster.name", "clusterrequest/mine")
-	// Access to it, asked for before it is there.
+	// Request access to it before it exists.
 	request := func(name, spec string) {
 		t.Helper()
 		h.must(t, ann, `
@@ -90,7 +89,7 @@ spec: `+spec, "apply", "-f", "-")
 	await("accessrequest/too-much", ".status.phase", "Denied")
 	h.must(t, ann, "", "delete", "accessrequest/too-much", "-n", "team-a", "--timeout="+harness.Timeout.String())
 
-	// Just the rights that were asked for.
+	// The access has exactly the requested rights.
 	secret := jsonpath(".status.secretRef.name", "accessrequest/mine")
 	mine := writeKubeconfig(t, jsonpath(".data.kubeconfig", "secret/"+secret))
 	useConfigMaps := func(kubeconfig string) {
@@ -108,13 +107,13 @@ spec: `+spec, "apply", "-f", "-")
 	}
 	useConfigMaps(mine)
 
-	// Access whose time will be up.
+	// This access expires.
 	request("brief", "{"+byRequest+", ttl: 15s, token: {roleRefs: [{kind: ClusterRole, name: view}]}}")
 	await("accessrequest/brief", ".status.phase", "Granted")
 	brief := writeKubeconfig(t, jsonpath(".data.kubeconfig", "secret/brief.kubeconfig"))
 	h.must(t, brief, "", "get", "configmaps", "-n", "web")
 
-	// A token that is stored nowhere.
+	// This token is stored nowhere.
 	path := "/apis/clusters.openmcp.cloud/v1alpha1/namespaces/team-a/accessrequests/mine/token"
 	minted := &v1alpha1.AccessToken{}
 	const body = `{"apiVersion":"clusters.openmcp.cloud/v1alpha1","kind":"AccessToken"}`
@@ -127,7 +126,7 @@ spec: `+spec, "apply", "-f", "-")
 		t.Errorf("the token is valid for %s", left)
 	}
 
-	// In one step.
+	// One command does all steps.
 	p := harness.Plugin{Kubeconfig: ann}
 	p.Must(t, "access", name, "-n", "team-a", "--cluster-role=view", "--timeout="+harness.Timeout.String())
 	viewer := []string{"--context", "team-a--" + name}
@@ -135,12 +134,12 @@ spec: `+spec, "apply", "-f", "-")
 	harness.Contains(t, h.refused(t, ann, "", append(viewer, "get", "secrets", "-A")...), "is forbidden")
 	harness.Contains(t, h.refused(t, ann, "", append(viewer, "create", "configmap", "x")...), "is forbidden")
 
-	// An operator has access, too, which everything else must leave alone.
+	// An operator also has access, which the rest must not affect.
 	cluster := object(t, h, "team-a", name, &v1alpha1.Cluster{})
 	operator := h.create(t, "ops", "operator", cluster, withRole("cluster-admin"))
 	target := clientOf(t, h.granted(t, operator))
 
-	// It is not wanted any more.
+	// The request is no longer needed.
 	kept := writeKubeconfig(t, string(harness.Must(os.ReadFile(ann))(t)))
 	h.must(t, ann, "", "delete", "accessrequest/mine", "-n", "team-a", "--timeout="+harness.Timeout.String())
 	p.Must(t, "access", name, "-n", "team-a", "--revoke")
@@ -151,7 +150,7 @@ spec: `+spec, "apply", "-f", "-")
 	}
 	h.nothingLeft(t, target, operator)
 
-	// The cluster goes, once nobody uses it.
+	// The cluster is deleted once no request uses it.
 	h.must(t, ann, "", "delete", "clusterrequest/mine", "-n", "team-a", "--wait=false")
 	harness.Eventually(t, "the Cluster waits", func(ctx context.Context) (bool, error) {
 		err := h.client.Get(ctx, client.ObjectKeyFromObject(cluster), cluster)
@@ -174,7 +173,7 @@ spec: `+spec, "apply", "-f", "-")
 	nothingStored(t, dir)
 }
 
-// useless waits until a cluster does not know a token any more. Until then it is of no use.
+// useless waits until a cluster rejects a token. Until then the token must grant no rights.
 func (h *accessHub) useless(t *testing.T, kubeconfig []byte) {
 	t.Helper()
 	user := clientOf(t, kubeconfig)
@@ -187,7 +186,7 @@ func (h *accessHub) useless(t *testing.T, kubeconfig []byte) {
 	})
 }
 
-// nothingLeft checks that all that providers have made is for requests that are there. The target is nil if it is gone.
+// nothingLeft checks that all objects of providers belong to existing requests. The target is nil if it is gone.
 func (h *accessHub) nothingLeft(t *testing.T, target kubernetes.Interface, there ...*v1alpha1.AccessRequest) {
 	t.Helper()
 	expected := sets.New[string]()

@@ -25,7 +25,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// tokenAuditPolicy has everything audited that can be, but not Secrets, which no policy should.
+// tokenAuditPolicy audits everything at the highest level, except Secrets, which no policy should audit so.
 const tokenAuditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -34,15 +34,15 @@ rules:
 - {level: RequestResponse}
 `
 
-// tokenAccess is a hub, and a cluster that it gives tokens of.
+// tokenAccess is a hub, and a cluster for which it issues tokens.
 type tokenAccess struct {
 	hub, cluster *localhub.Hub
 	client       client.Client
-	// secrets must be in no log.
+	// secrets must not appear in any log.
 	secrets []string
 }
 
-// newTokenAccess starts both. All that the hub's servers log and audit is in its directory.
+// newTokenAccess starts a hub and a cluster. All logs and audit logs of the hub's servers are in its directory.
 func newTokenAccess(t *testing.T) *tokenAccess {
 	t.Helper()
 	policy := filepath.Join(t.TempDir(), "policy.yaml")
@@ -60,7 +60,7 @@ func newTokenAccess(t *testing.T) *tokenAccess {
 	return provideTokens(t, hub, harness.OwnHub(t, func(c *localhub.Config) { c.Plain, c.WithoutKubeControllerManager = true, true }))
 }
 
-// provideTokens prepares both.
+// provideTokens prepares the hub and the cluster.
 func provideTokens(t *testing.T, hub, cluster *localhub.Hub) *tokenAccess {
 	t.Helper()
 	a := &tokenAccess{hub: hub, cluster: cluster}
@@ -128,7 +128,7 @@ func (a *tokenAccess) tryKubectl(t *testing.T, h *localhub.Hub, stdin string, ar
 	return string(out), err
 }
 
-// grant makes a request and does with it what a provider does.
+// grant creates a request and grants it as a provider does.
 func (a *tokenAccess) grant(t *testing.T, name string, ttl time.Duration) *v1alpha1.AccessRequest {
 	t.Helper()
 	ar := &v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: name}, Spec: v1alpha1.AccessRequestSpec{

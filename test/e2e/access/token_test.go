@@ -151,7 +151,7 @@ func (a *tokenAccess) refuses(t *testing.T) {
 	refused("bare", apierrors.IsForbidden, "offers no short-lived tokens")
 }
 
-// forged lets a provider try to use hub-apiserver for more than tokens of its clusters.
+// forged tries as a provider to use hub-apiserver for more than tokens of its clusters.
 func (a *tokenAccess) forged(t *testing.T) {
 	ar := a.grant(t, "forged", 0)
 	file := filepath.Join(a.hub.Dir(), "hub-apiserver.kubeconfig")
@@ -178,7 +178,7 @@ users: [{name: c, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 	if _, err := os.Stat(file + ".ran"); err == nil {
 		t.Error("the program was started")
 	}
-	// hub-apiserver reads token sources, one by one, and no other Secrets.
+	// hub-apiserver reads token sources, one at a time, and no other Secrets.
 	account := a.hub.UserConfig("system:serviceaccount:clusterhub-system:hub-apiserver")
 	if _, err := harness.Kube(t, account).CoreV1().Secrets(v1alpha1.TokenSourceNamespace).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("it lists token sources: %v", err)
@@ -188,7 +188,7 @@ users: [{name: c, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 	}
 }
 
-// notLogged looks into everything that the hub's servers have written for what must not be there.
+// notLogged searches all logs of the hub's servers for secrets.
 func (a *tokenAccess) notLogged(t *testing.T, uid string) {
 	logged, read := map[string]bool{}, 0
 	err := filepath.WalkDir(filepath.Join(a.hub.Dir(), "logs"), func(path string, entry fs.DirEntry, err error) error {
@@ -211,7 +211,7 @@ func (a *tokenAccess) notLogged(t *testing.T, uid string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Nothing is shown by logs that have nothing in them.
+	// Empty logs would show nothing.
 	for _, want := range []string{"hub-apiserver.log request", "hub-apiserver.log source", "hub-apiserver.log requests",
 		"hub-apiserver.audit request", "kube-apiserver.audit request"} {
 		if !logged[want] {
@@ -221,7 +221,7 @@ func (a *tokenAccess) notLogged(t *testing.T, uid string) {
 	t.Logf("looked for %d tokens in %d bytes", len(a.secrets), read)
 }
 
-// leaked is a part of the signature of a token that is in a log, plain, in a dump with 16 bytes in each line, or in base64.
+// leaked returns a part of the signature of a token that appears in a log: plain, in a dump with 16 bytes per line, or in base64.
 func leaked(log, token string) string {
 	signature := token[strings.LastIndex(token, ".")+1:]
 	for i := range 16 {

@@ -27,7 +27,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// lend says which namespaces may have the cluster of a Secret, and has the Cluster looked at. The provider may be writing, too.
+// lend sets which namespaces may use the cluster of a Secret, and triggers a reconciliation of the Cluster. It patches, as the provider may write
+// concurrently.
 func lend(ctx context.Context, hub client.Client, secret *corev1.Secret, c *v1alpha1.Cluster, namespaces string) error {
 	patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, kubeconfig.NamespacesAnnotation, namespaces))
 	if err := hub.Patch(ctx, secret, patch); err != nil {
@@ -37,7 +38,7 @@ func lend(ctx context.Context, hub client.Client, secret *corev1.Secret, c *v1al
 	return hub.Patch(ctx, c, now)
 }
 
-// takesClustersBack takes a namespace out of a Secret, and lets another one have its cluster.
+// takesClustersBack removes a namespace from a Secret, and adds a different one for its cluster.
 func (p *providing) takesClustersBack(t *testing.T) {
 	secret := p.admit("existing", "lent", harness.Must(os.ReadFile(p.plain.AdminKubeconfig()))(t))
 	c := p.newCluster("test.existing.lent", "lent")
@@ -136,7 +137,7 @@ func (p *providing) takesClustersBack(t *testing.T) {
 	}
 }
 
-// TestAccessCrash_Withdrawn ends the provider with SIGKILL after each write by which it takes a cluster back.
+// TestAccessCrash_Withdrawn kills the provider with SIGKILL after each write by which it withdraws a cluster.
 func TestAccessCrash_Withdrawn(t *testing.T) {
 	h := newAccessHub(t, crashConfig)
 	startControllers(t, h.hub, "--scheduler-config="+h.schedulerConfig)
@@ -179,7 +180,7 @@ func TestAccessCrash_Withdrawn(t *testing.T) {
 	t.Logf("the provider was killed after %d writes", provider.done.Len())
 }
 
-// adminWithToken is a kubeconfig of an admin of a cluster that needs no client certificate.
+// adminWithToken returns a kubeconfig of an admin of a cluster that needs no client certificate.
 func adminWithToken(t *testing.T, plain *localhub.Hub) (kubeconfigFile string) {
 	t.Helper()
 	target, ctx := harness.Kube(t, plain.AdminConfig()), t.Context()
