@@ -175,7 +175,7 @@ func TestAccessPolicy_Clusters(t *testing.T) {
 			}
 		}
 		p.stays(there)
-		// Permission to use one reference does not extend to the other.
+		// An allowed reference does not cover the other one.
 		other := map[string]string{"clusterRef": "requestRef", "requestRef": "clusterRef"}[field]
 		both := fmt.Sprintf(`{%q:{"namespace":"eve","name":"own"},%q:{"namespace":"teams","name":"private"},%s}`, other, field, anyToken)
 		harness.WantForbidden(t, p.eve.Create(t.Context(), asking("both", both)), "spec."+field)

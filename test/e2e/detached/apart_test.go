@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// apart tries what the servers of one hub could reach of another one on the same management cluster.
+// apart tries to reach one hub with the credentials of the servers of a different hub on the same management cluster.
 func apart(t *testing.T, m *harness.Management, one, other *served) {
 	t.Helper()
 	t.Run("pods hold nothing but the way to their own hub", func(t *testing.T) {
@@ -70,7 +70,7 @@ func apart(t *testing.T, m *harness.Management, one, other *served) {
 			if set := harness.Must(sets.Get(t.Context(), "of-both", metav1.GetOptions{}))(t); set.Spec.ClusterSelector.LabelSelector.MatchLabels["of"] != hub.name {
 				t.Errorf("%s has the set %+v", hub.name, set.Spec)
 			}
-			// Of one hub it goes first, and of the other one it can go still.
+			// On one hub the set is deleted first, and on the other one it still exists.
 			if err := sets.Delete(t.Context(), "of-both", metav1.DeleteOptions{}); err != nil {
 				t.Errorf("%s: %v", hub.name, err)
 			}
@@ -78,14 +78,14 @@ func apart(t *testing.T, m *harness.Management, one, other *served) {
 	})
 }
 
-// set makes a set that selects by a label.
+// set creates a set that selects by a label.
 func (s *served) set(t *testing.T, name, of string) {
 	t.Helper()
 	set := harness.LabelSet(name, map[string]string{"of": of})
 	harness.Must(harness.Ours(t, s.AdminConfig()).ClusterV1beta1().ManagedClusterSets().Create(t.Context(), set, metav1.CreateOptions{}))(t)
 }
 
-// holdsNothingOf looks at all that pods of the hub mount, and that there is beside them.
+// holdsNothingOf checks everything that pods of the hub mount, and the other objects in their namespace.
 func (s *served) holdsNothingOf(t *testing.T, m *harness.Management, other *served) {
 	t.Helper()
 	accounts := map[string]bool{}
@@ -136,8 +136,8 @@ func (s *served) secrets(t *testing.T, m *harness.Management) []corev1.Secret {
 	return harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Secrets(harness.ServerNamespace(s.name)).List(t.Context(), metav1.ListOptions{}))(t).Items
 }
 
-// lives is what a hub's servers are: each pod with its restarts, and each Secret with what is in it. Something that another hub does to
-// them shows.
+// lives returns the state of a hub's servers: each pod with its restarts, and each Secret with its content. Any effect of a different hub on them is
+// visible in it.
 func (s *served) lives(t *testing.T, m *harness.Management) (all []string) {
 	t.Helper()
 	all = livesOf(s.pods(t, m))
@@ -153,7 +153,7 @@ func (j *joined) pods() []corev1.Pod {
 	return harness.Must(harness.Kube(j.T, j.management.AdminConfig()).CoreV1().Pods(j.namespace).List(j.Context(), metav1.ListOptions{}))(j.T).Items
 }
 
-// livesOf are pods with what has become of them.
+// livesOf returns pods with their restarts.
 func livesOf(pods []corev1.Pod) (all []string) {
 	for _, pod := range pods {
 		for _, c := range pod.Status.ContainerStatuses {
@@ -164,7 +164,7 @@ func livesOf(pods []corev1.Pod) (all []string) {
 	return all
 }
 
-// goesBeside takes the hub away. Another one on the same management cluster works on as it was, and has a cluster still.
+// goesBeside deletes the hub. A different hub on the same management cluster continues unchanged, and still has a cluster.
 func (s *served) goesBeside(t *testing.T, m *harness.Management, other *served, j *joined) {
 	t.Helper()
 	before, agent := other.lives(t, m), livesOf(j.pods())
@@ -179,7 +179,7 @@ func (s *served) goesBeside(t *testing.T, m *harness.Management, other *served, 
 	harness.MustKubectlOf(t, other.Hub, "", "delete", "manifestwork", "after-the-other", "-n", j.name, "--timeout="+harness.Timeout.String())
 }
 
-// rulesIn are the rules by which a user may do something in a namespace.
+// rulesIn returns the rules of a user in a namespace.
 func rulesIn(t *testing.T, config *rest.Config, namespace string) (rules []string) {
 	t.Helper()
 	status := reviewIn(t, config, namespace)
@@ -189,7 +189,7 @@ func rulesIn(t *testing.T, config *rest.Config, namespace string) (rules []strin
 	for _, rule := range status.NonResourceRules {
 		rules = append(rules, string(harness.Must(json.Marshal(rule))(t)))
 	}
-	slices.Sort(rules) // a server adds them up in any order
+	slices.Sort(rules) // a server returns them in any order
 	return rules
 }
 

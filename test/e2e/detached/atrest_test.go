@@ -15,21 +15,21 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// audited is an audit log with all that hub-operator asks of a cluster, by whatever client.
+// audited is an audit log with all requests of hub-operator to a cluster, by any client.
 type audited struct {
 	file string
-	// agent is by what hub-operator is told from other users of its name, which ask nothing at rest. It is empty if there are none.
+	// agent distinguishes hub-operator from other users of its name, which send no requests at rest. It is empty if there are no others.
 	agent string
 }
 
-// managedAudit is the audit log of the managed cluster that the tests share.
+// managedAudit returns the audit log of the managed cluster that the tests share.
 func managedAudit() string {
 	_, file := sharedManagedAudit()
 	return file
 }
 
-// since are the requests after a time that are not watches. Of the leases, the one by which of several hub-operators one acts is renewed all
-// the time, and is not among them.
+// since returns the requests after a time that are not watches. It excludes the Lease for leader election of hub-operators, which is renewed all the
+// time.
 func (a audited) since(t *testing.T, start time.Time) (all []auditv1.Event) {
 	t.Helper()
 	for _, e := range harness.AuditEvents(t, a.file) {
@@ -42,7 +42,7 @@ func (a audited) since(t *testing.T, start time.Time) (all []auditv1.Event) {
 	return all
 }
 
-// counts are how many watches of hub-operator there were, and how many other requests.
+// counts returns the number of watches of hub-operator, and of other requests.
 func (a audited) counts(t *testing.T) (watches, requests int) {
 	t.Helper()
 	for _, e := range harness.AuditEvents(t, a.file) {
@@ -57,10 +57,10 @@ func (a audited) counts(t *testing.T) (watches, requests int) {
 	return watches, requests
 }
 
-// quiet is how long nothing is to be asked.
+// quiet is the time in which no requests are expected.
 const quiet = 30 * time.Second
 
-// atRest waits until hub-operator has asked some clusters for nothing at all for a while. What it watches, it goes on watching.
+// atRest waits until hub-operator has sent no requests to some clusters for a while. Its watches stay open.
 func atRest(t *testing.T, clusters map[string]audited) {
 	t.Helper()
 	for cluster, a := range clusters {

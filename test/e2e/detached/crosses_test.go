@@ -20,8 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// TestDetached_NoCredentialCrosses reads all that the managed cluster and the hub keep. What each lets in stays with the cluster that
-// runs the agent, which keeps both.
+// TestDetached_NoCredentialCrosses reads all stored data of the managed cluster and the hub. The credentials for both remain on the cluster that runs
+// the agent.
 func TestDetached_NoCredentialCrosses(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
@@ -51,7 +51,7 @@ func TestDetached_NoCredentialCrosses(t *testing.T) {
 	for _, crossed := range ofManaged.Find(hub) {
 		t.Errorf("the hub has a credential of the managed cluster: %s", crossed)
 	}
-	// What is there would be found.
+	// Existing credentials would be found.
 	all := leak.Secrets{}
 	maps.Copy(all, ofHub)
 	maps.Copy(all, ofManaged)
@@ -74,7 +74,7 @@ func portOf(t *testing.T, h *localhub.Hub, name string) int {
 	return ports[name]
 }
 
-// etcd is all that an etcd of a local hub has.
+// etcd returns all data of an etcd of a local hub.
 func etcd(t *testing.T, dir, name string, port int) (all []byte) {
 	t.Helper()
 	client := harness.Must(localserver.Etcd{

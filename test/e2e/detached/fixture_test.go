@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/netns"
 )
 
-// eventually waits until something holds. What its error says is shown if it never does.
+// eventually waits until a condition holds. It prints the last error if the condition never holds.
 func eventually(t *testing.T, what string, ok func() error) {
 	t.Helper()
 	harness.Eventually(t, what, func(context.Context) (bool, error) {
@@ -25,7 +25,7 @@ func eventually(t *testing.T, what string, ok func() error) {
 	})
 }
 
-// says waits until kubectl prints something on a cluster.
+// says waits until kubectl prints a text on a cluster.
 func says(t *testing.T, on *localhub.Hub, what, want string, args ...string) {
 	t.Helper()
 	eventually(t, what, func() error {
@@ -49,11 +49,11 @@ var (
 		flags, _ := sharedManagedAudit()
 		return netns.Start(harness.Lasting(), netns.Config{BinDir: harness.HubConfig("").BinDir, FrontArgs: flags})
 	})
-	// The file has all that the admin of the managed cluster asks of it, which hub-operator is.
+	// The file has all requests of the admin of the managed cluster, whose identity hub-operator has.
 	sharedManagedAudit = sync.OnceValues(func() (flags []string, file string) { return harness.Audited(harness.Lasting(), "admin") })
 )
 
-// world is a hub, a cluster that runs the pods, and one that may run nothing and reaches nothing.
+// world is a hub, a management cluster that runs the pods, and a managed cluster that runs no pods and reaches no other cluster.
 type world struct {
 	*testing.T
 	hub        *localhub.Hub
@@ -64,7 +64,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	// The clusters start at the same time.
+	// The clusters start concurrently.
 	var starting sync.WaitGroup
 	starting.Go(func() { sharedManagement() })
 	starting.Go(func() { sharedManaged() })
@@ -90,21 +90,21 @@ func addressOf(t *testing.T, h *localhub.Hub) string {
 	return harness.Must(url.Parse(h.AdminConfig().Host))(t).Host
 }
 
-// joined is a managed cluster by a Klusterlet of its own.
+// joined is a managed cluster with its own Klusterlet.
 type joined struct {
 	*world
-	// name is that of the Klusterlet and of the cluster, and namespace that of its pods.
+	// name is the name of the Klusterlet and of the cluster, and namespace the namespace of its pods.
 	name, namespace string
-	// way is how a cluster joins the hub.
+	// way is the configuration with which a cluster joins the hub.
 	way harness.Joining
-	// before is what there was on each cluster before the Klusterlet.
+	// before has the inventory of each cluster before the Klusterlet.
 	before struct{ hub, management, managed []string }
 }
 
-// current is the cluster that has joined, if there is one. The tests share it: a cluster joins a hub once.
+// current is the joined cluster, or nil. The tests share it: a cluster joins a hub once.
 var current *joined
 
-// joined is a cluster that has joined and has a work.
+// joined returns a cluster that has joined and has a work.
 func (w *world) joined() *joined {
 	w.Helper()
 	if current == nil {
@@ -117,17 +117,17 @@ func (w *world) joined() *joined {
 	return &j
 }
 
-// newJoined is a cluster that is about to join.
+// newJoined returns a cluster that is about to join.
 func (w *world) newJoined(name string) *joined {
 	w.Helper()
 	j := &joined{world: w, name: name}
 	j.namespace = j.name + "-open-cluster-management-agent"
-	j.way = w.plugin.Joining(w.T, "init", "--context", "hub") // what it makes stays on the hub
+	j.way = w.plugin.Joining(w.T, "init", "--context", "hub") // the objects of init remain on the hub
 	j.before.hub, j.before.management, j.before.managed = settled(w.T, w.hub.AdminConfig()), settled(w.T, w.management.AdminConfig()), settled(w.T, w.managed.AdminConfig())
 	return j
 }
 
-// join has a cluster join by what docs/detached.md says of a cluster that may run nothing.
+// join has a cluster join by the commands of docs/detached.md for a cluster that may run no pods.
 func (w *world) join() *joined {
 	w.Helper()
 	j := w.newJoined(harness.Unique("detached"))
@@ -142,7 +142,7 @@ func (w *world) join() *joined {
 	return j
 }
 
-// isAvailable waits until the hub says what the commands have waited for, too.
+// isAvailable waits until the hub reports the state that the commands have waited for.
 func (j *joined) isAvailable() {
 	j.Helper()
 	for _, condition := range []string{"ManagedClusterJoined", "ManagedClusterConditionAvailable"} {
@@ -151,19 +151,19 @@ func (j *joined) isAvailable() {
 	}
 }
 
-// asksByHand has a cluster ask to join without kubectl hub join, by what docs/detached.md says. hub-operator is there.
+// asksByHand requests to join without kubectl hub join, by the commands of docs/detached.md. hub-operator is installed already.
 func (w *world) asksByHand(name string) *joined {
 	w.Helper()
 	j := w.newJoined(name)
 	r := newReader(w.T, map[string]*localhub.Hub{"mgmt": w.management.Hub})
 	withKubeconfig(w.T, r, j.name+".kubeconfig", w.managed.Hub)
-	// There may be others.
+	// Other Klusterlets may be listed.
 	r.Instead(append(j.texts(), "WAITING FOR\n", "WAITING FOR\n…\n", "kubectl hub accept --clusters c1\n", "kubectl hub accept --clusters "+j.name+"\n…\n")...)
 	r.Types(shown(w.T, "TestDetached_BareClustersServeAsHubs", "kubectl config"))
 	return j
 }
 
-// joinByHand has a cluster join so.
+// joinByHand has a cluster join this way.
 func (w *world) joinByHand() *joined {
 	w.Helper()
 	j := w.asksByHand(harness.Unique("detached"))
@@ -180,7 +180,7 @@ func (j *joined) condition(kind, want string) {
 		fmt.Sprintf(`jsonpath={range .status.conditions[?(@.type==%q)]}{.status} {.reason} {.message}{end}`, kind))
 }
 
-// texts are what stands for those of docs/detached.md.
+// texts returns replacements for the texts of docs/detached.md.
 func (j *joined) texts() []string {
 	return []string{"c1", j.name, "eyJhbGci…", j.way.Token, "LS0tLS1C…", j.way.CA, "https://hub.example.com", j.way.Server,
 		"--works=admin", "--works=admin --operator-image=" + harness.OperatorImage}
@@ -196,14 +196,14 @@ spec:
     - {apiVersion: v1, kind: ConfigMap, metadata: {name: %[3]s, namespace: default}, data: {text: hello}}
 `
 
-// brings has the agent bring something. The work has a name of its own: agents of one cluster for one hub have one record for works of one
-// name, and each would take away what the other's work has brought.
+// brings has the agent apply an object. The name of the work is unique: the agents of one cluster for one hub share one record for works of the same
+// name, and each would delete the objects of the other's work.
 func (j *joined) brings() {
 	j.Helper()
 	j.bringsBy(j.name, j.name)
 }
 
-// bringsBy has the agent bring a ConfigMap by a work.
+// bringsBy has the agent apply a ConfigMap by a work.
 func (j *joined) bringsBy(name, object string) {
 	j.Helper()
 	harness.MustKubectlOf(j.T, j.hub, fmt.Sprintf(work, j.name, name, object), "apply", "-f", "-")

@@ -17,10 +17,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// rights are what a user may do. Those of the agents of Klusterlets are asked for beside their controller.
+// rights are the rights of a user. The rights of the agents of Klusterlets are tested beside their controller.
 type rights = operatortest.Rights
 
-// withoutRights is a ServiceAccount that was given nothing: it may what each may.
+// withoutRights returns a ServiceAccount without any grant: it has the rights of every ServiceAccount.
 func withoutRights(t *testing.T, on *localhub.Hub) *rest.Config {
 	t.Helper()
 	accounts := harness.Kube(t, on.AdminConfig()).CoreV1().ServiceAccounts(metav1.NamespaceDefault)
@@ -29,13 +29,13 @@ func withoutRights(t *testing.T, on *localhub.Hub) *rest.Config {
 	return accountOf(t, on, account.Namespace, account.Name)
 }
 
-// accountOf is a ServiceAccount of a cluster.
+// accountOf returns a client configuration of a ServiceAccount of a cluster.
 func accountOf(t *testing.T, on *localhub.Hub, namespace, name string) *rest.Config {
 	t.Helper()
 	return operatortest.AccountOf(t, on.AdminConfig(), namespace, name)
 }
 
-// allowed asks for one right: in all namespaces, and for all names, unless they are given.
+// allowed reports whether the user has one right: in all namespaces, and for all names, unless they are given.
 func allowed(t *testing.T, config *rest.Config, verb string, resource schema.GroupResource, namespace, name string) bool {
 	t.Helper()
 	return operatortest.Allowed(t, config, verb, resource, namespace, name)

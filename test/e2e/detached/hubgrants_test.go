@@ -17,16 +17,16 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// hubRight is a row of the documentation: what a server of a hub may do there.
+// hubRight is a row of the documentation: a right of a server on a hub.
 type hubRight struct {
 	verbs     []string
 	resources []schema.GroupResource
-	// names has "" for all, and namespace is empty for all.
+	// names is [""] for all names, and namespace is empty for all namespaces.
 	names     []string
 	namespace string
 }
 
-// mayWhatIsDocumented compares the rights of each server of a hub with those that are documented.
+// mayWhatIsDocumented compares the rights of each server of a hub with the documentation.
 func (s *served) mayWhatIsDocumented(t *testing.T, m *harness.Management) {
 	t.Helper()
 	none := withoutRights(t, s.Hub)
@@ -35,8 +35,8 @@ func (s *served) mayWhatIsDocumented(t *testing.T, m *harness.Management) {
 	}
 }
 
-// accountMayWhatIsDocumented asks for all rules in each namespace of the hub, as some rights are for one namespace. Those of an account without
-// rights of its own need not be documented.
+// accountMayWhatIsDocumented requests all rules in each namespace of the hub, as some rights are limited to one namespace. Rights of an account
+// without any grant need not be documented.
 func (s *served) accountMayWhatIsDocumented(t *testing.T, account, token string, none *rest.Config) {
 	t.Helper()
 	config, documented := s.as(token), documentedOfServer(t, account)
@@ -71,14 +71,14 @@ func (s *served) accountMayWhatIsDocumented(t *testing.T, account, token string,
 	}
 }
 
-// as is a client of the hub with a token.
+// as returns a client of the hub with a token.
 func (s *served) as(token string) *rest.Config {
 	config := rest.AnonymousClientConfig(s.AdminConfig())
 	config.BearerToken, config.QPS = token, -1
 	return config
 }
 
-// documentedOfServer are the rows of a server.
+// documentedOfServer returns the rows of a server.
 func documentedOfServer(t *testing.T, account string) (rows []hubRight) {
 	t.Helper()
 	list := func(cell string) (all []string) {

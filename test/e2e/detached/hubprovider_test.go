@@ -18,10 +18,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// provider is the ServiceAccount of the provider of clusters, and its Deployment.
+// provider is the name of the cluster provider's ServiceAccount and Deployment.
 const provider = "cluster-provider-kubeconfig"
 
-// getsProvider gives the hub the component cluster-provider.
+// getsProvider adds the component cluster-provider to the hub.
 func (s *served) getsProvider(m *harness.Management) {
 	s.Helper()
 	namespace := harness.ServerNamespace(s.name)
@@ -31,7 +31,7 @@ func (s *served) getsProvider(m *harness.Management) {
 	harness.MustKubectlOf(s.T, m.Hub, "", "wait", "--for=condition=Available", "deployment/"+provider, "-n", namespace, "--timeout="+harness.Timeout.String())
 }
 
-// providerMayWhatIsDocumented compares the rights of the provider with those that are documented.
+// providerMayWhatIsDocumented compares the rights of the provider with the documentation.
 func (s *served) providerMayWhatIsDocumented(t *testing.T, m *harness.Management) {
 	t.Helper()
 	secret := harness.Must(harness.Kube(t, m.AdminConfig()).CoreV1().Secrets(harness.ServerNamespace(s.name)).
@@ -53,8 +53,8 @@ spec:
   token: {roleRefs: [{kind: ClusterRole, name: view}]}
 `
 
-// givesAccess admits a cluster as docs/cluster-providers.md does. It is the hub itself, which is a cluster like others. A user asks for access
-// to it, gets it, and loses it.
+// givesAccess admits a cluster as docs/cluster-providers.md does. The cluster is the hub itself. A user requests access to it, is granted access, and
+// loses it.
 func (s *served) givesAccess(t *testing.T) {
 	on := func(args ...string) string { t.Helper(); return harness.MustKubectlOf(t, s.Hub, "", args...) }
 	on("create", "secret", "generic", "berlin", "-n", deploy.ProviderNamespace, "--type=clusters.clusterhub.dev/kubeconfig", "--from-file=kubeconfig="+s.AdminKubeconfig())

@@ -20,9 +20,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_BareClustersServeAsHubs makes hubs of two clusters that have a kube-apiserver and no nodes: blue by kubectl hub, and green
-// by hand. Their servers are pods of one management cluster. A cluster joins blue, and green has nothing of it. In the end all clusters are
-// as they were.
+// TestDetached_BareClustersServeAsHubs makes hubs of two clusters that have a kube-apiserver and no nodes: blue by kubectl hub, and green by hand.
+// Their servers are pods of one management cluster. A cluster joins blue, without effect on green. In the end all clusters are as they were.
 func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	m := sharedManagement()
 	before := inventory(t, m.AdminConfig())
@@ -32,7 +31,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 		if !t.Failed() {
 			return
 		}
-		// The tests after this one share the management cluster, and say what they find there. The hubs are still there to be cleaned.
+		// The next tests share the management cluster, and compare its objects. The hubs still exist and must be cleaned up.
 		ctx, cancel := context.WithTimeout(context.Background(), harness.Timeout)
 		defer cancel()
 		if out, err := m.Kubectl(ctx, "delete", "clustermanager", blue.name, green.name, "--ignore-not-found").CombinedOutput(); err != nil {
@@ -42,7 +41,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	t.Run("hub-operator is installed by hand", func(t *testing.T) {
 		newReader(t, map[string]*localhub.Hub{"mgmt": m.Hub}).Types(shown(t, "TestDetached_BareClustersServeAsHubs", "kubectl --context mgmt apply -k"))
 	})
-	t.Run("made", func(t *testing.T) { // both at a time
+	t.Run("made", func(t *testing.T) { // both concurrently
 		typed := func(of *served, begins string, texts ...string) {
 			t.Run(of.name, func(t *testing.T) {
 				t.Parallel()
@@ -95,7 +94,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 				for _, at := range []*served{blue, green} {
 					config := rest.AnonymousClientConfig(at.AdminConfig())
 					config.BearerToken = token
-					_, err := harness.Get(t, config, "/api") // each user who is known may
+					_, err := harness.Get(t, config, "/api") // allowed to each authenticated user
 					if (err == nil) != (at == of) {
 						t.Errorf("the token of %s for %s is used at %s: %v", account, of.name, at.name, err)
 					}
@@ -108,7 +107,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	apart(t, m, blue, green)
 
 	green.goesBeside(t, m, blue, j)
-	// A hub goes while a cluster is in it. Its agent has no rights there any more, and goes as others do.
+	// A hub is deleted while a cluster is in it. The agent has no rights there any more, and is deleted as others are.
 	clean := []string{"clean", "--name", blue.name, "--management-context", "mgmt"}
 	for _, want := range []string{"The hub blue is removed.\n", "There is no ClusterManager blue on the management cluster.\n"} {
 		if stdout, stderr, err := plugin.Run(t, clean...); err != nil || stdout != want {
@@ -117,7 +116,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	}
 	j.mayNothing()
 	harness.MustKubectlOf(t, m.Hub, "", "delete", "klusterlet", j.name, "--timeout="+harness.Timeout.String())
-	// The namespace of the cluster is the admin's to delete.
+	// The admin must delete the namespace of the cluster.
 	harness.MustKubectlOf(t, blue.Hub, "", "delete", "namespace", j.name, "--timeout="+harness.Timeout.String())
 	left(t, "the managed cluster", j.managed.AdminConfig(), append(j.before.managed, "v1 configmaps default/"+j.name))
 	harness.MustKubectlOf(t, j.managed.Hub, "", "delete", "configmap", j.name)
@@ -126,26 +125,26 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	blue.isPlain()
 }
 
-// isPlain wants that the cluster is as it was before it was a hub.
+// isPlain verifies that the cluster is as it was before it became a hub.
 func (s *served) isPlain() {
 	s.Helper()
 	left(s.T, s.name, s.AdminConfig(), s.before)
-	// What is listed is what the front knows: there is no API of ours, rather than one that does not answer.
+	// The list comes from the front: our APIs are not registered, rather than unavailable.
 	if got, err := kubectl(s.T, s.Hub, "get", "apiservices", "-o", "name"); err != nil || strings.Contains(got, "open-cluster-management.io") {
 		s.Errorf("%s still has APIServices: %s, %v", s.name, got, err)
 	}
 }
 
-// served is a cluster that was made a hub.
+// served is a cluster that became a hub.
 type served struct {
 	*localhub.Hub
 	*testing.T
 	name string
-	// before is what it had as a plain cluster.
+	// before has the objects of the plain cluster.
 	before []string
 }
 
-// newServed are new clusters that may become hubs.
+// newServed returns new clusters that may become hubs.
 func newServed(t *testing.T, names ...string) (all []*served) {
 	t.Helper()
 	m := sharedManagement()
@@ -157,7 +156,7 @@ func newServed(t *testing.T, names ...string) (all []*served) {
 	}
 	for i, hub := range harness.OwnHubs(t, adapt...) {
 		s := &served{T: t, name: names[i], Hub: hub}
-		harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout="+harness.Timeout.String()) // the last that it makes by itself
+		harness.MustKubectlOf(t, s.Hub, "", "wait", "--for=create", "service/kubernetes", "--timeout="+harness.Timeout.String()) // the last object that it creates by itself
 		s.before = inventory(t, s.AdminConfig())
 		m.OpenWays(t, s.name, s.Hub)
 		all = append(all, s)
@@ -165,7 +164,7 @@ func newServed(t *testing.T, names ...string) (all []*served) {
 	return all
 }
 
-// wants waits until the hub lists these by its kube-apiserver, and no others.
+// wants waits until the hub lists exactly these objects by its kube-apiserver.
 func (s *served) wants(resource string, names ...string) {
 	s.Helper()
 	eventually(s.T, "the "+resource+" of "+s.name, func() error {
@@ -177,7 +176,8 @@ func (s *served) wants(resource string, names ...string) {
 	})
 }
 
-// answersFrontOf is how hub-apiserver answers the certificate of a kube-apiserver, which says that an administrator asks.
+// answersFrontOf returns the status code of hub-apiserver for a request with the client certificate of a kube-apiserver, in the name of an
+// administrator.
 func (s *served) answersFrontOf(t *testing.T, of *served) int {
 	t.Helper()
 	config := s.HubAPIServerConfig(0)
@@ -194,7 +194,7 @@ func (s *served) answersFrontOf(t *testing.T, of *served) int {
 	return response.StatusCode
 }
 
-// tokens are those by which the servers reach the hub, by ServiceAccount.
+// tokens returns the tokens with which the servers reach the hub, by ServiceAccount.
 func (s *served) tokens(t *testing.T, m *harness.Management) map[string]string {
 	t.Helper()
 	tokens := map[string]string{}

@@ -27,13 +27,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_AHubOfSeveralPodsOutlivesOne makes a hub with what is not there by default: an etcd that the user runs, two pods of each
-// server, and an address of a load balancer by which the hub reaches them. Later it gets a provider of clusters. While nothing changes,
-// hub-operator asks no cluster for anything. Two pods fail with what they do not share: the hub goes on.
+// TestDetached_AHubOfSeveralPodsOutlivesOne makes a hub with options that are not the default: an external etcd, two pods of each server, and the
+// address of a load balancer by which the hub reaches them. Later it adds a cluster provider. While nothing changes, hub-operator sends no requests
+// to any cluster. Two pods fail, along with the state that they do not share: the hub continues to serve.
 func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
 	m := sharedManagement()
 	w := newWorld(t)
-	j := w.joined() // at rest with the hub, there is an agent
+	j := w.joined() // for the hub to be at rest, an agent exists
 	before := inventory(t, m.AdminConfig())
 	s, audit := newReplicated(t, "red")
 	s.begin(m)
@@ -59,14 +59,14 @@ func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
 	says(t, m.Hub, "it is said that a pod is missing", "hub-apiserver has 1 of 2", "get", "clustermanager", s.name, "-o",
 		`jsonpath={.status.conditions[?(@.type=="HubRegistrationDegraded")].message}`)
 	says(t, m.Hub, "the hub is available", "True", "get", "clustermanager", s.name, "-o", `jsonpath={.status.conditions[?(@.type=="Available")].status}`)
-	// A look would have been seen before.
+	// A request would have been recorded before.
 	for _, cluster := range []string{"the management cluster", "the hub"} {
 		if len(asked[cluster].since(t, since)) == 0 {
 			t.Errorf("the audit log of %s shows nothing of a look", cluster)
 		}
 	}
 
-	for _, pod := range s.pods(t, m) { // they would take their time to end
+	for _, pod := range s.pods(t, m) { // their shutdown would take time
 		m.Node.Kill(pod.Namespace, pod.Name)
 	}
 	harness.MustKubectlOf(t, m.Hub, "", "delete", "clustermanager", s.name, "--timeout="+harness.Timeout.String())
@@ -76,14 +76,14 @@ func TestDetached_AHubOfSeveralPodsOutlivesOne(t *testing.T) {
 	}
 }
 
-// balanced is the address of a load balancer. There is none on this machine: the egress of the hub's kube-apiserver stands for it.
+// balanced is the address of a load balancer. The egress of the hub's kube-apiserver stands in for the load balancer.
 const balanced = "198.51.100.1:7443"
 
-// operatorOfHub is the admin of the hub that hub-operator is.
+// operatorOfHub is the name of the hub's admin whose identity hub-operator has.
 const operatorOfHub = "operator-of-hub"
 
-// newReplicated is a cluster that may become a hub of several pods, which is reached by a load balancer only. Beside it runs an etcd for
-// the objects of the hub. What hub-operator asks of it is in a file.
+// newReplicated returns a cluster that may become a hub of several pods, which is reached by a load balancer only. An etcd for the objects of the hub
+// runs beside it. The requests of hub-operator to it are in an audit log.
 func newReplicated(t *testing.T, name string) (s *served, audit string) {
 	t.Helper()
 	m := sharedManagement()
@@ -125,7 +125,7 @@ spec:
     controllerManager: {replicas: 2}
 `
 
-// begin has hub-operator make the hub.
+// begin has hub-operator create the hub.
 func (s *served) begin(m *harness.Management) {
 	s.Helper()
 	namespace, etcd := harness.ServerNamespace(s.name), localserver.Address(portOf(s.T, s.Hub, "hub-etcd"))
@@ -138,7 +138,7 @@ func (s *served) begin(m *harness.Management) {
 	harness.MustKubectlOf(s.T, m.Hub, "", "create", "secret", "generic", "external-hub-kubeconfig", "-n", namespace, "--from-file=kubeconfig="+s.operatorKubeconfig())
 }
 
-// operatorKubeconfig is that of an admin of its own, so that all that hub-operator asks is told from what others ask.
+// operatorKubeconfig returns the kubeconfig of a separate admin, so that the requests of hub-operator can be distinguished from others.
 func (s *served) operatorKubeconfig() (file string) {
 	s.Helper()
 	harness.MustKubectlOf(s.T, s.Hub, "", "create", "serviceaccount", operatorOfHub)
@@ -154,7 +154,7 @@ func (s *served) operatorKubeconfig() (file string) {
 	return file
 }
 
-// podsOf are the names of the pods of a Deployment.
+// podsOf returns the names of the pods of a Deployment.
 func (s *served) podsOf(m *harness.Management, deployment string) (names []string) {
 	s.Helper()
 	pods := slices.DeleteFunc(s.pods(s.T, m), func(pod corev1.Pod) bool { return pod.Labels["app.kubernetes.io/name"] != deployment })
@@ -164,7 +164,7 @@ func (s *served) podsOf(m *harness.Management, deployment string) (names []strin
 	return names
 }
 
-// through reaches one pod of hub-apiserver.
+// through returns a client configuration for one pod of hub-apiserver.
 func (s *served) through(m *harness.Management, pod string) *rest.Config {
 	config := s.HubAPIServerConfig(0)
 	config.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -173,13 +173,13 @@ func (s *served) through(m *harness.Management, pod string) *rest.Config {
 	return config
 }
 
-// ownEtcd is all that the etcd for the objects of the hub has.
+// ownEtcd returns all data of the etcd for the objects of the hub.
 func (s *served) ownEtcd(t *testing.T) []byte {
 	t.Helper()
 	return etcd(t, s.Dir(), "hub-etcd", portOf(t, s.Hub, "hub-etcd"))
 }
 
-// sharesObjects has each of two pods of hub-apiserver write what the other one sees at once. The objects stay.
+// sharesObjects verifies that each of two pods of hub-apiserver immediately sees the writes of the other one. The objects remain.
 func (s *served) sharesObjects(t *testing.T, m *harness.Management, pods []string) {
 	t.Helper()
 	for i, pod := range pods {
@@ -209,7 +209,7 @@ func (s *served) sharesObjects(t *testing.T, m *harness.Management, pods []strin
 	}
 }
 
-// leader is the pod of hub-controller-manager that acts.
+// leader returns the pod of hub-controller-manager that leads.
 func (s *served) leader() (pod string) {
 	s.Helper()
 	lease := harness.Must(harness.Kube(s.T, s.AdminConfig()).CoordinationV1().Leases("clusterhub-system").Get(s.Context(), deploy.Manager, metav1.GetOptions{}))(s.T)
@@ -220,7 +220,7 @@ func (s *served) leader() (pod string) {
 	return pod
 }
 
-// goesOn wants that the hub answers and works without a pod of hub-apiserver and without the one of hub-controller-manager that has led.
+// goesOn verifies that the hub serves and reconciles without a pod of hub-apiserver and without the former leader of hub-controller-manager.
 func (s *served) goesOn(server, leader string) {
 	s.Helper()
 	sets := harness.Ours(s.T, s.AdminConfig()).ClusterV1beta1().ManagedClusterSets()
@@ -232,7 +232,7 @@ func (s *served) goesOn(server, leader string) {
 		}
 		_, err := sets.Create(s.Context(), harness.LabelSet("afterwards", map[string]string{"of": "none"}), metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			return nil // it was told that it failed, and had not
+			return nil // a previous attempt succeeded despite its error
 		}
 		return err
 	})

@@ -13,8 +13,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks: the managed cluster has no node, and no way to the hub or to anything else. One
-// command has it join, and makes hub-operator, too, where the management cluster lacks it: see world.join.
+// TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks verifies this for a managed cluster without nodes, and without a route to the hub or to any
+// other host. One command makes it join, and also installs hub-operator if the management cluster lacks it: see world.join.
 func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
@@ -22,7 +22,7 @@ func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 	j.condition("HubConnectionDegraded", "False")
 	j.isToldApart()
 
-	// A way out would be found: the hub answers outside, and what is inside answers there.
+	// A route would be detected: the hub responds outside, and local addresses respond inside.
 	hub := addressOf(t, w.hub)
 	if conn, err := net.Dial("tcp", hub); err != nil {
 		t.Error(err)
@@ -43,13 +43,13 @@ func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Nothing runs on the managed cluster, and nothing there says that something should.
+	// Nothing runs on the managed cluster, and no object there requests it.
 	for _, kind := range []string{"nodes", "pods", "deployments", "daemonsets", "statefulsets", "jobs"} {
 		if got, err := kubectl(t, w.managed.Hub, "get", kind, "-A", "-o", "name"); err != nil || strings.TrimSpace(got) != "" {
 			t.Errorf("the managed cluster has the %s %s, %v", kind, got, err)
 		}
 	}
-	// What a part lacks it would say, and try again for ever.
+	// A component that lacks a right would log this and retry forever.
 	if logs := w.management.Node.Logs(j.namespace, ""); strings.Contains(logs, "forbidden") || logs == "" {
 		t.Errorf("the agent lacks a right:\n%s", logs)
 	}
@@ -58,8 +58,8 @@ func TestDetached_AClusterThatRunsNothingJoinsAndGetsWorks(t *testing.T) {
 	}
 }
 
-// isToldApart has two other Klusterlets wait, one for the hub and one for a Secret, and wants that the three are told apart as docs/detached.md
-// shows it.
+// isToldApart has two more Klusterlets wait, one for the hub and one for a Secret, and verifies that the status distinguishes the three as
+// docs/detached.md shows.
 func (j *joined) isToldApart() {
 	j.Helper()
 	two, three := j.asksByHand(j.name+"-2"), j.name+"-3"
@@ -76,8 +76,8 @@ spec: {clusterName: %[1]s, deployOption: {mode: Detached}}
 	harness.MustKubectlOf(j.T, j.hub, "", "delete", "managedcluster", two.name, "--timeout="+harness.Timeout.String())
 }
 
-// losesNamespace deletes the namespace of the cluster on the hub. The cluster is available and gets works again: the role by which its agent has
-// its works outlives the namespace. It costs one deletion of a namespace.
+// losesNamespace deletes the namespace of the cluster on the hub. The cluster becomes available and gets works again: the role of the agent for its
+// works outlives the namespace. The test takes one deletion of a namespace.
 func (j *joined) losesNamespace() {
 	j.Helper()
 	uid := func() string {

@@ -17,8 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_KeepsItsPodsWhenATokenIsRenewed takes the account of the part that brings works away on the managed cluster. The pod goes on
-// with the token of a new one, and is the same pod. It reads its token again after a minute at the latest.
+// TestDetached_KeepsItsPodsWhenATokenIsRenewed deletes the ServiceAccount of the work agent on the managed cluster. The same pod continues with the
+// token of a new ServiceAccount. It rereads its token after at most a minute.
 func TestDetached_KeepsItsPodsWhenATokenIsRenewed(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
@@ -34,8 +34,8 @@ func TestDetached_KeepsItsPodsWhenATokenIsRenewed(t *testing.T) {
 	}
 }
 
-// losesAccount deletes a ServiceAccount on the managed cluster, and waits until there is a new one with a token of its own, and until the
-// former token is worth nothing: the kube-apiserver knows it for some seconds.
+// losesAccount deletes a ServiceAccount on the managed cluster, and waits until a new one exists with its own token, and until the previous token is
+// rejected: the kube-apiserver caches it for some seconds.
 func (j *joined) losesAccount(account, secret string) {
 	j.Helper()
 	secrets := harness.Kube(j.T, j.management.AdminConfig()).CoreV1().Secrets(j.namespace)
@@ -43,7 +43,7 @@ func (j *joined) losesAccount(account, secret string) {
 	answers := func(token []byte) error {
 		config := rest.AnonymousClientConfig(j.managed.AdminConfig())
 		config.BearerToken = string(token)
-		_, err := harness.Get(j.T, config, "/api") // each user who is known may
+		_, err := harness.Get(j.T, config, "/api") // allowed to each authenticated user
 		return err
 	}
 	former := harness.Must(secrets.Get(j.Context(), secret, metav1.GetOptions{}))(j.T).Data[operatorv1.KeyToken]

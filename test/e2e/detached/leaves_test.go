@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDetached_ADeniedClusterLeaves: its agent has no rights on the hub any more when the Klusterlet is deleted.
+// TestDetached_ADeniedClusterLeaves verifies this for an agent that has no rights on the hub any more when the Klusterlet is deleted.
 func TestDetached_ADeniedClusterLeaves(t *testing.T) {
 	w := newWorld(t)
 	j := w.join()
@@ -33,7 +33,8 @@ func TestDetached_ADeniedClusterLeaves(t *testing.T) {
 	j.isGone()
 }
 
-// TestDetached_Leaves: a cluster that leaves by kubectl hub unjoin leaves nothing, but what its works have brought, if that is wanted.
+// TestDetached_Leaves verifies that a cluster that leaves by kubectl hub unjoin leaves no objects, except those of its works if these are to be
+// orphaned.
 func TestDetached_Leaves(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
@@ -49,7 +50,7 @@ func TestDetached_Leaves(t *testing.T) {
 	j.isGone()
 }
 
-// mayNothing wants that the identity of the agent gives no rights in the namespace of its cluster.
+// mayNothing verifies that the identity of the agent has no rights in the namespace of its cluster.
 func (j *joined) mayNothing() {
 	j.Helper()
 	secret := harness.Must(harness.Kube(j.T, j.management.AdminConfig()).CoreV1().Secrets(j.namespace).Get(j.Context(), "hub-kubeconfig-secret", metav1.GetOptions{}))(j.T)
@@ -63,7 +64,7 @@ func (j *joined) mayNothing() {
 	})
 }
 
-// isGone wants that the Klusterlet has left nothing, but what its work has brought.
+// isGone verifies that the Klusterlet has left no objects, except those of its work.
 func (j *joined) isGone() {
 	j.Helper()
 	left(j.T, "the managed cluster", j.managed.AdminConfig(), append(j.before.managed, "v1 configmaps default/"+j.name))
@@ -74,7 +75,7 @@ func (j *joined) isGone() {
 	left(j.T, "the management cluster", j.management.AdminConfig(), j.before.management)
 }
 
-// isForgotten has the admin of the hub delete the cluster, which is not accepted any more, and the work, which no agent lets go of.
+// isForgotten deletes the cluster, which is not accepted any more, as the admin of the hub, and the work, whose finalizer no agent removes.
 func (j *joined) isForgotten() {
 	j.Helper()
 	says(j.T, j.hub, "the hub was told", "HubClusterAdminDenied", "get", "managedcluster", j.name, "-o",
@@ -85,8 +86,8 @@ func (j *joined) isForgotten() {
 	left(j.T, "the hub", j.hub.AdminConfig(), j.before.hub)
 }
 
-// left waits until a cluster has what it had before. Kubernetes removes what is in a namespace five seconds after its deletion, so that a test
-// deletes on all clusters before it waits.
+// left waits until a cluster has the same objects as before. Kubernetes deletes the objects of a namespace five seconds after the namespace, so a
+// test deletes on all clusters before it waits.
 func left(t *testing.T, where string, config *rest.Config, before []string) {
 	t.Helper()
 	eventually(t, where+" has nothing more, and nothing less", func() error {
@@ -100,7 +101,7 @@ func left(t *testing.T, where string, config *rest.Config, before []string) {
 	})
 }
 
-// settled returns the inventory of a cluster once no namespace of it is being deleted: a test before may not have waited for all that it deletes.
+// settled returns the inventory of a cluster once no namespace of it is being deleted: a previous test may not have waited for all of its deletions.
 func settled(t *testing.T, config *rest.Config) []string {
 	t.Helper()
 	eventually(t, "no namespace is being deleted", func() error {
@@ -115,14 +116,14 @@ func settled(t *testing.T, config *rest.Config) []string {
 	return inventory(t, config)
 }
 
-// passing are the kinds whose objects come and go by themselves.
+// passing lists the kinds whose objects are created and deleted by the system.
 var passing = []string{"events", "leases", "endpoints", "endpointslices", "certificatesigningrequests", "apiservices", "componentstatuses",
 	"clustertrustbundles"}
 
-// ofOperator are the names of what hub-operator consists of, with their namespaces. The first command installs it, and it stays.
+// ofOperator matches the names of hub-operator's objects, with their namespaces. The first command installs it, and it remains.
 var ofOperator = regexp.MustCompile(`^clusterhub-operator(/hub-operator.*)?$|(^|/)clusterhub:hub-operator|^(klusterlets|clustermanagers)\.operator\.`)
 
-// inventory is all that a cluster has, "GROUP/VERSION RESOURCE NAMESPACE/NAME", but for hub-operator.
+// inventory returns all objects of a cluster, "GROUP/VERSION RESOURCE NAMESPACE/NAME", except those of hub-operator.
 func inventory(t *testing.T, config *rest.Config) (names []string) {
 	t.Helper()
 	lists := harness.Must(discovery.ServerPreferredResources(harness.Kube(t, config).Discovery()))(t)
@@ -135,13 +136,13 @@ func inventory(t *testing.T, config *rest.Config) (names []string) {
 			gv := harness.Must(schema.ParseGroupVersion(list.GroupVersion))(t)
 			objects, err := client.Resource(gv.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
 			if apierrors.IsNotFound(err) {
-				continue // it has gone meanwhile
+				continue // deleted since discovery
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, o := range objects.Items {
-				// kube-controller-manager makes them in its own time.
+				// kube-controller-manager creates these asynchronously.
 				if resource.Name == "serviceaccounts" && (o.GetName() == "default" || o.GetNamespace() == metav1.NamespaceSystem) ||
 					resource.Name == "configmaps" && (o.GetName() == "kube-root-ca.crt" || o.GetNamespace() == metav1.NamespaceSystem) {
 					continue

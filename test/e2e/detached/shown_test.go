@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/typing"
 )
 
-// shown are the blocks of docs/detached.md that a test types, as the page says, and whose first commands begin so.
+// shown returns the blocks of docs/detached.md that a test runs, as the page states, and whose first commands have these prefixes.
 func shown(t *testing.T, test string, begin ...string) (blocks []pages.Block) {
 	t.Helper()
 	all := typing.RunBy(t, harness.Root, "test/e2e/detached", test)
@@ -30,10 +30,11 @@ func shown(t *testing.T, test string, begin ...string) (blocks []pages.Block) {
 	return blocks
 }
 
-// installed is what a command says that installs hub-operator: the first one on a management cluster.
+// installed is the output of a command that installs hub-operator: the first command on a management cluster.
 const installed = "customresourcedefinition/clustermanagers.operator.open-cluster-management.io created\n…\ndeployment/hub-operator created\n"
 
-// newReader is one who types what docs/detached.md says, and has a context for each cluster, and artifacts of the repository.
+// newReader returns a session of a user who runs the commands of docs/detached.md, with a context for each cluster, and the artifacts of the
+// repository.
 func newReader(t *testing.T, clusters map[string]*localhub.Hub) *typing.Session {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +47,7 @@ func newReader(t *testing.T, clusters map[string]*localhub.Hub) *typing.Session 
 	return r
 }
 
-// withKubeconfig gives the reader the file of an admin of a cluster.
+// withKubeconfig gives the reader a kubeconfig of a cluster's admin.
 func withKubeconfig(t *testing.T, r *typing.Session, name string, of *localhub.Hub) {
 	t.Helper()
 	r.Write(name, harness.Must(os.ReadFile(of.AdminKubeconfig()))(t))

@@ -23,9 +23,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/typing"
 )
 
-// TestAgents_AreUpgradedFromTheHub types docs/upgrade-agents.md: an agent of one version is upgraded to another by a work, which it applies to its own
-// Deployment, and a version that is not there leaves it as it is. Nothing less shows it: two programs of one identity, one of which ends the
-// other through a Deployment.
+// TestAgents_AreUpgradedFromTheHub runs the commands of docs/upgrade-agents.md: a work upgrades an agent to a different version, by an update of the
+// agent's own Deployment, and a version that does not exist leaves the agent running. Only this setup shows it: two programs of one identity, one of
+// which replaces the other through a Deployment.
 func TestAgents_AreUpgradedFromTheHub(t *testing.T) {
 	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
 		c.WithoutHubControllerManager, c.HubControllerManagerArgs = false, nil
@@ -66,8 +66,8 @@ func TestAgents_AreUpgradedFromTheHub(t *testing.T) {
 	if got := claims(); got != "v1.4.0" {
 		t.Errorf("the agent says that it is of version %s", got)
 	}
-	reader.Types(blocks[4:5]) // to one that is not there
-	reader.Types(blocks[5:])  // and back, and without the replica set
+	reader.Types(blocks[4:5]) // to a tag that does not exist
+	reader.Types(blocks[5:])  // back, and without the replica set
 	after := deployment()
 	if after.UID != before.UID || len(after.OwnerReferences) > 0 || after.Status.AvailableReplicas != 1 {
 		t.Errorf("the Deployment was %v, and is %v", before, after)
@@ -77,7 +77,7 @@ func TestAgents_AreUpgradedFromTheHub(t *testing.T) {
 	}
 }
 
-// agentOf builds the agent as a version, into a folder.
+// agentOf builds a version of the agent into a folder.
 func agentOf(t *testing.T, version string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -34,7 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// manifests are what kustomize makes of an overlay, as far as kubelets have to do with it.
+// manifests are the objects that kustomize renders from an overlay, as far as they concern kubelets.
 type manifests struct {
 	deployments      map[string]*appsv1.Deployment
 	services         []*corev1.Service
@@ -66,14 +66,14 @@ func rendered(t *testing.T, overlay string) (all manifests) {
 		case *corev1.ServiceAccount:
 			all.accounts[o.Name] = true
 		case nil:
-			if !runtime.IsNotRegisteredError(err) { // as APIServices are
+			if !runtime.IsNotRegisteredError(err) { // such as APIServices
 				t.Fatal(err)
 			}
 		}
 	}
 }
 
-// flag is the value of a container's flag.
+// flag returns the value of a container's flag.
 func flag(c corev1.Container, name string) string {
 	for _, arg := range c.Args {
 		if value, ok := strings.CutPrefix(arg, "--"+name+"="); ok {
@@ -83,7 +83,7 @@ func flag(c corev1.Container, name string) string {
 	return ""
 }
 
-// portOf is the number of the container's port that a probe or Service names.
+// portOf returns the number of the container's port that a probe or Service names.
 func portOf(c corev1.Container, port intstr.IntOrString) string {
 	for _, p := range c.Ports {
 		if p.Name == port.StrVal || p.ContainerPort == port.IntVal {
@@ -93,7 +93,7 @@ func portOf(c corev1.Container, port intstr.IntOrString) string {
 	return "none"
 }
 
-// probed says what a kubelet gets from the process that runs on the shared hub.
+// probed returns the result of a kubelet's probe of the process that runs on the shared hub.
 func probed(t *testing.T, component, path string) int {
 	t.Helper()
 	client, url := http.DefaultClient, ""
@@ -113,7 +113,7 @@ func probed(t *testing.T, component, path string) int {
 	return response.StatusCode
 }
 
-// TestDeploy_PartsFitTogether holds against each other what nothing else does before a kubelet.
+// TestDeploy_PartsFitTogether verifies the consistency of the manifests that only a kubelet would check otherwise.
 func TestDeploy_PartsFitTogether(t *testing.T) {
 	t.Parallel()
 	for _, overlay := range []string{"base", "external-etcd"} {
@@ -129,14 +129,14 @@ func TestDeploy_PartsFitTogether(t *testing.T) {
 				}
 				for what, probe := range map[string]*corev1.Probe{"startup": c.StartupProbe, "liveness": c.LivenessProbe, "readiness": c.ReadinessProbe} {
 					if probe == nil && what == "startup" && name != "hub-apiserver" {
-						continue // it has nothing to load
+						continue // it loads nothing
 					}
 					if probe == nil {
 						t.Errorf("there is no %s probe", what)
 						continue
 					}
 					get := probe.HTTPGet
-					// A kubelet asks again, too: who has just become the leader is not ready until its controllers run.
+					// A kubelet retries, too: a new leader is not ready until its controllers run.
 					harness.Eventually(t, "the "+what+" probe that asks for "+get.Path, func(context.Context) (bool, error) {
 						code := probed(t, name, get.Path)
 						return harness.Holds(code == http.StatusOK, code)
@@ -192,7 +192,7 @@ func TestDeploy_PartsFitTogether(t *testing.T) {
 	}
 }
 
-// selects names the Deployments whose pods a selector selects.
+// selects returns the names of the Deployments whose pods a selector matches.
 func (m manifests) selects(selector map[string]string) (names []string) {
 	for name, d := range m.deployments {
 		if len(selector) > 0 && labels.SelectorFromSet(selector).Matches(labels.Set(d.Spec.Template.Labels)) {
@@ -202,8 +202,8 @@ func (m manifests) selects(selector map[string]string) (names []string) {
 	return names
 }
 
-// checkFiles looks for the directory and the files in hub-apiserver's flags among the volumes: the data of the embedded
-// etcd, or what an external one is reached with. Nothing else of the file system can be written.
+// checkFiles checks that the directory and the files in hub-apiserver's flags are in volumes: the data of the embedded etcd, or the credentials for
+// an external one. The rest of the file system is read-only.
 func checkFiles(t *testing.T, c corev1.Container) {
 	t.Helper()
 	on := func(file string) *corev1.VolumeMount {
@@ -230,7 +230,7 @@ func checkFiles(t *testing.T, c corev1.Container) {
 	}
 }
 
-// TestDeploy_PodsAreRestricted creates a pod of each Deployment, in dry run, where only restricted ones are let in.
+// TestDeploy_PodsAreRestricted creates a pod of each Deployment, in dry run, in a namespace that admits only restricted pods.
 func TestDeploy_PodsAreRestricted(t *testing.T) {
 	namespace, client := harness.NewNamespace(t), harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1()
 	label := []byte(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted"}}}`)
@@ -239,7 +239,7 @@ func TestDeploy_PodsAreRestricted(t *testing.T) {
 	for _, overlay := range []string{"base", "external-etcd", "cluster-provider"} {
 		for name, d := range rendered(t, overlay).deployments {
 			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: d.Spec.Template.Spec.ServiceAccountName}}
-			if overlay != "external-etcd" { // which has those of base
+			if overlay != "external-etcd" { // it has the Deployments of base
 				harness.Must(client.ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{}))(t)
 			}
 			pod := &corev1.Pod{ObjectMeta: d.Spec.Template.ObjectMeta, Spec: d.Spec.Template.Spec}
@@ -248,7 +248,7 @@ func TestDeploy_PodsAreRestricted(t *testing.T) {
 			if _, err := harness.Kube(t, config).CoreV1().Pods(namespace).Create(t.Context(), pod, dry); err != nil || len(w.All) > 0 {
 				t.Errorf("%s, %s: %v %q", overlay, name, err, w.All)
 			}
-			// Others are not let in: the namespace is what it should be.
+			// Other pods are rejected, so the namespace is restricted.
 			pod.Spec.HostNetwork = true
 			_, err := client.Pods(namespace).Create(t.Context(), pod, dry)
 			harness.WantForbidden(t, err, "PodSecurity")
@@ -256,7 +256,7 @@ func TestDeploy_PodsAreRestricted(t *testing.T) {
 	}
 }
 
-// TestDeploy_TheManifestsAreAccepted applies what a user applies to a real kube-apiserver, in dry run.
+// TestDeploy_TheManifestsAreAccepted applies the manifests to a real kube-apiserver, in dry run.
 func TestDeploy_TheManifestsAreAccepted(t *testing.T) {
 	h := harness.Hub(t)
 	for overlay, replicas := range map[string]int32{"base": 1, "external-etcd": 3} {
@@ -273,7 +273,7 @@ func TestDeploy_TheManifestsAreAccepted(t *testing.T) {
 		}
 		var d *appsv1.Deployment
 		for _, item := range applied.Items {
-			object, _, _ := scheme.Codecs.UniversalDeserializer().Decode(item, nil, nil) // not of kinds that are not Kubernetes' own
+			object, _, _ := scheme.Codecs.UniversalDeserializer().Decode(item, nil, nil) // nil for kinds that are not Kubernetes' own
 			if found, ok := object.(*appsv1.Deployment); ok && found.Name == "hub-apiserver" {
 				d = found
 			}
@@ -288,7 +288,7 @@ func TestDeploy_TheManifestsAreAccepted(t *testing.T) {
 			t.Errorf("%s: three replicas share a volume", overlay)
 		}
 	}
-	// The flags in it are flags that there are.
+	// The flags in it exist.
 	data := harness.Must(exec.CommandContext(t.Context(), harness.Binary(t, "kubectl"), "kustomize", harness.Overlay("external-etcd")).Output())(t)
 	for _, line := range strings.Split(string(data), "\n") {
 		if flag, ok := strings.CutPrefix(strings.TrimSpace(line), "- --"); ok {
@@ -314,12 +314,12 @@ func hasVolume(d *appsv1.Deployment, name string) bool {
 	return false
 }
 
-// TestDeploy_ComponentsAddRightsAndTakeThemAway renders the hub with each of them.
+// TestDeploy_ComponentsAddRightsAndTakeThemAway renders the hub with each component.
 func TestDeploy_ComponentsAddRightsAndTakeThemAway(t *testing.T) {
 	t.Parallel()
 	kustomize := func(components ...string) string {
 		t.Helper()
-		dir := harness.Must(os.MkdirTemp(harness.Overlay(""), ".test-"))(t) // kustomize knows relative paths only
+		dir := harness.Must(os.MkdirTemp(harness.Overlay(""), ".test-"))(t) // kustomize supports relative paths only
 		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		file := "resources: [../base]\ncomponents: ["
 		for _, c := range components {

@@ -24,12 +24,12 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestKubectlHub_SaysWhatTheHubRefuses has the refusals that only a real hub gives: one line names each, and what to do. The unit
-// tests of pkg/cli have the other mistakes.
+// TestKubectlHub_SaysWhatTheHubRefuses runs commands that only a real hub refuses: one line states each refusal and the remedy. The unit tests of
+// pkg/cli cover other mistakes.
 func TestKubectlHub_SaysWhatTheHubRefuses(t *testing.T) {
 	p := harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": harness.Hub(t)})}
 	j := p.Joining(t, "init", "--context", "hub")
-	// Not the account default, which kube-controller-manager makes, at some time.
+	// The account default is not usable, as kube-controller-manager creates it at an unknown time.
 	accounts := harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1().ServiceAccounts(harness.NewNamespace(t))
 	harness.Must(accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "weak"}}, metav1.CreateOptions{}))(t)
 	weak := harness.Must(accounts.CreateToken(t.Context(), "weak", &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t).Status.Token
@@ -68,14 +68,14 @@ func TestKubectlHub_SaysWhatTheHubRefuses(t *testing.T) {
 			}
 		})
 	}
-	// The same user, when that is expected.
+	// The same user is accepted as an expected requester.
 	out, stderr, err := p.Run(t, "accept", "--clusters", stranger, "--requesters", "eve", "--context", "hub", "-o", "json")
 	if err != nil || !strings.Contains(stderr, "comes from eve, so the hub leaves it to you") || !strings.Contains(out, `"eve"`) {
 		t.Errorf("accept --requesters: %v: %s%s", err, out, stderr)
 	}
 }
 
-// askFor has eve ask for the certificate of a cluster.
+// askFor requests the certificate of a cluster as eve.
 func askFor(t *testing.T, cluster string) {
 	t.Helper()
 	eve := harness.Kube(t, harness.Hub(t).UserConfig("eve", "system:masters"))

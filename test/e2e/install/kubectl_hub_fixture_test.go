@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
-// hubAndCluster are a hub that registers clusters, and a cluster with a node.
+// hubAndCluster returns a hub that registers clusters, and a cluster with a node.
 func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Hub, node *kubelet.Kubelet) {
 	t.Helper()
 	h = harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
@@ -33,14 +33,14 @@ func hubAndCluster(t *testing.T) (p harness.Plugin, h, cluster *localhub.Hub, no
 	return harness.Plugin{Kubeconfig: harness.WithContexts(t, map[string]*localhub.Hub{"hub": h, "c1": cluster})}, h, cluster, node
 }
 
-// runsPods gives a cluster a node, whose pods reach the hub and get further arguments.
+// runsPods adds a node to a cluster, whose pods reach the hub and get additional arguments.
 func runsPods(t *testing.T, cluster, h *localhub.Hub, args ...string) *kubelet.Kubelet {
 	t.Helper()
 	hub := harness.Must(url.Parse(h.AdminConfig().Host))(t)
 	return kubelet.Start(t, kubelet.Config{Cluster: cluster.AdminConfig(), BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Args: args, Reach: []string{hub.Host}})
 }
 
-// attackWith tries what a bootstrap token must not do.
+// attackWith makes requests that must be refused to a bootstrap token.
 func attackWith(t *testing.T, h *localhub.Hub, token string) {
 	t.Helper()
 	config := rest.AnonymousClientConfig(h.AdminConfig())
@@ -82,7 +82,7 @@ func attackWith(t *testing.T, h *localhub.Hub, token string) {
 	}
 }
 
-// checkAgentsRights compares what the agent may do on its cluster with what it needs.
+// checkAgentsRights compares the agent's rights on its cluster with those that it needs.
 func checkAgentsRights(t *testing.T, cluster *localhub.Hub) {
 	t.Helper()
 	agent := cluster.UserConfig("system:serviceaccount:"+registration.AgentNamespace+":klusterlet-registration-sa",
@@ -107,7 +107,7 @@ func checkAgentsRights(t *testing.T, cluster *localhub.Hub) {
 	}
 }
 
-// inventory is all that join and the hub's controllers could leave.
+// inventory returns all objects that join and the hub's controllers could leave behind.
 func inventory(t *testing.T, h *localhub.Hub) (names []string) {
 	t.Helper()
 	client := harness.Kube(t, h.AdminConfig())
@@ -143,7 +143,7 @@ func inventory(t *testing.T, h *localhub.Hub) (names []string) {
 	add("ClusterRole", clusterRoles, err)
 	clusterBindings, err := client.RbacV1().ClusterRoleBindings().List(ctx, all)
 	add("ClusterRoleBinding", clusterBindings, err)
-	// kube-controller-manager makes them in its own time.
+	// kube-controller-manager creates these asynchronously.
 	return slices.DeleteFunc(names, func(name string) bool {
 		return strings.HasSuffix(name, "/default") || strings.HasPrefix(name, "ServiceAccount kube-system/")
 	})

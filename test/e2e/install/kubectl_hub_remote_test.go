@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/remote"
 )
 
-// appliesOnlyOurs shows that a real server holds what pkg/remote builds on: others come between a look and what follows on it, and
-// nothing of theirs is changed or deleted. It leaves nothing.
+// appliesOnlyOurs verifies that a real server meets the assumptions of pkg/remote: when other clients write between a read and the write that
+// follows, no object of theirs is changed or deleted. It leaves no objects.
 func appliesOnlyOurs(t *testing.T, config *rest.Config) {
 	t.Helper()
 	c, err := client.New(config, client.Options{})
@@ -56,7 +56,7 @@ func appliesOnlyOurs(t *testing.T, config *rest.Config) {
 		t.Errorf("applied twice, it is %v", now)
 	}
 
-	// Somebody takes our label of it after a look, and then replaces it.
+	// A different client removes our label after a read, and then replaces the object.
 	theirs := there()
 	theirs.SetLabels(nil)
 	must(c.Update(t.Context(), theirs))
@@ -71,10 +71,10 @@ func appliesOnlyOurs(t *testing.T, config *rest.Config) {
 	if ours, err := a.Delete(t.Context(), made); ours || err != nil {
 		t.Errorf("a deletion of what was replaced: %t, %v", ours, err)
 	}
-	// When we had looked, there was nothing.
+	// At the read, the object did not exist.
 	untouched("a creation", a.Apply(t.Context(), configMap("b"), nil), theirs)
 
-	// What has vanished is made again.
+	// A deleted object is created again.
 	must(c.Delete(t.Context(), theirs))
 	must(a.Apply(t.Context(), configMap("b"), made))
 	if ours, err := a.Delete(t.Context(), there()); !ours || err != nil {

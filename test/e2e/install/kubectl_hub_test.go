@@ -33,9 +33,9 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	})
 	hubBefore := inventory(t, h)
 
-	// By kubectl itself, once.
+	// This command runs through kubectl.
 	kubectl := h.Kubectl(t.Context(), "hub", "init", "--wait", "--context", "hub", "--kubeconfig", p.Kubeconfig)
-	kubectl.Args = slices.Delete(kubectl.Args, 1, 3) // its flag --kubeconfig has to come after the plugin's name
+	kubectl.Args = slices.Delete(kubectl.Args, 1, 3) // the flag --kubeconfig must follow the plugin's name
 	kubectl.Env = append(kubectl.Env, "PATH="+filepath.Dir(harness.Binary(t, "kubectl-hub"))+":"+os.Getenv("PATH"))
 	out, err := kubectl.CombinedOutput()
 	if err != nil {
@@ -92,7 +92,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	harness.Contains(t, p.Must(t, "accept", "-c", "c1", "--context", "hub"), "hubAcceptsClient already set for managed cluster c1")
 
 	showsTheCluster(t, p)
-	// All of its rights are needed to tell the hub all of it, and no other.
+	// The agent needs all of these rights to report everything to the hub, and no others.
 	c := harness.Must(harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Get(t.Context(), "c1", metav1.GetOptions{}))(t)
 	if !slices.ContainsFunc(c.Status.ClusterClaims, func(c clusterv1.ManagedClusterClaim) bool { return c.Name == "id.k8s.io" }) {
 		t.Errorf("the claims are %v", c.Status.ClusterClaims)
@@ -103,12 +103,12 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 
 	bringsWhatItMay(t, h, cluster)
 
-	// Again, as it is; but works do not end because flags were left out.
+	// A second join changes nothing; omitted flags do not end works.
 	harness.Contains(t, p.Must(t, append(slices.Clone(args), "--context", "c1")...), "has joined")
 	if _, stderr, err := p.Run(t, append(j.Args(t, "c1"), "--context", "c1")...); err == nil || !strings.Contains(stderr, "--works=admin --works-namespaces=web") {
 		t.Errorf("join without --works: %v: %s", err, stderr)
 	}
-	// By another address of the hub the agent follows.
+	// The agent follows the hub to a different address.
 	moved := slices.Clone(args)
 	at := slices.Index(moved, "--hub-apiserver") + 1
 	moved[at] = strings.Replace(moved[at], "127.0.0.1", "localhost", 1)
@@ -138,7 +138,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	harness.Eventually(t, "the hub has nothing left of it", func(context.Context) (bool, error) {
 		left := difference(inventory(t, h), hubBefore)
 		left = slices.DeleteFunc(left, func(name string) bool {
-			// What init makes, and what kube-controller-manager makes in its namespace.
+			// These objects are created by init, or by kube-controller-manager in its namespace.
 			return strings.Contains(name, "clusterhub:bootstrap") || strings.HasPrefix(name, "Namespace open-cluster-management") ||
 				strings.Contains(name, "open-cluster-management/")
 		})
@@ -146,7 +146,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	})
 }
 
-// showsTheCluster looks at it by all commands that show clusters.
+// showsTheCluster runs all commands that show clusters.
 func showsTheCluster(t *testing.T, p harness.Plugin) {
 	t.Helper()
 	harness.Eventually(t, "get clusters shows what the node has", func(context.Context) (bool, error) {
@@ -155,7 +155,7 @@ func showsTheCluster(t *testing.T, p harness.Plugin) {
 			`c1 +true +True +default +4 +8Gi +v1\.\S+\n$`).MatchString(out), out)
 	})
 
-	// A set that selects by labels.
+	// This set selects by labels.
 	apply := p.Command(t, "version")
 	apply.Path = harness.Binary(t, "kubectl")
 	apply.Args = []string{"kubectl", "--context", "hub", "apply", "-f", "-"}
@@ -175,8 +175,8 @@ func showsTheCluster(t *testing.T, p harness.Plugin) {
 	harness.Contains(t, p.Must(t, "__complete", "--context", "hub", "accept", "--clusters", "x,"), "x,c1\n")
 }
 
-// TestKubectlHub_UnjoinWithoutTheHub has a cluster leave that cannot, and one that was never accepted. The token is one of kubeadm's
-// kind.
+// TestKubectlHub_UnjoinWithoutTheHub removes a cluster whose hub is unreachable, and a cluster that was never accepted. The token has the format of
+// kubeadm's.
 func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	p, h, cluster, _ := hubAndCluster(t)
 	before := inventory(t, cluster)
@@ -184,7 +184,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	j := p.Joining(t, "init", "--use-bootstrap-token", "--context", "hub")
 	join := slices.DeleteFunc(j.Args(t, "c1"), func(arg string) bool { return arg == "--wait" })
 
-	// What was never accepted has nothing to leave. A namespace that was there before stays.
+	// A cluster that was never accepted has nothing to clean up on the hub. A namespace that existed before remains.
 	own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: registration.AgentNamespace}}
 	harness.Must(harness.Kube(t, cluster.AdminConfig()).CoreV1().Namespaces().Create(t.Context(), own, metav1.CreateOptions{}))(t)
 	harness.Contains(t, p.Must(t, append(join, "--context", "c1")...), "The agent of cluster c1 is deployed", "kubectl hub accept --clusters c1")
@@ -197,7 +197,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	sameInventory(t, "the managed cluster", append(before, "Namespace "+registration.AgentNamespace), inventory(t, cluster))
 
 	join = append(join, worksIn(t, cluster)...)
-	// The agent that joins now has another key than the one that has made the cluster, and so may be somebody else's.
+	// The agent that joins now has a different key than the agent that created the cluster, so it may belong to a different user.
 	_, stderr, err := p.Run(t, append(join, "--context", "c1")...)
 	if err != nil || !strings.Contains(stderr, "Warning: the hub has a cluster c1 already") {
 		t.Errorf("join under a known name: %v: %s", err, stderr)
@@ -213,9 +213,9 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	}
 	p.Must(t, "accept", "--clusters", "c1", "--csr", request[1], "--wait", "--context", "hub")
 
-	// A hub that does not answer. What the agent has brought stays with it until unjoin may go on.
+	// The hub does not respond. The objects of works remain with the agent until unjoin can continue.
 	bringsWhatItMay(t, h, cluster)
-	h.StopHubControllerManager() // it would end without its lease
+	h.StopHubControllerManager() // it would exit without its lease
 	h.KillFront(0)
 	_, stderr, err = p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--works=delete", "--timeout", "40s")
 	if err == nil || !strings.Contains(stderr, "connection reset") || !strings.Contains(stderr, "--force") {

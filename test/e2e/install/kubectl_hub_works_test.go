@@ -12,7 +12,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// worksIn are the flags of join for an agent that has rights in one namespace, which is there after that.
+// worksIn returns the flags of join for an agent that has rights in one namespace, which it creates.
 func worksIn(t *testing.T, cluster *localhub.Hub) []string {
 	t.Helper()
 	harness.MustKubectlOf(t, cluster, "", "create", "namespace", "web")
@@ -33,7 +33,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: installe
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: installer}]
 `
 
-// givesNoMoreThanItHas has a user join who may make any role and any binding, as far as these give no more than the user has.
+// givesNoMoreThanItHas runs join as a user who may create any role and any binding, as long as these grant no more than the user has.
 func givesNoMoreThanItHas(t *testing.T, p harness.Plugin, cluster *localhub.Hub, join []string) {
 	t.Helper()
 	harness.MustKubectlOf(t, cluster, installer, "apply", "-f", "-")
@@ -59,7 +59,7 @@ spec:
     - {apiVersion: v1, kind: Namespace, metadata: {name: webs}}
 `
 
-// bringsWhatItMay has an agent bring a work, as far as its rights go.
+// bringsWhatItMay verifies that an agent applies a work as far as its rights permit.
 func bringsWhatItMay(t *testing.T, h, cluster *localhub.Hub) {
 	t.Helper()
 	harness.MustKubectlOf(t, h, workOfWeb, "apply", "-f", "-")
@@ -75,7 +75,7 @@ func bringsWhatItMay(t *testing.T, h, cluster *localhub.Hub) {
 	}
 }
 
-// brought is the object of the work: its text, and whether it belongs to the work. It is empty if there is none.
+// brought returns the text of the work's object, and whether the object belongs to the work, or "" if it does not exist.
 func brought(t *testing.T, cluster *localhub.Hub) string {
 	t.Helper()
 	got := harness.MustKubectlOf(t, cluster, "", "get", "configmaps", "-n", "web", "--field-selector=metadata.name=web", "-o",
@@ -87,7 +87,7 @@ func brought(t *testing.T, cluster *localhub.Hub) string {
 	return text
 }
 
-// endsWorks checks what unjoin has made of the work's object, and that nothing of works is left but that.
+// endsWorks checks the state of the work's object after unjoin, and that no other objects of works remain.
 func endsWorks(t *testing.T, h, cluster *localhub.Hub, want string) {
 	t.Helper()
 	if got := brought(t, cluster); got != want {
@@ -100,7 +100,7 @@ func endsWorks(t *testing.T, h, cluster *localhub.Hub, want string) {
 	if h == nil {
 		return
 	}
-	// The agent lets go of it no more.
+	// No agent removes its finalizer any more.
 	harness.MustKubectlOf(t, h, "", "delete", "manifestwork", "web", "-n", "c1", "--wait=false")
 	harness.MustKubectlOf(t, h, "", "patch", "manifestwork", "web", "-n", "c1", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestLocalHub_SaysWhatIsWrong covers what a newcomer meets.
+// TestLocalHub_SaysWhatIsWrong covers the errors that a newcomer sees.
 func TestLocalHub_SaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	start := func(t *testing.T, c localhub.Config) string {

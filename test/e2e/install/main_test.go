@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install tests how a hub and its clusters come to be: make up, kubectl hub, the manifests of artifacts/deploy, and what our
-// programs log and trust once they run.
+// Package install tests how hubs and their clusters are installed: make up, kubectl hub, the manifests of artifacts/deploy, and what our programs log
+// and trust at run time.
 package install
 
 import (

@@ -21,10 +21,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// A newcomer has no hub yet, and types what the README says.
+// newcomer is a user without a hub, who runs the commands of the README.
 type newcomer struct {
 	ctx context.Context
-	// bin has the binaries, dir becomes the hub's directory, and home is everything else that could be written to.
+	// bin has the binaries, dir becomes the hub's directory, and home stands for all other writable places.
 	bin, dir, home string
 }
 
@@ -47,7 +47,7 @@ func newNewcomer(t *testing.T) *newcomer {
 	return n
 }
 
-// run runs a command in an environment that shows what is written outside of the hub's directory.
+// run runs a command in an environment that detects writes outside of the hub's directory.
 func (n *newcomer) run(t *testing.T, name string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(n.ctx, name, args...)
@@ -81,7 +81,7 @@ func (n *newcomer) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// processes are those that `make status` knows, with their ids.
+// processes returns the process IDs that `make status` lists, by name.
 func (n *newcomer) processes(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -91,7 +91,7 @@ func (n *newcomer) processes(t *testing.T) map[string]string {
 	return found
 }
 
-// rebuild replaces a binary by one that differs, as go build does.
+// rebuild replaces a binary by a different one, as go build does.
 func (n *newcomer) rebuild(t *testing.T, name string) {
 	t.Helper()
 	built := harness.Must(os.Open(filepath.Join(n.bin, name)))(t)
@@ -106,7 +106,7 @@ func (n *newcomer) rebuild(t *testing.T, name string) {
 	}
 }
 
-// rows are the clusters of each set in a table of members.
+// rows returns the clusters of each set in a table of members.
 func rows(out string) map[string][]string {
 	found := map[string][]string{}
 	for line := range strings.Lines(out) {
@@ -142,7 +142,7 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	wantRows(t, members, "production-emea-amer", "frankfurt-1", "saopaulo-1", "virginia-1")
 	wantRows(t, members, "devset", "dublin-1", "oregon-1", "paris-1", "sydney-1")
 
-	// The commands that it ends with: Dana sees the set devset.
+	// These are the commands at the end of the output: Dana sees the set devset.
 	_, next, found := strings.Cut(up, "Next:\n")
 	if !found {
 		t.Fatalf("nothing is said of what comes next:\n%s", up)
@@ -155,7 +155,7 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	if len(rows(out)) != 1 {
 		t.Errorf("Dana sees more than devset:\n%s", out)
 	}
-	// One cluster is no mere name: it has joined.
+	// One cluster is not just an object: its agent has joined.
 	if !regexp.MustCompile(`(?m)^berlin-1 +true +True +default .* v1\.`).MatchString(out) {
 		t.Errorf("berlin-1 has not joined:\n%s", out)
 	}
@@ -218,7 +218,7 @@ func TestNewcomer_GetsAHub(t *testing.T) {
 	}
 }
 
-// kill ends processes as the kernel does that has no memory left.
+// kill kills processes as the kernel does when memory is exhausted.
 func (n *newcomer) kill(t *testing.T, pids ...string) {
 	t.Helper()
 	for _, pid := range pids {
@@ -228,7 +228,7 @@ func (n *newcomer) kill(t *testing.T, pids ...string) {
 	}
 }
 
-// wantMissing has the status name processes that do not run, and fail.
+// wantMissing verifies that the status names processes that do not run, and fails.
 func (n *newcomer) wantMissing(t *testing.T, names ...string) {
 	t.Helper()
 	harness.Eventually(t, fmt.Sprint("the status says that these do not run: ", names), func(context.Context) (bool, error) {
@@ -242,7 +242,7 @@ func (n *newcomer) wantMissing(t *testing.T, names ...string) {
 	})
 }
 
-// wantStartedAgain kills a process, and has the status say that it was started again, and why.
+// wantStartedAgain kills a process, and verifies that the status reports the restart and its reason.
 func (n *newcomer) wantStartedAgain(t *testing.T, name, pid string) {
 	t.Helper()
 	n.kill(t, pid)
@@ -253,7 +253,7 @@ func (n *newcomer) wantStartedAgain(t *testing.T, name, pid string) {
 	})
 }
 
-// wantAccess looks at what was said of the example's cluster, and uses the access to it.
+// wantAccess checks the output about the example's cluster, and uses the access to it.
 func (n *newcomer) wantAccess(t *testing.T, out string) {
 	t.Helper()
 	for _, want := range []string{
@@ -272,7 +272,7 @@ func (n *newcomer) wantAccess(t *testing.T, out string) {
 	n.kubectl(t, "wait", "-n", "teams", "--for=delete", "cluster/"+own, "--timeout="+harness.Timeout.String())
 }
 
-// wantDetached looks at the cluster whose agent hub-operator has made on the hub, and has a work brought to it.
+// wantDetached checks the cluster whose agent hub-operator has deployed on the hub, and delivers a work to it.
 func (n *newcomer) wantDetached(t *testing.T) {
 	t.Helper()
 	harness.Contains(t, n.kubectl(t, "get", "managedcluster", "madrid-1", "-o", `jsonpath={.status.conditions[?(@.status=="True")].type}`),
@@ -295,7 +295,7 @@ func (n *newcomer) wantDetached(t *testing.T) {
 	}
 }
 
-// running are the processes that have the hub's directory in their command lines, by id.
+// running returns the processes with the hub's directory in their command lines, by process ID.
 func (n *newcomer) running(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -307,7 +307,7 @@ func (n *newcomer) running(t *testing.T) map[string]string {
 	return found
 }
 
-// wantLessMemoryThan adds up what is resident, in MB, where the system says it in /proc.
+// wantLessMemoryThan sums up the resident memory in MB, on systems that report it in /proc.
 func (n *newcomer) wantLessMemoryThan(t *testing.T, limit int) {
 	t.Helper()
 	used := 0
@@ -315,7 +315,7 @@ func (n *newcomer) wantLessMemoryThan(t *testing.T, limit int) {
 	if len(processes) == 0 && runtime.GOOS != "linux" {
 		return
 	}
-	if len(processes) != 15 { // those of the hub and of two clusters
+	if len(processes) != 15 { // the processes of the hub and of two clusters
 		t.Errorf("these processes run: %v", processes)
 	}
 	for pid, line := range processes {

@@ -21,12 +21,12 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestPublicRoots_InAnEmptyRootDirectory runs what the images have in a root directory that has nothing else, as the images,
-// against a server whose certificate is of a CA that only the test knows.
+// TestPublicRoots_InAnEmptyRootDirectory runs the programs of the images in a root directory that has no other files, as in the images, against a
+// server whose certificate is of a CA that only the test knows.
 //
-// With the CA mounted, each connects: what the system has goes first. When it is told to prefer the roots inside of it, it
-// must not connect any more: so it has some. A program without any would go on to use the CA. Which ones they are,
-// pkg/publicroots tests.
+// With the CA mounted, each program connects: the system's roots take precedence. When the program is configured to prefer its built-in roots, it
+// must not connect, which shows that it has some: a program without built-in roots would still use the CA. pkg/publicroots tests which roots these
+// are.
 func TestPublicRoots_InAnEmptyRootDirectory(t *testing.T) {
 	t.Parallel()
 	for _, command := range [][]string{
@@ -51,11 +51,11 @@ func TestPublicRoots_InAnEmptyRootDirectory(t *testing.T) {
 	}
 }
 
-// stranger is a server with TLS that serves nothing.
+// stranger is a TLS server that serves nothing.
 type stranger struct {
 	certs   localserver.Certificates
 	address string
-	// verdicts are what clients make of its certificate: nil when they go on.
+	// verdicts has the results of the TLS handshakes: nil if the client accepts the certificate.
 	verdicts chan error
 }
 
@@ -80,7 +80,7 @@ func newStranger(t *testing.T) *stranger {
 				defer conn.Close()
 				err := conn.(*tls.Conn).HandshakeContext(t.Context())
 				if err != nil && !strings.Contains(err.Error(), "remote error: tls: ") {
-					return // the client has gone before it has said what it makes of it
+					return // the client disconnected before it sent a verdict
 				}
 				select {
 				case s.verdicts <- err:
@@ -92,7 +92,7 @@ func newStranger(t *testing.T) *stranger {
 	return s
 }
 
-// met runs a program until it has made up its mind on a server.
+// met runs a program until it accepts or rejects the certificate of a server.
 func met(t *testing.T, command []string, env ...string) error {
 	t.Helper()
 	server := newStranger(t)
@@ -132,12 +132,12 @@ func met(t *testing.T, command []string, env ...string) error {
 
 var library = regexp.MustCompile(`(?m)(/\S+) \(0x`)
 
-// emptyRoot has a program and what it is linked with, a kubeconfig for a server that names no CA, and that CA in a file.
+// emptyRoot creates a root directory with a program and its libraries, a kubeconfig for a server without a CA, and that CA in a file.
 func emptyRoot(t *testing.T, program string, server *stranger) (root string) {
 	t.Helper()
 	root = t.TempDir()
 	copied := map[string]string{program: "/" + filepath.Base(program), server.certs.Cert("ca"): "/ca.crt"}
-	out, _ := exec.CommandContext(t.Context(), "ldd", program).CombinedOutput() // those of the images are linked with nothing
+	out, _ := exec.CommandContext(t.Context(), "ldd", program).CombinedOutput() // programs of the images are statically linked
 	for _, found := range library.FindAllStringSubmatch(string(out), -1) {
 		copied[found[1]] = found[1]
 	}

@@ -27,7 +27,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// notSecret are the keys of Secrets whose values anybody may know.
+// notSecret lists the keys of Secrets whose values are public.
 var notSecret = []string{
 	"agent-name", "auth-extra-groups", "ca-bundle.crt", "ca.crt", "cluster-name", "creationTimestamp", "description", "expiration",
 	"expirationTimestamp", "host", "kubeconfig", "namespace", "registered-key-sha256", "tls.crt", "token-id",
@@ -35,13 +35,13 @@ var notSecret = []string{
 	v1alpha1.TokenSourceAccessRequestKey, v1alpha1.TokenSourceServiceAccountNameKey, v1alpha1.TokenSourceServiceAccountNamespaceKey,
 }
 
-// logged is a hub with all of our programs, each of which logs as much as it can.
+// logged is a hub with all of our programs at the highest verbosity.
 type logged struct {
 	*harness.Logged
 	hub, cluster *localhub.Hub
 }
 
-// TestSecretsInLogs has a cluster join and access to it given, and looks for each secret that there is in each log.
+// TestSecretsInLogs runs a cluster that joins and access to it, and searches each log for each secret.
 func TestSecretsInLogs(t *testing.T) {
 	const most = "-v=10"
 	l := &logged{Logged: harness.NewLogged()}
@@ -80,7 +80,7 @@ func TestSecretsInLogs(t *testing.T) {
 	})
 	command("get", "clusters", "--context", "hub")
 
-	// It is offered, and access to it given.
+	// The cluster is offered, and access to it is granted.
 	offered := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: harness.ProvidersNamespace, Name: "plain", Labels: map[string]string{v1alpha1.ProviderLabel: "existing"},
@@ -117,7 +117,7 @@ func TestSecretsInLogs(t *testing.T) {
 	}
 	l.Add(t, "token for access", credential.Status.Token)
 
-	// A user without the front, whose token hub-apiserver has reviewed.
+	// A user bypasses the front, and hub-apiserver reviews the user's token.
 	account := harness.Must(harness.Kube(t, l.hub.AdminConfig()).CoreV1().ServiceAccounts("teams").
 		CreateToken(t.Context(), l.user(t), &authenticationv1.TokenRequest{}, metav1.CreateOptions{}))(t)
 	l.Add(t, "token for review", account.Status.Token)
@@ -145,7 +145,7 @@ func (l *logged) user(t *testing.T) string {
 	return account.Name
 }
 
-// collect adds all secrets that both clusters have.
+// collect adds all secrets of both clusters.
 func (l *logged) collect(t *testing.T) {
 	t.Helper()
 	for where, h := range map[string]*localhub.Hub{"hub": l.hub, "cluster": l.cluster} {

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestTopology_ServesWithoutOneOfEach: with an etcd of three and two of each API server, one of each can be killed and comes back.
+// TestTopology_ServesWithoutOneOfEach verifies that with an etcd of three members and two of each API server, one of each can be killed and restarts.
 func TestTopology_ServesWithoutOneOfEach(t *testing.T) {
 	counts := func(c *localhub.Config) {
 		c.FrontReplicas, c.Replicas, c.EtcdMembers, c.Clusters = 2, 2, 3, 1
@@ -49,7 +49,7 @@ func TestTopology_ServesWithoutOneOfEach(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What is left of each etcd serves only with the member that has come back.
+	// The rest of each etcd serves only with the member that has restarted.
 	if err := h.KillEtcd(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestTopology_ServesWithoutOneOfEach(t *testing.T) {
 	}
 }
 
-// addsToSet makes a set and a cluster in it, sees both arrive in watches, and lists the set's members.
+// addsToSet creates a set and a cluster in it, waits for both in watches, and lists the set's members.
 func addsToSet(t *testing.T, client versioned.Interface, name string) {
 	t.Helper()
 	clusters := harness.Must(client.ClusterV1().ManagedClusters().Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name}))(t)
@@ -113,7 +113,7 @@ func addsToSet(t *testing.T, client versioned.Interface, name string) {
 	})
 }
 
-// wantNothingOfOurs looks at the cluster beside a hub, which has a Kubernetes API and nothing else.
+// wantNothingOfOurs verifies that the cluster beside a hub has the Kubernetes API only.
 func wantNothingOfOurs(t *testing.T, h *localhub.Hub) {
 	t.Helper()
 	clusters := harness.Must(h.Clusters())(t)
