@@ -27,7 +27,7 @@ func creates(group, resource string) *admissionregistrationv1.MatchResources {
 	}}}
 }
 
-// newPolicy makes a ValidatingAdmissionPolicy and binds it, with the parameters if there are any.
+// newPolicy creates a ValidatingAdmissionPolicy and binds it, with the parameters if they are given.
 func newPolicy(t *testing.T, h *localhub.Hub, name string, params *admissionregistrationv1.ParamRef, spec admissionregistrationv1.ValidatingAdmissionPolicySpec) {
 	t.Helper()
 	client := harness.Kube(t, h.AdminConfig()).AdmissionregistrationV1()
@@ -49,7 +49,7 @@ func newPolicy(t *testing.T, h *localhub.Hub, name string, params *admissionregi
 
 var dryRun = metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 
-// refuseNames makes a policy that refuses clusters whose name begins like that, and waits until hub-apiserver knows.
+// refuseNames creates a policy that rejects clusters whose names have a prefix, and waits until hub-apiserver observes it.
 func refuseNames(t *testing.T, h *localhub.Hub, prefix string) {
 	t.Helper()
 	newPolicy(t, h, prefix, nil, admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -75,8 +75,8 @@ func TestAdmission_PoliciesOfTheFrontApplyToOurKinds(t *testing.T) {
 	harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Create(t.Context(), harness.ManagedCluster(harness.Unique("other"), nil), dryRun))(t)
 }
 
-// TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs: hub-apiserver may not read the ConfigMaps that a policy on
-// pods takes its parameters from, and has no reason to. It neither waits for them nor refuses anything.
+// TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs verifies that hub-apiserver ignores a policy on pods: it may not read the ConfigMaps with
+// the parameters of the policy, and must neither wait for them nor reject requests.
 func TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs(t *testing.T) {
 	h := harness.LendHub(t)
 	params := &admissionregistrationv1.ParamRef{Name: "limits", Namespace: "default", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)}
@@ -85,7 +85,7 @@ func TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs(t *testing.T) {
 		MatchConstraints: creates("", "pods"),
 		Validations:      []admissionregistrationv1.Validation{{Expression: "object.metadata.name != params.data.forbidden"}},
 	})
-	refuseNames(t, h, "later") // so the earlier one is known too
+	refuseNames(t, h, "later") // shows that the previous policy is observed, too
 	check := func(when string) {
 		t.Helper()
 		if _, err := harness.Get(t, h.HubAPIServerConfig(0), "/readyz?verbose"); err != nil {
@@ -107,8 +107,8 @@ func TestAdmission_APolicyForOthersWithParametersIsNoneOfOurs(t *testing.T) {
 	check("after a restart")
 }
 
-// TestAdmission_MutatingPoliciesGrantNothing: hub-apiserver runs the front's MutatingAdmissionPolicies on our kinds, and
-// checks permissions after them. What a policy adds needs the same right of the user as what the user writes.
+// TestAdmission_MutatingPoliciesGrantNothing verifies that hub-apiserver runs the front's MutatingAdmissionPolicies on our kinds, and checks
+// permissions after them. The changes of a policy need the same rights of the user as the user's own changes.
 func TestAdmission_MutatingPoliciesGrantNothing(t *testing.T) {
 	t.Parallel()
 	for _, how := range []admissionregistrationv1.PatchType{admissionregistrationv1.PatchTypeJSONPatch, admissionregistrationv1.PatchTypeApplyConfiguration} {
@@ -161,7 +161,7 @@ func TestAdmission_MutatingPoliciesGrantNothing(t *testing.T) {
 	}
 }
 
-// TestAdmission_AFrontWithoutMutatingPoliciesIsServed: the plugin for them would wait for ever, and refuse all writes.
+// TestAdmission_AFrontWithoutMutatingPoliciesIsServed verifies this, as the plugin for such policies would wait forever, and reject all writes.
 func TestAdmission_AFrontWithoutMutatingPoliciesIsServed(t *testing.T) {
 	h := harness.OwnHub(t, func(c *localhub.Config) {
 		c.WithoutHubControllerManager, c.WithoutKubeControllerManager = true, true

@@ -14,10 +14,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// badRequest is one request that has to be refused.
+// badRequest is a request that must be rejected.
 type badRequest struct {
 	what, verb, path, query, contentType, accept, body string
-	// says is in the answer; code is one of these.
+	// says is contained in the response; code is one of these.
 	says  string
 	codes []int
 }
@@ -92,7 +92,7 @@ func badRequests(existing string) []badRequest {
 		{what: "an accept of what is not there", verb: "PUT", path: clustersPath + "/nobody/accept", body: clusterBody(`"metadata":{"name":"nobody"}`), codes: []int{404}},
 		{what: "a subresource of nonsense", verb: "GET", path: clustersPath + "/" + existing + "/nothing", codes: []int{404}},
 	}
-	// 3 MB of a request are read, and a field may have far less: neither is an error of the server.
+	// Requests are read up to 3 MB, and the limit of a field may be far lower: neither is a server error.
 	for what, size := range map[string]int{"4 MB": 4 << 20, "2 MB": 2 << 20} {
 		spec := `"spec":{"managedClusterClientConfigs":[{"url":"https://a","caBundle":"` + strings.Repeat("QUFB", size/4) + `"}]}`
 		whole := clusterBody(`"metadata":{"name":"` + existing + `"},` + spec)
@@ -111,7 +111,7 @@ func badRequests(existing string) []badRequest {
 	return all
 }
 
-// TestBadInput_GetsAClear4xx sends each to the front and to hub-apiserver itself.
+// TestBadInput_GetsAClear4xx sends each request to the front and to hub-apiserver itself.
 func TestBadInput_GetsAClear4xx(t *testing.T) {
 	existing := harness.Unique("existing")
 	before := harness.NewManagedCluster(t, existing, nil)

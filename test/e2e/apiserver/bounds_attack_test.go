@@ -23,10 +23,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// mostBytes is what an object may take in etcd, reserve what may come on top by who has the right to its end.
+// mostBytes is the maximum size of an object in etcd. reserve is the additional size for users who may finalize the object.
 const mostBytes, reserve = 256 << 10, 64 << 10
 
-// wantTooLarge fails unless a write was refused for its size, and the answer says how large it may be.
+// wantTooLarge fails the test unless a write was rejected for its size, and the response states the limit.
 func wantTooLarge(t *testing.T, what string, err error) {
 	t.Helper()
 	if !apierrors.IsRequestEntityTooLargeError(err) || !strings.Contains(err.Error(), "262144") {
@@ -34,8 +34,8 @@ func wantTooLarge(t *testing.T, what string, err error) {
 	}
 }
 
-// TestBounds_AnAgentFillsNothing tries to store more about a cluster than there may be, as an agent can: at once, step by step,
-// and by the records of field managers.
+// TestBounds_AnAgentFillsNothing tries to exceed the size limit of a cluster, as an agent can: in one step, in several steps, and by the entries of
+// field managers.
 func TestBounds_AnAgentFillsNothing(t *testing.T) {
 	name := harness.Unique("greedy")
 	agent := harness.User(t, harness.Rule("get,update", "managedclusters", name), harness.Rule("patch,update", "managedclusters/status", name))
@@ -70,7 +70,7 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 		t.Errorf("513 claims: got %v", err)
 	}
 
-	// Metadata as far as they go, and then one condition and one field manager after the other.
+	// Fill the metadata first, and then add one condition and one field manager after the other.
 	there.Annotations = map[string]string{"example.com/a": strings.Repeat("x", 128<<10)}
 	harness.Must(own.Update(t.Context(), there, metav1.UpdateOptions{}))(t)
 	for i := 0; ; i++ {
@@ -90,7 +90,7 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 			t.Fatal("it grows for ever")
 		}
 	}
-	// Up to the last byte that there is.
+	// Fill the object up to the last byte.
 	there = harness.Must(clusters.Get(t.Context(), name, metav1.GetOptions{}))(t)
 	for step := 4096; step > 0; {
 		there.Annotations["example.com/a"] += strings.Repeat("x", step)
@@ -106,7 +106,7 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 	if size := len(harness.Must(json.Marshal(there))(t)); size > mostBytes+1024 || size < mostBytes-1024 {
 		t.Errorf("it has %d bytes", size)
 	}
-	// The hub is not kept from anything by that: to deny is one byte more.
+	// The hub can still write: denial takes one more byte.
 	_, err = harness.Ours(t, harness.Hub(t).UserConfig(acceptor)).ClusterV1().ManagedClusters().Patch(t.Context(), name, types.MergePatchType,
 		[]byte(`{"spec":{"hubAcceptsClient":false}}`), metav1.PatchOptions{})
 	if err != nil {
@@ -117,8 +117,8 @@ func TestBounds_AnAgentFillsNothing(t *testing.T) {
 	}
 }
 
-// TestBounds_ARequestFullOfFaultsIsAnsweredShortly sends as many faults as a request has room for, by all who may write something:
-// Kubernetes would join the messages of all of them to one.
+// TestBounds_ARequestFullOfFaultsIsAnsweredShortly sends requests with as many errors as possible, as all users who may write: Kubernetes would join
+// all their messages into one.
 func TestBounds_ARequestFullOfFaultsIsAnsweredShortly(t *testing.T) {
 	name := harness.Unique("faulty")
 	harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Create(t.Context(), harness.ManagedCluster(name, nil), metav1.CreateOptions{}))(t)
@@ -155,7 +155,7 @@ func TestBounds_ARequestFullOfFaultsIsAnsweredShortly(t *testing.T) {
 	}
 }
 
-// TestBounds_WhatIsTooLargeCanGetSmallerAndGo: it is no dead end.
+// TestBounds_WhatIsTooLargeCanGetSmallerAndGo verifies that a full object can shrink and be deleted.
 func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
 	name := harness.Unique("large")
 	clusters := harness.Admin(t).ClusterV1().ManagedClusters()
@@ -178,7 +178,7 @@ func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
 	_, err = clusters.Update(t.Context(), larger, metav1.UpdateOptions{})
 	wantTooLarge(t, "one above what the hub itself has", err)
 
-	// The reserve is for the hub alone: what is in it cannot be exchanged by others.
+	// The reserve is for the hub only: other users cannot replace its content.
 	same := there.DeepCopy()
 	same.Annotations["example.com/a"] = strings.ReplaceAll(same.Annotations["example.com/a"], "x", "y")
 	_, err = tenant.Update(t.Context(), same, metav1.UpdateOptions{})
@@ -201,7 +201,7 @@ func TestBounds_WhatIsTooLargeCanGetSmallerAndGo(t *testing.T) {
 	}
 }
 
-// TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore floods a hub with clusters, from many connections at once.
+// TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore floods a hub with clusters from many connections.
 func TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore(t *testing.T) {
 	const most = 5
 	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) {
@@ -246,7 +246,7 @@ func TestBounds_ABootstrapTokenMakesSoManyClustersAndNoMore(t *testing.T) {
 		}
 	}
 	harness.Must(harness.Ours(t, h.UserConfig("acceptor")).ClusterV1().ManagedClusters().Create(t.Context(), harness.ManagedCluster("welcome", nil), metav1.CreateOptions{}))(t)
-	// As soon as there is room again.
+	// Creation succeeds as soon as a cluster is deleted.
 	for _, c := range append(list.Items[:1:1], *harness.ManagedCluster("welcome", nil)) {
 		harness.Must(clusters.Patch(t.Context(), c.Name, types.MergePatchType, []byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{}))(t)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// flood makes objects from several connections at once, and says how many were made. All others have to be refused as by a quota.
+// flood creates objects from several connections, and returns how many were created. All others must be rejected as by a quota.
 func flood(t *testing.T, n int, flag string, make func(i int) error) int {
 	t.Helper()
 	var made, next atomic.Int32
@@ -42,7 +42,8 @@ func flood(t *testing.T, n int, flag string, make func(i int) error) int {
 	return int(made.Load())
 }
 
-// TestBounds_ATenantFillsNoEtcd fills a namespace with objects of two kinds, and another one with bytes. It costs 250 small and 25 large requests.
+// TestBounds_ATenantFillsNoEtcd fills one namespace with objects of two kinds, and a different one with bytes. It costs 250 small and 25 large
+// requests.
 func TestBounds_ATenantFillsNoEtcd(t *testing.T) {
 	small, large := harness.NewNamespace(t), harness.NewNamespace(t)
 	bindings := harness.Admin(t).ClusterV1beta2().ManagedClusterSetBindings(small)
@@ -72,11 +73,11 @@ func TestBounds_ATenantFillsNoEtcd(t *testing.T) {
 	if made != mostBytesOfAll/501_000 {
 		t.Errorf("%d works of 500,000 bytes were made in %d bytes", made, mostBytesOfAll)
 	}
-	// A full namespace stops no agent and no deletion, and each makes room.
+	// A full namespace blocks no agent and no deletion, and each deletion frees space.
 	list := harness.Must(works(large).List(t.Context(), metav1.ListOptions{}))(t)
 	one := list.Items[0].Name
 	status := []byte(`{"status":{"conditions":[{"type":"Applied","status":"True","reason":"A","message":"` + strings.Repeat("x", 30000) + `","lastTransitionTime":"2030-01-01T00:00:00Z"}]}}`)
-	for range mostBytesOfAll % 500_000 / 30000 { // so that it is full to the last 30,000 bytes
+	for range mostBytesOfAll % 500_000 / 30000 { // fills it except for the last 30,000 bytes
 		harness.Must(works(large).Create(t.Context(), work(29_000), metav1.CreateOptions{}))(t)
 	}
 	harness.WantForbidden(t, harness.ErrorOf(works(large).Create(t.Context(), work(31_000), metav1.CreateOptions{})), "--max-bytes-per-namespace")
@@ -92,7 +93,7 @@ func TestBounds_ATenantFillsNoEtcd(t *testing.T) {
 	})
 }
 
-// unlessForbidden leaves out that a write was refused.
+// unlessForbidden returns nil for a rejected write.
 func unlessForbidden(err error) error {
 	if apierrors.IsForbidden(err) {
 		return nil

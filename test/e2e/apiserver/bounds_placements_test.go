@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestBounds_ATenantMakesSoManyPlacementsAndNoMore floods a namespace with placements, from many connections at once.
+// TestBounds_ATenantMakesSoManyPlacementsAndNoMore floods a namespace with placements from many connections.
 func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
 	placements := harness.Admin(t).ClusterV1beta1().Placements(harness.NewNamespace(t))
 	var made atomic.Int32
@@ -48,7 +48,7 @@ func TestBounds_ATenantMakesSoManyPlacementsAndNoMore(t *testing.T) {
 	harness.WantForbidden(t, err, "--max-placements-per-namespace")
 	_, err = placements.Create(t.Context(), &v1beta1.Placement{ObjectMeta: harness.Named("dry")}, metav1.CreateOptions{DryRun: harness.DryRun(true)})
 	harness.WantForbidden(t, err, "--max-placements-per-namespace")
-	// What is there is changed, and other namespaces have their own.
+	// Existing placements can be changed, and other namespaces have separate limits.
 	harness.Must(placements.Patch(t.Context(), list.Items[0].Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"b"}}}`), metav1.PatchOptions{}))(t)
 	harness.Must(harness.Admin(t).ClusterV1beta1().Placements(harness.NewNamespace(t)).Create(t.Context(), &v1beta1.Placement{ObjectMeta: harness.Named("other")}, metav1.CreateOptions{}))(t)
 }

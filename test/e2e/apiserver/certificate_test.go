@@ -28,7 +28,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// served is how many groups and versions are hub-apiserver's, as its manifest says.
+// served returns how many groups and versions hub-apiserver has according to its manifest.
 func served(t *testing.T) int {
 	t.Helper()
 	manifest := harness.Must(os.ReadFile(filepath.Join(harness.Overlay("base"), "apiservices.yaml")))(t)
@@ -56,7 +56,7 @@ func TestCertificate_NobodySkipsItsVerification(t *testing.T) {
 			continue
 		}
 		was := s.Spec.CABundle
-		s.Spec.CABundle = harness.Must(os.ReadFile(filepath.Join(harness.Hub(t).Dir(), "pki", "ca.crt")))(t) // another CA
+		s.Spec.CABundle = harness.Must(os.ReadFile(filepath.Join(harness.Hub(t).Dir(), "pki", "ca.crt")))(t) // a different CA
 		harness.Must(client.ApiregistrationV1().APIServices().Update(t.Context(), &s, metav1.UpdateOptions{}))(t)
 		harness.Eventually(t, "the CA is put right", func(ctx context.Context) (bool, error) {
 			now, err := client.ApiregistrationV1().APIServices().Get(ctx, s.Name, metav1.GetOptions{})
@@ -65,7 +65,7 @@ func TestCertificate_NobodySkipsItsVerification(t *testing.T) {
 	}
 }
 
-// provided is what an operator hands to hub-apiserver: a certificate for its Service that signs itself.
+// provided returns the self-signed certificate that an operator provides to hub-apiserver for its Service.
 func provided(t *testing.T) (ca []byte, certFile, keyFile string) {
 	t.Helper()
 	key := harness.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
@@ -86,8 +86,8 @@ func provided(t *testing.T) (ca []byte, certFile, keyFile string) {
 	return ca, certFile, keyFile
 }
 
-// TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone: the front trusts what the operator has written into the
-// APIServices, and nobody corrects them.
+// TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone verifies that the front trusts the CA that the operator has written into the APIServices, and
+// that no controller changes it.
 func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
 	h := harness.LendHub(t)
 	client := harness.Must(aggregatorclient.NewForConfig(h.AdminConfig()))(t).ApiregistrationV1().APIServices()
@@ -99,7 +99,7 @@ func TestCertificate_AProvidedOneIsUsedAndItsCALeftAlone(t *testing.T) {
 		}
 		return found
 	}
-	h.StopHubAPIServer(0) // it would put its own CA back
+	h.StopHubAPIServer(0) // it would restore its own CA
 	ca, certFile, keyFile := provided(t)
 	patch := harness.Must(json.Marshal(map[string]any{"spec": map[string]any{"caBundle": ca}}))(t)
 	for _, s := range registered() {

@@ -51,7 +51,7 @@ func TestServer_PublishesModelsAndDiscovery(t *testing.T) {
 	}
 }
 
-// discovered has a line for each resource: version, name, scope and kind, verbs, short names.
+// discovered returns a line for each resource: version, name, scope and kind, verbs, short names.
 func discovered(group apidiscoveryv2.APIGroupDiscovery) []string {
 	var lines []string
 	for _, v := range group.Versions {
@@ -66,7 +66,7 @@ func discovered(group apidiscoveryv2.APIGroupDiscovery) []string {
 	return lines
 }
 
-// TestDiscovery_IsOneRequest: clients learn all of it from one document, ours and the front's alike.
+// TestDiscovery_IsOneRequest verifies that clients discover all groups, ours and the front's, from one document.
 func TestDiscovery_IsOneRequest(t *testing.T) {
 	const (
 		stored = "create,delete,deletecollection,get,list,patch,update,watch"

@@ -23,14 +23,14 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// door is a port with TLS that a process of a hub listens on.
+// door is a TLS port of a process of a hub.
 type door struct {
 	name, address string
-	// api is whether it lets a client in without a certificate, and says in HTTP whom it takes the client for.
+	// api reports whether the port accepts a client without a certificate, and reports over HTTP which user it authenticated.
 	api bool
 }
 
-// listening finds the doors of a hub, and of the clusters of its provider. Ports without TLS are known by their names.
+// listening returns the doors of a hub, and of the clusters of its provider. Ports without TLS are known by their names.
 func listening(t *testing.T, h *localhub.Hub) (doors []*door) {
 	t.Helper()
 	names := map[int]string{}
@@ -73,7 +73,7 @@ func listening(t *testing.T, h *localhub.Hub) (doors []*door) {
 	return doors
 }
 
-// ports are those that processes of a hub listen on, with the names of their programs.
+// ports returns the ports of the hub's processes, with the names of their programs.
 func ports(t *testing.T, h *localhub.Hub) map[int]string {
 	t.Helper()
 	sockets := map[string]int{} // inodes to ports
@@ -93,14 +93,14 @@ func ports(t *testing.T, h *localhub.Hub) map[int]string {
 	if len(sockets) == 0 {
 		t.Skip("there is no /proc")
 	}
-	// A program in an image has another file name.
+	// A program in an image has a different file name.
 	found, programs := map[int]string{}, map[int]string{}
 	for name, pid := range h.PIDs() {
 		programs[pid] = name
 	}
 	for _, file := range harness.Must(filepath.Glob("/proc/[0-9]*/cmdline"))(t) {
 		line, err := os.ReadFile(file)
-		if err != nil { // it has ended
+		if err != nil { // it has exited
 			continue
 		}
 		pid := harness.Must(strconv.Atoi(filepath.Base(filepath.Dir(file))))(t)
@@ -126,11 +126,11 @@ func (d *door) config(pair *tls.Certificate) *tls.Config {
 		if pair == nil {
 			return &tls.Certificate{}, nil
 		}
-		return pair, nil // also where the server does not name its CA
+		return pair, nil // even if the server does not name its CA
 	}}
 }
 
-// handshake returns nil when the door accepts a connection. In TLS 1.3 the first byte of the answer tells.
+// handshake returns nil if the server accepts the certificate. In TLS 1.3, this is known after the first byte of its response.
 func (d *door) handshake(pair *tls.Certificate) error {
 	config := d.config(pair)
 	config.NextProtos = []string{"h2", "http/1.1"}
@@ -155,8 +155,8 @@ func (d *door) handshake(pair *tls.Certificate) error {
 
 var forbiddenUser = regexp.MustCompile(`User "([^"]*)"`)
 
-// enter returns whom the door takes a client for that also claims, as the front does, to speak for somebody else: "" for one
-// that is not let in.
+// enter returns the user that the server authenticates for a client that also sends the front's impersonation headers, or "" if the client is
+// rejected.
 func (d *door) enter(t *testing.T, pair *tls.Certificate) string {
 	t.Helper()
 	if !d.api {
@@ -175,7 +175,7 @@ func (d *door) enter(t *testing.T, pair *tls.Certificate) string {
 	switch response.StatusCode {
 	case http.StatusUnauthorized:
 		return ""
-	case http.StatusNotFound: // whoever may get everything is told that it does not exist
+	case http.StatusNotFound: // a user who may get everything receives a 404
 		return "system:masters"
 	case http.StatusForbidden:
 		var status metav1.Status

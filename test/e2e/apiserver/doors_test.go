@@ -32,8 +32,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDoors_EachCertificateOpensItsOwn tries every certificate that there is of a hub, and one that an agent has just been
-// given, at every port that the hub listens on. An etcd that lets agents in makes each of them cluster-admin.
+// TestDoors_EachCertificateOpensItsOwn tries every certificate of a hub, and a new certificate of an agent, at every port of the hub. An etcd that
+// accepts agents' certificates would make each agent cluster-admin.
 func TestDoors_EachCertificateOpensItsOwn(t *testing.T) {
 	people := []string{"an agent", "pki/admin", "pki/client-ca", "pki/csr-signer", "pki/hub-apiserver", "pki/hub-certificate-approver", "pki/hub-controller-manager", "pki/kube-controller-manager"}
 	tryDoors(t, harness.Hub(t), map[string][]string{
@@ -48,8 +48,8 @@ func TestDoors_EachCertificateOpensItsOwn(t *testing.T) {
 	})
 }
 
-// TestDoors_OfAHubThatHadOneCA does the same in a hub that an earlier version has made, in which one CA was everything, and
-// which has the other kinds of etcd: hub-apiserver's own, and that of a provider of clusters.
+// TestDoors_OfAHubThatHadOneCA does the same with a hub of an earlier version, which had one CA for everything, and with the other kinds of etcd:
+// hub-apiserver's own, and that of a cluster provider.
 func TestDoors_OfAHubThatHadOneCA(t *testing.T) {
 	agent := pkix.Name{CommonName: registration.ClusterUser("berlin-1", "old"), Organization: []string{registration.ManagedClustersGroup}}
 	h := harness.OwnHub(t, func(c *localhub.Config) {
@@ -85,8 +85,8 @@ func TestDoors_OfAHubThatHadOneCA(t *testing.T) {
 	})
 }
 
-// tryDoors tries all certificates at all doors of a hub. opened says which certificate opens which; the certificate of the
-// front proxy opens those that take the front's word, and is whoever it says, there.
+// tryDoors tries all certificates at all doors of a hub. opened lists the doors of each certificate; the certificate of the front proxy opens the
+// doors that trust the front's headers, as the user in these headers.
 func tryDoors(t *testing.T, h *localhub.Hub, opened map[string][]string) {
 	t.Helper()
 	keys := credentials(t, h.Dir())
@@ -131,13 +131,13 @@ func tryDoors(t *testing.T, h *localhub.Hub, opened map[string][]string) {
 	}
 }
 
-// credentials are all pairs of a certificate and a key in a directory.
+// credentials returns all pairs of a certificate and a key in a directory.
 func credentials(t *testing.T, dir string) map[string]*tls.Certificate {
 	t.Helper()
 	all := map[string]*tls.Certificate{}
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".crt" {
-			return nil // a file that goes meanwhile is not one of these
+			return nil // a deleted file is not one of these
 		}
 		key := strings.TrimSuffix(path, ".crt") + ".key"
 		if pair, err := tls.LoadX509KeyPair(path, key); err == nil {
@@ -152,7 +152,7 @@ func credentials(t *testing.T, dir string) map[string]*tls.Certificate {
 	return all
 }
 
-// freshAgent is what an agent gets that has been accepted.
+// freshAgent returns the certificate of an agent that was accepted.
 func freshAgent(t *testing.T, h *localhub.Hub) *tls.Certificate {
 	t.Helper()
 	key := harness.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)

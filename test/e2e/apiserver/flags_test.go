@@ -47,17 +47,17 @@ func written(t *testing.T, content string) string {
 	return file
 }
 
-// undecoded lets messages through as they are on the wire.
+// undecoded passes messages through without decoding.
 type undecoded struct{}
 
-func (undecoded) Marshal(any) ([]byte, error) { return nil, nil } // the empty answer
+func (undecoded) Marshal(any) ([]byte, error) { return nil, nil } // the empty response
 func (undecoded) Unmarshal(data []byte, v any) error {
 	*v.(*[]byte) = bytes.Clone(data)
 	return nil
 }
 func (undecoded) Name() string { return "proto" }
 
-// collector takes spans over OTLP and keeps the requests.
+// collector receives spans over OTLP and records the requests.
 func collector(t *testing.T) (address string, got *harness.Buffer) {
 	t.Helper()
 	got = &harness.Buffer{}
@@ -76,7 +76,7 @@ func collector(t *testing.T) (address string, got *harness.Buffer) {
 	return listener.Addr().String(), got
 }
 
-// encryption is of all resources, by a key of 32 bytes.
+// encryption covers all resources, with a key of 32 bytes.
 const encryption = `
 apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
@@ -85,7 +85,7 @@ resources:
   providers: [{aesgcm: {keys: [{name: key1, secret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=}]}}]
 `
 
-// TestFlags_OfTheGenericServerWork starts a hub-apiserver with what operators set on a kube-apiserver too.
+// TestFlags_OfTheGenericServerWork starts a hub-apiserver with flags that operators also set on a kube-apiserver.
 func TestFlags_OfTheGenericServerWork(t *testing.T) {
 	endpoint, spans := collector(t)
 	auditLog := filepath.Join(t.TempDir(), "audit.log")
@@ -176,7 +176,7 @@ func TestFlags_OfTheGenericServerWork(t *testing.T) {
 	})
 }
 
-// TestFlags_OfNonsenseAreRefused: a hub-apiserver that is told nonsense ends, and says of what.
+// TestFlags_OfNonsenseAreRefused verifies that a hub-apiserver with invalid flags exits, and names the flag.
 func TestFlags_OfNonsenseAreRefused(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct{ flag, says string }{

@@ -32,13 +32,14 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// agentConfig is that of the agent of a cluster.
+// agentConfig returns a client configuration of the agent of a cluster.
 func agentConfig(h *localhub.Hub, cluster string) *rest.Config {
 	return h.UserConfig(registration.ClusterUser(cluster, "agent"), registration.ClusterGroup(cluster), registration.ManagedClustersGroup,
 		"system:authenticated")
 }
 
-// The hub that kustomize makes has the flow schemas that the local hub has, and both API servers use them.
+// TestAgents_HaveAPriorityLevelOfTheirOwn verifies that the rendered manifests have the same flow schemas as the local hub, and that both API servers
+// use them.
 func TestAgents_HaveAPriorityLevelOfTheirOwn(t *testing.T) {
 	base := string(harness.Must(exec.CommandContext(t.Context(), harness.Binary(t, "kubectl"), "kustomize", harness.Overlay("base")).Output())(t))
 	client := harness.Kube(t, harness.Hub(t).AdminConfig())
@@ -58,7 +59,7 @@ func TestAgents_HaveAPriorityLevelOfTheirOwn(t *testing.T) {
 		if schema.Spec.DistinguisherMethod == nil || schema.Spec.DistinguisherMethod.Type != flowcontrolv1.FlowDistinguisherMethodByUserType {
 			t.Errorf("%s does not tell users apart", name)
 		}
-		if strings.Count(base, "name: "+name+"\n") < 3 { // the schema, its level, and the name of the level in the schema
+		if strings.Count(base, "name: "+name+"\n") < 3 { // the schema, its level, and the reference to the level
 			t.Errorf("artifacts/deploy/base has no %s", name)
 		}
 		for user, groups := range users {
@@ -66,7 +67,7 @@ func TestAgents_HaveAPriorityLevelOfTheirOwn(t *testing.T) {
 			for where, config := range map[string]*rest.Config{
 				"kube-apiserver": harness.Hub(t).UserConfig(user, groups...), "hub-apiserver": harness.Hub(t).HubAPIServerUserConfig(1, user, groups...),
 			} {
-				// A replica hears of a new schema a moment later than the front.
+				// A replica observes a new schema slightly later than the front.
 				harness.Eventually(t, where+" classifies "+user, func(ctx context.Context) (bool, error) {
 					httpClient, err := rest.HTTPClientFor(config)
 					if err != nil {
@@ -92,7 +93,7 @@ func TestAgents_HaveAPriorityLevelOfTheirOwn(t *testing.T) {
 	}
 }
 
-// Whatever is in the manifests, a real kube-apiserver takes it as it is.
+// TestFlowControl_IsValid verifies that a real kube-apiserver stores the manifests unchanged.
 func TestFlowControl_IsValid(t *testing.T) {
 	out := harness.Must(exec.CommandContext(t.Context(), harness.Binary(t, "kubectl"), "kustomize", harness.Overlay("base")).Output())(t)
 	var found []string
@@ -133,7 +134,7 @@ func (r *reporter) status(ctx context.Context, t *testing.T) error {
 			"lastTransitionTime": "2024-01-01T00:00:00Z", "message": fmt.Sprint(r.turn.Add(1), strings.Repeat("x", min(left, 30000)))})
 	}
 	body := harness.Must(json.Marshal(map[string]any{"status": map[string]any{"conditions": conditions}}))(t)
-	// Refusals are counted, not waited for.
+	// Rejections are counted, not retried.
 	return harness.Ours(t, r.config).ClusterV1().RESTClient().Patch(types.MergePatchType).Resource("managedclusters").Name(r.cluster).
 		SubResource("status").Body(body).MaxRetries(0).Do(ctx).Error()
 }
@@ -150,7 +151,7 @@ func (r *reporter) lease(ctx context.Context, t *testing.T) error {
 	return err
 }
 
-// joined makes a cluster whose agent has its rights, on the shared hub, where no controller gives them.
+// joined creates a cluster and the rights of its agent on the shared hub, where no controller grants them.
 func joined(t *testing.T, size int) *reporter {
 	t.Helper()
 	name := harness.NewNamespace(t)
@@ -164,7 +165,7 @@ func joined(t *testing.T, size int) *reporter {
 	return &reporter{config: agentConfig(harness.Hub(t), name), cluster: name, size: size}
 }
 
-// reporting is the median of an agent's writes.
+// reporting returns the median duration of an agent's writes.
 func (r *reporter) reporting(t *testing.T) time.Duration {
 	t.Helper()
 	var took []time.Duration
@@ -207,7 +208,7 @@ func TestAgents_AFloodOfOneSlowsNoOther(t *testing.T) {
 		}
 		return true, nil
 	})
-	// Those of the flood go on to come, and are refused.
+	// The requests of the flood continue, and are rejected.
 	during := quiet.reporting(t)
 	stop()
 	running.Wait()

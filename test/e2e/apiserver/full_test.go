@@ -23,8 +23,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestFull_EmbeddedEtcd fills hub-apiserver's own etcd as an agent could. It goes on to be read, says what to do to who
-// writes, and comes back without a restart: by itself where old revisions fill it, and by kubectl delete where objects do.
+// TestFull_EmbeddedEtcd fills hub-apiserver's own etcd as an agent could. The server continues to serve reads, tells writers what to do, and recovers
+// without a restart: by compaction if old revisions fill it, and by kubectl delete if objects do.
 func TestFull_EmbeddedEtcd(t *testing.T) {
 	p := readyProcess(t, t.TempDir(), "--embedded-etcd-quota-backend-bytes=8388608", "--embedded-etcd-unsafe-no-fsync")
 	clusters := harness.Ours(t, p.config()).ClusterV1().ManagedClusters()
@@ -61,7 +61,7 @@ func TestFull_EmbeddedEtcd(t *testing.T) {
 		}
 		return nil
 	}
-	// What is refused at first may be for what compaction frees.
+	// Writes may be rejected at first because of revisions that compaction frees.
 	attempts := func() string {
 		metrics := harness.Must(harness.Get(t, p.config(), "/metrics"))(t)
 		return regexp.MustCompile(`hub_apiserver_embedded_etcd_reclaims_total\{accepted="false"\} \d+`).FindString(metrics)
@@ -79,7 +79,7 @@ func TestFull_EmbeddedEtcd(t *testing.T) {
 
 	t.Log("Deleting is the way out, also of what has finalizers")
 	for _, name := range names {
-		// So small a reserve is used up by some deletions at a time.
+		// Such a small reserve is consumed by some concurrent deletions.
 		back(t, name+" is deleted", func(ctx context.Context) error { return clusters.Delete(ctx, name, metav1.DeleteOptions{}) })
 		back(t, "the finalizer is removed", func(ctx context.Context) error {
 			_, err := clusters.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
@@ -97,7 +97,7 @@ func TestFull_EmbeddedEtcd(t *testing.T) {
 	}
 }
 
-// refusals are the ways to write an object that there is no room for. Nothing is different for a dry run.
+// refusals tries all ways to write an object that does not fit. A dry run makes no difference.
 func refusals(t *testing.T, clusters clusterclient.ManagedClusterInterface, name string) {
 	t.Helper()
 	for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
@@ -124,7 +124,7 @@ func refusals(t *testing.T, clusters clusterclient.ManagedClusterInterface, name
 	}
 }
 
-// insufficient checks that a write is refused in words that help.
+// insufficient checks that a write is rejected with a helpful message.
 func insufficient(t *testing.T, what string, err error) {
 	t.Helper()
 	var status apierrors.APIStatus
@@ -137,7 +137,7 @@ func insufficient(t *testing.T, what string, err error) {
 	}
 }
 
-// readable checks that hub-apiserver is ready, and answers lists from its cache and from etcd, and new watches.
+// readable checks that hub-apiserver is ready, and serves lists from its cache and from etcd, and new watches.
 func readable(t *testing.T, p *process, clusters clusterclient.ManagedClusterInterface, want int) {
 	t.Helper()
 	for _, path := range []string{"/readyz", "/livez"} {

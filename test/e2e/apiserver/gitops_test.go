@@ -27,17 +27,17 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// ways are how tools bring files to a hub.
+// ways are the ways in which tools apply files to a hub.
 var ways = map[string][]string{
 	"kubectl apply":     nil,
 	"server-side apply": {"--server-side", "--field-manager=git"},
 }
 
-// notWritten are kinds that the hub alone writes: their names and owners follow from objects that are there.
+// notWritten lists kinds that only the hub writes: their names and owners are derived from existing objects.
 var notWritten = []string{"EdgePlacement", "ManifestWorkReplicaSetRevision"}
 
-// What is written is read back as it was written, field by field, and a second look finds no difference: by a dry run of the server, as tools
-// of GitOps make it, and by the generation, after the hub has written its part.
+// TestGitOps_WhatIsWrittenIsReadBack verifies that objects are read as they were written, field by field, and that a second apply shows no
+// difference: by a dry run of the server, as GitOps tools use it, and by the generation, after the hub has written its fields.
 func TestGitOps_WhatIsWrittenIsReadBack(t *testing.T) {
 	t.Parallel()
 	for name, way := range ways {
@@ -72,7 +72,8 @@ func TestGitOps_WhatIsWrittenIsReadBack(t *testing.T) {
 	}
 }
 
-// Taints in Git and taints of the hub are in one list, and each has an owner of its own: none resets when the other was added.
+// TestGitOps_TaintsOfGitAndOfTheHub verifies that taints in Git and taints of the hub are in one list with separate owners: none resets timeAdded of
+// the other.
 func TestGitOps_TaintsOfGitAndOfTheHub(t *testing.T) {
 	t.Parallel()
 	const file = `
@@ -122,7 +123,7 @@ spec:
 	}
 }
 
-// gitFile is the file with names of this test.
+// gitFile returns the file with names of this test.
 func gitFile(t *testing.T) string {
 	t.Helper()
 	name := harness.NewNamespace(t)
@@ -152,7 +153,7 @@ func serviceArchive(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(data.Bytes())
 }
 
-// wantEveryKind fails for a kind in a version that can be written and is not in the file.
+// wantEveryKind fails the test for a writable kind and version that the file lacks.
 func wantEveryKind(t *testing.T, objects []map[string]any) {
 	t.Helper()
 	written := map[string]bool{}
@@ -177,7 +178,7 @@ func wantEveryKind(t *testing.T, objects []map[string]any) {
 	}
 }
 
-// hubTaint adds the taint of the hub as the controller does that says which clusters are available: no such controller runs on this hub.
+// hubTaint adds the hub's taint as the cluster availability controller does, which does not run on this hub.
 func hubTaint(t *testing.T, cluster string) *clusterv1.ManagedCluster {
 	t.Helper()
 	clusters := harness.Admin(t).ClusterV1().ManagedClusters()
@@ -204,7 +205,7 @@ func at(value any, path ...string) any {
 	return value
 }
 
-// documents are the objects of a file, with numbers as they are written.
+// documents returns the objects of a file, with numbers as they are written.
 func documents(t *testing.T, file string) (objects []map[string]any) {
 	t.Helper()
 	for _, document := range strings.Split(file, "\n---\n") {
@@ -223,7 +224,7 @@ func decoded(t *testing.T, data []byte) (object map[string]any) {
 	return object
 }
 
-// readObjects are the objects of a file as the hub has them.
+// readObjects returns the objects of a file as the hub serves them.
 func readObjects(t *testing.T, file string) (objects []map[string]any) {
 	t.Helper()
 	cmd := harness.Hub(t).Kubectl(t.Context(), "get", "-f", "-", "-o", "json")
@@ -234,8 +235,8 @@ func readObjects(t *testing.T, file string) (objects []map[string]any) {
 	return objects
 }
 
-// differences are the fields that are not read back as they were written. Lists have the items that were written, in any order; the taints of a
-// cluster may be more.
+// differences returns the fields that are not read as they were written. Lists have the written items, in any order; the taints of a cluster may have
+// more.
 func differences(written, read any, path fmt.Stringer) (found []string) {
 	return compare(written, read, path.String()+":")
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestKill_NothingAcknowledgedIsLost kills hub-apiserver, and its etcd with it, in the middle of writes.
+// TestKill_NothingAcknowledgedIsLost kills hub-apiserver, and its etcd with it, during writes.
 func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
 	h := harness.Relaunch(t, harness.LendHub(t), func(c *localhub.Config) { c.UnsafeNoFsync = false })
 	client := harness.Ours(t, h.HubAPIServerConfig(0))
 	var mu sync.Mutex
 	acknowledged := map[string]string{} // cluster to its set
-	claimed := map[string]string{}      // label value to the set that got it
+	claimed := map[string]string{}      // label value to the set that claimed it
 	const rounds = 4
 	for round := range rounds {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -39,7 +39,7 @@ func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
 						acknowledged[name] = set
 						mu.Unlock()
 					}
-					// Two writers at a time race for one pair.
+					// Two writers race for each pair.
 					value, holder := fmt.Sprintf("r%d-w%d-%d", round, w/2, i/4), fmt.Sprintf("s-r%d-w%d-%d", round, w, i)
 					_, err = client.ClusterV1beta1().ManagedClusterSets().Create(ctx, harness.ExclusiveSet(holder, harness.InfoPrefix+"kill", value), metav1.CreateOptions{})
 					if err == nil {
@@ -59,7 +59,7 @@ func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
 			clusters, claims := len(acknowledged), len(claimed)
 			return harness.Holds(clusters >= 20*(round+1) && claims > round, fmt.Sprintf("%d clusters, %d claims", clusters, claims))
 		})
-		time.Sleep(rand.N(time.Second)) // a moment that nothing tells of
+		time.Sleep(rand.N(time.Second)) // a random moment
 		h.KillHubAPIServer(0)
 		cancel()
 		writers.Wait()
@@ -77,8 +77,7 @@ func TestKill_NothingAcknowledgedIsLost(t *testing.T) {
 			t.Errorf("%s was acknowledged in %s and is in %q", name, set, found[name])
 		}
 	}
-	// Every set that is there holds its pair, and every pair that is held has its set: a new set gets in exactly where
-	// none is.
+	// Every existing set holds its pair, and every held pair has an existing set: a new set is accepted exactly where no set exists.
 	sets := harness.Must(client.ClusterV1beta1().ManagedClusterSets().List(t.Context(), metav1.ListOptions{}))(t)
 	holders := map[string]string{}
 	for _, s := range sets.Items {

@@ -41,7 +41,7 @@ func TestKubectl_ListsTheResources(t *testing.T) {
 	harness.Contains(t, harness.MustKubectl(t, "", "api-versions"), "cluster.open-cluster-management.io/v1beta1")
 }
 
-// TestKubectl_ExplainsEveryField walks through the schema: a field without a description teaches nothing.
+// TestKubectl_ExplainsEveryField verifies that every field of the schema has a description.
 func TestKubectl_ExplainsEveryField(t *testing.T) {
 	for _, group := range []string{"cluster.open-cluster-management.io/v1", "cluster.open-cluster-management.io/v1alpha1", "cluster.open-cluster-management.io/v1beta1",
 		"cluster.open-cluster-management.io/v1beta2", "clusterview.open-cluster-management.io/v1", "clusterview.open-cluster-management.io/v1alpha1", "view.clusterhub.dev/v1alpha1",
@@ -106,7 +106,7 @@ func TestKubectl_CreatesAppliesDiffsAndPatches(t *testing.T) {
 	harness.Contains(t, out, "-  leaseDurationSeconds: 30", "+  leaseDurationSeconds: 45")
 	harness.Contains(t, harness.MustKubectl(t, changed, "apply", "-f", "-"), "configured")
 
-	// Server side, by two managers: what one of them owns, the other does not take without force.
+	// By server-side apply, two managers conflict on each other's fields, unless they force the change.
 	harness.MustKubectl(t, changed, "apply", "--server-side", "--force-conflicts", "--field-manager=one", "-f", "-")
 	out, err = harness.Kubectl(t, strings.Replace(changed, "45", "50", 1), "apply", "--server-side", "--field-manager=two", "-f", "-")
 	if err == nil {
@@ -184,7 +184,7 @@ func TestKubectl_AuthCanI(t *testing.T) {
 	}
 }
 
-// TestKubectl_GetWatchShowsJoinsAndLeaves runs kubectl get -w, which asks for Tables.
+// TestKubectl_GetWatchShowsJoinsAndLeaves runs kubectl get -w, which requests Tables.
 func TestKubectl_GetWatchShowsJoinsAndLeaves(t *testing.T) {
 	set := harness.Unique("set")
 	harness.NewSet(t, set)
@@ -215,7 +215,7 @@ func TestKubectl_Wait(t *testing.T) {
 	set := harness.Unique("set")
 	harness.NewSet(t, set)
 	harness.MustKubectl(t, "", "wait", "--for=condition=ClusterSetEmpty", "mclset/"+set, "--timeout="+harness.Timeout.String())
-	cmd := harness.Hub(t).Kubectl(t.Context(), "wait", "--for=delete", "mclset/"+set, "--timeout="+harness.Timeout.String(), "-v=6") // which tells each request
+	cmd := harness.Hub(t).Kubectl(t.Context(), "wait", "--for=delete", "mclset/"+set, "--timeout="+harness.Timeout.String(), "-v=6") // the verbosity logs each request
 	var out harness.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -233,7 +233,7 @@ func TestKubectl_Wait(t *testing.T) {
 	}
 }
 
-// TestKubectl_BringsOverDecisions: what was saved of CustomResourceDefinitions is applied, and then its status.
+// TestKubectl_BringsOverDecisions applies objects that were saved from CustomResourceDefinitions, and then their status.
 func TestKubectl_BringsOverDecisions(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	saved := `{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision, metadata: {name: web-decision-1, namespace: ` + namespace + `,

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apiserver tests hub-apiserver as a server: what it publishes and to whom, flags, certificates and the doors that they open, bad
-// input and bounds, load, crashes, a full disk, and how it ends.
+// Package apiserver tests hub-apiserver as a server: its API for each user, flags, certificates and the ports that accept them, bad input and limits,
+// load, crashes, a full disk, and shutdown.
 package apiserver
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// agentWrites and agentBurst are the limit on what one agent writes, per second and at once: so low that a busy machine reaches it, too.
+// agentWrites and agentBurst limit the writes of one agent, per second and as a burst: so low that a busy machine reaches the limit, too.
 const agentWrites, agentBurst = 1, 60
 
-// mostPlacements is the limit on the placements of a namespace. No test makes as many, but the one that is about it.
+// mostPlacements is the limit on the placements of a namespace. Only the test of the limit creates as many.
 const mostPlacements = 5
 
-// mostObjects and mostBytesOfAll are the limits on all objects of a namespace. No test makes as many, but the one that is about them.
+// mostObjects and mostBytesOfAll are the limits on all objects of a namespace. Only the test of the limits reaches them.
 const mostObjects, mostBytesOfAll = 200, 8 << 20
 
 func TestMain(m *testing.M) {

@@ -22,15 +22,15 @@ import (
 	"github.com/clusterhub/clusterhub/test/fuzz"
 )
 
-// What a run by hand sets: how many requests are made of one seed, or the number of the one that is repeated.
+// These environment variables are set for a manual run: the number of requests per seed, or the number of the request to repeat.
 const (
 	malformedSeed  = "CLUSTERHUB_TEST_MALFORMED_SEED"
 	malformedCount = "CLUSTERHUB_TEST_MALFORMED_REQUESTS"
 	malformedOnly  = "CLUSTERHUB_TEST_MALFORMED_ONLY"
 )
 
-// TestMalformed_IsRefusedAndFailsNothing sends requests of the OpenAPI documents that are wrong in one way or another: half of them are the same
-// in each run, half those of the commit. Half are those of an admin, half those of a user whose rights the front is asked for.
+// TestMalformed_IsRefusedAndFailsNothing sends requests that violate the OpenAPI documents in some way: half of them are the same in each run, half
+// depend on the commit. Half are from an admin, half from a user whose rights the front checks.
 func TestMalformed_IsRefusedAndFailsNothing(t *testing.T) {
 	p := readyProcess(t, t.TempDir())
 	user := harness.Unique("malformed")
@@ -79,14 +79,14 @@ func TestMalformed_IsRefusedAndFailsNothing(t *testing.T) {
 	}
 }
 
-// commitSeed is another one for each commit.
+// commitSeed returns a seed that differs between commits.
 func commitSeed() uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(os.Getenv("CLUSTERHUB_TEST_SEED"))) // a hash takes everything
+	_, _ = h.Write([]byte(os.Getenv("CLUSTERHUB_TEST_SEED"))) // a hash never fails
 	return h.Sum64()
 }
 
-// openAPI are the documents of our groups, in the order of their names.
+// openAPI returns the documents of our groups, in the order of their names.
 func openAPI(t *testing.T, config *rest.Config) (documents [][]byte) {
 	t.Helper()
 	var index struct {

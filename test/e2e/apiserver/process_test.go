@@ -19,8 +19,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// process is a hub-apiserver of one test, with an etcd of its own inside. It uses the shared hub's front, which does not
-// know of it: such a test costs a start of this process only.
+// process is a hub-apiserver of one test with an embedded etcd. It uses the shared hub's front, which does not know it: such a test costs only the
+// start of this process.
 type process struct {
 	hub   *localhub.Hub
 	cmd   *exec.Cmd
@@ -55,7 +55,7 @@ func startProcess(t *testing.T, dataDir string, args ...string) *process {
 	return p
 }
 
-// keep leaves what a process has said where the logs of the shared hub are.
+// keep writes the log of a process to the folder of the shared hub's logs.
 func keep(t *testing.T, out *harness.Buffer) {
 	log := filepath.Join(harness.Hub(t).Dir(), "logs", strings.ReplaceAll(t.Name(), "/", "_")+".log")
 	if err := os.WriteFile(log, []byte(out.String()), 0o600); err != nil {
@@ -64,7 +64,7 @@ func keep(t *testing.T, out *harness.Buffer) {
 	t.Logf("the log of its hub-apiserver is %s", log)
 }
 
-// readyProcess starts one and waits until it serves the admin.
+// readyProcess starts a process and waits until it serves the admin.
 func readyProcess(t *testing.T, dataDir string, args ...string) *process {
 	t.Helper()
 	p := startProcess(t, dataDir, args...)
@@ -80,14 +80,14 @@ func readyProcess(t *testing.T, dataDir string, args ...string) *process {
 	return p
 }
 
-// config reaches it as admin.
+// config returns an admin's client configuration for the process.
 func (p *process) config() *rest.Config {
-	config := p.hub.HubAPIServerConfig(0) // all of them have a certificate of the CA that they share
+	config := p.hub.HubAPIServerConfig(0) // all have a certificate of the CA that they share
 	config.Host = fmt.Sprintf("https://127.0.0.1:%d", p.port)
 	return config
 }
 
-// terminate asks it to end.
+// terminate sends SIGTERM to the process.
 func (p *process) terminate(t *testing.T) {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -95,7 +95,7 @@ func (p *process) terminate(t *testing.T) {
 	}
 }
 
-// exitCode waits until it has ended.
+// exitCode waits until the process exits.
 func (p *process) exitCode(t *testing.T) int {
 	t.Helper()
 	harness.Eventually(t, "hub-apiserver has ended", func(context.Context) (bool, error) {

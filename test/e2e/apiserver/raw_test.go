@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// rawClient sends requests as they are.
+// rawClient sends requests unchanged.
 type rawClient struct{ rest.Interface }
 
 func (c rawClient) do(t *testing.T, r badRequest) (code int, answer string) {

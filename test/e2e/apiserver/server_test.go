@@ -31,10 +31,10 @@ func TestServer_TellsHowItIs(t *testing.T) {
 		}
 		harness.Contains(t, out, parts...)
 	}
-	// Metrics are not for everybody.
+	// Metrics require a right.
 	_, err := harness.Get(t, harness.Hub(t).HubAPIServerUserConfig(0, harness.Unique("nobody"), "system:authenticated"), "/metrics")
 	harness.WantForbidden(t, err)
-	// A stranger may ask for health and nothing else.
+	// An anonymous client may request health and nothing else.
 	stranger := rest.AnonymousClientConfig(config)
 	if _, err := harness.Get(t, stranger, "/readyz"); err != nil {
 		t.Errorf("a probe without a name: %v", err)
@@ -44,9 +44,9 @@ func TestServer_TellsHowItIs(t *testing.T) {
 	}
 }
 
-// TestServer_IsReadyWhenItKnowsItsClients: from the moment that it is ready, requests are sent to it.
+// TestServer_IsReadyWhenItKnowsItsClients verifies that a ready server authenticates its clients, as requests are routed to it from then on.
 func TestServer_IsReadyWhenItKnowsItsClients(t *testing.T) {
-	for range 3 { // the moment is short
+	for range 3 { // the window is short
 		p := startProcess(t, t.TempDir())
 		err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, harness.Timeout, true, func(context.Context) (bool, error) {
 			_, err := harness.Get(t, p.config(), "/readyz")

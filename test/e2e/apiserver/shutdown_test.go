@@ -24,7 +24,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// answers counts what a client is answered: status codes, and errors of the transport where there is none.
+// answers counts the responses to a client: status codes, and transport errors if there is no response.
 type answers struct {
 	mu     sync.Mutex
 	codes  map[int]int
@@ -53,7 +53,7 @@ func counted(config *rest.Config) (*rest.Config, *answers) {
 	return config, a
 }
 
-// names are those of the clusters that somebody knows of.
+// names is a set of cluster names for concurrent use.
 type names struct {
 	mu  sync.Mutex
 	all map[string]bool
@@ -71,7 +71,7 @@ func (n *names) len() int {
 	return len(n.all)
 }
 
-// follow reads a watch of clusters to its end, and returns what ended it.
+// follow reads a watch of clusters to its end, and returns the error that ended it.
 func (n *names) follow(body io.Reader) error {
 	for decoder := json.NewDecoder(body); ; {
 		var event metav1.WatchEvent
@@ -86,8 +86,8 @@ func (n *names) follow(body io.Reader) error {
 	}
 }
 
-// TestShutdown_UnderLoadIsGraceful asks a hub-apiserver with an embedded etcd to end while eight writers write and a watch
-// is open. Every request that is let in is served: so etcd outlives the API server.
+// TestShutdown_UnderLoadIsGraceful stops a hub-apiserver with an embedded etcd while eight writers write and a watch is open. Every accepted request
+// is served, so etcd must outlive the API server.
 func TestShutdown_UnderLoadIsGraceful(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -118,19 +118,19 @@ func TestShutdown_UnderLoadIsGraceful(t *testing.T) {
 						if err == nil {
 							acknowledged.add(c.Name)
 						} else if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown {
-							return // nobody listens any more
+							return // the server has stopped listening
 						}
 					}
 				})
 			}
 			harness.Eventually(t, "the writers write", func(context.Context) (bool, error) { return seen.len() > 100, nil })
 			p.terminate(t)
-			if args != nil { // there is a delay
+			if args != nil { // with a shutdown delay
 				harness.Eventually(t, "it is not ready any more", func(context.Context) (bool, error) {
 					_, err := harness.Get(t, p.config(), "/readyz")
 					return err != nil, nil
 				})
-				// Requests still arrive: who routes them here has not heard yet.
+				// Requests still arrive, as load balancers have not observed the shutdown yet.
 				before := acknowledged.len()
 				harness.Eventually(t, "writes go on", func(context.Context) (bool, error) { return acknowledged.len() > before, nil })
 			}

@@ -46,7 +46,7 @@ func TestWire_NullsOfGoClientsAreAccepted(t *testing.T) {
 		t.Errorf("the taint was added at %s", c.Spec.Taints[0].TimeAdded)
 	}
 	added := c.Spec.Taints[0].TimeAdded
-	// An update with 0 is one that says nothing: the default again.
+	// An update with 0 leaves the field unset, so it is set to the default again.
 	c.Spec.LeaseDurationSeconds = 0
 	c.Spec.Taints = []clusterv1.Taint{{Key: "a", Effect: clusterv1.TaintEffectNoSelect}, {Key: "b", Effect: clusterv1.TaintEffectNoSelect}}
 	c = harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Update(t.Context(), c, metav1.UpdateOptions{}))(t)
@@ -61,7 +61,8 @@ func TestWire_NullsOfGoClientsAreAccepted(t *testing.T) {
 	}
 }
 
-// clusteradm accepts by a merge patch on the main resource, and puts a cluster into a set by GET and PUT.
+// TestWire_ClusteradmsRequestsWork verifies that clusteradm can accept by a merge patch on the main resource, and add a cluster to a set by GET and
+// PUT.
 func TestWire_ClusteradmsRequestsWork(t *testing.T) {
 	name, set := harness.Unique("wire"), harness.Unique("set")
 	harness.NewManagedCluster(t, name, nil)
@@ -74,7 +75,7 @@ func TestWire_ClusteradmsRequestsWork(t *testing.T) {
 		t.Errorf("got %+v", list.Items)
 	}
 	harness.WantMembers(t, "", set, name)
-	// Its status writers send a merge patch with the uid and the version.
+	// Its status writers send a merge patch with the UID and the resource version.
 	body := fmt.Sprintf(`{"metadata":{"uid":%q,"resourceVersion":%q},"status":{"version":{"kubernetes":"v1.36.0"}}}`, list.Items[0].UID, list.Items[0].ResourceVersion)
 	harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status"))(t)
 	if _, err := harness.Admin(t).ClusterV1().ManagedClusters().Patch(t.Context(), name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status"); err == nil {
@@ -91,7 +92,7 @@ func TestWire_VersionsOfASetSayTheSame(t *testing.T) {
 	if v2.Spec.ClusterSelector.SelectorType != "ExclusiveClusterSetLabel" || v1.Spec.ClusterSelector.SelectorType != "LegacyClusterSetLabel" {
 		t.Errorf("the defaults are %q and %q", v2.Spec.ClusterSelector.SelectorType, v1.Spec.ClusterSelector.SelectorType)
 	}
-	// What v1beta2 cannot say survives a client of v1beta2.
+	// Fields that v1beta2 lacks survive a client of v1beta2.
 	region := harness.Unique("region")
 	harness.Must(harness.Admin(t).ClusterV1beta1().ManagedClusterSets().Create(t.Context(), harness.ExclusiveSet(region, harness.InfoPrefix+"region", region), metav1.CreateOptions{}))(t)
 	t.Cleanup(func() { harness.DeleteSet(t, region) })

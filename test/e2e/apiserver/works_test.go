@@ -39,7 +39,7 @@ spec:
   placementRefs: [{name: all}]
 `
 
-// TestWorks_KindsAsUpstream: people and programs that know the kinds as CustomResourceDefinitions find them so.
+// TestWorks_KindsAsUpstream verifies that users and programs that know the kinds as CustomResourceDefinitions find them unchanged.
 func TestWorks_KindsAsUpstream(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	in := func(yaml string) string { return strings.ReplaceAll(yaml, "NAMESPACE", namespace) }
@@ -55,7 +55,7 @@ func TestWorks_KindsAsUpstream(t *testing.T) {
 	if out := get("manifestwork", "{.spec.manifestConfigs[0].feedbackScrapeType} {.spec.manifestConfigs[0].updateStrategy.serverSideApply.fieldManager}"); out != "Poll work-agent" {
 		t.Errorf("defaults are %s", out)
 	}
-	// The same again is no change, and by server-side apply neither.
+	// The same write again is no change, also by server-side apply.
 	version := get("manifestwork", "{.metadata.generation}")
 	harness.MustKubectl(t, in(workYAML), "apply", "-f", "-")
 	harness.MustKubectl(t, in(workYAML), "apply", "--server-side", "--field-manager=kubectl-client-side-apply", "--force-conflicts", "-f", "-")
@@ -67,7 +67,7 @@ func TestWorks_KindsAsUpstream(t *testing.T) {
 	harness.Contains(t, get("manifestwork", "{.spec.workload.manifests[0].anything}"), `{"c":"e"}`)
 	harness.Contains(t, harness.MustKubectl(t, "", "get", "manifestworks", "-n", namespace), "NAME", "AGE", "web")
 
-	// Clients written in Go send null for lists that are not there.
+	// Clients written in Go send null for empty lists.
 	const nulls = `{"metadata":{"name":"nulls"},"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}]},"manifestConfigs":null},
 		"status":{"conditions":null,"resourceStatus":{"manifests":null}}}`
 	client := harness.Admin(t).WorkV1().RESTClient()

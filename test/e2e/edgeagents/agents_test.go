@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// shown is what kubectl shows to users.
+// shown checks the output of kubectl for users.
 func (w *world) shown() {
 	w.service("shown", "1.0.0", "")
 	w.write(policy{name: "shown", service: "shown", versions: oneVersion, constraints: []string{retail}})
@@ -37,7 +37,7 @@ func (w *world) shown() {
 	w.lands("shown")
 }
 
-// teamsRights are those of the agent that a team has installed, as the cluster says them.
+// teamsRights checks the rights of the agent that a team has installed, as the cluster reports them.
 func (w *world) teamsRights() {
 	others := w.rights("people", "default", "xyz")
 	for _, namespace := range []string{"xyz", "kube-system", "people", registration.AgentNamespace} {
@@ -60,7 +60,7 @@ func (w *world) teamsRights() {
 	}
 }
 
-// rights are all that an account may do in a namespace, and what it may in no namespace.
+// rights returns all rights of an account in a namespace, and those without a namespace.
 func (w *world) rights(namespace, account, in string) (all []string) {
 	w.Helper()
 	config := w.cluster.UserConfig("system:serviceaccount:"+namespace+":"+account, "system:serviceaccounts", "system:serviceaccounts:"+namespace, "system:authenticated")
@@ -79,7 +79,7 @@ func (w *world) rights(namespace, account, in string) (all []string) {
 	return slices.Compact(all)
 }
 
-// comesAndGoes has agents of one cluster upgraded and removed while others deliver.
+// comesAndGoes upgrades and removes agents of one cluster while others deliver.
 func (w *world) comesAndGoes() {
 	w.service("stays", "1.0.0", "")
 	w.write(policy{name: "stays", service: "stays", versions: oneVersion})

@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// changes are what users do with services that run.
+// changes changes running services as users do.
 func (w *world) changes() {
 	w.service("moves", "1.0.0", "")
 	p := policy{name: "moves", service: "moves", versions: oneVersion, clusterNamespace: "abc", constraints: []string{ofTheCluster}}
@@ -60,13 +60,13 @@ func (w *world) changes() {
 	w.lands("versions")
 }
 
-// owned has the owner of a node say what it is for.
+// owned sets the property purpose of a node as its owner.
 func (w *world) owned(node, purpose string) {
 	w.Helper()
 	w.mustAs(owner, "", "patch", "edgenode", node, "--type=merge", "-p", `{"spec":{"properties":[{"name":"purpose","value":"`+purpose+`"}]}}`)
 }
 
-// once is a service that two agents of one cluster could bring into one namespace.
+// once deploys a service that two agents of one cluster could deploy to one namespace.
 func (w *world) once() {
 	w.service("once", "1.0.0", "")
 	p := policy{name: "once", service: "once", versions: oneVersion, clusterNamespace: "abc"}

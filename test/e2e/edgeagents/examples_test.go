@@ -24,8 +24,8 @@ const (
 	retail         = "purpose == retail"
 )
 
-// examples are the eight of the design, in its order: four for the node of the whole cluster, and four for that of a namespace. What the check
-// says before is what comes of it.
+// examples runs the eight examples of the design, in its order: four for the node of the whole cluster, and four for that of a namespace. The outcome
+// agrees with the output of deploycheck.
 func (w *world) examples() {
 	w.mustAs(owner, "", "patch", "edgenode", ofABC, "--type=json",
 		"-p", `[{"op":"add","path":"/spec/properties","value":[{"name":"purpose","value":"retail"}]}]`)
@@ -33,10 +33,10 @@ func (w *world) examples() {
 	for i, e := range []struct {
 		clusterNamespace, embedded string
 		constraints                []string
-		// goes is where the service goes, and what comes to each node: that namespace, or the reason why nothing does.
+		// goes is the namespace of the service, and the reasons tell for each node whether it gets the service, or why not.
 		goes           string
 		rome, abc, xyz edge.Reason
-		// conflict is that a warning is due.
+		// conflict reports whether a warning is expected.
 		conflict bool
 	}{
 		{"", "", []string{ofTheCluster}, byDefault, edge.Fits, constrained, constrained, false},
@@ -93,7 +93,7 @@ func (w *world) examples() {
 	}
 }
 
-// counted is how many nodes each rule excludes, by the name of the rule.
+// counted returns how many nodes each rule excludes, by the name of the rule.
 func counted(reasons []edge.Reason) (all []string) {
 	count := map[edge.Reason]int{}
 	for _, r := range reasons {
@@ -108,7 +108,7 @@ func counted(reasons []edge.Reason) (all []string) {
 	return all
 }
 
-// checked has the deployer ask what would come of a policy that is not there.
+// checked runs deploycheck as the deployer for a policy that does not exist.
 func (w *world) checked(p policy, goes string, nodes []string, reasons []edge.Reason) {
 	w.Helper()
 	var want []string
@@ -142,7 +142,7 @@ func (w *world) checked(p policy, goes string, nodes []string, reasons []edge.Re
 	}
 }
 
-// deployCheck is what kubectl hub deploycheck says to the deployer, and its exit code.
+// deployCheck returns the output of kubectl hub deploycheck for the deployer, and its exit code.
 func (w *world) deployCheck(p policy, args ...string) (stdout string, code int) {
 	w.Helper()
 	stdout, stderr, err := w.admins.Run(w.T, append([]string{"deploycheck", "-f", w.file(p), "-n", shop, "--context", "hub", "--as", deployer}, args...)...)

@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package edgeagents plays the usage scenarios of edge deployments on real servers, as the users of each: teams that have one namespace of a
-// cluster, users who deploy services, owners of nodes.
+// Package edgeagents runs the usage scenarios of edge deployments on real servers, as their users: teams that have one namespace of a cluster, users
+// who deploy services, owners of nodes.
 package edgeagents
 
 import (
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// TestScenarios has one cluster with three agents: one of the whole cluster, and those of two teams, which have one namespace each.
+// TestScenarios runs one cluster with three agents: one of the whole cluster, and those of two teams, which have one namespace each.
 func TestScenarios(t *testing.T) {
 	w := newWorld(t)
 	for _, scenario := range []struct {

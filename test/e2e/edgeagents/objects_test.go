@@ -24,14 +24,14 @@ const (
 	twoVersions = "[{version: 2.0.0, priority: {priority_value: 1}}, {version: 1.0.0, priority: {priority_value: 2}}]"
 )
 
-// service has the deployer write a version of a service, which is a ConfigMap of that name, for all architectures. The archive names a
-// namespace, if it is not empty. It returns what kubectl says.
+// service writes a version of a service, which is a ConfigMap of that name, for all architectures, as the deployer. The archive names a namespace, if
+// embedded is not empty. It returns the output of kubectl.
 func (w *world) service(name, version, embedded string) string {
 	w.Helper()
 	return w.serviceOf(name, version, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %q}\ndata: {version: %q}\n", name, embedded, version))
 }
 
-// serviceOf is service with other manifests.
+// serviceOf is service with different manifests.
 func (w *world) serviceOf(name, version, manifests string) string {
 	w.Helper()
 	return w.mustAs(deployer, fmt.Sprintf("apiVersion: %s\nkind: EdgeService\nmetadata: {name: %s, namespace: %s}\nspec: {url: %s, version: %s, arch: '*', "+
@@ -39,10 +39,10 @@ func (w *world) serviceOf(name, version, manifests string) string {
 		"apply", "-f", "-")
 }
 
-// serviceName is that of the EdgeService.
+// serviceName returns the name of the EdgeService.
 func serviceName(name, version string) string { return edge.ServiceName(name, version, "*") }
 
-// packed is an archive of a manifest, in base64.
+// packed returns an archive of a manifest, in base64.
 func (w *world) packed(manifest string) string {
 	w.Helper()
 	var data bytes.Buffer
@@ -72,13 +72,13 @@ func (p policy) yaml() string {
 		"  constraints: [%s]\n", edgev1alpha1.SchemeGroupVersion, p.name, shop, p.service, p.clusterNamespace, p.versions, strings.Join(quoted, ", "))
 }
 
-// write has the deployer write it. It returns what kubectl says.
+// write writes the policy as the deployer. It returns the output of kubectl.
 func (w *world) write(p policy) string {
 	w.Helper()
 	return w.mustAs(deployer, p.yaml(), "apply", "-f", "-")
 }
 
-// file is a file with it.
+// file writes the policy to a file and returns its path.
 func (w *world) file(p policy) string {
 	w.Helper()
 	name := filepath.Join(w.TempDir(), "policy.yaml")
@@ -88,14 +88,14 @@ func (w *world) file(p policy) string {
 	return name
 }
 
-// placed waits until a policy has just these placements: "node version namespace state", in the order of the nodes.
+// placed waits until a policy has exactly these placements: "node version namespace state", in the order of the nodes.
 func (w *world) placed(policy string, want ...string) {
 	w.Helper()
 	w.says("the placements of "+policy, strings.Join(want, "\n"), w.hub, "get", "edgeplacements", "-n", shop, "-l", edgev1alpha1.PolicyLabel+"="+policy,
 		"--sort-by=.spec.node", "-o", `jsonpath={range .items[*]}{.spec.node} {.spec.services[*].version} {.spec.services[*].targetNamespace} {.status.state}{"\n"}{end}`)
 }
 
-// judged waits until the hub has said what it does with a policy as it is: how many nodes are selected, and excluded by which rule.
+// judged waits until the status of the current policy reports how many nodes are selected, and how many are excluded by which rule.
 func (w *world) judged(policy string, selected int, excluded ...string) {
 	w.Helper()
 	slices.Sort(excluded)
@@ -115,7 +115,7 @@ func (w *world) judged(policy string, selected int, excluded ...string) {
 	})
 }
 
-// lands waits until the service is in just these namespaces of the cluster: "namespace version".
+// lands waits until the service runs in exactly these namespaces of the cluster: "namespace version".
 func (w *world) lands(service string, want ...string) {
 	w.Helper()
 	w.says("where "+service+" is", strings.Join(want, "\n"), w.cluster, "get", "configmaps", "-A", "--field-selector", "metadata.name="+service,

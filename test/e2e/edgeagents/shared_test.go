@@ -11,7 +11,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// withRole is a ConfigMap of a name, and a ClusterRole that another service has, too.
+// withRole is a ConfigMap of a name, and a ClusterRole that a different service has, too.
 const withRole = `
 apiVersion: v1
 kind: ConfigMap
@@ -24,7 +24,8 @@ metadata: {name: of-services}
 rules: [{apiGroups: [""], resources: [nodes], verbs: [list]}]
 `
 
-// ofNoNamespace is a ClusterRole that two services have: the agents of teams do not make it, and it stays as long as one of the services does.
+// ofNoNamespace deploys a ClusterRole that two services share: the agents of teams do not create it, and it exists as long as one of the services
+// does.
 func (w *world) ofNoNamespace() {
 	role := func(want string) {
 		w.Helper()
@@ -48,7 +49,7 @@ func (w *world) ofNoNamespace() {
 	role("")
 }
 
-// patterns are what the owner of a node takes all of.
+// patterns sets a pattern on a node as its owner, which gets all services of the pattern.
 func (w *world) patterns() {
 	w.service("by-pattern", "1.0.0", "")
 	w.service("by-policy", "1.0.0", "")

@@ -21,26 +21,26 @@ import (
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
-// Names on the hub: the nodes, and who deploys and who owns the node of the first team.
+// These are names on the hub: the nodes, the deployer, and the owner of the first team's node.
 const (
 	whole, ofABC, ofXYZ = "rome", "rome-abc", "rome-xyz"
 	deployer, owner     = "dora", "olga"
 	shop                = "shop"
 )
 
-// byDefault is where services go by default on a cluster with an agent of the whole of it.
+// byDefault is the default namespace of services on a cluster with an agent of the whole cluster.
 const byDefault = "openhorizon-agent"
 
 // world is a hub, and a cluster with agents.
 type world struct {
 	*testing.T
 	hub, cluster *localhub.Hub
-	// admins has both as admins of them, ann the namespace abc of the cluster alone, and xander xyz.
+	// admins has an admin's contexts for both; ann is an admin of the cluster's namespace abc only, and xander of xyz.
 	admins, ann, xander harness.Plugin
 	way                 harness.Joining
 }
 
-// onHub is what an admin of the hub makes: the set, and what its users may.
+// onHub has the objects that an admin of the hub creates: the set, and the rights of its users.
 const onHub = `
 apiVersion: cluster.open-cluster-management.io/v1beta2
 kind: ManagedClusterSet
@@ -117,14 +117,14 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// nodesAre waits until the agents have told where they are.
+// nodesAre waits until the agents have reported their namespaces.
 func (w *world) nodesAre(t *testing.T, want ...string) {
 	t.Helper()
 	w.says("the nodes", strings.Join(want, "\n"), w.hub, "get", "edgenodes", "-o",
 		`jsonpath={range .items[*]}{.metadata.name} {.status.namespace} {.status.namespaceScoped}{"\n"}{end}`)
 }
 
-// team is a user of the cluster who is an admin of one namespace, and has no other right.
+// team returns a user of the cluster who is an admin of one namespace, and has no other rights.
 func (w *world) team(name, namespace string) harness.Plugin {
 	w.Helper()
 	harness.MustKubectlOf(w.T, w.cluster, "", "create", "namespace", namespace)
@@ -142,7 +142,7 @@ func (w *world) team(name, namespace string) harness.Plugin {
 	}, file); err != nil {
 		w.Fatal(err)
 	}
-	// kube-controller-manager has to add the rules of the role up, once, and the authorizer has to hear of the binding.
+	// kube-controller-manager must aggregate the rules of the role once, and the authorizer must observe the binding.
 	for _, right := range []string{"get pods", "create deployments", "create rolebindings"} {
 		args := append([]string{"auth", "can-i", "-n", namespace, "--as=system:serviceaccount:people:" + name}, strings.Fields(right)...)
 		w.says(name+" may "+right, "yes", w.cluster, args...)
@@ -150,7 +150,7 @@ func (w *world) team(name, namespace string) harness.Plugin {
 	return harness.Plugin{Kubeconfig: file}
 }
 
-// toHub are the flags by which an agent comes to the hub.
+// toHub returns the flags with which an agent connects to the hub.
 func (w *world) toHub() []string {
 	return []string{"--hub-token", w.way.Token, "--hub-apiserver", w.way.Server, "--ca-data", w.way.CA}
 }
@@ -166,7 +166,7 @@ func (w *world) installIn(as harness.Plugin, namespace, name string, more ...str
 	as.Must(w.T, append(args, w.toHub()...)...)
 }
 
-// eventually waits until something holds. What its error says is shown if it never does.
+// eventually waits until a condition holds. It prints the last error if the condition never holds.
 func (w *world) eventually(what string, ok func() error) {
 	w.Helper()
 	harness.Eventually(w.T, what, func(context.Context) (bool, error) {
@@ -175,7 +175,7 @@ func (w *world) eventually(what string, ok func() error) {
 	})
 }
 
-// says waits until kubectl prints just this, as an admin.
+// says waits until kubectl prints exactly this, as an admin.
 func (w *world) says(what, want string, on *localhub.Hub, args ...string) {
 	w.Helper()
 	w.eventually(what, func() error {
@@ -187,7 +187,7 @@ func (w *world) says(what, want string, on *localhub.Hub, args ...string) {
 	})
 }
 
-// as is kubectl as a user of the hub. It returns what is said, warnings included.
+// as runs kubectl as a user of the hub. It returns the output, including warnings.
 func (w *world) as(user, stdin string, args ...string) (string, error) {
 	w.Helper()
 	cmd := w.hub.Kubectl(w.Context(), append(args, "--as", user)...)
@@ -196,7 +196,7 @@ func (w *world) as(user, stdin string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// mustAs is as that has to succeed.
+// mustAs is as for a command that must succeed.
 func (w *world) mustAs(user, stdin string, args ...string) string {
 	w.Helper()
 	out, err := w.as(user, stdin, args...)

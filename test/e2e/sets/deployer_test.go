@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// newDeliverable is a set with one cluster, which has its namespace.
+// newDeliverable creates a set with one cluster, which has its namespace.
 func newDeliverable(t *testing.T) (set, cluster string) {
 	t.Helper()
 	set = harness.Unique("set")
@@ -33,8 +33,8 @@ func newDeliverable(t *testing.T) (set, cluster string) {
 	return set, cluster
 }
 
-// TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse goes the way of the examples of the specification: from a binding to works that
-// are applied, with the roles of the set and the namespace's role edit and nothing else. Then the deployer tries what leads further.
+// TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse runs the examples of the specification: from a binding to works that are applied, with
+// only the roles of the set and the namespace's role edit. Then the deployer tries requests that need more rights.
 func TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse(t *testing.T) {
 	set, mine := newDeliverable(t)
 	other, foreign := newDeliverable(t)
@@ -46,7 +46,7 @@ func TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse(t *testing.T) {
 	harness.MustKubectl(t, "", "create", "rolebinding", "editor", "--namespace="+team.namespace, "--clusterrole=edit", "--user="+who)
 	bindings := team.client.ClusterV1beta2().ManagedClusterSetBindings(team.namespace)
 
-	// A user of the set is told at the write which role is missing.
+	// A user of the set gets an error on the write that names the missing role.
 	plugin.Must(t, "grant", set, "--role", "user", "--user", who)
 	team.place()
 	harness.Eventually(t, "the set is bound", func(ctx context.Context) (bool, error) {
@@ -67,7 +67,7 @@ func TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse(t *testing.T) {
 	team.report()
 	team.awaitSet("PlacementRolledOut", "True Complete")
 
-	// Not another set, also where somebody else has bound it.
+	// A different set is forbidden, even if another user has bound it.
 	harness.WantForbidden(t, harness.ErrorOf(bindings.Create(t.Context(), harness.Binding(team.namespace, other, other), metav1.CreateOptions{})), other)
 	harness.Must(harness.Admin(t).ClusterV1beta2().ManagedClusterSetBindings(team.namespace).Create(t.Context(), harness.Binding(team.namespace, other, other), metav1.CreateOptions{}))(t)
 	both := []string{mine, foreign}
@@ -77,7 +77,7 @@ func TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse(t *testing.T) {
 	team.awaitWorks("works on the cluster of the own set alone", "three", mine)
 	harness.Contains(t, team.awaitSet("Authorized", "False NotAllowed"), "in namespace "+foreign+", and does not have the role deployer of the set "+other)
 
-	// Not a work by hand, not one with the rights of another, and nothing of the cluster itself.
+	// Works by hand, replica sets with the rights of others, and writes to the cluster itself are forbidden.
 	one := &workv1.ManifestWork{ObjectMeta: harness.Named("mine")}
 	one.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{Raw: []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a"}}`)}}}
 	harness.WantForbidden(t, harness.ErrorOf(team.client.WorkV1().ManifestWorks(mine).Create(t.Context(), one, metav1.CreateOptions{})))

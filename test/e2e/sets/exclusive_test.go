@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestExclusive_OfRacingCreatesOneWins sends the same claim to both replicas at once, many times.
+// TestExclusive_OfRacingCreatesOneWins sends the same claim to both replicas concurrently, many times.
 func TestExclusive_OfRacingCreatesOneWins(t *testing.T) {
 	for range 20 {
 		value := harness.Unique("value")
@@ -58,7 +58,7 @@ func TestExclusive_TheImpliedLabelOfTheLegacyTypeIsClaimedToo(t *testing.T) {
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), legacy) {
 		t.Errorf("got %v, want a 409 that names %s", err, legacy)
 	}
-	// The set itself may say the same by the other type.
+	// The set itself may make the same claim with the other type.
 	if err := harness.ChangeSet(t, legacy, func(s *v1beta1.ManagedClusterSetSpec) {
 		*s = harness.ExclusiveSet(legacy, harness.SetLabel, legacy).Spec
 	}); err != nil {
@@ -102,7 +102,7 @@ func TestExclusive_ADryRunClaimsNothing(t *testing.T) {
 	}
 }
 
-// Consumers that care for exclusive sets only can watch just those, whichever type they have.
+// TestExclusive_SetsCanBeSelectedByTypeAndKey verifies that clients that need only exclusive sets can watch just those, whichever type they have.
 func TestExclusive_SetsCanBeSelectedByTypeAndKey(t *testing.T) {
 	legacy, byLabel, byClusterSet := harness.Unique("legacy"), harness.Unique("region"), harness.Unique("set")
 	harness.NewSet(t, legacy)

@@ -16,7 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// A role that kubectl hub grant gives has the rights that docs/permissions.md says, on this set only, and goes with the set.
+// TestGrant_GivesTheRightsOfASetUntilItIsGone verifies that a role of kubectl hub grant has the rights of docs/permissions.md on this set only, and
+// is deleted with the set.
 func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 	set, other, who, namespace := harness.Unique("set"), harness.Unique("set"), harness.Unique("user"), harness.Unique("team")
 	harness.NewSet(t, set)
@@ -26,7 +27,7 @@ func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 	sees := func(set string) error {
 		return harness.ErrorOf(client.ClusterV1beta2().ManagedClusterSets().Get(t.Context(), set, metav1.GetOptions{}))
 	}
-	// No cluster is left by a dry run.
+	// The dry run leaves no cluster.
 	makes := func(cluster, set string) error {
 		c := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: cluster, Labels: map[string]string{harness.SetLabel: set}}}
 		return harness.ErrorOf(client.ClusterV1().ManagedClusters().Create(t.Context(), c, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
@@ -72,7 +73,7 @@ func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 		t.Errorf("the cluster is left: %v", err)
 	}
 
-	// The other half of a binding's rights comes with Kubernetes' role of the namespace.
+	// The remaining rights for a binding come with Kubernetes' role of the namespace.
 	harness.MustKubectl(t, "", "create", "namespace", namespace)
 	t.Cleanup(func() {
 		_ = harness.Hub(t).Kubectl(context.WithoutCancel(t.Context()), "delete", "namespace", namespace, "--wait=false").Run()
@@ -91,7 +92,7 @@ func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 		t.Errorf("the viewer's role is gone, too: %v", err)
 	}
 
-	// Another set of the name is not for those who had rights on this one.
+	// A new set of the same name grants nothing to users with rights on the previous one.
 	harness.DeleteSet(t, set)
 	rbac := harness.Kube(t, harness.Hub(t).AdminConfig()).RbacV1()
 	harness.Eventually(t, "the roles of the set are gone", func(ctx context.Context) (bool, error) {

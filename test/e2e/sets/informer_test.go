@@ -26,11 +26,11 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// churnEnv makes this test's binary play the client: client-go reads its feature gates when a process starts.
+// churnEnv is set when this test's binary runs as the client: client-go reads its feature gates when a process starts.
 const churnEnv = "CLUSTERHUB_E2E_CHURN_KUBECONFIG"
 
-// TestInformers_AgreeWithAList runs informers of all our kinds through churn and restarts of the server, with and
-// without streamed lists, and with client-go's own detectors of inconsistencies, which panic.
+// TestInformers_AgreeWithAList runs informers of all our kinds during churn and restarts of the server, with and without streamed lists, and with
+// client-go's own inconsistency detectors, which panic.
 func TestInformers_AgreeWithAList(t *testing.T) {
 	if kubeconfig := os.Getenv(churnEnv); kubeconfig != "" {
 		churn(t, kubeconfig)
@@ -75,7 +75,7 @@ func restart(t *testing.T, h *localhub.Hub) {
 	}
 }
 
-// churn is the client.
+// churn runs the client.
 func churn(t *testing.T, kubeconfig string) {
 	config := harness.Must(harness.ClientConfig(kubeconfig))(t)
 	client := harness.Must(versioned.NewForConfig(config))(t)
@@ -140,7 +140,7 @@ func churn(t *testing.T, kubeconfig string) {
 	})
 }
 
-// tally follows what the events of an informer amount to.
+// tally is the result of the events of an informer.
 type tally struct {
 	mu    sync.Mutex
 	names map[string]bool

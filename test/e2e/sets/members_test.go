@@ -30,8 +30,8 @@ func memberClient(t *testing.T, config *rest.Config) viewclient.ClusterSetMember
 	return harness.Ours(t, config).ViewV1alpha1().ClusterSetMembers()
 }
 
-// collectUntilClosed returns n events of a watch, bookmarks aside, or fewer if the server closes it: one that cannot keep up with the events, and
-// one of a replica that has not seen the rules in time which another has seen.
+// collectUntilClosed returns n events of a watch without bookmarks, or fewer if the server closes the watch: because it cannot keep up with the
+// events, or because a replica has observed the rules later than a different one.
 func collectUntilClosed(t *testing.T, w watch.Interface, n int) []watch.Event {
 	t.Helper()
 	var events []watch.Event
@@ -78,7 +78,7 @@ func TestMembers_AWriteIsInTheNextListThroughAnyReplica(t *testing.T) {
 	}
 }
 
-// TestMembers_AWatchResumesInsideABatchOnTheOtherReplica: one change of a set moves many members at one revision of etcd.
+// TestMembers_AWatchResumesInsideABatchOnTheOtherReplica verifies this for a change of a set that moves many members at one revision of etcd.
 func TestMembers_AWatchResumesInsideABatchOnTheOtherReplica(t *testing.T) {
 	const n = 40
 	fleet, names := harness.NewFleet(t, n)
@@ -100,7 +100,7 @@ func TestMembers_AWatchResumesInsideABatchOnTheOtherReplica(t *testing.T) {
 		options := harness.InSet(moving.Name)
 		options.ResourceVersion = start
 		w := harness.Must(clients[i%2].Watch(t.Context(), options))(t)
-		// A batch is more than a watch on a busy machine may keep up with. The next one resumes, as after 7 events.
+		// A batch may be larger than a watch on a busy machine can deliver. The next watch resumes, as after 7 events.
 		for _, e := range collectUntilClosed(t, w, min(7, n-len(got))) {
 			if e.Type != watch.Added {
 				t.Errorf("a %s event of %s", e.Type, member(e).Name)
@@ -151,7 +151,7 @@ func TestMembers_ChunksAreOfOneMomentAndInStableOrder(t *testing.T) {
 	}
 }
 
-// The same chunks, for a user who may see some sets only: they are separate ranges of the store.
+// TestMembers_ChunksAcrossTheVisibleSets lists the same chunks as a user who may see some sets only, which are separate ranges of the store.
 func TestMembers_ChunksAcrossTheVisibleSets(t *testing.T) {
 	a, namesA := harness.NewFleet(t, 7)
 	harness.NewFleet(t, 5)
@@ -187,7 +187,7 @@ func TestMembers_ChunksAcrossTheVisibleSets(t *testing.T) {
 	}
 }
 
-// TestMembers_AGrantAndARevocationReachAnOpenWatch has an informer, as clients do: a replica may end a watch when rules change.
+// TestMembers_AGrantAndARevocationReachAnOpenWatch uses an informer, as clients do: a replica may end a watch when rules change.
 func TestMembers_AGrantAndARevocationReachAnOpenWatch(t *testing.T) {
 	set, names := harness.NewFleet(t, 3)
 	who := harness.Unique("watcher")
@@ -215,7 +215,7 @@ func TestMembers_AGrantAndARevocationReachAnOpenWatch(t *testing.T) {
 		t.Run("grant", func(t *testing.T) {
 			harness.Grant(t, harness.Hub(t), right, who, harness.Rule("get", "managedclustersets", set))
 			sees("a grant", names...)
-			// What happens to the set is seen, what happens to others is not.
+			// Events of the set are received, events of others are not.
 			harness.NewManagedCluster(t, harness.Unique("elsewhere"), nil)
 			harness.NewManagedCluster(t, set+"-more", map[string]string{"fleet": set})
 			sees("a new member", append(slices.Clone(names), set+"-more")...)
@@ -224,7 +224,7 @@ func TestMembers_AGrantAndARevocationReachAnOpenWatch(t *testing.T) {
 			}
 			sees("a member that has left", names...)
 		})
-		// Its end has taken the right away.
+		// The end of the subtest revoked the right.
 		sees("a revocation")
 		if list := harness.Must(memberClient(t, harness.Hub(t).UserConfig(who)).List(t.Context(), metav1.ListOptions{}))(t); len(list.Items) != 0 {
 			t.Errorf("after the revocation, %d members are listed", len(list.Items))
@@ -259,7 +259,7 @@ func TestMembers_AClusterInTwoSetsIsTwoMembers(t *testing.T) {
 	options := metav1.ListOptions{FieldSelector: "spec.cluster=" + names[0]}
 	want := []string{"default", "global", set, second.Name}
 	slices.Sort(want)
-	// A new hub has the sets default and global a moment later.
+	// A new hub creates the sets default and global asynchronously.
 	harness.Eventually(t, "all sets of the cluster", func(ctx context.Context) (bool, error) {
 		list, err := memberClient(t, harness.Hub(t).AdminConfig()).List(ctx, options)
 		if err != nil {
@@ -306,7 +306,7 @@ func TestMembers_ResourceVersionsMeanWhatTheyMeanElsewhere(t *testing.T) {
 		t.Errorf("the latest: %d, %v", n, err)
 	}
 	version := harness.Must(strconv.ParseUint(before.ResourceVersion, 10, 64))(t)
-	// A client tries that again by itself; once is enough here.
+	// A client retries this by itself; one attempt is enough here.
 	err := restClientOfView(t, harness.Hub(t).AdminConfig()).Get().Resource("clustersetmembers").
 		Param("resourceVersion", strconv.FormatUint(version+1<<40, 10)).MaxRetries(0).Do(t.Context()).Error()
 	if !apierrors.IsTimeout(err) {

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// placing is a team that places in a namespace.
+// placing is a team that uses placements in a namespace.
 type placing struct {
 	*testing.T
 	namespace string
@@ -30,7 +30,7 @@ type placing struct {
 	client    versioned.Interface
 }
 
-// newPlacing is a team that runs a namespace and may bind a set, and do nothing else.
+// newPlacing returns a team that has the rights of a namespace admin and may bind a set, and has no other rights.
 func newPlacing(t *testing.T, set string) *placing {
 	t.Helper()
 	who := harness.User(t, harness.Rule("create", "managedclustersets/bind", set))
@@ -43,7 +43,7 @@ func newPlacing(t *testing.T, set string) *placing {
 	return p
 }
 
-// place makes the placement web, once Kubernetes has gathered the rights of an admin.
+// place creates the placement web, once Kubernetes has aggregated the rights of an admin.
 func (p *placing) place(predicates ...v1beta1.ClusterPredicate) {
 	p.Helper()
 	placement := &v1beta1.Placement{ObjectMeta: harness.Named("web"), Spec: v1beta1.PlacementSpec{Predicates: predicates}}
@@ -53,7 +53,7 @@ func (p *placing) place(predicates ...v1beta1.ClusterPredicate) {
 	})
 }
 
-// change is an edit of the placement by the team.
+// change updates the placement as the team.
 func (p *placing) change(change func(*v1beta1.PlacementSpec)) {
 	p.Helper()
 	harness.Eventually(p.T, "the placement is edited", func(ctx context.Context) (bool, error) {
@@ -66,7 +66,7 @@ func (p *placing) change(change func(*v1beta1.PlacementSpec)) {
 	})
 }
 
-// decided are the clusters in the decisions, as programs of the field read them.
+// decided returns the clusters in the decisions, as other programs read them.
 func (p *placing) decided(ctx context.Context) (clusters []string, decisions int, err error) {
 	list, err := p.client.ClusterV1beta1().PlacementDecisions(p.namespace).List(ctx, metav1.ListOptions{LabelSelector: v1beta1.PlacementLabel + "=web"})
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *placing) await(what string, want ...string) {
 	})
 }
 
-// awaitCondition waits for "STATUS REASON" of a condition at the generation that is, and returns its message.
+// awaitCondition waits for "STATUS REASON" of a condition at the current generation, and returns its message.
 func (p *placing) awaitCondition(condition, want string) (message string) {
 	p.Helper()
 	harness.Eventually(p.T, condition+" "+want, func(ctx context.Context) (bool, error) {
@@ -116,7 +116,7 @@ func labelled(labels map[string]string) (p v1beta1.ClusterPredicate) {
 	return p
 }
 
-// dear is a predicate that any cluster matches, and that costs more for two of them than a placement may.
+// dear returns a predicate that matches any cluster, and that exceeds the cost limit of a placement with two clusters.
 func dear() (p v1beta1.ClusterPredicate) {
 	large := `["x"]` + strings.Repeat(".map(x, x + x)", 19)
 	for range 16 {
@@ -126,7 +126,7 @@ func dear() (p v1beta1.ClusterPredicate) {
 	return p
 }
 
-// changeCluster is an edit of a cluster by an admin.
+// changeCluster updates a cluster as an admin.
 func changeCluster(t *testing.T, name string, change func(*clusterv1.ManagedCluster)) {
 	t.Helper()
 	clusters := harness.Admin(t).ClusterV1().ManagedClusters()
@@ -140,7 +140,8 @@ func changeCluster(t *testing.T, name string, change func(*clusterv1.ManagedClus
 	})
 }
 
-// TestPlacement_DecisionsFollowTheSet goes the way of a team: it binds a set, places, and reads decisions while the clusters change.
+// TestPlacement_DecisionsFollowTheSet runs the workflow of a team: it binds a set, creates a placement, and reads decisions while the clusters
+// change.
 func TestPlacement_DecisionsFollowTheSet(t *testing.T) {
 	set := harness.Unique("placed")
 	harness.NewSet(t, set)
@@ -152,7 +153,7 @@ func TestPlacement_DecisionsFollowTheSet(t *testing.T) {
 	harness.NewManagedCluster(t, name(5), map[string]string{harness.SetLabel: set})
 	team, stranger := newPlacing(t, set), newPlacing(t, set)
 
-	// The stranger has not bound the set. The team binds it after it has placed.
+	// The stranger has not bound the set. The team binds it after it has created the placement.
 	stranger.place()
 	team.place(labelled(map[string]string{"tier": "gold"}))
 	team.await("there are no clusters without a binding")
@@ -173,7 +174,7 @@ func TestPlacement_DecisionsFollowTheSet(t *testing.T) {
 	changeCluster(t, name(5), func(c *clusterv1.ManagedCluster) { c.Labels["tier"] = "gold" })
 	team.await("one has got it", name(3), name(4), name(5), name(6))
 
-	// One that is being deleted leaves before it is gone.
+	// A cluster that is being deleted leaves the decisions before it is gone.
 	changeCluster(t, name(3), func(c *clusterv1.ManagedCluster) { c.Finalizers = append(c.Finalizers, "example.com/held") })
 	release := func(c *clusterv1.ManagedCluster) {
 		c.Finalizers = slices.DeleteFunc(c.Finalizers, func(f string) bool { return f == "example.com/held" })
@@ -187,7 +188,7 @@ func TestPlacement_DecisionsFollowTheSet(t *testing.T) {
 	}
 	changeCluster(t, name(3), release)
 
-	// What cannot be followed keeps the last good decisions, and what leaves the set leaves them all the same.
+	// A misconfigured placement keeps its last good decisions, except clusters that leave the set.
 	team.change(func(s *v1beta1.PlacementSpec) { s.Predicates = []v1beta1.ClusterPredicate{dear()} })
 	if message := team.awaitCondition(v1beta1.PlacementConditionMisconfigured, "True Misconfigured"); !strings.Contains(message, "the CEL expressions cost more than") {
 		t.Errorf("the condition says %q", message)
@@ -214,11 +215,11 @@ func TestPlacement_DecisionsFollowTheSet(t *testing.T) {
 		return harness.Holds(slices.Contains(seen, "DecisionCreate") && slices.Contains(seen, "DecisionUpdate"), seen)
 	})
 
-	// By now the scheduler has long seen all that the stranger has.
+	// The scheduler has processed the stranger's placement by this time.
 	stranger.await("nothing without a binding")
 	stranger.awaitCondition(v1beta1.PlacementConditionSatisfied, "False NoManagedClusterSetBindings")
 
-	// The garbage collector looks for new kinds twice a minute.
+	// The garbage collector discovers new kinds twice a minute.
 	if err := team.client.ClusterV1beta1().Placements(team.namespace).Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func (p *placing) retext(text string) {
 	})
 }
 
-// awaitSet waits for "STATUS REASON" of a condition of the replica set at the generation that is, and returns its message.
+// awaitSet waits for "STATUS REASON" of a condition of the replica set at the current generation, and returns its message.
 func (p *placing) awaitSet(condition, want string) (message string) {
 	p.Helper()
 	harness.Eventually(p.T, condition+" "+want, func(ctx context.Context) (bool, error) {
@@ -61,7 +61,7 @@ func (p *placing) awaitSet(condition, want string) (message string) {
 	return message
 }
 
-// works are those of the replica set, as an admin sees them.
+// works returns the works of the replica set, as an admin.
 func (p *placing) works(ctx context.Context) ([]workv1.ManifestWork, error) {
 	list, err := harness.Admin(p.T).WorkV1().ManifestWorks("").List(ctx, metav1.ListOptions{LabelSelector: work.ReplicaSetLabel + "=" + p.namespace + ".web"})
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *placing) works(ctx context.Context) ([]workv1.ManifestWork, error) {
 	return list.Items, nil
 }
 
-// awaitWorks waits until there are works on these clusters, with this text, and no others.
+// awaitWorks waits until exactly these clusters have works, with this text.
 func (p *placing) awaitWorks(what, text string, want ...string) {
 	p.Helper()
 	harness.Eventually(p.T, what, func(ctx context.Context) (bool, error) {
@@ -90,10 +90,10 @@ func (p *placing) awaitWorks(what, text string, want ...string) {
 	})
 }
 
-// report says for the agents that all is well.
+// report sets the status of successful works, as the agents would.
 func (p *placing) report() { p.tell() }
 
-// awaitRevision waits until the hub has kept the template with a text.
+// awaitRevision waits until the hub has recorded the template with a text as a revision.
 func (p *placing) awaitRevision(text string) {
 	p.Helper()
 	forged := &workv1alpha1.ManifestWorkReplicaSetRevision{}
@@ -105,7 +105,7 @@ func (p *placing) awaitRevision(text string) {
 		forged = &list.Items[0]
 		return strings.Contains(string(forged.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw), text), nil
 	})
-	// Not even an admin makes one with another template.
+	// An admin cannot create a revision with a different template either.
 	forged.ResourceVersion = ""
 	forged.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"forged"}}`)
 	_, err := harness.Admin(p.T).WorkV1alpha1().ManifestWorkReplicaSetRevisions(p.namespace).Create(p.Context(), forged, metav1.CreateOptions{})
@@ -114,7 +114,7 @@ func (p *placing) awaitRevision(text string) {
 	}
 }
 
-// undo goes back as a person of the team does.
+// undo rolls back as a user of the team does.
 func (p *placing) undo() {
 	p.Helper()
 	out := harness.Plugin{Kubeconfig: harness.Hub(p.T).AdminKubeconfig()}.Must(p.T, "rollout", "undo", "web", "-n", p.namespace, "--as", p.who)
@@ -125,7 +125,7 @@ func (p *placing) undo() {
 	}
 }
 
-// tell says for the agents that the works are applied and available, and what else is true of them.
+// tell sets the conditions that the works are applied and available, and additional ones, as the agents would.
 func (p *placing) tell(also ...string) {
 	p.Helper()
 	for _, w := range harness.Must(p.works(p.Context()))(p.T) {
@@ -140,15 +140,15 @@ func (p *placing) tell(also ...string) {
 	}
 }
 
-// TestReplicaSet_WorksOfItsAuthor goes the way of a team that places, first without and then with the right to put something on the
-// clusters of its set.
+// TestReplicaSet_WorksOfItsAuthor runs the workflow of a team that uses placements, first without and then with the right to deploy to the clusters
+// of its set.
 func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
 	set := harness.Unique("delivered")
 	harness.NewSet(t, set)
 	clusters := []string{set + "-c1", set + "-c2"}
 	for _, name := range clusters {
 		harness.NewManagedCluster(t, name, map[string]string{harness.SetLabel: set})
-		// As registration makes it, which this hub is without.
+		// Registration would create it, which this hub runs without.
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{registration.ClusterNameLabel: name}}}
 		harness.Must(harness.Kube(t, harness.Hub(t).AdminConfig()).CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}))(t)
 	}
@@ -172,7 +172,7 @@ func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
 	team.awaitWorks("works by the right for the set", "two", clusters...)
 	team.awaitSet("Authorized", "True AsExpected")
 	harness.Eventually(t, "it says what is waited for", func(context.Context) (bool, error) {
-		message := team.awaitSet("PlacementRolledOut", "False Progressing") // right after the write, it says that
+		message := team.awaitSet("PlacementRolledOut", "False Progressing") // directly after the write, the condition reports this
 		return harness.Holds(strings.Contains(message, "waits to be applied"), message)
 	})
 	team.report()
@@ -203,7 +203,8 @@ func TestReplicaSet_WorksOfItsAuthor(t *testing.T) {
 	})
 }
 
-// TestFinishedWorks_GoWhenTheirTimeIsUp: as hub-controller-manager may delete them, and no others.
+// TestFinishedWorks_GoWhenTheirTimeIsUp verifies that hub-controller-manager has the rights to delete finished works after their TTL, and that works
+// without a TTL remain.
 func TestFinishedWorks_GoWhenTheirTimeIsUp(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	works := harness.Admin(t).WorkV1().ManifestWorks(namespace)

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestKill_MembersAreThereAfterARestart checks that what is computed is computed again, and that versions go on.
+// TestKill_MembersAreThereAfterARestart verifies that derived resources are computed again, and that resource versions continue.
 func TestKill_MembersAreThereAfterARestart(t *testing.T) {
 	h := harness.LendHub(t)
 	client := harness.Ours(t, h.AdminConfig())
@@ -45,7 +45,7 @@ func TestKill_MembersAreThereAfterARestart(t *testing.T) {
 	if _, err := fmt.Sscan(before.ResourceVersion+" "+after.ResourceVersion, &was, &is); err != nil || is < was {
 		t.Errorf("the version has gone from %d to %d, %v", was, is, err)
 	}
-	// A watch from before the restart is resumed, or told to list anew; it does not hang, and it loses nothing.
+	// A watch from before the restart is resumed, or must list again; it does not hang, and it loses no events.
 	options := harness.InSet(set)
 	options.ResourceVersion = before.ResourceVersion
 	w, err := client.ViewV1alpha1().ClusterSetMembers().Watch(t.Context(), options)

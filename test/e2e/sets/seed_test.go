@@ -22,7 +22,7 @@ import (
 // second example was indented so that it is no YAML; true is quoted, because a label is a string; the third writes
 // "dev" and "qa" for the value in the sets, and "devset" and "qaset" in the rights: the latter here.
 
-// grantRole binds the cluster role of a file of testdata to a user.
+// grantRole binds the ClusterRole of a file of testdata to a user.
 func grantRole(t *testing.T, file, who string) {
 	t.Helper()
 	data := harness.Must(os.ReadFile("testdata/" + file))(t)
@@ -120,7 +120,7 @@ func TestExample3_EachTeamHasItsOwnSet(t *testing.T) {
 			t.Errorf("%s: %v", set, err)
 		}
 		harness.WantForbidden(t, create(harness.Unique(set), other), harness.SetLabel+":"+other)
-		// hub-apiserver learns of roles by a watch of its own, after kube-apiserver, which let the cluster in.
+		// hub-apiserver observes roles by its own watch, after kube-apiserver, which accepted the cluster.
 		harness.Eventually(t, "the team sees its cluster", func(context.Context) (bool, error) {
 			return slices.Equal(harness.Members(t, who, set), []string{own}), nil
 		})
@@ -132,7 +132,8 @@ func TestExample3_EachTeamHasItsOwnSet(t *testing.T) {
 	}
 }
 
-// The test plan of the specification: sets and labels are created, updated and deleted, and the selector changes.
+// TestSeedPlan_MembersFollowLabelsAndSelectors runs the test plan of the specification: sets and labels are created, updated and deleted, and the
+// selector changes.
 func TestSeedPlan_MembersFollowLabelsAndSelectors(t *testing.T) {
 	set, key := harness.Unique("plan"), harness.InfoPrefix+"plan"
 	a, b := harness.Unique("a"), harness.Unique("b")

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestSpecifications_Pasted pastes each object of the specifications into a hub, which stores none. The table and what it says is that of
+// TestSpecifications_Pasted applies each object of the specifications to a hub in dry run. The table of expected results is that of
 // TestSpecifications_Objects, which does the same without a hub.
 func TestSpecifications_Pasted(t *testing.T) {
 	const repository = "../../../"

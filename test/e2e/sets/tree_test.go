@@ -29,8 +29,8 @@ const silent = `{"status": {"conditions": [
 	{"type": "ManagedClusterJoined", "status": "True", "reason": "ManagedClusterJoined", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"},
 	{"type": "ManagedClusterConditionAvailable", "status": "Unknown", "reason": "ManagedClusterLeaseUpdateStopped", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`
 
-// TestTree_ShowsWhatAUserMaySee runs kubectl hub tree and top on a real hub: as an admin, as a member of a team who may get one set and
-// list nothing, and as a user without rights. The parts of the agent and of registration are played.
+// TestTree_ShowsWhatAUserMaySee runs kubectl hub tree and top on a real hub: as an admin, as a member of a team who may get one set and list nothing,
+// and as a user without rights. The test acts as the agent and as registration.
 func TestTree_ShowsWhatAUserMaySee(t *testing.T) {
 	h := harness.Hub(t)
 	set, names := harness.NewFleet(t, 3)
@@ -63,7 +63,7 @@ func TestTree_ShowsWhatAUserMaySee(t *testing.T) {
 	harness.Contains(t, admin.Must(t, "top", "clusters", "--limit=0"), names[0], names[2])
 	harness.Contains(t, admin.Must(t, "top", "agents", "--limit=0"), names[0])
 
-	// The user may get the set. Members are shown then, and everything else is said not to be.
+	// The user may get the set. The output shows its members, and states that everything else is missing.
 	dana := harness.User(t, harness.Rule("get", "managedclustersets", set))
 	tree = admin.Must(t, "tree", "set", set, "--as", dana)
 	harness.Contains(t, tree, "3 clusters, 1 unknown, 2 on the way", "ManagedCluster/"+names[0], "Not seen: the works on 3 clusters, such as ")
@@ -76,7 +76,7 @@ func TestTree_ShowsWhatAUserMaySee(t *testing.T) {
 	}
 	harness.Contains(t, admin.Must(t, "top", "clusters", "--as", dana), names[0], names[1], names[2])
 
-	// A user without rights learns of nothing.
+	// A user without rights sees nothing.
 	nobody := harness.User(t)
 	for _, args := range [][]string{{"tree", "set", set}, {"tree", "cluster", names[0]}, {"top", "clusters"}, {"top", "sets"}} {
 		stdout, stderr, err := admin.Run(t, append(args, "--as", nobody)...)

@@ -10,8 +10,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// kubectl applies to the clusters of a set, and an admin to the same cluster where it is stored. Only kubectl and a front show that what the
-// one sends and the other passes on is an apply.
+// TestVisibleClusters_TakeApplies runs kubectl apply on the clusters of a set, and as an admin on the same stored cluster. Only kubectl and a front
+// show that the forwarded request is an apply.
 func TestVisibleClusters_TakeApplies(t *testing.T) {
 	set, other, cluster := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster")
 	harness.NewSet(t, set)
@@ -40,7 +40,7 @@ func TestVisibleClusters_TakeApplies(t *testing.T) {
 	must(apply(writer, view, cluster, "team", "owner: team, tier: gold"))
 	must(apply(writer, view, cluster, "team", "owner: squad", "--dry-run=server"))
 	harness.Contains(t, labels(), `"owner":"team"`, `"tier":"gold"`)
-	// The admin meets the team's manager, and the team the admin's.
+	// The admin conflicts with the team's manager, and the team with the admin's.
 	out, err := apply("", stored, cluster, "admin", "owner: admin")
 	if err == nil || !strings.Contains(out, `conflict with "team"`) {
 		t.Errorf("an apply of what the team has: %s", out)
@@ -54,7 +54,7 @@ func TestVisibleClusters_TakeApplies(t *testing.T) {
 	if got := labels(); strings.Contains(got, "tier") || !strings.Contains(got, `"owner":"team"`) {
 		t.Errorf("the labels are %s after an apply without the tier", got)
 	}
-	// As the same manager where the cluster is stored: what the view has applied goes.
+	// With the same manager on the stored cluster, fields that were applied through the view are removed.
 	must(apply("", stored, cluster, "team", ""))
 	if got := labels(); strings.Contains(got, "owner") {
 		t.Errorf("the labels are %s after an apply without any", got)

@@ -20,7 +20,8 @@ import (
 
 const visibleClusters = "managedclusters.clusterview.open-cluster-management.io"
 
-// Who has a set sees the clusters in it, one by one and in a list, and an informer follows both clusters and rights.
+// TestVisibleClusters_AreThoseOfTheUser verifies that a user with the right to a set can get and list its clusters, and that an informer follows both
+// clusters and rights.
 func TestVisibleClusters_AreThoseOfTheUser(t *testing.T) {
 	set, clusters := harness.NewFleet(t, 2)
 	_, others := harness.NewFleet(t, 2)
@@ -58,11 +59,11 @@ func TestVisibleClusters_AreThoseOfTheUser(t *testing.T) {
 	informer.holds(clusters...)
 	harness.Grant(t, harness.Hub(t), user+"-name", user, harness.Rule("get", "managedclusters", others[0]))
 	informer.holds(append([]string{others[0]}, clusters...)...)
-	// It leaves the set.
+	// The cluster leaves the set.
 	relabel := []byte(`{"metadata":{"labels":{"fleet":null}}}`)
 	harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Patch(t.Context(), clusters[1], types.MergePatchType, relabel, metav1.PatchOptions{}))(t)
 	informer.holds(others[0], clusters[0])
-	// The right to the set is taken away.
+	// The right to the set is revoked.
 	rbac := harness.Kube(t, harness.Hub(t).AdminConfig()).RbacV1()
 	if err := rbac.ClusterRoleBindings().Delete(t.Context(), user, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -74,7 +75,8 @@ func TestVisibleClusters_AreThoseOfTheUser(t *testing.T) {
 	informer.holds()
 }
 
-// Who may write the clusters of a set writes those that are in it, and no more of them than a write of the stored cluster lets through.
+// TestVisibleClusters_AreChangedByTheRightsOnTheirSets verifies that a user who may write the clusters of a set can write its current clusters, with
+// the checks for a write of the stored cluster.
 func TestVisibleClusters_AreChangedByTheRightsOnTheirSets(t *testing.T) {
 	set, other, cluster, foreign := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster"), harness.Unique("cluster")
 	harness.NewSet(t, set)
@@ -139,15 +141,16 @@ spec: {policyName: `+policy+`, validationActions: [Deny]}
 		!strings.Contains(out, "Conflict") {
 		t.Errorf("a replace of what was read before: %s", out)
 	}
-	// It leaves the set.
+	// The cluster leaves the set.
 	harness.MustKubectl(t, "", "label", "managedclusters", cluster, "--overwrite", harness.SetLabel+"="+other)
 	if out, err := patch(writer, cluster, `{"metadata":{"labels":{"a":"b"}}}`); err == nil {
 		t.Errorf("a cluster that has left the set is written: %s", out)
 	}
 }
 
-// Who may delete the clusters of a set deletes those that are in it. What depends on a cluster goes with it, and stays while it stays:
-// Kubernetes' garbage collector follows the stored clusters only, which the view has the UIDs of.
+// TestVisibleClusters_AreDeletedByTheRightsOnTheirSets verifies that a user who may delete the clusters of a set can delete its current clusters.
+// Dependents are deleted with their cluster, and not before: Kubernetes' garbage collector follows the stored clusters only, which have the same UIDs
+// as in the view.
 func TestVisibleClusters_AreDeletedByTheRightsOnTheirSets(t *testing.T) {
 	set, other, gone, stays, foreign := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster"), harness.Unique("cluster"), harness.Unique("cluster")
 	harness.NewSet(t, set)
@@ -185,7 +188,7 @@ func TestVisibleClusters_AreDeletedByTheRightsOnTheirSets(t *testing.T) {
 	harness.MustKubectl(t, "", "delete", visibleClusters, gone, "--as", deleter)
 	collected(gone)
 
-	// It leaves the set, and the eyes of who sees it by that.
+	// The cluster leaves the set, and thereby the view of users of the set.
 	harness.MustKubectl(t, "", "label", "managedclusters", stays, "--overwrite", harness.SetLabel+"="+other)
 	if out, err := harness.Kubectl(t, "", "delete", visibleClusters, stays, "--as", deleter); err == nil {
 		t.Errorf("a cluster that has left the set is deleted: %s", out)

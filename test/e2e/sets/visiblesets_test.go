@@ -21,8 +21,8 @@ import (
 
 const visibleSets = "managedclustersets.clusterview.open-cluster-management.io"
 
-// What consoles of upstream's vendor read: a user without the right to list sets lists those that the user may get, and an
-// informer follows the rights.
+// TestVisibleSets_AreThoseOfTheUser verifies what consoles of upstream's vendor read: a user without the right to list sets lists those that the user
+// may get, and an informer follows the rights.
 func TestVisibleSets_AreThoseOfTheUser(t *testing.T) {
 	mine, later, other := harness.Unique("set"), harness.Unique("set"), harness.Unique("set")
 	for _, set := range []string{mine, later, other} {
@@ -64,7 +64,7 @@ func TestVisibleSets_AreThoseOfTheUser(t *testing.T) {
 	informer.holds()
 }
 
-// userInformer is one of clusterview.open-cluster-management.io, of a user.
+// userInformer is an informer of clusterview.open-cluster-management.io with the rights of a user.
 type userInformer struct {
 	t     *testing.T
 	store cache.Store
@@ -82,7 +82,7 @@ func newInformer(t *testing.T, user, version, resource string) userInformer {
 	return userInformer{t, informer.GetStore()}
 }
 
-// holds waits until the informer has these objects and no others.
+// holds waits until the informer has exactly these objects.
 func (i userInformer) holds(want ...string) {
 	i.t.Helper()
 	harness.Eventually(i.t, "the informer holds "+strings.Join(want, ", "), func(context.Context) (bool, error) {

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// told are works in the namespace of a cluster, whose agent is the test.
+// told is a namespace of a cluster with works, whose agent is the test.
 type told struct {
 	*testing.T
 	namespace string
@@ -47,7 +47,7 @@ func (o *told) say(name string, status metav1.ConditionStatus, reason, message s
 	harness.Must(works.UpdateStatus(o.Context(), w, metav1.UpdateOptions{}))(o.T)
 }
 
-// await waits for events in the namespace that are enough, and returns them.
+// await waits until enough returns true for the events in the namespace, and returns them.
 func (o *told) await(what string, enough func([]eventsv1.Event) bool) (all []eventsv1.Event) {
 	o.Helper()
 	harness.Eventually(o.T, what, func(ctx context.Context) (bool, error) {
@@ -71,7 +71,7 @@ func (o *told) awaitOf(name, kind, reason, note string) {
 	})
 }
 
-// awaitFollowed waits until hub-controller-manager tells of changes: what is there when it starts is none.
+// awaitFollowed waits until hub-controller-manager records events for changes: the state when it starts is no change.
 func awaitFollowed(t *testing.T) {
 	t.Helper()
 	probe, last := newTold(t), time.Time{}
@@ -86,7 +86,7 @@ func awaitFollowed(t *testing.T) {
 	})
 }
 
-// TestWorkEvents_TellOfFaultsAndAreBounded: an agent may flip what it says of a work as fast as it can write.
+// TestWorkEvents_TellOfFaultsAndAreBounded verifies this for an agent that flips the status of a work as fast as it can write.
 func TestWorkEvents_TellOfFaultsAndAreBounded(t *testing.T) {
 	awaitFollowed(t)
 	const flips, atOnce = 60, 25
@@ -101,12 +101,12 @@ func TestWorkEvents_TellOfFaultsAndAreBounded(t *testing.T) {
 
 	one.say("of-set", metav1.ConditionFalse, "OfSet", "a set tells of its works itself")
 	for i := range flips {
-		// As long as the hub takes them. Each event is another one, and no repetition.
+		// The flips continue as long as the hub accepts them. Each event is distinct, and no repetition.
 		one.say("web", metav1.ConditionFalse, fmt.Sprintf("Flip%d%s", i, strings.Repeat("x", 1000)), strings.Repeat("m", 32_000))
 		one.say("web", metav1.ConditionTrue, fmt.Sprintf("Flop%d", i), "")
 	}
 
-	// What another cluster says after all that is told: so all that was decided before.
+	// The hub records a later change of a different cluster, which shows that all previous changes were processed.
 	other.make("web", nil)
 	other.say("web", metav1.ConditionFalse, "Failed", "of another cluster")
 	other.awaitOf("web", "Warning", "Failed", "of another cluster")
