@@ -18,14 +18,14 @@ import (
 	"github.com/clusterhub/clusterhub/test/typing"
 )
 
-// first is the page that readers begin with. The others are in the order of their names.
+// first is the page that readers start with. The others are in the order of their names.
 const first = "README.md"
 
-// withNode are the pages on which a cluster runs pods, and which one.
+// withNode has the pages on which a cluster runs pods, and the name of that cluster.
 var withNode = map[string]string{"docs/cluster-providers.md": "hub", "docs/kubectl-hub.md": "c1"}
 
-// TestDocs_CommandsPrintWhatThePagesSay types what the pages say, on one hub: `make up` with all that it can have. A comment in a page
-// exempts a block, and has commands that the page needs: docs/contributing.md says how.
+// TestDocs_CommandsPrintWhatThePagesSay runs the commands of the pages on one hub: `make up` with all options. A comment in a page exempts a block,
+// and has commands that the page needs: see docs/contributing.md.
 func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
 	files := harness.Must(pages.Files(harness.Root))(t)
 	slices.SortStableFunc(files, func(a, b string) int {
@@ -48,7 +48,7 @@ func TestDocs_CommandsPrintWhatThePagesSay(t *testing.T) {
 	}
 }
 
-// TestDocs_LargerHub types what docs/contributing.md says of a hub of several processes of each kind, which starts and ends there.
+// TestDocs_LargerHub runs the commands of docs/contributing.md for a hub of several processes of each kind, which starts and stops there.
 func TestDocs_LargerHub(t *testing.T) {
 	h := newHome(t)
 	session := typing.New(t, h.dir, h.env()...)
@@ -56,13 +56,13 @@ func TestDocs_LargerHub(t *testing.T) {
 	session.Types(typing.RunBy(t, harness.Root, "test/e2e/docs", t.Name()))
 }
 
-// home is where the commands are typed: what a clone of the repository has after `make build`.
+// home is the folder in which the commands run: it has the files of a clone of the repository after `make build`.
 type home struct {
 	dir   string
 	goEnv []string
 }
 
-// newHome has no hub. One that is started there ends with the test.
+// newHome returns a home without a hub. A hub that is started there is stopped when the test ends.
 func newHome(t *testing.T) home {
 	t.Helper()
 	h := home{dir: t.TempDir(), goEnv: goEnv(t)}
@@ -102,7 +102,7 @@ func start(t *testing.T) home {
 	return h
 }
 
-// localhub does what make up and make clean do.
+// localhub runs the commands of make up and make clean.
 func (h home) localhub(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
@@ -119,13 +119,13 @@ func link(t *testing.T, to, name string) {
 	}
 }
 
-// env is what `make up` says to export, and nothing of who runs the test.
+// env returns the variables that `make up` prints, without the environment of the test.
 func (h home) env() []string {
 	return append(slices.Clone(h.goEnv), "HOME="+h.dir, "KUBECACHEDIR="+filepath.Join(h.dir, "_output", "cache"), "TMPDIR="+h.dir, "LC_ALL=C.UTF-8",
 		"KUBECONFIG=_output/hub/admin.kubeconfig", "PATH="+filepath.Join(h.dir, "_output", "bin")+":"+os.Getenv("PATH"))
 }
 
-// folder is a new one, from which everything of the home is seen.
+// folder returns a new folder with links to everything in the home.
 func (h home) folder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

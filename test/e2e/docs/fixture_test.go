@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/kubelet"
 )
 
-// addContexts adds those of pages whose readers have several clusters: the hub, which is its own management cluster here, and c1.
+// addContexts adds the contexts of pages whose readers have several clusters: the hub, which is its own management cluster here, and c1.
 func (h home) addContexts(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(h.dir, "_output", "hub", "admin.kubeconfig")
@@ -39,7 +39,7 @@ func (h home) addContexts(t *testing.T) {
 	}
 }
 
-// owns gives the home a folder of its own in place of the repository's: pages change what is in it.
+// owns replaces a link to a folder of the repository by a copy, as pages change its files.
 func (h home) owns(t *testing.T, folder string) {
 	t.Helper()
 	link := filepath.Join(h.dir, folder)
@@ -49,8 +49,8 @@ func (h home) owns(t *testing.T, folder string) {
 	}
 }
 
-// startNode gives a cluster a node for a page: its pods are processes of this machine, and reach the other cluster. On other pages c1 has none, and
-// the hub that of `make up`, which runs the pods of hub-operator alone.
+// startNode adds a node to a cluster for a page: its pods are processes of this machine, and reach the other cluster. On other pages c1 has no node,
+// and the hub has that of `make up`, which runs only the pods of hub-operator.
 func (h home) startNode(t *testing.T, cluster string) {
 	t.Helper()
 	config, reach := (*rest.Config)(nil), []string(nil)
@@ -63,7 +63,7 @@ func (h home) startNode(t *testing.T, cluster string) {
 		reach = append(reach, harness.Must(url.Parse(its.Host))(t).Host)
 	}
 	nodes := harness.Kube(t, config).CoreV1().Nodes()
-	t.Cleanup(func() { // when the kubelet has ended, which would make it anew
+	t.Cleanup(func() { // after the kubelet has stopped, which would recreate it
 		if err := nodes.Delete(context.WithoutCancel(t.Context()), "node-1", metav1.DeleteOptions{}); err != nil {
 			t.Error(err)
 		}
@@ -71,7 +71,7 @@ func (h home) startNode(t *testing.T, cluster string) {
 	kubelet.Start(t, kubelet.Config{Cluster: config, BinDir: harness.BinDir(t), ImagesDir: harness.ImagesDir(), Reach: reach})
 }
 
-// goEnv is where go finds what it has compiled and downloaded before, wherever the home is.
+// goEnv returns the variables for the caches of go, wherever the home is.
 func goEnv(t *testing.T) (env []string) {
 	t.Helper()
 	names := []string{"GOCACHE", "GOMODCACHE", "GOPATH"}
@@ -79,11 +79,11 @@ func goEnv(t *testing.T) (env []string) {
 	for i, value := range strings.Split(strings.TrimRight(string(out), "\n"), "\n") {
 		env = append(env, names[i]+"="+value)
 	}
-	// As in the Makefile, and so that what was compiled in another folder is reused here; and as hack/test.sh has it.
+	// These are the settings of the Makefile and of hack/test.sh, so that builds of a different folder are reused here.
 	return append(env, "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOGC="+cmp.Or(os.Getenv("GOGC"), "100"))
 }
 
-// sayLogs says what the processes have said last.
+// sayLogs prints the last log lines of the processes.
 func (h home) sayLogs(t *testing.T) {
 	t.Helper()
 	for _, file := range harness.Must(filepath.Glob(filepath.Join(h.dir, "_output", "hub", "logs", "*.log")))(t) {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs runs the commands of the documentation, on a hub as its readers have it, and looks whether they print what the pages say.
+// Package docs runs the commands of the documentation on a hub as its readers have it, and checks that they print what the pages state.
 package docs
 
 import (

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/leak"
 )
 
-// bundles plants secrets wherever objects can have some, and looks for them in the archives, in whatever form.
+// bundles plants secrets in all fields that may contain them, and searches the archives for them, in any encoding.
 func bundles(t *testing.T, w *world) {
 	secrets := leak.Secrets{}
 	canary := func(where string) string {
@@ -46,13 +46,13 @@ managedClusterClientConfigs: [{url: "https://c.example.com", caBundle: %s}]}}
 {apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {name: canary, annotations: {note: %s}}, webhooks: [{name: w.example.com, rules: [],
 sideEffects: None, admissionReviewVersions: [v1], failurePolicy: Ignore, clientConfig: {url: "https://w.example.com/%s"}}]}
 `, canary("hub cluster"), "UmVkYWN0ZWQgYXMgYSB3aG9sZSBhbmQgcHVibGlj", canary("hub webhook"), canary("hub webhook URL"))
-	w.kubectl(t, onHub, hub, "apply", "-f", "-") // which puts all of it into an annotation, too
+	w.kubectl(t, onHub, hub, "apply", "-f", "-") // kubectl also copies all of it to an annotation
 	spoke := planted("cluster", registration.AgentNamespace) + fmt.Sprintf(`---
 {apiVersion: v1, kind: Event, metadata: {name: canary, namespace: %s}, type: Warning, reason: Canary, message: "the server has sent Authorization: Bearer %s",
 involvedObject: {kind: Pod, namespace: %[1]s, name: canary}}
 `, registration.AgentNamespace, canary("cluster event"))
 	w.kubectl(t, onSpoke, spoke, "apply", "-f", "-")
-	// Else nothing would be found however it leaks.
+	// This verifies that the search finds leaks.
 	if found := secrets.Find([]byte(hub + spoke)); len(found) != len(secrets) || len(found) == 0 {
 		t.Fatalf("of %d secrets, these are planted: %v", len(secrets), found)
 	}

@@ -29,7 +29,7 @@ import (
 // smallEtcd is a quota that a test can fill.
 const smallEtcd = 8 << 20
 
-// storageFull fills the hub's etcd, as agents could that nobody has accepted. To delete what they have made is the way out.
+// storageFull fills the hub's etcd, as agents could before they are accepted. Deleting their objects is the remedy.
 func storageFull(t *testing.T, w *world) {
 	clusters := harness.Ours(t, w.hub.AdminConfig()).ClusterV1().ManagedClusters()
 	made := 0
@@ -67,7 +67,7 @@ func storageFull(t *testing.T, w *world) {
 	}
 }
 
-// clockOff has the hub answer as one whose clock is ten minutes behind. What sets the clock of a machine sets that of this proxy.
+// clockOff simulates a hub whose clock is ten minutes behind with a proxy. The command that sets a machine's clock corrects the proxy.
 func clockOff(t *testing.T, w *world) {
 	admin := w.hub.AdminConfig()
 	server := harness.Must(url.Parse(admin.Host))(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestDoctor_Hub breaks a hub in one way after the other. What doctor prints mends each, and then it finds nothing.
+// TestDoctor_Hub breaks a hub in several ways. The printed commands fix each fault, and then doctor has no findings.
 func TestDoctor_Hub(t *testing.T) {
 	w := newWorld(t)
 	w.healthy(t, onHub)
@@ -76,7 +76,7 @@ func policyMissing(t *testing.T, w *world) {
 	w.paste(t, w.found(t, onHub, "PolicyMissing", binding, []string{"There is no such"}))
 }
 
-// wrongCA stays as long as hub-apiserver may not write APIServices.
+// wrongCA persists as long as hub-apiserver may not write APIServices.
 func wrongCA(t *testing.T, w *world) {
 	const service, binding = "v1alpha1.view.clusterhub.dev", "clusterrolebinding/clusterhub:hub-apiserver"
 	w.kubectl(t, onHub, "", "delete", binding)
@@ -99,7 +99,7 @@ func apiServiceMissing(t *testing.T, w *world) {
 	w.routed(t, service, port)
 }
 
-// routed has an APIService lead to the port of this hub: the manifests know that of a Service.
+// routed sets the port of this hub in an APIService: the manifests have the port of a Service.
 func (w *world) routed(t *testing.T, service, port string) {
 	t.Helper()
 	w.kubectl(t, onHub, "", "patch", "apiservice", service, "--type=merge", fmt.Sprintf(`-p={"spec":{"service":{"port":%s}}}`, port))
@@ -133,7 +133,7 @@ clientConfig: {service: {namespace: default, name: nothing}}},
 admissionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: nothing}}}]}`, "apply", "-f", "-")
 	f := w.found(t, onHub, "WebhookUnreachable", "validatingwebhookconfiguration/nowhere", []string{"nowhere.example.com", "default/nothing is not there", "managedclusters"})
 	w.paste(t, f)
-	w.healthy(t, onHub) // as it does not matter any more
+	w.healthy(t, onHub) // it is no longer relevant
 	w.kubectl(t, onHub, "", "delete", "validatingwebhookconfiguration", "nowhere")
 }
 
@@ -170,7 +170,7 @@ func noLeader(t *testing.T, w *world) {
 	if !strings.HasPrefix(f.Fix[0], "# start hub-controller-manager") {
 		t.Errorf("the fix is %v", f.Fix)
 	}
-	// As in a hub of pods that was scaled to 0.
+	// This is as in a hub of pods that was scaled to 0.
 	w.kubectl(t, onHub, "", "-n", "clusterhub-system", "create", "deployment", "hub-controller-manager", "--image=example.com/hub-controller-manager:v1", "--replicas=0")
 	w.paste(t, w.found(t, onHub, "LeaderMissing", "lease/hub-controller-manager", []string{"0 available replicas of 0"}))
 	if scaled := w.kubectl(t, onHub, "", "-n", "clusterhub-system", "get", "deployment", "hub-controller-manager", "-o", "jsonpath={.spec.replicas}"); scaled != "1" {

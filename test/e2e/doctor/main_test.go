@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor tests kubectl hub doctor with faults that are there: each is named, and is gone when what was printed is pasted.
+// Package doctor tests kubectl hub doctor with real faults: each has a finding, and is fixed by the printed commands.
 package doctor
 
 import (

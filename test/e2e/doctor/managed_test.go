@@ -29,7 +29,7 @@ const (
 	bootstrap = "secret/" + registration.BootstrapSecret
 )
 
-// managed has a cluster join, and breaks the way of its agent. The agent is a process: this test plays the kubelet.
+// managed has a cluster join, and breaks the connection of its agent. The agent is a process: this test acts as the kubelet.
 func managed(t *testing.T, w *world) {
 	if _, stderr, err := w.plugin.Run(t, "doctor", "--context", onSpoke); err == nil || !strings.Contains(stderr, "is neither a hub") {
 		t.Errorf("a cluster that has nothing to do with hubs: %v: %s", err, stderr)
@@ -73,7 +73,7 @@ func managed(t *testing.T, w *world) {
 	}
 }
 
-// claims are what the agent says of itself.
+// claims are the claims that the agent reports.
 func claims(t *testing.T, w *world) {
 	ca := harness.Must(base64.StdEncoding.DecodeString(w.plugin.Joining(t, "get", "token", "--context", onHub).CA))(t)
 	harness.Eventually(t, "the agent says by which CA it trusts the hub", func(context.Context) (bool, error) {
@@ -82,7 +82,7 @@ func claims(t *testing.T, w *world) {
 	})
 }
 
-// rejoin pastes what a finding prints: a command for the hub, whose answer is for the cluster.
+// rejoin runs the commands of a finding: a command for the hub, whose output is a command for the cluster.
 func (w *world) rejoin(t *testing.T, f finding) {
 	t.Helper()
 	if len(f.Fix) != 2 || !strings.HasPrefix(f.Fix[0], "kubectl hub get token ") || !strings.Contains(f.Fix[1], "JOIN COMMAND") {
@@ -96,7 +96,7 @@ func (w *world) rejoin(t *testing.T, f finding) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- join.Wait() }()
-	// No kubelet runs its pod, so what it waits for when it has made all may not come.
+	// No kubelet runs its pod, so join may wait forever after it has created all objects.
 	harness.Eventually(t, "join has made all", func(context.Context) (bool, error) {
 		select {
 		case err := <-ended:
@@ -109,13 +109,13 @@ func (w *world) rejoin(t *testing.T, f finding) {
 			return harness.Holds(strings.Contains(said.String(), "Waiting for cluster "+onSpoke+" to join"), said)
 		}
 	})
-	_ = join.Process.Signal(os.Interrupt) // it may have ended
+	_ = join.Process.Signal(os.Interrupt) // it may have exited
 	if err := <-ended; err != nil {
 		t.Logf("join was ended: %v", err)
 	}
 }
 
-// startAgent starts the agent, or starts it anew, as its Deployment does when it has changed.
+// startAgent starts the agent, or restarts it, as its Deployment does after a change.
 func (w *world) startAgent(t *testing.T) {
 	t.Helper()
 	if pid, runs := w.spoke.PIDs()["hub-agent"]; runs {
@@ -138,7 +138,7 @@ func (w *world) secret(t *testing.T, name string) *corev1.Secret {
 	return harness.Must(harness.Kube(t, w.spoke.AdminConfig()).CoreV1().Secrets(registration.AgentNamespace).Get(t.Context(), name, metav1.GetOptions{}))(t)
 }
 
-// podState plays the kubelet.
+// podState sets the status of the agent's Deployment and pod as a kubelet would.
 func (w *world) podState(t *testing.T, available int32, state string) {
 	t.Helper()
 	kube := harness.Kube(t, w.spoke.AdminConfig())
@@ -180,7 +180,7 @@ func agentScaled(t *testing.T, w *world) {
 	w.podState(t, 1, `{"running": {}}`)
 }
 
-// change writes another kubeconfig into a Secret.
+// change replaces a text in the kubeconfig of a Secret.
 func (w *world) change(t *testing.T, name, from, to string) {
 	t.Helper()
 	changed := strings.ReplaceAll(string(w.secret(t, name).Data[registration.KeyKubeconfig]), from, to)

@@ -23,7 +23,7 @@ import (
 type world struct {
 	plugin     harness.Plugin
 	hub, spoke *localhub.Hub
-	// path has programs that are found before those of this machine, if it is set.
+	// path has programs that take precedence over those of this machine, if it is set.
 	path string
 }
 
@@ -49,7 +49,7 @@ type finding struct {
 type report struct {
 	Findings        []finding
 	Checked, Unseen []string
-	// code is what the program has ended with.
+	// code is the exit code of the program.
 	code int
 }
 
@@ -58,7 +58,7 @@ func (r report) String() string {
 	return string(data)
 }
 
-// has is the finding about an object.
+// has returns the finding about an object.
 func (r report) has(id, object string) *finding {
 	for i := range r.Findings {
 		if r.Findings[i].ID == id && strings.HasPrefix(r.Findings[i].Object, object) {
@@ -85,7 +85,7 @@ func (w *world) doctor(t *testing.T, where string, args ...string) (r report) {
 	return r
 }
 
-// healthy waits until nothing is found any more.
+// healthy waits until there are no findings.
 func (w *world) healthy(t *testing.T, where string, args ...string) {
 	t.Helper()
 	harness.Eventually(t, "there is no finding", func(context.Context) (bool, error) {
@@ -94,7 +94,7 @@ func (w *world) healthy(t *testing.T, where string, args ...string) {
 	})
 }
 
-// found waits for a finding, and wants its words.
+// found waits for a finding, and checks that it contains the words.
 func (w *world) found(t *testing.T, where, id, object string, words []string, args ...string) (f finding) {
 	t.Helper()
 	harness.Eventually(t, "doctor finds "+id+" of "+object, func(context.Context) (bool, error) {
@@ -112,8 +112,8 @@ func (w *world) found(t *testing.T, where, id, object string, words []string, ar
 	return f
 }
 
-// paste runs what is printed as a shell would, with kubectl and its plugin. replace says what stands for <WORDS LIKE THESE>. It returns
-// what the commands say.
+// paste runs the printed commands in a shell, with kubectl and its plugin. replace has the replacements of <WORDS LIKE THESE>. It returns the output
+// of the commands.
 func (w *world) paste(t *testing.T, f finding, replace ...string) (out string) {
 	t.Helper()
 	for _, line := range f.Fix {

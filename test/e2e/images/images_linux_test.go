@@ -1,8 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package images starts our images, as hack/image makes them, without a container runtime: each in a root directory that has nothing but the
-// files of the image, as the user that the image names. hack/test.sh runs the tests of other folders in them, too.
+// Package images runs our images, as hack/image builds them, without a container runtime: each in a root directory that has only the files of the
+// image, as the user of the image. hack/test.sh runs the tests of other folders in them, too.
 package images
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// probe makes this test become the program of an image: see TestMain.
+// probe makes this test binary act as the program of an image: see TestMain.
 const probe = "CLUSTERHUB_TEST_IMAGE"
 
 func TestMain(m *testing.M) {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m))
 }
 
-// inImage is a program of an image, which is about to be started.
+// inImage returns a command for a program of an image.
 func inImage(t *testing.T, root string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe", args...)
@@ -57,7 +57,7 @@ func roots(t *testing.T) []string {
 	return all
 }
 
-// TestImages_SayTheirVersion starts each. The version is the tag of the image.
+// TestImages_SayTheirVersion runs each image. The version is the tag of the image.
 func TestImages_SayTheirVersion(t *testing.T) {
 	t.Parallel()
 	for _, root := range roots(t) {
@@ -70,7 +70,7 @@ func TestImages_SayTheirVersion(t *testing.T) {
 	}
 }
 
-// tag is that of the images in a layout.
+// tag returns the tag of the images in a layout.
 func tag(t *testing.T, layout string) string {
 	t.Helper()
 	var index struct {
@@ -86,7 +86,7 @@ func tag(t *testing.T, layout string) string {
 	return tag
 }
 
-// TestImages_RunAHub looks at what the processes of a hub have that runs in its images, and the pods of its node.
+// TestImages_RunAHub checks the privileges of the processes of a hub that runs in its images, and of the pods of its node.
 func TestImages_RunAHub(t *testing.T) {
 	roots(t)
 	hub := harness.Hub(t)
@@ -108,7 +108,7 @@ func TestImages_RunAHub(t *testing.T) {
 	}
 }
 
-// checkProcess fails if a process has more than a container of ours.
+// checkProcess fails the test if a process has more privileges than a container of ours.
 func checkProcess(t *testing.T, name string, pid int) {
 	t.Helper()
 	proc := fmt.Sprintf("/proc/%d/", pid)
@@ -128,7 +128,8 @@ func checkProcess(t *testing.T, name string, pid int) {
 	checkRoot(t, name, proc+"root")
 }
 
-// checkRoot fails if a root directory has more than the image, what every container has, and the folders on the way to that of the hub.
+// checkRoot fails the test if a root directory has more than the image, the files of every container, and the folders on the path to the hub's
+// folder.
 func checkRoot(t *testing.T, name, root string) {
 	t.Helper()
 	allowed := []string{"dev", "etc", "licenses", "proc", "usr"}

@@ -20,15 +20,15 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// collector takes spans by OTLP, as a collector of traces does.
+// collector receives spans by OTLP, as a collector of traces does.
 type collector struct {
 	tracev1.UnimplementedTraceServiceServer
 
 	mu    sync.Mutex
-	spans map[string][]string // their names, by the ids of their traces
+	spans map[string][]string // names of spans, by trace ID
 }
 
-// serve listens on loopback until the test ends, and returns the flag of servers that are to trace every request.
+// serve listens on loopback until the test ends, and returns the flag with which servers trace every request.
 func (c *collector) serve(t *testing.T) (flag string) {
 	t.Helper()
 	listener := harness.Must((&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0"))(t)
@@ -60,7 +60,7 @@ func (c *collector) Export(_ context.Context, request *tracev1.ExportTraceServic
 	return &tracev1.ExportTraceServiceResponse{}, nil
 }
 
-// of are the spans of a trace that have come by now.
+// of returns the spans of a trace that were received so far.
 func (c *collector) of(trace string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

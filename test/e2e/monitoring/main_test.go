@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring lets a real Prometheus ask a real hub for its metrics, and tries on it what is in artifacts/monitoring.
+// Package monitoring has a real Prometheus scrape the metrics of a real hub, and tests artifacts/monitoring with it.
 package monitoring
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m, func(c *localhub.Config) {
-		// As in the manifests: an embedded etcd, all controllers, and metrics for those who may read them.
+		// These are the settings of the manifests: an embedded etcd, all controllers, and metrics for authorized users.
 		c.ExternalEtcd, c.Replicas = false, 1
 		c.HubControllerManagerArgs = []string{"--metrics-secure"}
 	}))

@@ -27,14 +27,14 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestMonitoring_OfARealHub: who holds clusterhub:metrics-reader reads all metrics, and no other user does; every query of the dashboard has an answer,
-// and so has every alert; what they name is there.
+// TestMonitoring_OfARealHub verifies that users with clusterhub:metrics-reader can read all metrics, and no other user can; that every query of the
+// dashboard and every alert has a result; and that the objects that they name exist.
 func TestMonitoring_OfARealHub(t *testing.T) {
 	h := harness.Hub(t)
 	namespace := harness.NewNamespace(t)
 	reader, stranger := token(t, h, namespace, "clusterhub:metrics-reader"), token(t, h, namespace, "")
 	manager := fmt.Sprintf("127.0.0.1:%d", managerPort(t))
-	// The hub is up when its API is, and hub-controller-manager serves metrics later, with a certificate that it makes first.
+	// The hub is up when its API is, but hub-controller-manager serves metrics later, with a certificate that it creates first.
 	harness.Eventually(t, "hub-controller-manager serves its metrics", func(context.Context) (bool, error) {
 		connection, err := net.Dial("tcp", manager)
 		if err != nil {
@@ -58,7 +58,7 @@ func TestMonitoring_OfARealHub(t *testing.T) {
 		}
 	}
 
-	// A cluster of a set, whose members a user reads.
+	// A user reads the members of a set with a cluster.
 	set, _ := harness.NewFleet(t, 1)
 	who := harness.User(t, harness.Rule("get", "managedclustersets", set))
 	watching := harness.Must(harness.Ours(t, h.UserConfig(who)).ViewV1alpha1().ClusterSetMembers().Watch(t.Context(), harness.InSet(set)))(t)
@@ -109,7 +109,7 @@ func TestMonitoring_OfARealHub(t *testing.T) {
 	checkAlerts(t, p)
 }
 
-// checkAlerts looks whether Prometheus can evaluate all, and whether one fires on a hub on which all is well.
+// checkAlerts checks that Prometheus can evaluate all alerts, and that none fires on a healthy hub.
 func checkAlerts(t *testing.T, p prometheus) {
 	t.Helper()
 	var all struct {
@@ -147,7 +147,7 @@ func unmarshal(t *testing.T, name string, into any) {
 	}
 }
 
-// token is that of a new ServiceAccount that is bound to a role, if there is one.
+// token returns the token of a new ServiceAccount that is bound to a role, if one is given.
 func token(t *testing.T, h *localhub.Hub, namespace, role string) string {
 	t.Helper()
 	client := harness.Kube(t, h.AdminConfig())
@@ -164,7 +164,7 @@ func token(t *testing.T, h *localhub.Hub, namespace, role string) string {
 	return request.Status.Token
 }
 
-// managerPort is that of the metrics of hub-controller-manager.
+// managerPort returns the port of the metrics of hub-controller-manager.
 func managerPort(t *testing.T) int {
 	t.Helper()
 	var ports map[string]int
@@ -174,7 +174,7 @@ func managerPort(t *testing.T) int {
 	return ports["hub-controller-manager/metrics"]
 }
 
-// status is what a process answers when it is asked for /metrics, or for the path in the URL.
+// status returns the status code of a request for /metrics, or for the path in the URL.
 func status(t *testing.T, address, token string) int {
 	t.Helper()
 	if u := harness.Must(url.Parse(address))(t); u.Path == "" {

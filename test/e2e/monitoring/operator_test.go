@@ -16,16 +16,16 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// The module that has the CustomResourceDefinitions of prometheus-operator, and what its content adds up to.
+// These constants name the module with the CustomResourceDefinitions of prometheus-operator, and its checksum.
 const (
 	operatorModule = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 	operatorSum    = "h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s="
 )
 
-// TestMonitors_AreWhatPrometheusOperatorTakes: a real server knows every field, and says so of one that it does not know.
+// TestMonitors_AreWhatPrometheusOperatorTakes verifies that a real server knows every field, and rejects an unknown one.
 func TestMonitors_AreWhatPrometheusOperatorTakes(t *testing.T) {
 	h := harness.Hub(t)
-	// Into the cache of modules, of no go.mod: it is 4 MB, of which three files are needed.
+	// The module is downloaded to the module cache without a go.mod: it has 4 MB, of which three files are needed.
 	download := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", operatorModule)
 	download.Dir = t.TempDir()
 	var module struct{ Dir, Sum, Error string }
@@ -48,7 +48,7 @@ func TestMonitors_AreWhatPrometheusOperatorTakes(t *testing.T) {
 			return harness.Holds(err == nil, out)
 		})
 	}
-	// They run on clusters without a hub, too.
+	// These components run on clusters without a hub, too.
 	for _, namespace := range []string{"clusterhub-operator", "open-cluster-management-agent"} {
 		if out, err := kubectl("create", "namespace", namespace); err != nil && !strings.Contains(out, "AlreadyExists") {
 			t.Fatalf("%v: %s", err, out)

@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// job is what Prometheus asks, by HTTPS.
+// job is a scrape target of Prometheus, by HTTPS.
 type job struct {
 	name, host, ca, serverName string
 }
@@ -26,7 +26,7 @@ type job struct {
 // prometheus is a server on loopback.
 type prometheus struct{ url string }
 
-// startPrometheus starts one that asks all jobs with a token, and evaluates rules.
+// startPrometheus starts a Prometheus that scrapes all jobs with a token, and evaluates rules.
 func startPrometheus(t *testing.T, token string, rules any, jobs ...job) prometheus {
 	t.Helper()
 	bin := harness.Must(filepath.Abs(filepath.Join(harness.Root, "_output", "debian", "usr", "bin", "prometheus")))(t)
@@ -66,7 +66,7 @@ func startPrometheus(t *testing.T, token string, rules any, jobs ...job) prometh
 	return p
 }
 
-// get asks the API of Prometheus, and reads the data of the answer.
+// get requests a path of the API of Prometheus, and decodes the data of the response.
 func (p prometheus) get(path string, query url.Values, data any) error {
 	response, err := http.Get(p.url + "/api/v1/" + path + "?" + query.Encode()) //nolint:noctx // of a test, on loopback
 	if err != nil {

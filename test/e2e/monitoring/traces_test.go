@@ -18,13 +18,13 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestTraces_SpanTheWholeHub: the trace of an admin's request goes from the front by hub-apiserver to its etcd. A user who is no admin cannot say of which
-// trace their requests are.
+// TestTraces_SpanTheWholeHub verifies that the trace of an admin's request extends from the front through hub-apiserver to its etcd. Other users
+// cannot choose the trace of their requests.
 func TestTraces_SpanTheWholeHub(t *testing.T) {
 	const name = "traced"
 	traces := &collector{spans: map[string][]string{}}
 	traced := traces.serve(t)
-	// The embedded etcd is no server of its own, so there is nothing to tell of between it and hub-apiserver.
+	// The embedded etcd is no separate server, so no spans exist between it and hub-apiserver.
 	h := harness.OwnHub(t, func(c *localhub.Config) {
 		c.ExternalEtcd, c.Replicas = true, 1
 		c.FrontArgs, c.HubAPIServerArgs = append(c.FrontArgs, traced), append(c.HubAPIServerArgs, traced)
@@ -33,7 +33,7 @@ func TestTraces_SpanTheWholeHub(t *testing.T) {
 	trace := ask(t, h.AdminConfig(), name)
 	harness.Eventually(t, "one trace has the front, hub-apiserver and etcd", func(context.Context) (bool, error) {
 		spans := traces.of(trace)
-		// Both servers handle the request as the same one, and one of them writes to etcd.
+		// Both servers handle the request in the same trace, and one of them writes to etcd.
 		handled, etcd := 0, false
 		for _, span := range spans {
 			if strings.HasSuffix(span, "/managedclusters/{:name}") {
@@ -43,7 +43,7 @@ func TestTraces_SpanTheWholeHub(t *testing.T) {
 		}
 		return harness.Holds(handled == 2 && etcd, spans)
 	})
-	// With a token of its own: a user as whom an admin acts is still an admin to the front's tracing.
+	// The user has a separate token: for the front's tracing, a user whom an admin impersonates is still an admin.
 	user := rest.AnonymousClientConfig(h.AdminConfig())
 	harness.Grant(t, h, "tracer", "tracer", harness.Rule("get,patch", "managedclusters", name))
 	user.BearerToken = token(t, h, metav1.NamespaceDefault, "tracer")
@@ -57,7 +57,7 @@ func TestTraces_SpanTheWholeHub(t *testing.T) {
 	}
 }
 
-// ask writes a cluster, as part of a new trace, which it returns. A write goes to etcd, whatever is in caches.
+// ask writes a cluster as part of a new trace, whose ID it returns. Writes always reach etcd, whatever is cached.
 func ask(t *testing.T, config *rest.Config, cluster string) (trace string) {
 	t.Helper()
 	id := make([]byte, 24)

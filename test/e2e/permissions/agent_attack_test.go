@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay acts as an agent that has even more rights on its cluster than agents have.
+// TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay makes requests as an agent that has even more rights on its cluster than agents have.
 func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
 	name := harness.Unique("spoke")
 	agent := registration.ClusterUser(name, "a")
@@ -31,11 +31,11 @@ func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
 	made.Annotations = map[string]string{registration.AnnotationAgentKey: "ab", "example.com/a": "b"}
 	made.Finalizers = []string{registration.Finalizer}
 	made.Spec.Taints = []clusterv1.Taint{{Key: registration.TaintUnreachable, Effect: clusterv1.TaintEffectNoSelect}}
-	// By the agent's field manager, so that what it leaves out of its next apply is removed.
+	// The agent's field manager applies it, so that fields that its next apply omits are removed.
 	if err := applyWhole(t.Context(), harness.RESTClient(t, harness.Hub(t).AdminConfig()), "", false, made, made); err != nil {
 		t.Fatal(err)
 	}
-	// Agents of accepted clusters only may update theirs.
+	// Only agents of accepted clusters may update their cluster.
 	there := harness.Must(clusters.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec":{"hubAcceptsClient":true}}`), metav1.PatchOptions{}))(t)
 
 	trusted := map[string]string{
@@ -43,7 +43,7 @@ func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
 		registration.AnnotationManagedClusterARNOfSeed: "arn:aws:eks:eu-west-1:1:cluster/x", registration.AnnotationRoleSuffix: "x",
 		registration.AnnotationAutoAccepted: "x", registration.AnnotationSkipClockCheck: "true", "registration.clusterhub.dev/x": "y",
 	}
-	// Whom RBAC cannot let patch: see TestAgents_OfOneRoleReachTheirOwnClusterOnly.
+	// RBAC cannot allow these users to patch: see TestAgents_OfOneRoleReachTheirOwnClusterOnly.
 	const ofTheGroup = "in the group of all agents"
 	for what, c := range map[string]struct {
 		change  func(*clusterv1.ManagedCluster)
@@ -90,7 +90,7 @@ func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
 			}
 		}
 	}
-	// What is an agent's to say goes in with what is not.
+	// The request changes fields that the agent owns together with fields that it does not own.
 	after := there.DeepCopy()
 	after.Annotations["agent.open-cluster-management.io/x"], after.Annotations[registration.AnnotationAgentKey] = "y", "ef"
 	after.Spec.ManagedClusterClientConfigs = []clusterv1.ClientConfig{{URL: "https://spoke.example.com"}}
@@ -105,7 +105,7 @@ func TestAgent_SaysNothingOfItsClusterThatIsTheHubsToSay(t *testing.T) {
 	_ = clusters.Delete(t.Context(), name, metav1.DeleteOptions{})
 }
 
-// wholeMethods are ways to make a cluster look like another one in all that an agent may try to change.
+// wholeMethods returns ways to change all fields of a cluster that an agent may try to change.
 func wholeMethods() []method {
 	return []method{
 		{"update", update},

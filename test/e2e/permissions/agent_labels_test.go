@@ -16,7 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAgents_AFlappingLabelIsHeldBackAndTheStatusIsNot: by an answer that says when to come back.
+// TestAgents_AFlappingLabelIsHeldBackAndTheStatusIsNot verifies that label changes are rate-limited with a Retry-After response, and that status
+// updates are not.
 func TestAgents_AFlappingLabelIsHeldBackAndTheStatusIsNot(t *testing.T) {
 	name, clusters := harness.Unique("flapping"), harness.Admin(t).ClusterV1().ManagedClusters()
 	harness.NewManagedCluster(t, name, nil)

@@ -24,9 +24,9 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestAgents_OfOneRoleReachTheirOwnClusterOnly: all agents share one role, which names no cluster, and which gives them here more
-// than it ever will. What hub-apiserver's authorizer makes of each request is in its unit tests; this shows that it is in
-// force on every way in, and that nothing is written or read.
+// TestAgents_OfOneRoleReachTheirOwnClusterOnly verifies this for agents that share one role, which names no cluster, and which grants more here than
+// in production. The unit tests of hub-apiserver's authorizer cover its decisions; this test shows that the authorizer applies to every way in, and
+// that no object is written or read.
 func TestAgents_OfOneRoleReachTheirOwnClusterOnly(t *testing.T) {
 	mine, denied, other := harness.Unique("mine"), harness.Unique("denied"), harness.Unique("other")
 	clusters := harness.Admin(t).ClusterV1().ManagedClusters()
@@ -39,7 +39,7 @@ func TestAgents_OfOneRoleReachTheirOwnClusterOnly(t *testing.T) {
 	accept(mine)
 	accept(other)
 	grantAgents(t, mine)
-	// A hub that has just started makes its own sets meanwhile.
+	// A hub that has just started creates its own sets concurrently.
 	for _, set := range []string{"default", "global"} {
 		harness.Eventually(t, "the hub makes the set "+set, func(ctx context.Context) (bool, error) {
 			_, err := harness.Admin(t).ClusterV1beta2().ManagedClusterSets().Get(ctx, set, metav1.GetOptions{})
@@ -57,7 +57,7 @@ func TestAgents_OfOneRoleReachTheirOwnClusterOnly(t *testing.T) {
 				t.Errorf("%s: GET %s: %d %s", who, read, code, body)
 			}
 		}
-		// What has both names is nothing.
+		// A selector for both names matches nothing.
 		both := ofClusters + "?fieldSelector=metadata.name%3D" + mine + ",metadata.name%3D" + other
 		if code, body := as.do(t, request{"GET", both, nil}); code == http.StatusOK && (strings.Contains(body, `"uid"`) || strings.Contains(body, other)) {
 			t.Errorf("%s: GET %s: %d %s", who, both, code, body)
@@ -91,7 +91,7 @@ func TestAgents_OfOneRoleReachTheirOwnClusterOnly(t *testing.T) {
 	agentsWork(t, denied, accept)
 }
 
-// agentsWork shows that an agent that was just accepted is let in at once, can label its cluster, and can leave.
+// agentsWork verifies that the agent of a newly accepted cluster is authorized immediately, can label its cluster, and can leave.
 func agentsWork(t *testing.T, name string, accept func(string)) {
 	t.Helper()
 	clusters := harness.Ours(t, harness.Hub(t).UserConfig(registration.ClusterUser(name, "a"), agentGroups(name)...)).ClusterV1().ManagedClusters()
@@ -116,7 +116,7 @@ func agentsWork(t *testing.T, name string, accept func(string)) {
 	if err := write(func(c *clusterv1.ManagedCluster) { delete(c.Labels, registration.LabelRegion) }); err != nil {
 		t.Errorf("no region: %v", err)
 	}
-	// Another key is RBAC's to give, under the rule that the refusal names.
+	// A different key requires an RBAC rule, which the error names.
 	middleware := func() error {
 		return write(func(c *clusterv1.ManagedCluster) { c.Labels[harness.InfoPrefix+"middlewareEnabled"] = "true" })
 	}
@@ -139,7 +139,7 @@ func agentGroups(name string) []string {
 	return []string{registration.ClusterGroup(name), registration.ManagedClustersGroup, "system:authenticated"}
 }
 
-// grantAgents lets all agents do all, but for labels, and waits until the front knows.
+// grantAgents grants all agents all rights except on labels, and waits until the front observes them.
 func grantAgents(t *testing.T, cluster string) {
 	t.Helper()
 	client, name := harness.Kube(t, harness.Hub(t).AdminConfig()), harness.Unique("all-agents")
@@ -168,10 +168,10 @@ func grantAgents(t *testing.T, cluster string) {
 	})
 }
 
-// wayIn is a user, and the server that is asked.
+// wayIn is a user, and the server that receives the requests.
 type wayIn struct{ *rest.Config }
 
-// request is one, with a body that would do what it says.
+// request is a request with a valid body.
 type request struct {
 	method, path string
 	body         any
@@ -201,7 +201,8 @@ func (w wayIn) refused(t *testing.T, who string, r request) {
 	}
 }
 
-// waysOf returns the ways in of a user: by certificate through the front, by what the front says directly, and by an admin that impersonates it.
+// waysOf returns the ways in of a user: by certificate through the front, by the front's headers directly, and by an admin that impersonates the
+// user.
 func waysOf(t *testing.T, user string, groups ...string) map[string]wayIn {
 	t.Helper()
 	impersonated := rest.CopyConfig(harness.Hub(t).AdminConfig())
@@ -213,7 +214,7 @@ func waysOf(t *testing.T, user string, groups ...string) map[string]wayIn {
 	}
 }
 
-// waysIn are those of the agents of a cluster.
+// waysIn returns the ways in of the agents of a cluster.
 func waysIn(t *testing.T, cluster string) map[string]wayIn {
 	ways := map[string]wayIn{}
 	for how, way := range waysOf(t, registration.ClusterUser(cluster, "a"), agentGroups(cluster)...) {
@@ -226,7 +227,7 @@ func waysIn(t *testing.T, cluster string) map[string]wayIn {
 	return ways
 }
 
-// ofNoCluster are agents of which it is not clear whose they are, and admins among them.
+// ofNoCluster returns agents whose cluster is ambiguous, and admins among them.
 func ofNoCluster(t *testing.T, mine, other string) map[string]wayIn {
 	ways := map[string]wayIn{}
 	for who, groups := range map[string][]string{
@@ -246,7 +247,7 @@ func ofNoCluster(t *testing.T, mine, other string) map[string]wayIn {
 	return ways
 }
 
-// agentWrites are those of an accepted cluster's agent.
+// agentWrites returns the writes of an accepted cluster's agent.
 func agentWrites(t *testing.T, name string) []request {
 	c := harness.ManagedCluster(name, map[string]string{"attack": "x"})
 	if there, err := harness.Admin(t).ClusterV1().ManagedClusters().Get(t.Context(), name, metav1.GetOptions{}); err == nil {
@@ -262,7 +263,7 @@ func agentWrites(t *testing.T, name string) []request {
 	}
 }
 
-// attacks are what no agent of a cluster may do, although RBAC lets it.
+// attacks returns requests that no agent of a cluster may make, although RBAC allows them.
 func attacks(t *testing.T, mine, other string) []request {
 	t.Helper()
 	labels := map[string]any{"metadata": map[string]any{"labels": map[string]any{"attack": "x"}}}
@@ -310,7 +311,7 @@ func attacks(t *testing.T, mine, other string) []request {
 	return append(all, agentWrites(t, other)...)
 }
 
-// everything is what there is, and what attacks would change of it.
+// everything returns all objects that attacks would change.
 func everything(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder

@@ -23,7 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// A method is a way to write a cluster that exists so that it looks like another one.
+// method is a way to change an existing cluster into a different one.
 type method struct {
 	name string
 	do   func(ctx context.Context, client rest.Interface, subresource string, dryRun bool, before, after *clusterv1.ManagedCluster) error
@@ -63,13 +63,13 @@ func mergePatch(before, after *clusterv1.ManagedCluster) ([]byte, error) {
 	return jsonpatch.CreateMergePatch(from, to)
 }
 
-// A change is what an attacker wants, and the rights that allow it; the attacker has all other rights on clusters.
+// change is the change that an attacker attempts, and the rights that allow it; the attacker has all other rights on clusters.
 type change struct {
 	name          string
 	before, after state
-	// allowedBy are the rights on the cluster of that name.
+	// allowedBy returns the required rights on the cluster of that name.
 	allowedBy func(name string) []rbacv1.PolicyRule
-	// says is in the refusal.
+	// says is contained in the error.
 	says []string
 }
 
@@ -91,7 +91,7 @@ func changes() []change {
 			rules(harness.LabelRight(a)), []string{a}},
 		{"leave a set", state{map[string]string{harness.SetLabel: "default", region: "x"}, false}, state{in("default"), false},
 			rules(harness.LabelRight(region + ":x")), []string{region + ":x"}},
-		// Whoever is in no set is in default, which takes no right of its own.
+		// A cluster in no set is in default, which requires no right.
 		{"leave for default", state{map[string]string{harness.SetLabel: "a", "own": "1"}, false}, state{map[string]string{"own": "1"}, false},
 			rules(harness.LabelRight(a)), []string{a}},
 		{"swap two sets", state{in("a"), false}, state{in("b"), false},
@@ -106,13 +106,13 @@ func changes() []change {
 	}
 }
 
-// leaveRight is that of a cluster's own agent.
+// leaveRight returns the right of a cluster's own agent.
 func leaveRight(name string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{harness.Rule("update", "managedclusters/leave", name)}
 }
 
-// everythingElse are all rights on clusters except those that the table of permissions asks for, and those for other
-// clusters and labels than the attacked ones.
+// everythingElse returns all rights on clusters except those that the table of permissions requires, and those for other clusters and labels than the
+// attacked ones.
 func everythingElse(other string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		harness.Rule("get,list,watch,create,update,patch", "managedclusters"),
@@ -127,7 +127,7 @@ func everythingElse(other string) []rbacv1.PolicyRule {
 	}
 }
 
-// applyCluster makes a cluster that looks like that.
+// applyCluster creates a cluster in a state.
 func applyCluster(t *testing.T, name string, s state) *clusterv1.ManagedCluster {
 	t.Helper()
 	_ = harness.Admin(t).ClusterV1().ManagedClusters().Delete(t.Context(), name, metav1.DeleteOptions{})
@@ -140,7 +140,7 @@ func applyCluster(t *testing.T, name string, s state) *clusterv1.ManagedCluster 
 	return harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Get(t.Context(), name, metav1.GetOptions{}))(t)
 }
 
-// withDefault is the state that the server makes of it.
+// withDefault returns the state after the server sets defaults.
 func (s state) withDefault() state {
 	if _, ok := s.labels[harness.SetLabel]; !ok {
 		s.labels = maps.Clone(s.labels)
@@ -159,18 +159,18 @@ func is(c *clusterv1.ManagedCluster, s state) bool {
 	return maps.Equal(c.Labels, s.labels) && c.Spec.HubAcceptsClient == s.accepted
 }
 
-// reaches says whether a method on a subresource can make a change at all.
+// reaches reports whether a method on a subresource can make a change.
 func reaches(m method, subresource string, c change) bool {
 	labels, accept := !maps.Equal(c.before.labels, c.after.labels), c.before.accepted != c.after.accepted
 	if m.name == "apply" && subresource != "" && len(c.after.labels) < len(c.before.labels) {
-		return false // what was applied by another path is not this one's to remove
+		return false // fields that a different path applied are not removed
 	}
 	return subresource == "" && (labels || accept) || subresource == "label" && labels || subresource == "accept" && accept
 }
 
 var subresources = []string{"", "status", "label", "accept"}
 
-// attack tries a change of a cluster by every method on every subresource, in dry run and for real.
+// attack tries to change a cluster by every method on every subresource, in dry run and for real.
 func attack(t *testing.T, attacker, name string, c change) {
 	t.Helper()
 	for _, route := range []struct {
@@ -203,7 +203,7 @@ func attack(t *testing.T, attacker, name string, c change) {
 	_ = harness.Admin(t).ClusterV1().ManagedClusters().Delete(t.Context(), name, metav1.DeleteOptions{})
 }
 
-// TestPermissions_NoPathGoesAround tries every change as a user who may do everything else.
+// TestPermissions_NoPathGoesAround tries every change as a user who has all other rights.
 func TestPermissions_NoPathGoesAround(t *testing.T) {
 	attacker := harness.User(t, everythingElse(harness.Unique("other"))...)
 	for _, c := range changes() {
@@ -211,8 +211,8 @@ func TestPermissions_NoPathGoesAround(t *testing.T) {
 	}
 }
 
-// TestPermissions_WhoMayLeaveCannotComeBack: the right to leave accepts by no path. That it cannot be born accepted
-// either is in TestPermissions_CreateIsChecked.
+// TestPermissions_WhoMayLeaveCannotComeBack verifies that the right to leave does not permit acceptance by any path. TestPermissions_CreateIsChecked
+// verifies that it does not permit to create an accepted cluster.
 func TestPermissions_WhoMayLeaveCannotComeBack(t *testing.T) {
 	name := harness.Unique("leaver")
 	agent := harness.User(t, append(everythingElse(harness.Unique("other")), leaveRight(name)...)...)
@@ -223,8 +223,8 @@ func TestPermissions_WhoMayLeaveCannotComeBack(t *testing.T) {
 	}
 }
 
-// TestPermissions_TheRightRuleAllows is the other half: each change succeeds by every path that can make it once the
-// rule is there. Without it, the attacks could fail for any reason.
+// TestPermissions_TheRightRuleAllows verifies that each change succeeds by every possible path once the rule exists. Otherwise, the attacks could
+// fail for any reason.
 func TestPermissions_TheRightRuleAllows(t *testing.T) {
 	t.Parallel()
 	for _, c := range changes() {
@@ -235,7 +235,7 @@ func TestPermissions_TheRightRuleAllows(t *testing.T) {
 			for _, m := range methods() {
 				for _, subresource := range subresources {
 					if !reaches(m, subresource, c) || c.before.accepted && m.name == "update" && subresource == "accept" {
-						continue // for a PUT to /accept the front asks for the right to accept in the cluster's own group
+						continue // a PUT to /accept requires the right to accept in the cluster's API group on the front
 					}
 					what := fmt.Sprintf("%s, /%s", m.name, subresource)
 					before := applyCluster(t, name, c.before)
@@ -260,7 +260,7 @@ func TestPermissions_TheRightRuleAllows(t *testing.T) {
 	}
 }
 
-// TestPermissions_CreateIsChecked tries to be born into a set, or accepted. Neither does a right to leave help.
+// TestPermissions_CreateIsChecked tries to create clusters that are in a set or accepted. The right to leave does not permit this either.
 func TestPermissions_CreateIsChecked(t *testing.T) {
 	attacker := harness.User(t, append(everythingElse(harness.Unique("other")), harness.LabelRight(harness.SetLabel+":default"), harness.Rule("update", "managedclusters/leave"))...)
 	client := harness.RESTClient(t, harness.Hub(t).UserConfig(attacker))

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// audited is the cluster of which the audit logs of a worthHub tell.
+// audited is the cluster whose requests are in the audit logs of a worthHub.
 const audited = "audited"
 
 // auditLogs returns the audit logs of the API servers of a worthHub.
@@ -29,8 +29,8 @@ func auditLogs(dir string) (ours, front string) {
 	return filepath.Join(dir, "audit", "hub-apiserver.log"), filepath.Join(dir, "audit", "front.log")
 }
 
-// withAuditLogs has both API servers of a hub write them. They are in the directory of the hub, which is all that hub-apiserver sees of this machine if
-// it runs in its image.
+// withAuditLogs enables the audit logs of both API servers of a hub. They are in the directory of the hub, which is the only one of this machine that
+// hub-apiserver sees if it runs in its image.
 func withAuditLogs(t *testing.T, c *localhub.Config) {
 	t.Helper()
 	ours, front := auditLogs(c.Dir)
@@ -80,7 +80,7 @@ func TestAudit_SaysWhichPermissionAWriteUsed(t *testing.T) {
 			asked[e.AuditID] = e.ImpersonatedUser != nil && e.ImpersonatedUser.Username == user
 		}
 		for _, e := range harness.AuditEvents(t, ours) {
-			// The front hands on the id of its own event.
+			// The front forwards the ID of its own event.
 			if e.User.Username != user || e.Verb != "patch" || !asked[e.AuditID] {
 				continue
 			}

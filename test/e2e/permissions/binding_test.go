@@ -17,10 +17,10 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// A bindingWrite is a way to say of the binding `name` that it binds the set, whether it exists or not.
+// bindingWrite is a way to write the binding `name` with the set, whether the binding exists or not.
 type bindingWrite struct {
 	name string
-	// creates says that it makes a binding that does not exist; the others are for one that does.
+	// creates reports whether the write creates a binding; the others change an existing one.
 	creates bool
 	do      func(r *bindingRequest) *rest.Request
 }
@@ -107,7 +107,7 @@ func eachBindingWrite(t *testing.T, who, namespace, name, set string, try func(t
 	}
 }
 
-// TestBindings_AreMadeByWhoMayBindTheSet tries to make a binding by every way, without the right and with it.
+// TestBindings_AreMadeByWhoMayBindTheSet tries to create a binding in every way, without the right and with it.
 func TestBindings_AreMadeByWhoMayBindTheSet(t *testing.T) {
 	namespace, others, mine := harness.NewNamespace(t), harness.Unique("set"), harness.Unique("set")
 	harness.NewSet(t, others)
@@ -139,7 +139,7 @@ func TestBindings_AreMadeByWhoMayBindTheSet(t *testing.T) {
 			}
 		})
 	}
-	// The right to one set is none to another under its name, nor under a name that the server makes.
+	// The right to one set does not permit a different set under its name, nor under a generated name.
 	for _, metadata := range []map[string]any{{"name": mine}, {"generateName": mine}} {
 		r := &bindingRequest{client: harness.Ours(t, harness.Hub(t).UserConfig(who)).ClusterV1beta2().RESTClient(), version: "v1beta2", namespace: namespace, set: others}
 		if err := r.post(metadata).Do(t.Context()).Error(); !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) {

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// The roles of docs/permissions.md, made by its commands: their holder puts clusters into one set, sees it, and sees no more,
-// whatever else is tried.
+// TestPermissions_ATeamLabelsAndSeesItsSetOnly grants the roles of docs/permissions.md by its commands: their holder can add clusters to one set and
+// see it, and has no other access.
 func TestPermissions_ATeamLabelsAndSeesItsSetOnly(t *testing.T) {
 	set, other, mine, foreign, who := harness.Unique("set"), harness.Unique("set"), harness.Unique("cluster"), harness.Unique("cluster"), harness.Unique("user")
 	harness.NewSet(t, set)
@@ -64,7 +64,7 @@ func TestPermissions_ATeamLabelsAndSeesItsSetOnly(t *testing.T) {
 		want := fmt.Sprintf("user %q took it out of set default and put it into set %s", who, set)
 		return harness.Holds(len(list.Items) == 1 && list.Items[0].Message == want, list.Items)
 	})
-	// Neither the clusters of others nor the selector.
+	// The clusters of others and the selector are forbidden.
 	harness.WantForbidden(t, label(foreign, set), harness.SetLabel+":"+other)
 	harness.WantForbidden(t, label(mine, other), harness.SetLabel+":"+other)
 	harness.WantForbidden(t, label(foreign, "default"), harness.SetLabel+":"+other)
@@ -74,11 +74,11 @@ func TestPermissions_ATeamLabelsAndSeesItsSetOnly(t *testing.T) {
 	if got := seen(); got != mine+"."+set {
 		t.Errorf("the team sees %q", got)
 	}
-	// What it has taken it can give back, and no more.
+	// The team can move its own cluster back, and no other.
 	if err := errors.Join(label(mine, "default"), label(mine, set)); err != nil {
 		t.Errorf("the team cannot give a cluster back: %v", err)
 	}
-	// With the right to write the set it would see every cluster, as the table says.
+	// A user with the right to write the set could see every cluster, as the table states.
 	harness.Grant(t, harness.Hub(t), harness.Unique("writer"), who, harness.Rule("patch", "managedclustersets", set))
 	harness.Must(client.ClusterV1beta2().ManagedClusterSets().Patch(t.Context(), set, types.MergePatchType, all, metav1.PatchOptions{}))(t)
 	harness.Eventually(t, "the team sees every cluster", func(context.Context) (bool, error) {

@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permissions tests who may do what on a hub: users by their roles, an agent, and each component with what its manifests give it.
+// Package permissions tests the rights on a hub: of users with their roles, of an agent, and of each component with its manifests.
 package permissions
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) {
 	os.Exit(harness.Run(m, func(c *localhub.Config) {
-		// The tests try thousands of writes as agents, and are not to wait until one is let through each second.
+		// The tests try thousands of writes as agents, and must not be limited to one per second.
 		c.HubAPIServerArgs = append(c.HubAPIServerArgs, "--agent-writes-burst=100000")
 	}))
 }

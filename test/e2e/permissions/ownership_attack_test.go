@@ -27,20 +27,20 @@ import (
 
 const workGroup = "work.open-cluster-management.io"
 
-// ownable is a kind of ours in one version, with an object of it.
+// ownable is one of our kinds in one version, with an object of it.
 type ownable struct {
 	resource     schema.GroupVersionResource
 	kind         string
 	subresources []string
-	// keeps are finalizers of the hub, forged is another one that it would take for its own.
+	// keeps are finalizers of the hub, forged is an additional one that the hub would take for its own.
 	keeps  []string
 	forged string
 	spec   map[string]any
-	// byItsMaker says that the object may be born with an owner.
+	// byItsMaker reports whether the object may be created with an owner.
 	byItsMaker, namespaced bool
 }
 
-// ownables are the kinds that are tried. Clusters have this profile.
+// ownables returns the tested kinds. Clusters have this profile.
 func ownables(profile string) []ownable {
 	of := func(version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: "cluster.open-cluster-management.io", Version: version, Resource: resource}
@@ -84,7 +84,7 @@ func ownables(profile string) []ownable {
 	}
 }
 
-// newOwnables returns the kinds that are tried, and makes the profile of the Clusters among them.
+// newOwnables returns the tested kinds, and creates the profile of the Clusters among them.
 func newOwnables(t *testing.T) []ownable {
 	t.Helper()
 	profile := harness.Unique("ownable")
@@ -96,7 +96,7 @@ func newOwnables(t *testing.T) []ownable {
 	return all
 }
 
-// object has the metadata that only the spelling of a request differs in.
+// object returns the object with the metadata that only the format of a request affects.
 func (o ownable) object(namespace, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
 	u.SetGroupVersionKind(o.resource.GroupVersion().WithKind(o.kind))
@@ -127,7 +127,7 @@ func (o ownable) client(t *testing.T, config *rest.Config, namespace string) dyn
 
 var absent = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: "there-is-none", UID: "00000000-0000-4000-8000-000000000000"}}
 
-// rewrites are all ways to give an object that is there other owners and finalizers.
+// rewrites returns all ways to set other owners and finalizers on an existing object.
 func rewrites(client dynamic.ResourceInterface, there *unstructured.Unstructured, owners []metav1.OwnerReference, finalizers []string, dryRun bool,
 ) map[string]func(ctx context.Context, subresource ...string) error {
 	wanted := there.DeepCopy()
@@ -186,7 +186,7 @@ func anys[T any](list []T) []any {
 	return result
 }
 
-// nextToOwning are all rights on our kinds but those to delete an object, to its end, and to accept.
+// nextToOwning returns all rights on our kinds except to delete, finalize and accept.
 func nextToOwning() []rbacv1.PolicyRule {
 	clusters := harness.Rule("get,list,watch,create,update,patch", "managedclusters")
 	clusters.Resources = append(clusters.Resources, "managedclustersets", "managedclustersetbindings", "managedclusters/status",
@@ -205,8 +205,8 @@ func nextToOwning() []rbacv1.PolicyRule {
 		harness.RuleIn(harness.OpenMCPGroup, "delete", "clusters", "another"), harness.Rule("update", "managedclusters/finalizers", "another")}
 }
 
-// TestOwnership_OnlyWhoMayDeleteHasAnObjectDeleted tries to leave the deletion of an object to the garbage collector, and to
-// take away or forge what the hub holds it by.
+// TestOwnership_OnlyWhoMayDeleteHasAnObjectDeleted tries to make the garbage collector delete an object, and to remove or forge the finalizers of the
+// hub.
 func TestOwnership_OnlyWhoMayDeleteHasAnObjectDeleted(t *testing.T) {
 	attacker, namespace := harness.User(t, nextToOwning()...), harness.NewNamespace(t)
 	for _, o := range newOwnables(t) {
@@ -226,7 +226,7 @@ func (o ownable) attack(t *testing.T, route string, config *rest.Config, namespa
 	admin, client, name := o.client(t, harness.Hub(t).AdminConfig(), namespace), o.client(t, config, namespace), harness.Unique("owned")
 	held := o.object(namespace, name)
 	held.SetFinalizers(append([]string{"example.com/a"}, o.keeps...))
-	// By the attacker's field manager, so that what it leaves out of its next apply is removed.
+	// The attacker's field manager applies it, so that fields that its next apply omits are removed.
 	there := harness.Must(admin.Apply(t.Context(), name, held, metav1.ApplyOptions{FieldManager: harness.FieldManager}))(t)
 	try := func(what string, owners []metav1.OwnerReference, finalizers []string) {
 		for _, subresource := range o.subresources {
@@ -271,7 +271,7 @@ func (o ownable) attack(t *testing.T, route string, config *rest.Config, namespa
 	}
 }
 
-// born tries to make objects that have an owner, or that the hub seems to hold.
+// born tries to create objects that have an owner, or a finalizer of the hub.
 func (o ownable) born(t *testing.T, route string, client dynamic.ResourceInterface, namespace string) {
 	t.Helper()
 	owned := o.object(namespace, harness.Unique("born"))
@@ -304,7 +304,7 @@ func (o ownable) born(t *testing.T, route string, client dynamic.ResourceInterfa
 	}
 }
 
-// TestOwnership_TheRightAllows is the other half: without it, the attacks could fail for any reason.
+// TestOwnership_TheRightAllows verifies that the right allows these writes: otherwise, the attacks could fail for any reason.
 func TestOwnership_TheRightAllows(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	end := func(group, resource string) rbacv1.PolicyRule {
@@ -327,7 +327,7 @@ func TestOwnership_TheRightAllows(t *testing.T) {
 				return !apierrors.IsConflict(err), err
 			})
 		}
-		// The garbage collector does the rest.
+		// The garbage collector deletes the object.
 		if err := rewrites(client, there, absent, nil, false)["merge patch"](t.Context()); err != nil {
 			t.Errorf("%s: %v", o.resource, err)
 		}

@@ -38,7 +38,7 @@ func TestPermissions_JoinStillCountsAndWarns(t *testing.T) {
 	if !w.Has("managedclustersets/join", "deprecated", "managedclusters/label", harness.SetLabel+":"+set) {
 		t.Errorf("no warning says what to use instead: %q", w.All)
 	}
-	// It is a right to one label only.
+	// The right is limited to one label.
 	_, err = harness.Ours(t, config).ClusterV1().ManagedClusters().
 		Create(t.Context(), harness.ManagedCluster(harness.Unique("cluster"), map[string]string{harness.SetLabel: set, harness.InfoPrefix + "region": set}), metav1.CreateOptions{})
 	harness.WantForbidden(t, err, harness.InfoPrefix+"region:"+set)
@@ -76,7 +76,7 @@ func TestPermissions_AnAgentMayLeaveAndNeverComeBack(t *testing.T) {
 		t.Fatalf("the agent cannot leave: %v", err)
 	}
 	harness.WantForbidden(t, patch(name, "true"), "managedclusters/accept")
-	// Nor by replacing the cluster with one that is born accepted.
+	// Replacing the cluster by one that is created accepted is forbidden, too.
 	c := harness.ManagedCluster(name, nil)
 	c.Spec.HubAcceptsClient = true
 	_, err := client.Create(t.Context(), c, metav1.CreateOptions{})
@@ -106,7 +106,7 @@ func TestPermissions_StatusChangesStatusOnly(t *testing.T) {
 	if after.Spec.LeaseDurationSeconds != before.Spec.LeaseDurationSeconds || len(after.Spec.Taints) != 0 {
 		t.Errorf("the spec has changed: %+v", after.Spec)
 	}
-	// And writing the main resource does not change the status.
+	// A write to the main resource does not change the status.
 	after.Status.Version.Kubernetes = "v0.0.0"
 	after = harness.Must(harness.Admin(t).ClusterV1().ManagedClusters().Update(t.Context(), after, metav1.UpdateOptions{}))(t)
 	if after.Status.Version.Kubernetes != "v1.37.1" {

@@ -16,8 +16,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestPlacements_WhoRunsANamespacePlacesAndDecidesNothing: Kubernetes' own roles have the rights on placements by aggregation, and none
-// on what says which clusters were chosen, or which are the better ones.
+// TestPlacements_WhoRunsANamespacePlacesAndDecidesNothing verifies that Kubernetes' own roles have the rights on placements by aggregation, and no
+// rights to write decisions or scores.
 func TestPlacements_WhoRunsANamespacePlacesAndDecidesNothing(t *testing.T) {
 	namespace, elsewhere := harness.NewNamespace(t), harness.NewNamespace(t)
 	create, update := metav1.CreateOptions{}, metav1.UpdateOptions{}
@@ -33,7 +33,7 @@ func TestPlacements_WhoRunsANamespacePlacesAndDecidesNothing(t *testing.T) {
 			client := harness.Ours(t, harness.Hub(t).UserConfig(who))
 			placements, decisions := client.ClusterV1beta1().Placements(namespace), client.ClusterV1beta1().PlacementDecisions(namespace)
 			scores := client.ClusterV1alpha1().AddOnPlacementScores(namespace)
-			// Roles are gathered one after the other, those of view last for an admin.
+			// Roles are aggregated one after the other, those of view last for an admin.
 			for what, list := range map[string]func(context.Context) error{
 				"placements": func(ctx context.Context) error { _, err := placements.List(ctx, metav1.ListOptions{}); return err },
 				"decisions":  func(ctx context.Context) error { _, err := decisions.List(ctx, metav1.ListOptions{}); return err },

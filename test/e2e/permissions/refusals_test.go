@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// attackers is how many requests one user has under way.
+	// attackers is the number of concurrent requests of one user.
 	attackers = 16
-	// writes is how often another one's are measured.
+	// writes is the number of measured writes of a different user.
 	writes = 40
-	// rounds is how often it is tried whether a write is slow: what else the machine does slows it as well, but not always.
+	// rounds is the number of attempts to measure a slow write: other load of the machine slows writes as well, but not always.
 	rounds = 5
 )
 
-// manyLabels is a patch with as many labels as one request may bring. No answer about them is known yet.
+// manyLabels returns a patch with as many labels as one request may have. No decision about them is cached yet.
 func manyLabels() []byte {
 	labels := map[string]string{}
 	for i := range 64 {
@@ -40,7 +40,7 @@ func manyLabels() []byte {
 	return body
 }
 
-// patchLabels says in its error also what the front says in place of the hub.
+// patchLabels also returns an error if the front responds instead of the hub.
 func patchLabels(ctx context.Context, client versioned.Interface, name string, body []byte) error {
 	_, err := client.ClusterV1().ManagedClusters().Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	if cause, found := apierrors.StatusCause(err, metav1.CauseTypeUnexpectedServerResponse); found {
@@ -49,7 +49,7 @@ func patchLabels(ctx context.Context, client versioned.Interface, name string, b
 	return err
 }
 
-// median is that of writes each of which needs answers that are not known yet.
+// median returns the median duration of writes that each need decisions that are not cached yet.
 func median(t *testing.T, client versioned.Interface, name string) time.Duration {
 	t.Helper()
 	var took []time.Duration
@@ -65,7 +65,8 @@ func median(t *testing.T, client versioned.Interface, name string) time.Duration
 	return took[len(took)/2]
 }
 
-// What one user makes the front be asked slows no other user, whether or not it is refused.
+// TestPermissions_OneUsersQuestionsSlowNoOtherUser verifies that the access reviews that one user causes do not slow other users, whether or not the
+// requests are forbidden.
 func TestPermissions_OneUsersQuestionsSlowNoOtherUser(t *testing.T) {
 	name := harness.Unique("cluster")
 	harness.NewManagedCluster(t, name, nil)
@@ -76,7 +77,7 @@ func TestPermissions_OneUsersQuestionsSlowNoOtherUser(t *testing.T) {
 		refused bool
 	}{
 		"refused": {harness.User(t, base), true},
-		// Each label is asked for as key:value and as key:* before.
+		// Each label is reviewed as key:value and before that as key:*.
 		"allowed": {harness.User(t, base, harness.LabelRight("*")), false},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -85,7 +86,7 @@ func TestPermissions_OneUsersQuestionsSlowNoOtherUser(t *testing.T) {
 				quiet := median(t, client, name)
 				attacked, rate := medianUnderAttack(t, client, attacker, name, attack.refused)
 				t.Logf("a write takes %s, and %s while another user's %.0f requests a second are %s", quiet, attacked, rate, what)
-				// Both share the machine.
+				// Both users share the machine.
 				limit := 8*quiet + 40*time.Millisecond
 				if attacked <= limit {
 					return
@@ -98,7 +99,7 @@ func TestPermissions_OneUsersQuestionsSlowNoOtherUser(t *testing.T) {
 	}
 }
 
-// medianUnderAttack is the median while an attacker asks about many labels, and how many requests a second that is.
+// medianUnderAttack returns the median while an attacker writes many labels, and the requests of the attacker per second.
 func medianUnderAttack(t *testing.T, client, attacker versioned.Interface, name string, refused bool) (time.Duration, float64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

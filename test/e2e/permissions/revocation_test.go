@@ -22,19 +22,19 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// atOnce is far more than a change of the rules takes, and far less than answers are kept for.
+// atOnce is far more than the propagation of a change of the rules takes, and far less than decisions are cached.
 const atOnce = 2 * time.Second
 
-// act is something that needs one right.
+// act is a request that needs one right.
 type act struct {
-	// base is what the act needs besides, right is the one that is given and taken away.
+	// base is an additional right that the act needs, right is the one that is granted and revoked.
 	base, right rbacv1.PolicyRule
-	// namespace is where the right is given by a RoleBinding.
+	// namespace is the namespace of the RoleBinding with the right.
 	namespace string
 	do        func(context.Context, versioned.Interface) error
 }
 
-// acts are one for each place that asks the authorizer. None of them changes anything, so each can be tried again.
+// acts has an act for each caller of the authorizer. None of them changes anything, so each can be repeated.
 func acts(t *testing.T) map[string]act {
 	t.Helper()
 	set, name, namespace := harness.Unique("set"), harness.Unique("cluster"), harness.NewNamespace(t)
@@ -71,7 +71,7 @@ func acts(t *testing.T) map[string]act {
 	}
 }
 
-// until waits for what an act comes to, and returns how long that took.
+// until waits for a result of an act, and returns how long that took.
 func until(t *testing.T, what string, act func(context.Context) error, done func(error) bool) time.Duration {
 	t.Helper()
 	begun := time.Now()
@@ -86,8 +86,8 @@ func until(t *testing.T, what string, act func(context.Context) error, done func
 	return time.Since(begun)
 }
 
-// Each right is refused first, and each answer is known when it changes: through the front, and by a replica itself, as the
-// front's other requests go there.
+// TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce verifies that changed rights are effective immediately. Each right is denied first, and each
+// decision is cached when it changes: through the front, and by each replica itself, as the front's other requests are routed there.
 func TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce(t *testing.T) {
 	routes := map[string]func(string, ...string) *rest.Config{
 		"through the front": harness.Hub(t).UserConfig,
@@ -124,7 +124,7 @@ func TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce(t *testing.T) {
 					if took = append(took, elapsed.Round(time.Millisecond)); elapsed > atOnce {
 						t.Errorf("%s: counts after %s, want %s at most", change.what, elapsed, atOnce)
 					}
-					// Now the answer is known for as long as any is.
+					// Now the decision is cached for the longest possible time.
 					for range 20 {
 						if err := act(t.Context()); !change.want(err) {
 							t.Fatalf("%s, and then not: %v", change.what, err)
@@ -137,7 +137,7 @@ func TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce(t *testing.T) {
 	}
 }
 
-// right is one that can be given and taken away in several ways.
+// right is a right that can be granted and revoked in several ways.
 type right struct {
 	client          kubernetes.Interface
 	name, namespace string

@@ -33,7 +33,7 @@ func workSpec(executor string) workv1.ManifestWorkSpec {
 	return spec
 }
 
-// bindRole gives a user a ClusterRole in a namespace.
+// bindRole binds a ClusterRole to a user in a namespace.
 func bindRole(t *testing.T, who, role, namespace string) {
 	t.Helper()
 	harness.Must(harness.Kube(t, harness.Hub(t).AdminConfig()).RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
@@ -43,8 +43,8 @@ func bindRole(t *testing.T, who, role, namespace string) {
 	}, metav1.CreateOptions{}))(t)
 }
 
-// TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks: Kubernetes' own roles give no rights on works, by which their holders would do
-// what an agent can. Replica sets are made with the rights of their author, which the server records.
+// TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks verifies that Kubernetes' own roles grant no rights on works, by which their holders would have
+// the power of an agent. Replica sets are applied with the rights of their author, which the server records.
 func TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks(t *testing.T) {
 	namespace, create := harness.NewNamespace(t), metav1.CreateOptions{}
 	for role, writes := range map[string]bool{"admin": true, "edit": true, "view": false} {
@@ -54,7 +54,7 @@ func TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks(t *testing.T) {
 			client := harness.Ours(t, harness.Hub(t).UserConfig(who))
 			revisions := client.WorkV1alpha1().ManifestWorkReplicaSetRevisions(namespace)
 			sets, works := client.WorkV1alpha1().ManifestWorkReplicaSets(namespace), client.WorkV1().ManifestWorks(namespace)
-			// By what all three roles have, it is known that the binding is.
+			// A right of all three roles shows that the binding is observed.
 			harness.Eventually(t, "the right of "+who+" to list placements", func(ctx context.Context) (bool, error) {
 				_, err := client.ClusterV1beta1().Placements(namespace).List(ctx, metav1.ListOptions{})
 				return err == nil, err
@@ -92,7 +92,7 @@ func TestWorks_WhoRunsANamespaceHasReplicaSetsAndNoWorks(t *testing.T) {
 	}
 }
 
-// TestWorks_WhoMayReadThemReadsTheirEvents: that a work cannot be applied is told in the namespace of its cluster.
+// TestWorks_WhoMayReadThemReadsTheirEvents verifies this as events report in the namespace of the cluster that a work cannot be applied.
 func TestWorks_WhoMayReadThemReadsTheirEvents(t *testing.T) {
 	namespace, other := harness.NewNamespace(t), harness.NewNamespace(t)
 	for _, role := range []string{"clusterhub:works", "clusterhub:works-viewer"} {
@@ -110,7 +110,7 @@ func TestWorks_WhoMayReadThemReadsTheirEvents(t *testing.T) {
 	}
 }
 
-// TestWorks_AnExecutorNeedsThePermission tries every way to give a work an executor, without the right and with it.
+// TestWorks_AnExecutorNeedsThePermission tries every way to set an executor in a work, without the right and with it.
 func TestWorks_AnExecutorNeedsThePermission(t *testing.T) {
 	namespace := harness.NewNamespace(t)
 	who := harness.User(t, harness.RuleIn(workGroup, "execute-as", "manifestworks", "system:serviceaccount:ops:mine"))

@@ -14,8 +14,8 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// TestWorth_OfAnAgent has the agents of an accepted cluster and of a denied one, whose certificate lives on, try what the shared role lets
-// through to those who decide: hub-apiserver, and the front's policies.
+// TestWorth_OfAnAgent makes requests as the agents of an accepted cluster and of a denied one, whose certificate is still valid. The shared role
+// allows the requests, so that hub-apiserver and the front's policies decide.
 func TestWorth_OfAnAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
@@ -51,7 +51,7 @@ func TestWorth_OfAnAgent(t *testing.T) {
 			w.want(who, what, false, err)
 		}
 		w.tryWorksAsAgent(who, own, "other", false)
-		// Who is let in its namespace is of an accepted cluster.
+		// An agent with rights in its namespace belongs to an accepted cluster.
 		w.want(who, "renew its certificate", who == hubAgent, as.create(w.request("new", own, subject(own))))
 		w.want(who, "see its own cluster", true, as.see(managedCluster(own)))
 		w.want(who, "see another", false, as.see(managedCluster("other")))
@@ -61,8 +61,8 @@ func TestWorth_OfAnAgent(t *testing.T) {
 	w.tryWorksAsAgent(letIn, "other", "c1", true)
 }
 
-// tryWorksAsAgent has an agent try what the role of all agents lets through to hub-apiserver: works of all namespaces. What is an agent's to do
-// with its own works depends on whether it is let in.
+// tryWorksAsAgent makes requests as an agent that the role of all agents allows, so that hub-apiserver decides: on works of all namespaces. The
+// rights of an agent on its own works depend on whether its cluster is accepted.
 func (w *worth) tryWorksAsAgent(who, own, other string, letIn bool) {
 	w.Helper()
 	as := w.as(who)
@@ -93,7 +93,7 @@ func (w *worth) tryWorksAsAgent(who, own, other string, letIn bool) {
 	}
 }
 
-// listWorks lists the works of a namespace, or of all.
+// listWorks lists the works of a namespace, or of all namespaces.
 func (a actor) listWorks(namespace string) error {
 	a.Helper()
 	list := &unstructured.UnstructuredList{}
@@ -101,7 +101,7 @@ func (a actor) listWorks(namespace string) error {
 	return a.List(a.Context(), list, client.InNamespace(namespace))
 }
 
-// see reads an object.
+// see gets an object.
 func (a actor) see(manifest string) error {
 	a.Helper()
 	object := a.object(manifest)

@@ -15,7 +15,7 @@ import (
 
 const (
 	inspector  = registration.InspectorClusterRole
-	clusterMap = "open-cluster-management:managedcluster:" // begins the names of the roles and bindings of clusters
+	clusterMap = "open-cluster-management:managedcluster:" // the prefix of the names of clusters' roles and bindings
 	apiService = "{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1alpha1.view.clusterhub.dev}}"
 )
 
@@ -31,7 +31,7 @@ func clusterNamespace(name, cluster string) string {
 	return namespaceOf(name, registration.ClusterNameLabel+": "+cluster, registration.AnnotationMade+": "+cluster)
 }
 
-// labelOf is the label of what belongs to a cluster by its name, or to all.
+// labelOf returns the label of the objects of a cluster by its name, or of all clusters.
 func labelOf(name string) string {
 	if cluster, ok := strings.CutPrefix(name, clusterMap); ok {
 		return fmt.Sprintf("%s: %q", registration.ClusterNameLabel, cluster)
@@ -57,12 +57,12 @@ func bindingIn(namespace, name, role, subject string) string {
 		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %q}, subjects: [%s]}`, namespace, name, role, subject)
 }
 
-// sharedBinding gives the role of all agents to a subject.
+// sharedBinding binds the role of all agents to a subject.
 func sharedBinding(subject string) string {
 	return clusterBinding(agentroles.ClusterRole, agentroles.ClusterRole, subject)
 }
 
-// worksBinding gives the role of all agents for works to a subject.
+// worksBinding binds the role of all agents for works to a subject.
 func worksBinding(subject string) string {
 	return clusterBinding(agentroles.WorksClusterRole, agentroles.WorksClusterRole, subject)
 }
@@ -71,7 +71,7 @@ func allAgents() string {
 	return asGroup(registration.ManagedClustersGroup) + "," + asGroup(registration.AWSManagedClustersGroup)
 }
 
-// recordOf is what the hub remembers of a cluster.
+// recordOf returns the hub's record of a cluster.
 func recordOf(name, data string) string {
 	return configMap(record.Namespace, name, fmt.Sprintf("%s: %q", registration.ClusterNameLabel, name), data)
 }
@@ -89,14 +89,14 @@ func secretOf(namespace, name, secretType, of string) string {
 		type: %s, stringData: {tls.crt: a, tls.key: a}}`, namespace, name, of, secretType)
 }
 
-// decisionOf is a PlacementDecision in the namespace team. The owner is what kind it has, and its name.
+// decisionOf returns a PlacementDecision in the namespace team. The owner is given by its kind and name.
 func decisionOf(name, labels, ownerKind, owner string) string {
 	return fmt.Sprintf(`{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: PlacementDecision,
 		metadata: {namespace: team, name: %q, labels: {%s}, ownerReferences: [
 		{apiVersion: cluster.open-cluster-management.io/v1beta1, kind: %s, name: %q, uid: a, controller: true}]}}`, name, labels, ownerKind, owner)
 }
 
-// ofPlacement is the label of the decisions of a placement.
+// ofPlacement returns the label of the decisions of a placement.
 func ofPlacement(name string) string { return v1beta1.PlacementLabel + ": " + name }
 
 func asUser(name string) string {

@@ -38,7 +38,7 @@ const (
 		{apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters/leave], resourceNames: [c1], verbs: [update]}`
 )
 
-// accept makes what an accepted cluster c1 has, as hub-controller-manager, unless a test before has.
+// accept creates the objects of an accepted cluster c1, as hub-controller-manager, unless a previous test has.
 func (w *worth) accept() {
 	w.Helper()
 	if w.on.accepted {
@@ -49,7 +49,7 @@ func (w *worth) accept() {
 	as.dry = false
 	as.create(clusterNamespace("c1", "c1"))
 	as.create(recordOf("c1", "driver: csr, record: '', cluster-uid: a"))
-	// As kube-controller-manager, which this hub is without, makes it in every namespace.
+	// kube-controller-manager, which this hub lacks, creates it in every namespace.
 	w.asAdmin().create(configMap(record.Namespace, "kube-root-ca.crt", "", "ca.crt: a"))
 	if w.on == &perCluster {
 		as.create(roleOf(clusterMap+"c1", agentRules))
@@ -71,7 +71,7 @@ func (w *worth) accept() {
 	})
 }
 
-// TestWorth_OfHubControllerManager tries what its rights would be good for, if it were held to them by RBAC alone.
+// TestWorth_OfHubControllerManager tries what RBAC alone would allow it to do.
 func TestWorth_OfHubControllerManager(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &perCluster)
@@ -102,7 +102,7 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 	bind := func(name, role, subject string) error { return as.create(clusterBinding(name, role, subject)) }
 	const onCluster = `apiGroups: [cluster.open-cluster-management.io], resources: [managedclusters]`
 	for what, err := range map[string]error{
-		// To be somebody else.
+		// Impersonation and escalation.
 		"be an admin":                         bind(clusterMap+"c3", "cluster-admin", asUser(self)),
 		"list everything":                     bind(inspector, inspector, asUser(self)),
 		"list everything, as a cluster":       bind(clusterMap+"c3", inspector, asGroup(registration.ClusterGroup("c3"))),
@@ -146,7 +146,7 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"a role without the cluster's label":  as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":null}}`),
 		"a role with another's label":         as.patch(roleOf(clusterMap+"c1", ""), `{"metadata":{"labels":{"`+registration.ClusterNameLabel+`":"c2"}}}`),
 
-		// What is remembered.
+		// Records of clusters.
 		"remember what is no cluster":     as.create(recordOf("managed-clusters", "driver: csr")),
 		"… by a name with dots":           as.create(recordOf("a.b", "driver: csr")),
 		"remember without a label":        as.create(configMap(record.Namespace, "c3", "", "driver: csr")),
@@ -160,7 +160,7 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"a ConfigMap somewhere else":      as.create(configMap("clusterhub-system", "c3", registration.ClusterNameLabel+": c3", "driver: csr")),
 		"change the ConfigMaps of others": as.patch(configMap("team", "kube-root-ca.crt", "", ""), `{"data":{"driver":"csr"}}`),
 
-		// In namespaces.
+		// Objects in namespaces.
 		"read the Secrets of kube-system":    as.create(bindingIn("kube-system", inspector, inspector, asUser(self))),
 		"read those of a team":               as.create(bindingIn("team", inspector, inspector, asUser(self))),
 		"read those of an adopted namespace": as.create(bindingIn("adopted", inspector, inspector, asUser(self))),
@@ -178,7 +178,7 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"a cluster's Lease elsewhere":        as.create(leaseOf("team", registration.LeaseName)),
 		"delete a Lease of Kubernetes":       as.delete(leaseOf("kube-system", "kube-controller-manager")),
 
-		// On the hub's own API.
+		// The hub's own API.
 		"be kube-controller-manager":          as.create(w.request("new", "", pkix.Name{CommonName: "system:kube-controller-manager"})),
 		"accept a cluster":                    as.patch(managedCluster("c2"), `{"spec":{"hubAcceptsClient":true}}`),
 		"delete a cluster":                    as.delete(managedCluster("c2")),
@@ -237,7 +237,7 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 		"make a decision":                as.create(decisionOf("web-decision-2", ofPlacement("web"), "Placement", "web")),
 		"move it to another group":       as.patch(ofWeb, `{"metadata":{"labels":{"`+v1beta1.DecisionGroupIndexLabel+`":"1"}}}`),
 		"delete a decision":              as.delete(ofWeb),
-		// What it is worth beyond its task.
+		// Rights that exceed its task.
 		"send things to any cluster":               as.patchStatus(ofWeb, `{"status":{"decisions":[{"clusterName":"c1","reason":""}]}}`),
 		"read Secrets in a namespace that it made": as.list("Secret", "c1"),
 		"bring every cluster to look gone":         as.patchStatus(managedCluster("c2"), `{"status":{"conditions":[]}}`),
@@ -248,7 +248,7 @@ func TestWorth_OfHubControllerManager(t *testing.T) {
 	w.want(managerSA, "read Secrets elsewhere", false, as.list("Secret", "kube-system"))
 }
 
-// request is a certificate request by somebody who asks to be subject.
+// request returns a certificate request with a subject.
 func (w *worth) request(name, cluster string, subject pkix.Name) string {
 	w.Helper()
 	key := harness.Must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(w.T)
@@ -259,7 +259,7 @@ func (w *worth) request(name, cluster string, subject pkix.Name) string {
 		name, registration.ClusterNameLabel, cluster, registration.SignerName, base64.StdEncoding.EncodeToString(block))
 }
 
-// TestWorth_OfHubCertificateApprover approves what it should not, and uses what it holds without a use for it.
+// TestWorth_OfHubCertificateApprover approves requests that it should not, and uses rights that it has for other purposes.
 func TestWorth_OfHubCertificateApprover(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &perCluster)
@@ -267,7 +267,7 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 	as := w.as(approverSA)
 	subject := pkix.Name{CommonName: "system:kube-controller-manager"}
 	decide := func(name, cluster, requester string, decision certificatesv1.RequestConditionType) error {
-		// The requester is whom the front says, and members of system:masters may be called anything.
+		// The front's headers name the requester, and members of system:masters may have any name.
 		config := w.hub.UserConfig(requester, "system:masters")
 		by := actor{worth: w, Client: harness.Must(client.New(config, client.Options{}))(t)}
 		surely{by}.create(w.request(name, cluster, subject))
@@ -277,7 +277,7 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 			Type: decision, Status: corev1.ConditionTrue, Reason: "Test"})
 		return harness.ErrorOf(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}}))
 	}
-	// deletes says whether it may delete what one user asks for.
+	// deletes tries to delete a certificate request of a user.
 	deletes := func(name, cluster, requester string, conditions ...certificatesv1.CertificateSigningRequestCondition) error {
 		_ = decide(name, cluster, requester, certificatesv1.CertificateApproved)
 		requests := w.admin.CertificatesV1().CertificateSigningRequests()
@@ -287,7 +287,7 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		}
 		return as.Delete(t.Context(), request)
 	}
-	// deletesOther says whether it may delete what one user asks of a signer that is not the registration's.
+	// deletesOther tries to delete a user's certificate request for a signer other than the registration's.
 	deletesOther := func(name, requester string) error {
 		by := actor{worth: w, Client: harness.Must(client.New(w.hub.UserConfig(requester, "system:masters"), client.Options{}))(t)}
 		manifest := strings.ReplaceAll(w.request(name, "c1", subject), registration.SignerName, "example.com/signer")
@@ -341,7 +341,7 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		"remember that it is undecided": as.patch(recordOf("c1", ""), `{"data":{"key-sha256":"undecided","key-since":"2030-01-01T00:00:00Z"}}`),
 		"say that a request waits": as.patchStatus(managedCluster("c1"), `{"status":{"conditions":[{"type":"ClientCertificateRequestWaits","status":"True",
 			"reason":"a","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`),
-		// What it is worth beyond its task: a policy cannot see whom a request asks to be.
+		// This exceeds its task: a policy cannot see the subject of a request.
 		"delete what an agent asks":      deletes("del-agent", "c1", agent),
 		"… of another signer, too":       deletesOther("del-other-agent", agent),
 		"… or a bootstrap token, too":    deletes("del-token", "c1", "system:bootstrap:abcdef"),
@@ -353,7 +353,7 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 	}
 }
 
-// TestWorth_OfHubAPIServer has it ask for the tokens of others, and lead its clients elsewhere.
+// TestWorth_OfHubAPIServer requests the tokens of others, and tries to redirect its clients.
 func TestWorth_OfHubAPIServer(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
@@ -369,7 +369,7 @@ func TestWorth_OfHubAPIServer(t *testing.T) {
 		w.want(apiserverSA, what, false, err)
 	}
 	w.want(apiserverSA, "its own CA", true, as.update(secretOf("clusterhub-system", ca, "kubernetes.io/tls", ""), "a", "metadata", "annotations", "a"))
-	// The Secret is gone, or has never been there because the certificate is the admin's.
+	// The Secret is deleted, or never existed because the certificate is the admin's.
 	secrets := w.admin.CoreV1().Secrets("clusterhub-system")
 	secret := harness.Must(secrets.Get(t.Context(), ca, metav1.GetOptions{}))(t)
 	if err := secrets.Delete(t.Context(), ca, metav1.DeleteOptions{}); err != nil {
@@ -377,7 +377,7 @@ func TestWorth_OfHubAPIServer(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		secret.ResourceVersion, secret.UID = "", ""
-		// hub-apiserver may have made it again.
+		// hub-apiserver may have recreated it.
 		if _, err := secrets.Create(context.WithoutCancel(t.Context()), secret, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Error(err)
 		}

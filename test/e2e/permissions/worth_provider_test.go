@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestWorth_OfAClusterProvider has it ask for the token of a ServiceAccount beside requests.
+// TestWorth_OfAClusterProvider requests the token of a ServiceAccount that does not belong to a request.
 func TestWorth_OfAClusterProvider(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
@@ -30,7 +30,7 @@ func TestWorth_OfAClusterProvider(t *testing.T) {
 	})
 	w.want(providerSA, "read Secrets elsewhere", false, as.list("Secret", "kube-system"))
 
-	// In its own namespace it says which Cluster has a cluster. The Secrets are those of admins, and of other providers.
+	// In its own namespace, the provider sets which Cluster has a cluster. The Secrets are those of admins, and of other providers.
 	const (
 		kubeconfigs = "clusters.clusterhub.dev/kubeconfig"
 		request     = `"ownerReferences":[{"apiVersion":"clusters.openmcp.cloud/v1alpha1","kind":"AccessRequest","name":"a","uid":"a"}]`

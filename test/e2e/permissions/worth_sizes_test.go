@@ -17,7 +17,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// TestWorth_AnAgentFillsTheFrontWithNothing: what agents and bootstrap identities may store in the front's etcd has a size. It costs some thirty requests.
+// TestWorth_AnAgentFillsTheFrontWithNothing verifies the size limits of objects that agents and bootstrap identities may store in the front's etcd.
+// It costs about thirty requests.
 func TestWorth_AnAgentFillsTheFrontWithNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
@@ -67,7 +68,8 @@ func TestWorth_AnAgentFillsTheFrontWithNothing(t *testing.T) {
 	w.want(bootstrap, "ask for a node", false, w.as(bootstrap).create(node))
 }
 
-// An agent may write Events in the namespace of its cluster, as many as kube-apiserver lets it: those of an hour are in etcd.
+// TestWorth_AnAgentWritesEventsWithoutEnd verifies that an agent may write Events in the namespace of its cluster, limited by kube-apiserver only:
+// etcd has the Events of an hour.
 func TestWorth_AnAgentWritesEventsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)

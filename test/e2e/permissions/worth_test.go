@@ -28,8 +28,8 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// Components whose identity may fall into wrong hands. hubAgent is an agent of the cluster c1 on the hub, spokeAgent the same
-// agent on its own cluster.
+// These are components whose identity may be compromised. hubAgent is an agent of the cluster c1 on the hub, spokeAgent the same agent on its own
+// cluster.
 const (
 	apiserverSA = "hub-apiserver"
 	managerSA   = "hub-controller-manager"
@@ -40,7 +40,8 @@ const (
 	bootstrap   = "a bootstrap identity"
 )
 
-// worthHub is a hub as artifacts/deploy makes it, without its processes but with audit logs. One test at a time has it for itself; what a test makes on it stays.
+// worthHub is a hub with the manifests of artifacts/deploy, without its processes but with audit logs. One test at a time uses it; the objects of a
+// test remain.
 type worthHub struct {
 	turn       sync.Mutex
 	components []string
@@ -49,12 +50,12 @@ type worthHub struct {
 }
 
 var (
-	// ofAllAgents has one role for all agents, and perCluster, with which hub-controller-manager may do most, a role for each cluster.
+	// ofAllAgents has one role for all agents. perCluster has a role for each cluster, which gives hub-controller-manager the most rights.
 	ofAllAgents worthHub
 	perCluster  = worthHub{components: []string{agentroles.PerClusterComponent}}
 )
 
-// worth is a hub where a test acts as each of its components.
+// worth is a hub on which a test acts as each of its components.
 type worth struct {
 	*testing.T
 	hub   *localhub.Hub
@@ -104,7 +105,7 @@ func newWorth(t *testing.T, on *worthHub) *worth {
 	return w
 }
 
-// read reads the manifest of a folder that has one.
+// read reads the manifest of a component from a folder.
 func (w *worth) read(folder string) string {
 	w.Helper()
 	return string(harness.Must(os.ReadFile(filepath.Join(harness.Overlay(folder), folder+".yaml")))(w.T))
@@ -116,7 +117,7 @@ func (w *worth) add(as, name string, groups ...string) {
 	w.users[as] = identity{name: name, groups: groups, client: harness.Must(client.New(w.hub.UserConfig(name, groups...), client.Options{}))(w.T)}
 }
 
-// awaitPolicies waits for the last policies of the file in both servers. Servers learn of them in their order.
+// awaitPolicies waits until both servers enforce the last policies of the file. Servers observe policies in their order.
 func (w *worth) awaitPolicies() {
 	w.Helper()
 	w.asAdmin().create(managedCluster("c1"))
@@ -137,7 +138,7 @@ func (w *worth) awaitPolicies() {
 	}
 }
 
-// actor does what is tried, in dry run.
+// actor makes the tested requests in dry run.
 type actor struct {
 	*worth
 	client.Client
@@ -148,7 +149,7 @@ func (w *worth) as(component string) actor {
 	return actor{worth: w, Client: w.users[component].client, dry: true}
 }
 
-// asAdmin makes what is there, as whoever it was.
+// asAdmin creates the existing objects, whatever their creator would be.
 func (w *worth) asAdmin() surely {
 	return surely{actor{worth: w, Client: harness.Must(client.New(w.hub.AdminConfig(), client.Options{}))(w.T)}}
 }
@@ -180,7 +181,7 @@ func (a actor) create(manifest string) error {
 	return a.Create(a.Context(), a.object(manifest), options...)
 }
 
-// apply is for those who may make an object of one name only.
+// apply is for actors that may create an object of one name only.
 func (a actor) apply(manifest string) error {
 	a.Helper()
 	options := []client.ApplyOption{client.FieldOwner("test"), client.ForceOwnership}
@@ -195,7 +196,7 @@ func (a actor) patch(manifest, body string) error {
 	return a.Patch(a.Context(), a.object(manifest), client.RawPatch("application/merge-patch+json", []byte(body)), client.DryRunAll)
 }
 
-// update sets one field of what is there.
+// update sets one field of an existing object.
 func (a actor) update(manifest string, value any, field ...string) error {
 	a.Helper()
 	object := a.object(manifest)
@@ -226,7 +227,7 @@ func (a actor) delete(manifest string) error {
 	return a.Delete(a.Context(), a.object(manifest), client.DryRunAll)
 }
 
-// want compares what came of a try with what is expected.
+// want compares the result of a request with the expected one.
 func (w *worth) want(as, what string, allowed bool, err error) {
 	w.Helper()
 	switch {
@@ -239,15 +240,15 @@ func (w *worth) want(as, what string, allowed bool, err error) {
 	}
 }
 
-// worthRight is one of RBAC. A resource is GROUP/RESOURCE/SUBRESOURCE, where the group and the subresource may be empty.
+// worthRight is an RBAC right. A resource is GROUP/RESOURCE/SUBRESOURCE, where the group and the subresource may be empty.
 type worthRight struct{ verb, resource, namespace, name string }
 
 func (r worthRight) String() string {
 	return fmt.Sprintf("%s %s %s/%s", r.verb, r.resource, r.namespace, r.name)
 }
 
-// TestWorth_RightsThatAreAsGoodAsOthers has, for rights by which somebody becomes somebody else, or lets others in, who has them.
-// What is in no list, nobody has.
+// TestWorth_RightsThatAreAsGoodAsOthers lists the holders of each right that permits impersonation, escalation, or granting access to others. No
+// component has a right that is in no list.
 func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 	t.Parallel()
 	w := newWorth(t, &ofAllAgents)
@@ -303,7 +304,7 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"delete", clusters + "/managedclusters/", "", "c1"}:                             nil,
 		{"create", clusters + "/managedclusters/label", "", harness.SetLabel + ":prod"}:  nil,
 		{"create", clusters + "/managedclustersets/bind", "", "prod"}:                    nil,
-		// The front lets all agents through to hub-apiserver, which refuses: see TestWorth_OfAnAgent.
+		// The front forwards the requests of all agents to hub-apiserver, which rejects them: see TestWorth_OfAnAgent.
 		{"update", clusters + "/managedclusters/", "", "c2"}:          {hubAgent},
 		{"update", clusters + "/managedclusters/", "", "c1"}:          {hubAgent},
 		{"update", clusters + "/managedclusters/status", "", "c2"}:    {hubAgent},
@@ -317,12 +318,12 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"patch", openmcp + "/accessrequests/status", "default", "a"}: {managerSA, providerSA},
 		{"patch", openmcp + "/accessrequests/", "default", "a"}:       {managerSA, providerSA},
 
-		// What policies hold to its task.
+		// Policies restrict these to its task.
 		{"create", clusters + "/placementdecisions/", "default", ""}:       {managerSA},
 		{"patch", clusters + "/placementdecisions/", "default", "a"}:       {managerSA},
 		{"patch", clusters + "/placementdecisions/status", "default", "a"}: {managerSA},
 		{"create", works + "/manifestworks/", "default", ""}:               {managerSA},
-		// hub-apiserver holds the agent to those of its cluster: TestWorth_OfAnAgent.
+		// hub-apiserver restricts the agent to works of its cluster: TestWorth_OfAnAgent.
 		{"patch", works + "/manifestworks/", "default", "a"}:                                {managerSA, hubAgent},
 		{"list", works + "/manifestworks/", "default", ""}:                                  {managerSA, hubAgent},
 		{"delete", works + "/manifestworks/", "default", "a"}:                               {managerSA},
@@ -361,12 +362,12 @@ func TestWorth_RightsThatAreAsGoodAsOthers(t *testing.T) {
 		{"patch", "coordination.k8s.io/leases/", "kube-system", "kube-controller-manager"}:  nil,
 		{"create", "/secrets/", "clusterhub-system", ""}:                                    {apiserverSA},
 
-		// What a component is for. Token sources are what access to clusters is given by.
+		// These are the tasks of components. Token sources are the Secrets by which access to clusters is granted.
 		{"get", "/secrets/", "clusterhub-access", "a"}:   {apiserverSA, providerSA},
 		{"create", "/secrets/", "clusterhub-access", ""}: {providerSA},
 		{"list", "/secrets/", "openmcp-system", ""}:      {providerSA},
 		{"get", "/secrets/", "default", "a"}:             nil,
-		// Who asks for the API, and who for metrics.
+		// These authorize requests to the API and to metrics.
 		{"create", "authentication.k8s.io/tokenreviews/", "", ""}:                  {apiserverSA, managerSA},
 		{"create", clusters + "/managedclusters/", "", ""}:                         {bootstrap},
 		{"get", "/secrets/", registration.AgentNamespace, "hub-kubeconfig-secret"}: {spokeAgent},

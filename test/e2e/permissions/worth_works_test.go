@@ -10,14 +10,14 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/registration"
 )
 
-// workOf is a ManifestWork with labels, and finalizers.
+// workOf returns a ManifestWork with labels and finalizers.
 func workOf(namespace, name, labels, finalizers string) string {
 	return fmt.Sprintf(`{apiVersion: work.open-cluster-management.io/v1, kind: ManifestWork,
 		metadata: {namespace: %s, name: %s, labels: {%s}, finalizers: [%s]},
 		spec: {workload: {manifests: [{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: a}}]}}}`, namespace, name, labels, finalizers)
 }
 
-// revisionOf is a ManifestWorkReplicaSetRevision with a template that the set never had.
+// revisionOf returns a ManifestWorkReplicaSetRevision with a template that the set never had.
 func revisionOf(namespace, set string) string {
 	return fmt.Sprintf(`{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSetRevision,
 		metadata: {namespace: %[1]s, name: %[2]s-1, labels: {work.open-cluster-management.io/manifestworkreplicaset: %[1]s.%[2]s}, ownerReferences: [
@@ -26,22 +26,22 @@ func revisionOf(namespace, set string) string {
 		{apiVersion: v1, kind: ConfigMap, metadata: {namespace: default, name: a}}]}}}}`, namespace, set)
 }
 
-// ofReplicaSet are the labels of the works of a ManifestWorkReplicaSet, whose hash is this letter.
+// ofReplicaSet returns the labels of the works of a ManifestWorkReplicaSet whose hash is this letter.
 func ofReplicaSet(hash string) string {
 	return "work.open-cluster-management.io/ownerkey-hash: " + strings.Repeat(hash, 32) + ", work.open-cluster-management.io/placementname: web"
 }
 
-// ofEdge is the label of the work of an EdgePlacement, whose hash is this letter.
+// ofEdge returns the label of the work of an EdgePlacement whose hash is this letter.
 func ofEdge(hash string) string {
 	return "edge.clusterhub.dev/placement-hash: " + strings.Repeat(hash, 32)
 }
 
-// quoted is a list of labels as JSON.
+// quoted returns a list of labels as JSON.
 func quoted(labels string) string {
 	return `"` + strings.NewReplacer(": ", `":"`, ", ", `","`).Replace(labels) + `"`
 }
 
-// tryWorks tries what the rights of hub-controller-manager on works would be good for. The cluster c1 is accepted.
+// tryWorks tries to misuse the rights of hub-controller-manager on works. The cluster c1 is accepted.
 func (w *worth) tryWorks(as actor) {
 	w.Helper()
 	const replicaSet = `{apiVersion: work.open-cluster-management.io/v1alpha1, kind: ManifestWorkReplicaSet, metadata: {namespace: worked, name: web},
@@ -57,7 +57,7 @@ func (w *worth) tryWorks(as actor) {
 	workOfEdge := workOf("adopted", "edge", ofEdge("a"), "example.com/held")
 	admin.create(workOfEdge)
 	admin.create(replicaSet)
-	// What is being deleted, and waits for an agent.
+	// The work is being deleted, and waits for an agent.
 	agents := registration.WorkFinalizer + ", example.com/held"
 	ending, endingElsewhere := workOf("adopted", "ending", "", agents), workOf("worked", "ending", "", agents)
 	for _, work := range []string{ending, endingElsewhere} {
@@ -111,7 +111,7 @@ func (w *worth) tryWorks(as actor) {
 		"make a work of edge":                   as.create(workOf("adopted", "edge-2", ofEdge("b"), "")),
 		"change one of edge":                    as.patch(workOfEdge, `{"spec":{"workload":{"manifests":[{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a","namespace":"b"}}]}}}`),
 		"delete one of edge":                    as.delete(workOfEdge),
-		// With the clusters that it deletes, their works go.
+		// The works of clusters that it deletes are deleted, too.
 		"delete a work of a team": as.delete(workOfTeam),
 	} {
 		w.want(managerSA, what, true, err)
