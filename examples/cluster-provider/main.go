@@ -1,9 +1,8 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command cluster-provider is the smallest cluster provider that there can be: it offers one cluster, which somebody else has
-// made, by the kubeconfig of its admin in a file. What every provider does is in pkg/clusterprovider/run; what this one does, in
-// the methods of provider.
+// Command cluster-provider is a minimal cluster provider: it offers one existing cluster by the kubeconfig of its admin in a file.
+// pkg/clusterprovider/run has the code that all providers share; the methods of provider have the code of this one.
 package main
 
 import (
@@ -49,12 +48,12 @@ func main() {
 // provider has one profile. Every Cluster of it is the same cluster.
 type provider struct{ file string }
 
-// Profiles are what is offered: here one, in whatever version it has.
+// Profiles returns the offered profiles: here one, with the version of the cluster.
 func (p *provider) Profiles(context.Context) ([]clusterprovider.Profile, error) {
 	return []clusterprovider.Profile{{Config: "file"}}, nil
 }
 
-// Ensure says how far the cluster is. A provider that makes clusters begins with it here, and does not wait for it.
+// Ensure reports the state of the cluster. A provider that creates clusters starts the creation here, and does not wait for it.
 func (p *provider) Ensure(ctx context.Context, c *v1alpha1.Cluster, _ clusterprovider.Profile) (clusterprovider.State, error) {
 	config, err := p.Connect(ctx, c)
 	if err != nil {
@@ -73,12 +72,12 @@ func (p *provider) Ensure(ctx context.Context, c *v1alpha1.Cluster, _ clusterpro
 	return state, nil
 }
 
-// Remove has nothing to remove.
+// Remove deletes nothing, as the provider created nothing.
 func (p *provider) Remove(context.Context, *v1alpha1.Cluster, clusterprovider.Profile) (bool, error) {
 	return true, nil
 }
 
-// Connect is how AccessRequests are answered.
+// Connect returns a client configuration with which AccessRequests are granted.
 func (p *provider) Connect(context.Context, *v1alpha1.Cluster) (*rest.Config, error) {
 	return clientcmd.BuildConfigFromFlags("", p.file)
 }

@@ -71,8 +71,7 @@ func run(ctx context.Context, kubeconfig, namespace, placement string) error {
 	})
 }
 
-// follow tells of each cluster that comes to the decisions of a placement or leaves them, until the context ends or a decision cannot be
-// read.
+// follow reports each cluster that enters or leaves the decisions of a placement, until the context ends or a decision cannot be read.
 func follow(ctx context.Context, client dynamic.Interface, namespace, placement string, tell func(cluster string, chosen bool)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -120,13 +119,13 @@ func follow(ctx context.Context, client dynamic.Interface, namespace, placement 
 	return nil
 }
 
-// parameters are those that an ApplicationSet makes applications of: each value of each decision, as a text.
+// parameters returns the parameters for the applications of an ApplicationSet: each value of each decision, as a string.
 func parameters(object *unstructured.Unstructured) (clusters []map[string]string, err error) {
 	status, there := object.Object["status"].(map[string]any)
 	if !there {
 		return nil, nil
 	}
-	// Argo CD's generator does not look whether these are what it takes them for: it would panic.
+	// Argo CD's generator does not check these types: it would panic.
 	list, ok := status[statusListKey].([]any)
 	if !ok {
 		return nil, fmt.Errorf("%s: expected a list in status.%s, got a %T", object.GetName(), statusListKey, status[statusListKey])

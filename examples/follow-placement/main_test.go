@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Run(m)) }
 
-// told is what the example has told.
+// told has the output of the example.
 type told struct {
 	mu    sync.Mutex
 	lines []string
@@ -85,7 +85,7 @@ func TestFollow_ReadsDecisionsAsTheToolsOfTheFieldDo(t *testing.T) {
 	}
 	lines := []string{"c1 true", "c2 true"}
 	expect(lines...)
-	// c2 moves: it is written where it comes to before it is taken from where it was, and nobody hears of it.
+	// c2 moves between decisions: it is added before it is removed, so follow reports nothing.
 	write("web-decision-1", "web", "c2", "c3")
 	write("web-decision-2", "web", "c1")
 	lines = append(lines, "c3 true")

@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// commands are those that people type or deploy.
+// commands returns the commands that users run or deploy.
 func commands() []*cobra.Command {
 	// A default of a flag may say where the user's files are: it says so in these words everywhere.
 	_ = os.Setenv("HOME", "$HOME")
@@ -46,7 +46,7 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{cli.NewCommand(streams, "v0.0.0"), options.NewCommand(), manager.NewCommand(), operator.NewCommand(), hubui.NewCommand(), agent.NewCommand(), provider}
 }
 
-// write makes all pages anew, and removes those of programs that are gone.
+// write generates all pages, and deletes the pages of programs that no longer exist.
 func write(dir string) error {
 	folder := filepath.Join(dir, "cli")
 	if err := os.RemoveAll(folder); err != nil {
@@ -70,7 +70,7 @@ func write(dir string) error {
 	return os.WriteFile(filepath.Join(dir, "cli.md"), []byte(index.String()), 0o644)
 }
 
-// title is how a command is typed.
+// title returns a command as a user types it.
 func title(c *cobra.Command) string {
 	if name, ok := c.Root().Annotations[cobra.CommandDisplayNameAnnotation]; ok {
 		return strings.TrimSpace(name + strings.TrimPrefix(c.CommandPath(), c.Root().CommandPath()))

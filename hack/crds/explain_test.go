@@ -65,7 +65,7 @@ func TestExplain_EachFieldTeaches(t *testing.T) {
 	}
 }
 
-// teaches is what is wrong with the description of a field, or nothing.
+// teaches returns what is wrong with the description of a field, or "".
 func teaches(name, description string) string {
 	said := strings.Fields(description)
 	own := slices.DeleteFunc(slices.Clone(said), func(word string) bool { return strings.Trim(word, ".,:") == name })
@@ -169,7 +169,7 @@ func kubeconfigOf(config *rest.Config) *clientcmdapi.Config {
 	}
 }
 
-// TestTable is what kubectl get shows, of columns that are always there and of those of -o wide.
+// TestTable verifies the columns of kubectl get, with and without -o wide.
 func TestTable(t *testing.T) {
 	client := server(t)
 	connection, err := rest.HTTPClientFor(worktest.Config(t))

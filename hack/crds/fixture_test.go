@@ -80,7 +80,7 @@ func of(client dynamic.Interface, resource string) dynamic.ResourceInterface {
 	return client.Resource(operatorv1.SchemeGroupVersion.WithResource(resource))
 }
 
-// object has the spec that a text says. An empty text is none.
+// object returns an object with a spec in YAML, which may be empty.
 func object(t testing.TB, resource, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{Object: map[string]any{}}

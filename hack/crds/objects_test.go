@@ -119,7 +119,7 @@ func TestUnknownFields_AreKeptInEveryStruct(t *testing.T) {
 	}
 }
 
-// TestOurFields_AreStrict: a mistake in them is said, or dropped where the client does not want to know.
+// TestOurFields_AreStrict verifies that unknown fields in them are rejected, or dropped if the client ignores field validation.
 func TestOurFields_AreStrict(t *testing.T) {
 	client := server(t)
 	o := object(t, clusterManagers, "strict", `{clusterhub: {etcdd: {type: External}, etcd: {kind: External}}}`)
@@ -174,7 +174,7 @@ func TestUpstreamsObjects_AreAccepted(t *testing.T) {
 	}
 }
 
-// TestDefaults are what an object has of which nothing was said.
+// TestDefaults verifies the defaults of an object.
 func TestDefaults(t *testing.T) {
 	client := server(t)
 	made := applied(t, client, klusterlets, "defaults", `{registrationConfiguration: {}, workConfiguration: {}, clusterhub: {works: {}}}`)

@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// dashboard is what Grafana reads: the parts of its JSON model that are used here.
+// dashboard is the part of Grafana's JSON model that is used here.
 type dashboard struct {
 	UID           string     `json:"uid"`
 	Title         string     `json:"title"`

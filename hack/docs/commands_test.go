@@ -64,7 +64,7 @@ func TestDocs_CommandsAreRunOrExempt(t *testing.T) {
 	}
 }
 
-// problems are what is wrong with a block before anything is run.
+// problems returns what is wrong with a block, without running it.
 func problems(b pages.Block) (all []string) {
 	say := func(where, format string, args ...any) { all = append(all, where+": "+fmt.Sprintf(format, args...)) }
 	switch b.Language {

@@ -193,7 +193,7 @@ func TestDocs_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// anchors are those that a page's headings get.
+// anchors returns the anchors of a page's headings.
 func anchors(text string) (all []string) {
 	for _, match := range heading.FindAllStringSubmatch(text, -1) {
 		slug := unslug.ReplaceAllString(strings.ToLower(match[1]), "")

@@ -21,7 +21,7 @@ import (
 // reasonAt is which argument of a function is the reason of an event. Eventf of client-go's older events has it one before.
 var reasonAt = map[string]int{"Eventf": 3, "Note": 3, "event": 2, "GivenUp": 2}
 
-// source is what the programs consist of.
+// source has the source files of the programs.
 type source struct {
 	files map[string]*ast.File
 	// consts are texts by their names, after those of their folders; of what another package has, the name is enough.
@@ -78,7 +78,7 @@ func literal(e ast.Expr) (string, bool) {
 	return "", false
 }
 
-// values are those that an expression may have in a function: of a variable, what is assigned to it there.
+// values returns the possible values of an expression in a function: for a variable, the values that are assigned to it there.
 func (s *source) values(folder string, e ast.Expr, in *ast.FuncDecl) (all []string) {
 	if text, ok := literal(e); ok {
 		return []string{text}

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterhub/clusterhub/hack/metrics"
 )
 
-// metric is what the documentation and the code say of one.
+// metric is a metric in the documentation or in the code.
 type metric struct{ kind, labels string }
 
 var (

@@ -35,7 +35,7 @@ func TestDocs_BlocksOfOtherTestsAreTyped(t *testing.T) {
 	}
 }
 
-// types says what is wrong with a folder and a test that is to type blocks.
+// types returns what is wrong with a folder and a test that should run blocks.
 func types(by string) error {
 	source, there, err := namedTest(by)
 	if err != nil {

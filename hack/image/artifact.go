@@ -17,7 +17,7 @@ import (
 // spdxType says what a file is, and what an artifact is.
 const spdxType = "application/spdx+json"
 
-// emptyType is that of the configuration of an artifact, which has none.
+// emptyType is the media type of the empty configuration of an artifact.
 const emptyType = "application/vnd.oci.empty.v1+json"
 
 // artifact is a file that refers to an image: what registries list as a referrer of that image.

@@ -30,7 +30,7 @@ var components = []component{
 
 const megabyte = 1_000_000
 
-// program is that of a component for one architecture, which an image can have.
+// program is the program of a component for one architecture that images support.
 type program struct {
 	component
 	file, arch string

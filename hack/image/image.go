@@ -25,7 +25,7 @@ const (
 // source is where the sources are, as the images say it.
 const source = "https://github.com/clusterhub/clusterhub"
 
-// release is what all images have in common.
+// release has the common properties of all images.
 type release struct {
 	version, revision string
 	// created is the time of the commit: that of the build would make each build another one.
@@ -43,7 +43,7 @@ func (r release) labels(c component) map[string]string {
 	}
 }
 
-// image is that of a program: the program and the license, and nothing else. The root certificates are in the program.
+// image returns the image of a program, with only the program and the license. The root certificates are in the program.
 func (r release) image(p *program) (v1.Image, error) {
 	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return r.files(p), nil }, tarball.WithMediaType(types.OCILayer))
 	if err != nil {

@@ -82,7 +82,7 @@ func (r release) bill(p *program, img v1.Image) (v1.Image, error) {
 	return newArtifact(text, p.name+".spdx.json", *subject, map[string]string{"org.opencontainers.image.created": r.labels(p.component)["org.opencontainers.image.created"]})
 }
 
-// images is what an OCI layout of ours has.
+// images has the contents of an OCI layout of ours.
 type images struct {
 	component, version string
 	index              v1.ImageIndex

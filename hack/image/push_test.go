@@ -131,7 +131,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestComponents are those that the manifests and the values of the charts name.
+// TestComponents verifies that the components are those that the manifests and the values of the charts name.
 func TestComponents(t *testing.T) {
 	named := regexp.MustCompile(`(?m)(?:clusterhub/([a-z-]+):v0\.0\.0|^ *repository: clusterhub/([a-z-]+)$)`)
 	var want, have []string

@@ -62,13 +62,13 @@ func accepted(clusters ...string) authorizer.Authorizer {
 	})
 }
 
-// agentWrite is what a user writes. Without an object it is a deletion.
+// agentWrite is a write of a user. Without an object it is a deletion.
 type agentWrite struct {
 	resource, subresource string
 	before, after         runtime.Object
 }
 
-// held is what a policy says of a write, "" when it lets it pass.
+// held returns the message of a policy that rejects a write, or "" if it allows the write.
 func held(t *testing.T, policy validating.Validator, who user.Info, w agentWrite) string {
 	t.Helper()
 	kind, group := clusterv1.SchemeGroupVersion.WithKind("ManagedCluster"), clusterv1.SchemeGroupVersion

@@ -74,7 +74,7 @@ func built(t *testing.T, overlay string) []runtime.Object {
 	return decoded(t, text)
 }
 
-// agents is what kubectl hub deploys to a managed cluster.
+// agents returns the objects that kubectl hub deploys to a managed cluster.
 func agents(t *testing.T) []runtime.Object {
 	t.Helper()
 	objects, err := deploy.Agent{Image: "clusterhub/hub-agent:v1", Hub: "hub"}.Objects()

@@ -156,7 +156,7 @@ func processes(t *testing.T, objects []runtime.Object) map[string][]kit.Right {
 	return rights
 }
 
-// components are those that a hub may have besides, with what they add.
+// components returns the optional components of a hub, with their objects.
 func components(t *testing.T) map[string][]runtime.Object {
 	t.Helper()
 	of := func(names ...string) []*unstructured.Unstructured {

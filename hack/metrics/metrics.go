@@ -19,15 +19,15 @@ import (
 	"strings"
 )
 
-// Metric is one that a program has.
+// Metric is a metric of a program.
 type Metric struct {
 	Name string
 	// Kind is counter, gauge or histogram.
 	Kind   string
 	Labels []string
-	// Help is what Prometheus is told of it.
+	// Help is the help text of the metric.
 	Help string
-	// Folder is where it is made.
+	// Folder is the folder of the code that creates it.
 	Folder string
 }
 
@@ -86,7 +86,7 @@ func Made(root string) ([]Metric, error) {
 	return all, errors.Join(problems...)
 }
 
-// folder is what one package has.
+// folder has the metrics of one package.
 type folder struct {
 	made map[string]Metric
 	// described are the metrics by the variables of their descriptions, and kinds what these are used for.
@@ -158,7 +158,7 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// metricOf is what a call such as prometheus.NewCounterVec(prometheus.CounterOpts{Name: …, Help: …}, labels) makes.
+// metricOf returns the metric of a call such as prometheus.NewCounterVec(prometheus.CounterOpts{Name: …, Help: …}, labels).
 func metricOf(call *ast.CallExpr) (m Metric, ok bool) {
 	parts := constructs.FindStringSubmatch(called(call))
 	if parts == nil || len(call.Args) == 0 {

@@ -34,7 +34,7 @@ type group struct {
 	Rules []rule `json:"rules"`
 }
 
-// groups are what the PrometheusRule has for Prometheus.
+// groups returns the rule groups of the PrometheusRule.
 func groups(t *testing.T) (groups []group) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "artifacts", "monitoring", "rules.yaml"))

@@ -30,10 +30,10 @@ var askers = []struct{ folder, program string }{
 
 // asked is a right that the code asks for.
 type asked struct {
-	// when is what a user does that needs it.
+	// when describes the act of a user that requires the right.
 	when                  string
 	verb, resource, group string
-	// name is what the right has to name, and namespace where it has to be; both may be empty.
+	// name is the required name of the right, and namespace its namespace; both may be empty.
 	name, namespace string
 	// by is the plugin or the program that asks.
 	by string
@@ -42,7 +42,7 @@ type asked struct {
 var (
 	// The comment of each place that asks: // Permission (key: value; …): when. The keys say what the code has in variables.
 	told = regexp.MustCompile(`(?s)(?:^|\n)Permission(?: \(([^)]*)\))?: (.+)$`)
-	// rules are the types of what is asked for.
+	// rules are the types of required rights.
 	rules = map[string]bool{"permission.Rule": true, "authorizer.AttributesRecord": true, "authorizationv1.ResourceAttributes": true, "question": true}
 	// groups are the constants GroupName, by the folder below pkg/apis.
 	groups = map[string]string{"cluster": cluster.GroupName, "edge": edge.GroupName, "openmcp": openmcp.GroupName, "work": work.GroupName}
@@ -132,12 +132,12 @@ func askedIn(path, program string) (all []asked, err error) {
 }
 
 const (
-	// variable is what stands for what only a comment can say.
+	// variable stands for a value that only a comment can state.
 	variable = "?"
 	ofObject = "that of the object"
 )
 
-// rightOf is what an expression asks for.
+// rightOf returns the right that an expression requires.
 func rightOf(n ast.Node, file *ast.File) (asked, bool) {
 	switch n := n.(type) {
 	case *ast.CallExpr:
@@ -176,7 +176,7 @@ func rightOf(n ast.Node, file *ast.File) (asked, bool) {
 	return asked{}, false
 }
 
-// tell adds what the comment says. All that the code has in variables has to be said, but for the namespace.
+// tell adds the contents of the comment, which must state all values that the code has in variables, except the namespace.
 func (a *asked) tell(keys, when string) error {
 	for _, pair := range strings.Split(keys, ";") {
 		key, said, ok := strings.Cut(strings.TrimSpace(pair), ": ")

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// crd is what is read of a CustomResourceDefinition.
+// crd has the fields of a CustomResourceDefinition that are read.
 type crd struct {
 	Spec struct {
 		Group string `json:"group"`

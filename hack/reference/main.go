@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// write makes all pages anew below root, the root of the repository, and removes those of API versions that are gone.
+// write generates all pages below root, the root of the repository, and deletes the pages of API versions that no longer exist.
 func write(root string) error {
 	pages, err := apiPages()
 	if err != nil {
@@ -69,6 +69,6 @@ type page struct {
 	name  string
 	title string
 	text  string
-	// kinds are those that it is about.
+	// kinds are the kinds on the page.
 	kinds []string
 }

@@ -31,7 +31,7 @@ type role struct {
 	name, namespace, text string
 	labels                map[string]string
 	rules                 []rbacv1.PolicyRule
-	// why is what the manifest says above each rule.
+	// why has the comments of the manifest above each rule.
 	why []string
 }
 
@@ -42,7 +42,7 @@ type binding struct {
 	subjects  []rbacv1.Subject
 }
 
-// object is what there is to read of a role or a binding.
+// object has the fields of a role or a binding that are read.
 type object struct {
 	Kind     string `json:"kind"`
 	Metadata struct {

@@ -47,7 +47,7 @@ func fieldsOf(schema spec.Schema) []string {
 	return fields
 }
 
-// cell is what a schema says of a field, in one line.
+// cell returns the description of a field in a schema, in one line.
 func cell(s spec.Schema) string {
 	text := oneLine(s.Description)
 	if text != "" && !strings.HasSuffix(text, ".") {

@@ -9,11 +9,11 @@ import (
 )
 
 var (
-	// progress is what a command says while it waits, on a machine that is slow enough.
+	// progress matches the output of a command that waits, on a slow machine.
 	progress = regexp.MustCompile(`(?m)^Waiting for .*\.\.\. \(\d+m?s\)\n`)
-	// loopback is what a command says of a hub that only this machine reaches.
+	// loopback matches the warning about a hub that only this machine reaches.
 	loopback = regexp.MustCompile(`(?m)^Warning: .* is this machine: .*\n`)
-	// changing is what differs from run to run, and what stands for it.
+	// changing has patterns of output that differs between runs, and their replacements.
 	changing = []struct {
 		pattern *regexp.Regexp
 		as      string
@@ -83,7 +83,7 @@ func told(want []string, w int, got []string, g int) string {
 	return "want " + at(want, w) + ", got " + at(got, g)
 }
 
-// sameWord says whether a word is that of a page.
+// sameWord reports whether a word matches the word of a page.
 func sameWord(want, got string) bool {
 	if want == got {
 		return true

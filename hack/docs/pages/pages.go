@@ -17,16 +17,16 @@ import (
 
 // Block is a block of a page between fences, or the commands of a comment.
 type Block struct {
-	// Page is the path from the root of the repository, and Line that of the first fence.
+	// Page is the path from the root of the repository, and Line the line of the first fence.
 	Page string
 	Line int
-	// Language is what the first fence says. Of a comment it is Hidden.
+	// Language is the language of the first fence. For a comment it is Hidden.
 	Language, Text string
 	// File is the name of the file that the block shows, where the line before says one.
 	File string
-	// NotRun says why its commands are not run. Empty, they are.
+	// NotRun is the reason why the commands are not run. They are run if it is empty.
 	NotRun string
-	// Swaps are what is typed instead of what the page has.
+	// Swaps are replacements for texts of the page.
 	Swaps []Swap
 	// Elsewhere is true where its command is typed in another terminal, and goes on while the commands of the next blocks are typed.
 	Elsewhere bool
@@ -43,9 +43,9 @@ type Swap struct{ Text, Word string }
 type Command struct {
 	Page string
 	Line int
-	// Text is what is typed, with lines that go on and with what is given by <<EOF.
+	// Text is the command, including continuation lines and here-documents.
 	Text string
-	// Output is what the page says that it prints.
+	// Output is the expected output according to the page.
 	Output string
 	// NoOutput is true where a page never shows any: then what is printed does not matter, but the command has to succeed.
 	NoOutput bool

@@ -5,7 +5,7 @@ package charts
 
 import "maps"
 
-// agentEffects are what the values of the chart hub-agent do.
+// agentEffects returns the effects of the values of the chart hub-agent.
 func agentEffects() map[string]effect {
 	const (
 		args  = "Deployment hub-agent spec.template.spec.containers[hub-agent].args: "

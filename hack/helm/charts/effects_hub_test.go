@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// hubEffects are what the values of the chart clusterhub do.
+// hubEffects returns the effects of the values of the chart clusterhub.
 func hubEffects() map[string]effect {
 	const (
 		external = `etcd: {mode: external, external: {endpoints: ["https://etcd:2379"]}}`

@@ -17,7 +17,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// effect is what becomes of the rendered objects when a value is set.
+// effect is the change of the rendered objects when a value is set.
 type effect struct {
 	// set is the value, as YAML.
 	set string
@@ -64,7 +64,7 @@ func TestValues_HaveAnEffect(t *testing.T) {
 	}
 }
 
-// renders are what a chart says before a value is set, rendered once.
+// renders are the objects of a chart before a value is set, rendered once.
 type renders struct {
 	chart string
 	lock  sync.Mutex

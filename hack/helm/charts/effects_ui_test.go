@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// uiEffects are what the values of the page do.
+// uiEffects returns the effects of the values of the page.
 func uiEffects() map[string]effect {
 	const (
 		settings = `enabled: true, hosts: [hub.example.com], oidc: {issuerURL: "https://login", clientID: hub}, proxy: {image: {repository: p, tag: v1}}`

@@ -34,7 +34,7 @@ func Dir(root, name string) string { return filepath.Join(root, "artifacts", "ch
 // Load reads a chart.
 func Load(root, name string) (*chart.Chart, error) { return loader.Load(Dir(root, name)) }
 
-// Render is what becomes of each template, by its path in the chart. Values are checked against the schema.
+// Render returns the rendered templates by their paths in the chart. Values are validated by the schema.
 func Render(c *chart.Chart, namespace string, values map[string]any) (map[string]string, error) {
 	release := common.ReleaseOptions{Name: c.Name(), Namespace: namespace, Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(c, values, release, common.DefaultCapabilities)

@@ -143,7 +143,7 @@ func newVisitor(t *testing.T, address string) *visitor {
 	}}}
 }
 
-// get returns the status and what is said.
+// get returns the status code and the body of a response.
 func (v *visitor) get(path string, headers ...string) (int, string) {
 	v.Helper()
 	r := harness.Must(http.NewRequestWithContext(v.Context(), http.MethodGet, "https://"+pageHost+path, nil))(v.T)

@@ -37,7 +37,7 @@ func namespaceOf(chart, way string) string {
 
 const label = "example.com/second"
 
-// givenCABundle is that of ci/own-certificate-values.yaml.
+// givenCABundle is the CA bundle of ci/own-certificate-values.yaml.
 const givenCABundle = "-----BEGIN CERTIFICATE-----\n"
 
 // lives are the releases that TestWays installs, upgrades, rolls back and uninstalls. Each has the values of several ways, so that what these ways
@@ -292,7 +292,8 @@ func wantCABundles(h *helm, want map[string]string) {
 	}
 }
 
-// TestUninstall_LetsNamespacesGo: APIServices without a server keep every namespace of the cluster. After uninstall there are none.
+// TestUninstall_LetsNamespacesGo verifies that no APIServices remain after uninstall: an APIService without a server blocks the deletion of every
+// namespace of the cluster.
 func TestUninstall_LetsNamespacesGo(t *testing.T) {
 	cluster := harness.Hub(t)
 	h := newHelm(t, cluster, charts.Hub, charts.HubNamespace)

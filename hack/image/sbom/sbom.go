@@ -30,9 +30,9 @@ const (
 	program = common.ElementID("Program")
 )
 
-// Program is what the bill is about.
+// Program is the subject of a bill of materials.
 type Program struct {
-	// Name is that of the program, and Platform what it is for, such as linux/amd64.
+	// Name is the name of the program, and Platform its platform, such as linux/amd64.
 	Name, Platform, Version string
 	// File is the program.
 	File string
