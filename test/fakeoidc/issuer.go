@@ -26,7 +26,7 @@ type Issuer struct {
 	login login
 }
 
-// NewIssuer returns an issuer that ends with the test.
+// NewIssuer returns an issuer that is stopped when the test ends.
 func NewIssuer(t testing.TB) *Issuer {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -54,12 +54,12 @@ func NewIssuer(t testing.TB) *Issuer {
 	return i
 }
 
-// CA is the certificate that all issuers have, in PEM form.
+// CA returns the certificate of all issuers, in PEM form.
 func (i *Issuer) CA() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: i.Certificate().Raw})
 }
 
-// Token signs claims; what they do not have is that of ann, of the group devs, for the client kubectl.
+// Token signs claims. Missing claims have the values of ann, of the group devs, for the client kubectl.
 func (i *Issuer) Token(t testing.TB, claims map[string]any) string {
 	t.Helper()
 	all := map[string]any{

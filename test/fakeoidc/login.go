@@ -15,31 +15,31 @@ import (
 	"testing"
 )
 
-// login is what an issuer knows of users who log in by a browser.
+// login is the state of an issuer for users who log in with a browser.
 type login struct {
 	mu sync.Mutex
-	// claims are those of who logs in next.
+	// claims are the claims of the next user who logs in.
 	claims map[string]any
-	// asked are the parameters that each code was given for, and tokens those that were given out.
+	// asked has the parameters of the request for each code, and tokens the issued tokens.
 	asked  map[string]url.Values
 	tokens []string
 }
 
-// LogsIn says who logs in from now on, without being asked for a password.
+// LogsIn sets the user who logs in from now on, without a password.
 func (i *Issuer) LogsIn(claims map[string]any) {
 	i.login.mu.Lock()
 	defer i.login.mu.Unlock()
 	i.login.claims = claims
 }
 
-// Tokens are the ID tokens that were given to those who have logged in.
+// Tokens returns the ID tokens that were issued to users who have logged in.
 func (i *Issuer) Tokens() []string {
 	i.login.mu.Lock()
 	defer i.login.mu.Unlock()
 	return slices.Clone(i.login.tokens)
 }
 
-// authorize leads the browser back with a code.
+// authorize redirects the browser with a code.
 func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	i.login.mu.Lock()
 	defer i.login.mu.Unlock()
@@ -58,7 +58,7 @@ func (i *Issuer) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-// exchange gives tokens for a code.
+// exchange issues tokens for a code.
 func (i *Issuer) exchange(t testing.TB, w http.ResponseWriter, r *http.Request) {
 	i.login.mu.Lock()
 	defer i.login.mu.Unlock()
@@ -69,7 +69,7 @@ func (i *Issuer) exchange(t testing.TB, w http.ResponseWriter, r *http.Request) 
 		return
 	}
 	delete(i.login.asked, r.FormValue("code"))
-	i.login.asked[r.FormValue("code")+" used"] = nil // so that no code is given twice
+	i.login.asked[r.FormValue("code")+" used"] = nil // so that each code is used once
 	claims := map[string]any{"aud": asked.Get("client_id"), "nonce": asked.Get("nonce")}
 	for name, value := range i.login.claims {
 		claims[name] = value

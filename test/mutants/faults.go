@@ -19,7 +19,7 @@ const faultsFile = "test/mutants/faults.yaml"
 // fault is a change of the tree that tests have to catch.
 type fault struct {
 	Name string `json:"name"`
-	// Why is what goes wrong for a user.
+	// Why is the effect of the fault on a user.
 	Why   string `json:"why"`
 	Edits []edit `json:"edits"`
 	// Packages are folders of further packages whose tests may catch it.
@@ -50,7 +50,7 @@ func load(file string) ([]fault, error) {
 	return all.Faults, nil
 }
 
-// original is a file as it was before an edit. Its time counts, too: go test takes a file with another time for a changed one.
+// original is a file before an edit. Its modification time is restored, too: go test treats a file with a different time as changed.
 type original struct {
 	path    string
 	content []byte
@@ -58,7 +58,7 @@ type original struct {
 	time    time.Time
 }
 
-// changed returns the content of each file with the edits, and the files as they are.
+// changed returns the content of each file with the edits, and the current files.
 func (f *fault) changed(root string) (contents map[string][]byte, originals []original, err error) {
 	contents = map[string][]byte{}
 	for _, e := range f.Edits {

@@ -21,12 +21,12 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// thePackage is in place of a test if none of a package is to blame.
+// thePackage is the name of the test if no test of a package failed by itself.
 const thePackage = "the package"
 
 // failure is a test that has failed.
 type failure struct {
-	// folder is that of the package; firstFailure has its import path.
+	// folder is the folder of the package; firstFailure sets its import path.
 	folder, test string
 	// timedOut reports whether a limit of time may be what made it fail: that of go test, or that of what tests wait for.
 	timedOut bool

@@ -30,7 +30,7 @@ const (
 // wiring are the packages of the level wiring. The first two need no server.
 var wiring = []string{"hack/manifests", "test/wiring", "pkg/apiserver/options", "pkg/controllers/manager", "pkg/deploy", "pkg/localhub"}
 
-// cost is what commands have taken.
+// cost is the time that commands have taken.
 type cost struct{ wall, cpu time.Duration }
 
 func (c *cost) add(more cost) { c.wall, c.cpu = c.wall+more.wall, c.cpu+more.cpu }
@@ -92,7 +92,7 @@ func (r *runner) own(f *fault) (folders []string) {
 		if strings.HasPrefix(e.File, "artifacts/charts/") {
 			folders = append(folders, "hack/helm/charts")
 		}
-		// A file that is no Go belongs to the next folder above that is a package, which embeds it.
+		// A file other than Go belongs to the next parent folder that is a package, which embeds it.
 		for folder := filepath.Dir(e.File); folder != "."; folder = filepath.Dir(folder) {
 			if slices.ContainsFunc(r.packages, func(p goPackage) bool { return p.Dir == folder }) {
 				folders = append(folders, folder)

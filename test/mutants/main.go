@@ -54,7 +54,7 @@ type options struct {
 	timeout          time.Duration
 }
 
-// result is what became of a fault.
+// result is the outcome of a fault.
 type result struct {
 	fault *fault
 	// level is the one that caught it, empty if none did, and test the first test that failed there.

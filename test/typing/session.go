@@ -1,7 +1,7 @@
 // Copyright The Clusterhub Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package typing types the commands of the documentation, as those who read it do, and compares what they print with what the pages say.
+// Package typing runs the commands of the documentation as its readers do, and compares their output with the pages.
 package typing
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// Session is where the blocks of a page are typed: what a command leaves, such as a variable, the next one has.
+// Session runs the blocks of a page in one shell: the next command has the state that a command leaves, such as variables.
 type Session struct {
 	// Before is called before each command, if it is not nil.
 	Before func()
-	// StopsAtFailure ends the test at the first command that fails: for pages whose commands take long, and need what those before have done.
+	// StopsAtFailure ends the test at the first command that fails: for pages whose commands are slow, and depend on the previous ones.
 	StopsAtFailure bool
 
 	t       *testing.T
@@ -34,14 +34,13 @@ type Session struct {
 	instead []string
 }
 
-// New starts a session in a folder, with these variables alone ("NAME=VALUE"). It ends with the test.
+// New starts a session in a folder, with only these variables ("NAME=VALUE"). It is stopped when the test ends.
 func New(t *testing.T, dir string, env ...string) *Session {
 	t.Helper()
 	return &Session{t: t, shell: newShell(t, dir, env...), dir: dir, env: env}
 }
 
-// RunBy are the blocks of all pages of which a comment says that a test types them: "run by: FOLDER TEST". The folder is a path from root, which
-// is that of the repository.
+// RunBy returns the blocks of all pages with the comment "run by: FOLDER TEST". The folder is a path relative to root, the root of the repository.
 func RunBy(t *testing.T, root, folder, test string) []pages.Block {
 	t.Helper()
 	all, err := pages.All(root)
@@ -55,10 +54,10 @@ func RunBy(t *testing.T, root, folder, test string) []pages.Block {
 	return all
 }
 
-// Instead has other texts typed, and wants them printed: in each pair one that pages have, and what it stands for here.
+// Instead replaces texts in commands and in expected output: each pair has a text of the pages, and its replacement.
 func (s *Session) Instead(texts ...string) { s.instead = append(s.instead, texts...) }
 
-// Write makes a file that readers of the page have.
+// Write creates a file that readers of the page have.
 func (s *Session) Write(name string, data []byte) {
 	s.t.Helper()
 	file := filepath.Join(s.dir, name)
@@ -70,8 +69,8 @@ func (s *Session) Write(name string, data []byte) {
 	}
 }
 
-// Types types the commands of blocks, but of those that a page exempts, and makes the files that blocks show. What goes on in other terminals
-// has to have printed what its block says in the end. The test fails for each command that does or prints something else.
+// Types runs the commands of blocks, except those that a page exempts, and creates the files that blocks show. Commands in other terminals must have
+// printed the output of their blocks in the end. The test fails for each command that fails or prints something else.
 func (s *Session) Types(blocks []pages.Block) {
 	s.t.Helper()
 	var others []*terminal
@@ -116,7 +115,7 @@ func (s *Session) Types(blocks []pages.Block) {
 	}
 }
 
-// values are what is typed instead of texts of a block, as the session has it now: each text, and what it is.
+// values returns the current replacements of a block in the session: each text, and its value.
 func (s *Session) values(b pages.Block) (texts []string, err error) {
 	s.t.Helper()
 	for _, swap := range b.Swaps {
@@ -129,10 +128,10 @@ func (s *Session) values(b pages.Block) (texts []string, err error) {
 	return append(texts, s.instead...), err
 }
 
-// reads are commands that change nothing: what they print becomes what the page says when the hub has done what was asked before.
+// reads matches commands that change nothing: their output becomes the expected one once the hub has completed previous requests.
 var reads = regexp.MustCompile(`^_output/bin/localhub status\b|^kubectl (?:--\S+ \S+ )*(?:-n \S+ )?(?:get|describe|events|auth can-i|hub (?:--\S+ \S+ )*(?:get (?:clusters|placements|works|klusterlets)|members|why|tree|top|doctor|explain|work status|rollout (?:status|history)|deploycheck))\b`)
 
-// try types a command, and says what differs.
+// try runs a command, and returns how its output differs.
 func (s *Session) try(c pages.Command) {
 	s.t.Helper()
 	started := time.Now()

@@ -17,17 +17,17 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// shell is a bash in which commands are typed one after the other.
+// shell is a bash that runs commands one after the other.
 type shell struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	lines chan string
 }
 
-// mark begins the line that says that a command has ended, and how.
+// mark is the prefix of the line that reports the end of a command, and its exit code.
 const mark = "--- the command has ended: "
 
-// newShell starts one in a folder. It ends with the test.
+// newShell starts a shell in a folder. It is stopped when the test ends.
 func newShell(t *testing.T, dir string, env ...string) *shell {
 	t.Helper()
 	s := &shell{cmd: exec.CommandContext(t.Context(), "bash", "--noprofile", "--norc"), lines: make(chan string, 100)}
@@ -58,14 +58,14 @@ func newShell(t *testing.T, dir string, env ...string) *shell {
 	}()
 	t.Cleanup(func() {
 		_ = s.in.Close()
-		for range s.lines { // until it has ended
+		for range s.lines { // until it has exited
 		}
 		_ = s.cmd.Wait()
 	})
 	return s
 }
 
-// run types a command, and returns what it prints and its code. The next command sees the code in $?, as it does for those who type.
+// run runs a command, and returns its output and its exit code. The next command sees the code in $?, as in an interactive shell.
 func (s *shell) run(t *testing.T, typed string, code int) (string, int) {
 	t.Helper()
 	if _, err := fmt.Fprintf(s.in, "(exit %d)\n{ %s\n} </dev/null\nprintf '\\n%s%%d\\n' $?\n", code, typed, mark); err != nil {
@@ -89,7 +89,7 @@ func (s *shell) run(t *testing.T, typed string, code int) (string, int) {
 			}
 			said.WriteString(line)
 		case <-timeout.C:
-			_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // with what it has typed, which would hold its output
+			_ = syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // including its commands, which would hold its output open
 			t.Fatalf("%s: has not ended after %s: %s", typed, await.Limit, said.String())
 		}
 	}

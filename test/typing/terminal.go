@@ -18,7 +18,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/await"
 )
 
-// terminal is another one than that of the page. One command runs in it while those of the next blocks are typed.
+// terminal is an additional terminal. One command runs in it during the commands of the next blocks.
 type terminal struct {
 	typed pages.Command
 	cmd   *exec.Cmd
@@ -26,7 +26,7 @@ type terminal struct {
 	ended chan struct{}
 }
 
-// openTerminal types a command in a folder, in which a file has what it prints. It ends with the test, and all that it has started.
+// openTerminal starts a command in a folder with a file for its output. The command and its children are stopped when the test ends.
 func openTerminal(t *testing.T, typed pages.Command, said, dir string, env ...string) *terminal {
 	t.Helper()
 	out, err := os.Create(filepath.Join(dir, said))
@@ -43,18 +43,19 @@ func openTerminal(t *testing.T, typed pages.Command, said, dir string, env ...st
 	}
 	go func() {
 		defer close(term.ended)
-		_ = term.cmd.Wait() // what the page says that it prints tells how it has ended
+		_ = term.cmd.Wait() // the output shows how it ended
 	}()
 	t.Cleanup(term.kill)
 	return term
 }
 
-// close waits until the command has printed what the page says, and then ends it as Ctrl-C does, if it has not ended. It returns what differs.
+// close waits until the command has printed the expected output, and then interrupts it as Ctrl-C does, if it still runs. It returns how the output
+// differs.
 func (term *terminal) close(patience time.Duration) error {
 	defer term.kill()
 	differs := ""
 	for until := time.Now().Add(patience); ; {
-		over := term.hasEnded() // looked at first: nothing more is printed then
+		over := term.hasEnded() // checked first, as no output follows then
 		if differs = pages.Differs(term.typed.Output, term.printed()); differs == "" || over || time.Now().After(until) {
 			break
 		}
@@ -70,11 +71,11 @@ func (term *terminal) close(patience time.Duration) error {
 		return nil
 	}
 	for until := time.Now().Add(await.Limit); time.Now().Before(until); {
-		_ = syscall.Kill(-term.cmd.Process.Pid, syscall.SIGINT) // it may have ended meanwhile
+		_ = syscall.Kill(-term.cmd.Process.Pid, syscall.SIGINT) // it may have exited already
 		select {
 		case <-term.ended:
 			return nil
-		case <-time.After(time.Second): // again: a shell that is about to start a program does not hear it
+		case <-time.After(time.Second): // again: a shell that is about to start a program misses the signal
 		}
 	}
 	return errors.New("it has not ended by Ctrl-C")
@@ -97,8 +98,8 @@ func (term *terminal) hasEnded() bool {
 	}
 }
 
-// kill ends what is left of the command.
+// kill kills the remaining processes of the command.
 func (term *terminal) kill() {
-	_ = syscall.Kill(-term.cmd.Process.Pid, syscall.SIGKILL) // no process is left as a rule
+	_ = syscall.Kill(-term.cmd.Process.Pid, syscall.SIGKILL) // usually, no process is left
 	<-term.ended
 }

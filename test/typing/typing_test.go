@@ -20,7 +20,7 @@ import (
 	"github.com/clusterhub/clusterhub/test/e2e/harness"
 )
 
-// The session is one: what a command leaves, the next one has.
+// TestShell_IsOneSession verifies that a command has the state that the previous one left.
 func TestShell_IsOneSession(t *testing.T) {
 	s, code := newShell(t, t.TempDir(), "PATH="+os.Getenv("PATH")), 0
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestShell_IsOneSession(t *testing.T) {
 	}
 }
 
-// What is typed instead of a text is what the session makes of a word, and is never nothing.
+// TestValues_AreOfTheSession verifies that replacements are values of words in the session, and are never empty.
 func TestValues_AreOfTheSession(t *testing.T) {
 	s := New(t, t.TempDir(), "PATH="+os.Getenv("PATH"))
 	s.Types([]pages.Block{{Commands: []pages.Command{{Text: "token='a b'"}}}})
@@ -55,12 +55,13 @@ func TestValues_AreOfTheSession(t *testing.T) {
 	}
 }
 
-// What is typed in another terminal goes on until it has printed what the page says, or is as long as it may be, and nothing of it is left.
+// TestTerminal_GoesOnWhileOthersAreTyped verifies that a command in a different terminal runs until it has printed the expected output, or until the
+// limit, and leaves no process.
 func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
 	dir, env := t.TempDir(), "PATH="+os.Getenv("PATH")
 	for _, c := range []struct {
 		typed, output, differs string
-		// limit is for how long a command that does not end may print what the page says. 0 is await.Limit.
+		// limit is the time in which a command that does not exit must print the expected output. 0 is await.Limit.
 		limit time.Duration
 	}{
 		{typed: "until test -e go; do sleep 0.05; done; echo done", output: "done"},
@@ -88,7 +89,7 @@ func TestTerminal_GoesOnWhileOthersAreTyped(t *testing.T) {
 	}
 }
 
-// What a command has left behind ends with it, also if it does not hear Ctrl-C.
+// TestTerminal_LeavesNothing verifies that the children of a command are stopped with it, even if they ignore Ctrl-C.
 func TestTerminal_LeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	term := openTerminal(t, pages.Command{Text: "trap '' INT; sleep 1000 & echo started; exit 0", Output: "started"}, "said", dir, "PATH="+os.Getenv("PATH"))
@@ -101,7 +102,7 @@ func TestTerminal_LeavesNothing(t *testing.T) {
 	})
 }
 
-// Only what changes nothing is typed again.
+// TestReads_AreCommandsThatChangeNothing verifies that only such commands are repeated.
 func TestReads_AreCommandsThatChangeNothing(t *testing.T) {
 	for typed, want := range map[string]bool{
 		"kubectl get csm":                                      true,
