@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// emulator is what runs programs for arm64 here, and the name of it in messages.
+// emulator returns the path of a program that runs arm64 programs on this machine, or skips the test if none is installed.
 func emulator(t *testing.T) string {
 	t.Helper()
 	unpacked, err := filepath.Abs(filepath.Join("..", "..", "_output", "debian", "usr", "bin", "qemu-aarch64-static"))

@@ -111,7 +111,7 @@ func TestBuild_TwiceIsTheSame(t *testing.T) {
 	}
 }
 
-// TestBuild_WhatIsInAnImage looks at the files, and at what a runtime is told.
+// TestBuild_WhatIsInAnImage checks the files and the configuration of an image.
 func TestBuild_WhatIsInAnImage(t *testing.T) {
 	dir := built(t, "amd64="+programs(t, "amd64", "-trimpath"), "arm64="+programs(t, "arm64", "-trimpath"))
 	for _, c := range components {

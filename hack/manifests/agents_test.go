@@ -203,7 +203,7 @@ func TestPolicies_HoldAgentsToTheirOwnCluster(t *testing.T) {
 		"of no name":          {named("a", group(""), all), none},
 		"of a pattern":        {named("a", group(".*"), all), none},
 		"an admin, too":       {named("admin", "system:masters", all), none},
-		// Others are none of its business, but for what RBAC lets them do.
+		// The policy does not affect other users, who are limited by RBAC only.
 		"an admin":              {named("admin", "system:masters"), everything},
 		"nobody":                {&user.DefaultInfo{Name: "a"}, everything},
 		"of a bootstrap token":  {named("system:bootstrap:abcdef", "system:bootstrappers:managedcluster"), everything},

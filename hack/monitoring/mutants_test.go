@@ -20,7 +20,7 @@ type mutant struct {
 }
 
 var (
-	// tokens are what an expression is made of, as far as mistakes are made in it. Offsets are among them so that their numbers are left alone.
+	// tokens matches the parts of an expression that mutants change. It matches offsets so that their numbers remain unchanged.
 	tokens      = regexp.MustCompile(`\{[^}]*\}|\[[^\]]*\]|offset \w+|[a-zA-Z_:][a-zA-Z0-9_:]*|[0-9]+(?:\.[0-9]+)?|[<>]=?|==|!=`)
 	matchers    = regexp.MustCompile(`(\w+)(=~|!~|!=|=)("(?:\\.|[^"\\])*")`)
 	number      = regexp.MustCompile(`^[0-9.]+$`)

@@ -254,7 +254,7 @@ func TestHub_OfOtherServiceAccounts(t *testing.T) {
 	for component := range optional {
 		values[component].(map[string]any)["enabled"] = true
 	}
-	// The same objects, with each name replaced where it is that of a ServiceAccount.
+	// The objects must be the same, with each name replaced that is the name of a ServiceAccount.
 	text := string(must(json.Marshal(byName(t, objects(t, Hub, HubNamespace, optional), "")))(t))
 	for component, name := range names {
 		account := strings.ToLower(component) + "-x"

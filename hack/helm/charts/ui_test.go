@@ -45,7 +45,7 @@ func uiOf(t *testing.T, all []*unstructured.Unstructured) (d appsv1.Deployment, 
 	return d, d.Spec.Template.Spec.Containers[0], d.Spec.Template.Spec.Containers[1]
 }
 
-// A page that is taken over has nothing to take: no rights, no token, nobody who is let in without a login.
+// TestUI_HasNoRights verifies that a compromised page gives an attacker nothing: it has no rights and no token, and admits no user without a login.
 func TestUI_HasNoRights(t *testing.T) {
 	all := objects(t, Hub, HubNamespace, uiValues(t))
 	found := false
@@ -101,7 +101,7 @@ func TestUI_HasNoRights(t *testing.T) {
 	}
 }
 
-// The flags of hub-ui are those that it has, and the proxy's are those that make it safe.
+// TestUI_Flags verifies that hub-ui supports its flags, and that the proxy has the flags that make it safe.
 func TestUI_Flags(t *testing.T) {
 	_, page, proxy := uiOf(t, objects(t, Hub, HubNamespace, uiValues(t)))
 	cmd := hubui.NewCommand()

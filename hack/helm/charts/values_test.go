@@ -25,7 +25,7 @@ func namespaceOf(chart, way string) string {
 	return AgentNamespace
 }
 
-// TestWays_RenderNothingThatComponentsWrite: Helm applies on the server side, so it would fight with whoever else owns a field.
+// TestWays_RenderNothingThatComponentsWrite verifies this, as Helm uses server-side apply and would conflict with other owners of a field.
 func TestWays_RenderNothingThatComponentsWrite(t *testing.T) {
 	for _, chart := range Names {
 		for name, values := range ways(t, chart) {
@@ -80,8 +80,8 @@ func TestWays_NoServerEndsTheConnectionOfTheFront(t *testing.T) {
 	}
 }
 
-// What is kept when a release is uninstalled is what holds data, and never an APIService: one without its server keeps all namespaces of
-// the cluster from being deleted.
+// TestKeepData verifies that uninstall retains only objects that hold data, and never an APIService: an APIService without its server blocks the
+// deletion of every namespace of the cluster.
 func TestKeepData(t *testing.T) {
 	provider := map[string]any{"clusterProvider": on("enabled"), "hubOperator": on("enabled")}
 	works := map[string]any{"works": map[string]any{"role": "admin"}}

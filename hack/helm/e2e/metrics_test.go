@@ -57,7 +57,7 @@ func scrape(t *testing.T, cluster *localhub.Hub, node *kubelet.Kubelet, namespac
 // metricsOf are those of a pod, and with which status they come.
 func metricsOf(ctx context.Context, node *kubelet.Kubelet, namespace, pod, token string) (int, string, error) {
 	client := http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // it is the program's own, which nobody knows
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the certificate is self-signed
 		DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return node.Dial(ctx, namespace, pod, 8443) },
 	}}
 	defer client.CloseIdleConnections()

@@ -180,7 +180,7 @@ func TestUI(t *testing.T) {
 	if code, body := ann.get("/v/clusters"); code != http.StatusOK || !strings.Contains(body, "<title>Clusterhub</title>") {
 		t.Fatalf("after the login: %d %s", code, body)
 	}
-	// Whatever ann says of the user, the token of the login is what counts.
+	// The token of the login determines the user, whatever headers ann sends.
 	for _, headers := range [][]string{nil, {"Authorization", "Bearer " + bob}, {"Impersonate-User", "admin", "Impersonate-Group", "system:masters", "X-Remote-User", "admin"}} {
 		if code, body := ann.get("/session", headers...); code != http.StatusOK || !strings.Contains(body, `"user":"oidc:ann"`) {
 			t.Errorf("with %q: %d %s", headers, code, body)
