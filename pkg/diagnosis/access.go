@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// AccessMissing: no rule allows the user what the question is about.
+// AccessMissing means that no rule allows the user what the question is about.
 const AccessMissing ID = "AccessMissing"
 
 // Review is the result of an access review by the front kube-apiserver.

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// AgentVersionSkew: the version of an agent does not work with the hub's.
+	// AgentVersionSkew means that the version of an agent does not work with the hub's.
 	AgentVersionSkew ID = "AgentVersionSkew"
-	// AgentTrustsOtherCA: an agent does not renew its lease, and does not trust the current certificate of the hub.
+	// AgentTrustsOtherCA means that an agent does not renew its lease, and does not trust the current certificate of the hub.
 	AgentTrustsOtherCA ID = "AgentTrustsOtherCA"
 )
 

@@ -22,17 +22,17 @@ import (
 )
 
 const (
-	// APIServiceMissing: the hub does not have one of our APIServices.
+	// APIServiceMissing means that the hub does not have one of our APIServices.
 	APIServiceMissing ID = "APIServiceMissing"
-	// APIServiceUnavailable: the front cannot reach hub-apiserver by an APIService.
+	// APIServiceUnavailable means that the front cannot reach hub-apiserver by an APIService.
 	APIServiceUnavailable ID = "APIServiceUnavailable"
-	// APIServiceDistrusted: the front does not trust hub-apiserver because of an APIService.
+	// APIServiceDistrusted means that the front does not trust hub-apiserver because of an APIService.
 	APIServiceDistrusted ID = "APIServiceDistrusted"
-	// APIServiceInsecure: the front does not verify the server because of an APIService.
+	// APIServiceInsecure means that the front does not verify the server because of an APIService.
 	APIServiceInsecure ID = "APIServiceInsecure"
-	// CustomResourcesInTheWay: CustomResourceDefinitions serve a group and version in place of hub-apiserver, or could.
+	// CustomResourcesInTheWay means that CustomResourceDefinitions serve a group and version in place of hub-apiserver, or could.
 	CustomResourcesInTheWay ID = "CustomResourcesInTheWay"
-	// CertificateExpiring: a certificate expires soon and is not renewed.
+	// CertificateExpiring means that a certificate expires soon and is not renewed.
 	CertificateExpiring ID = "CertificateExpiring"
 )
 

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// LeaderMissing: a component has no leader.
+	// LeaderMissing means that a component has no leader.
 	LeaderMissing ID = "LeaderMissing"
-	// ClockSkew: a clock is so wrong that leases and certificates are misjudged.
+	// ClockSkew means that a clock is so wrong that leases and certificates are misjudged.
 	ClockSkew ID = "ClockSkew"
-	// VersionSkew: components, or this program, have different versions.
+	// VersionSkew means that components, or this program, have different versions.
 	VersionSkew ID = "VersionSkew"
-	// StorageFull: an etcd accepts no more writes.
+	// StorageFull means that an etcd accepts no more writes.
 	StorageFull ID = "StorageFull"
-	// StorageNearlyFull: an etcd will soon accept no more writes.
+	// StorageNearlyFull means that an etcd will soon accept no more writes.
 	StorageNearlyFull ID = "StorageNearlyFull"
-	// FrontNotReady: the front reports that it is not ready.
+	// FrontNotReady means that the front reports that it is not ready.
 	FrontNotReady ID = "FrontNotReady"
 )
 

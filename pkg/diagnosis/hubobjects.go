@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// WebhookUnreachable: a webhook causes changes of our objects to be rejected because it is not available.
+	// WebhookUnreachable means that a webhook causes changes of our objects to be rejected because it is not available.
 	WebhookUnreachable ID = "WebhookUnreachable"
-	// AcceptancePending: a cluster has waited long for an admin to accept it.
+	// AcceptancePending means that a cluster has waited long for an admin to accept it.
 	AcceptancePending ID = "AcceptancePending"
-	// ClusterUnheard: the agent of an accepted cluster no longer renews its lease.
+	// ClusterUnheard means that the agent of an accepted cluster no longer renews its lease.
 	ClusterUnheard ID = "ClusterUnheard"
-	// CertificateRequestPending: a certificate request of an agent has waited long for an admin.
+	// CertificateRequestPending means that a certificate request of an agent has waited long for an admin.
 	CertificateRequestPending ID = "CertificateRequestPending"
-	// SignerMissing: approved requests get no certificate.
+	// SignerMissing means that approved requests get no certificate.
 	SignerMissing ID = "SignerMissing"
-	// SetLabelUnknown: a set selects by a label that no cluster has.
+	// SetLabelUnknown means that a set selects by a label that no cluster has.
 	SetLabelUnknown ID = "SetLabelUnknown"
-	// BoundSetMissing: a binding refers to a set that does not exist.
+	// BoundSetMissing means that a binding refers to a set that does not exist.
 	BoundSetMissing ID = "BoundSetMissing"
 )
 

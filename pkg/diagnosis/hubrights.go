@@ -17,7 +17,7 @@ import (
 const (
 	// PermissionsMissing is a role or binding of a component that is not there, or does not give all that the component needs.
 	PermissionsMissing ID = "PermissionsMissing"
-	// PolicyMissing: an admission policy that limits a component does not exist, or differs.
+	// PolicyMissing means that an admission policy that limits a component does not exist, or differs.
 	PolicyMissing ID = "PolicyMissing"
 )
 

@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// AgentMissing: the cluster does not have the agent's Deployment.
+	// AgentMissing means that the cluster does not have the agent's Deployment.
 	AgentMissing ID = "AgentMissing"
-	// AgentNotReady: the agent does not run, or is not ready.
+	// AgentNotReady means that the agent does not run, or is not ready.
 	AgentNotReady ID = "AgentNotReady"
-	// AgentPermissionsMissing: a role or binding of the agent does not exist, or lacks permissions that it needs.
+	// AgentPermissionsMissing means that a role or binding of the agent does not exist, or lacks permissions that it needs.
 	AgentPermissionsMissing ID = "AgentPermissionsMissing"
-	// BootstrapKubeconfigUnusable: the agent needs its bootstrap kubeconfig, which does not exist or is not a kubeconfig.
+	// BootstrapKubeconfigUnusable means that the agent needs its bootstrap kubeconfig, which does not exist or is not a kubeconfig.
 	BootstrapKubeconfigUnusable ID = "BootstrapKubeconfigUnusable"
-	// BootstrapTokenRefused: the agent needs its bootstrap kubeconfig, and the hub rejects its token.
+	// BootstrapTokenRefused means that the agent needs its bootstrap kubeconfig, and the hub rejects its token.
 	BootstrapTokenRefused ID = "BootstrapTokenRefused"
-	// HubUnreachable: the hub cannot be reached at the address that the agent has.
+	// HubUnreachable means that the hub cannot be reached at the address that the agent has.
 	HubUnreachable ID = "HubUnreachable"
-	// HubDistrusted: the hub's certificate is not signed by the CA that the agent has.
+	// HubDistrusted means that the hub's certificate is not signed by the CA that the agent has.
 	HubDistrusted ID = "HubDistrusted"
-	// AgentIdentityRefused: the hub rejects the agent's identity.
+	// AgentIdentityRefused means that the hub rejects the agent's identity.
 	AgentIdentityRefused ID = "AgentIdentityRefused"
-	// AgentRefused: the hub does not accept the cluster.
+	// AgentRefused means that the hub does not accept the cluster.
 	AgentRefused ID = "AgentRefused"
-	// AgentLeaseStale: the agent has not renewed its lease on the hub.
+	// AgentLeaseStale means that the agent has not renewed its lease on the hub.
 	AgentLeaseStale ID = "AgentLeaseStale"
 )
 

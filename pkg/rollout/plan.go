@@ -36,21 +36,21 @@ type Cluster struct {
 type State string
 
 const (
-	// Writing: the cluster must be written now.
+	// Writing means that the cluster must be written now.
 	Writing State = "Writing"
-	// Waiting: the cluster is written later.
+	// Waiting means that the cluster is written later.
 	Waiting State = "Waiting"
-	// Blocked: the cluster is not written, and the progress of others does not change that.
+	// Blocked means that the cluster is not written, and the progress of others does not change that.
 	Blocked State = "Blocked"
-	// InProgress: the cluster was written, and has not succeeded yet.
+	// InProgress means that the cluster was written, and has not succeeded yet.
 	InProgress State = "Progressing"
-	// Failed: the work does not work, and may still succeed within the deadline.
+	// Failed means that the work has failed, and may still succeed within the deadline.
 	Failed State = "Failed"
-	// TimeOut: the work has not succeeded within the deadline. It may still do so.
+	// TimeOut means that the work has not succeeded within the deadline. It may still do so.
 	TimeOut State = "TimeOut"
-	// Soaking: the work succeeds, for less than MinSuccessTime.
+	// Soaking means that the work succeeds, for less than MinSuccessTime.
 	Soaking State = "Soaking"
-	// Succeeded: the work succeeds.
+	// Succeeded means that the work succeeds.
 	Succeeded State = "Succeeded"
 )
 
