@@ -220,6 +220,12 @@ func TestAttack_TwoHubsThatDenyTheClusterDoNotHaveTheAgentFlap(t *testing.T) {
 		if changes > 40 {
 			t.Errorf("in two hours the agent has changed its hub %d times", changes)
 		}
+		// Changes between two looks are not seen, but their requests are: 300 to each hub.
+		for name, w := range f.hubs {
+			if n := w.Asked(""); n > 600 {
+				t.Errorf("in two hours the agent sent %d requests to the hub %s, expected at most 600", n, name)
+			}
+		}
 		f.accept("a")
 		f.pass(15 * time.Minute)
 		f.on("a")
