@@ -93,19 +93,23 @@ func run(out io.Writer, verbose bool, paths []string) error {
 			}
 		}
 	}
-	var exceeded []string
+	if exceeded := report(out, words, counts); len(paths) == 0 && len(exceeded) > 0 {
+		return fmt.Errorf("there are more than the limit of: %s. Run \"go run ./hack/words -v PATH\" with the files that you changed, and write what it says", strings.Join(exceeded, ", "))
+	}
+	return nil
+}
+
+// report prints the rate of each rule, and returns the names of the rules above their limits.
+func report(out io.Writer, words int, counts map[*rule]int) (exceeded []string) {
 	for i := range rules {
 		r := &rules[i]
 		rate := float64(counts[r]) * 10000 / float64(max(words, 1))
 		fmt.Fprintf(out, "%-18s %5d, %5.1f per 10,000 words (limit %g)\n", r.name, counts[r], rate, r.limit)
-		if len(paths) == 0 && rate > r.limit {
+		if rate > r.limit {
 			exceeded = append(exceeded, r.name)
 		}
 	}
-	if len(exceeded) > 0 {
-		return fmt.Errorf("there are more than the limit of: %s. Run \"go run ./hack/words -v PATH\" with the files that you changed, and write what it says", strings.Join(exceeded, ", "))
-	}
-	return nil
+	return exceeded
 }
 
 // isGenerated reports whether a file has text that is written elsewhere, or none.

@@ -51,6 +51,21 @@ func TestRules_FindAPlantedSentence(t *testing.T) {
 	}
 }
 
+// TestReport_OneMoreThanTheLimit verifies that a rule passes at its limit, and fails with one place more.
+func TestReport_OneMoreThanTheLimit(t *testing.T) {
+	for i := range rules {
+		const words = 100000
+		r := &rules[i]
+		most := int(r.limit * words / 10000)
+		if names := report(t.Output(), words, map[*rule]int{r: most}); len(names) > 0 {
+			t.Errorf("%s: %d places exceed the limit %g: %q", r.name, most, r.limit, names)
+		}
+		if names := report(t.Output(), words, map[*rule]int{r: most + 1}); len(names) != 1 || names[0] != r.name {
+			t.Errorf("%s: %d places exceed %q, expected this rule", r.name, most+1, names)
+		}
+	}
+}
+
 // TestProse_LeavesOutCode: code, comments for tools and strings of tests are not prose.
 func TestProse_LeavesOutCode(t *testing.T) {
 	for _, test := range []struct{ file, text string }{

@@ -89,7 +89,7 @@ SPDX-License-Identifier: Apache-2.0
         - --agent-id={{ .Release.Namespace }}
 {{- end }}
 {{- if .Values.works.upgradable }}
-        - --upgrade-repository={{ include "hub-agent.repository" .Values.image }}
+        - {{ printf "--upgrade-repository=%s" (include "hub-agent.repository" .Values.image) | quote }}
 {{- end }}
 {{- range .Values.extraArgs }}
         - {{ . | quote }}
