@@ -258,37 +258,48 @@ func TestGrowth(t *testing.T) {
 	waiting := func(title string, expected, costs float64) result {
 		return result{job: job{Title: title, Kind: kindWait, Expected: cost{CPU: expected}}, Cost: cost{CPU: costs, Seconds: 100}}
 	}
-	runs := func(second float64) (results []result, printed string, again []string) {
-		results = []result{
-			waiting("a", 100, 200), waiting("b", 100, 190), waiting("c", 100, 205), waiting("d", 100, 200), waiting("e", 100, 210),
-			waiting("small", 5, 50), waiting("grown", 100, 240), waiting("a little", 100, 230),
-			{job: job{Title: "computes", Kind: kindCompute, Expected: cost{CPU: 100}}, Cost: cost{CPU: 900}},
-		}
-		results[6].Took = map[string]time.Duration{"TestOld": 20 * time.Second, "TestNew": 8 * time.Second, "TestSame": 9 * time.Second}
-		results[6].ExpectedTook = map[string]time.Duration{"TestOld": 10 * time.Second, "TestSame": 9 * time.Second}
-		var out bytes.Buffer
-		left := func() time.Duration { return time.Duration(second) * time.Second }
-		checkGrowth(t.Context(), results, left, func(_ context.Context, j job) result {
-			again = append(again, j.Title)
-			return result{job: j, Cost: cost{CPU: second}}
-		}, &out)
-		return results, out.String(), again
+	tests := map[string]struct {
+		left  time.Duration
+		costs []float64
+		again int
+		fails bool
+	}{
+		"no time for another run":      {left: 99 * time.Second, costs: []float64{220}},
+		"the second run costs no more": {left: time.Hour, costs: []float64{220}, again: 1},
+		"the third run costs no more":  {left: time.Hour, costs: []float64{240, 220}, again: 2},
+		"each run costs more":          {left: time.Hour, costs: []float64{240, 240}, again: 2, fails: true},
+		"time for one more run alone":  {left: 100 * time.Second, costs: []float64{240}, again: 1},
 	}
-	// The remaining time is too short for a second run of 100 s, or enough.
-	for second, fails := range map[float64]bool{99: false, 220: false, 240: true} {
-		results, printed, again := runs(second)
-		if !strings.Contains(printed, "grown has grown: 240 processor seconds, expected 205") ||
-			!strings.Contains(printed, "TestOld 20 s (10 s before), TestNew 8 s (new)\n") || strings.Count(printed, "has grown") != 1 {
-			t.Errorf("printed: %s", printed)
-		}
-		if (second > 100) != slices.Equal(again, []string{"grown"}) {
-			t.Errorf("run again: %v", again)
-		}
-		for _, r := range results {
-			if (r.Err != nil) != (fails && r.Title == "grown") {
-				t.Errorf("with %v the second time %s ends with %v", second, r.Title, r.Err)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			results := []result{
+				waiting("a", 100, 200), waiting("b", 100, 190), waiting("c", 100, 205), waiting("d", 100, 200), waiting("e", 100, 210),
+				waiting("small", 5, 50), waiting("grown", 100, 240), waiting("a little", 100, 230), waiting("a few seconds", 21, 51), waiting("f", 100, 195),
+				{job: job{Title: "computes", Kind: kindCompute, Expected: cost{CPU: 100}}, Cost: cost{CPU: 900}},
 			}
-		}
+			results[6].Took = map[string]time.Duration{"TestOld": 20 * time.Second, "TestNew": 8 * time.Second, "TestSame": 9 * time.Second}
+			results[6].ExpectedTook = map[string]time.Duration{"TestOld": 10 * time.Second, "TestSame": 9 * time.Second}
+			var out bytes.Buffer
+			left, again := test.left, []string(nil)
+			checkGrowth(t.Context(), results, func() time.Duration { return left }, func(_ context.Context, j job) result {
+				left -= 100 * time.Second
+				again = append(again, j.Title)
+				return result{job: j, Cost: cost{CPU: test.costs[len(again)-1]}}
+			}, &out)
+			printed := out.String()
+			if !strings.Contains(printed, "grown has grown: 240 processor seconds, expected 205") ||
+				!strings.Contains(printed, "TestOld 20 s (10 s before), TestNew 8 s (new)\n") || strings.Count(printed, "has grown") != 1 {
+				t.Errorf("printed: %s", printed)
+			}
+			if !slices.Equal(again, slices.Repeat([]string{"grown"}, test.again)) {
+				t.Errorf("run again: %v, expected %d times", again, test.again)
+			}
+			for _, r := range results {
+				if (r.Err != nil) != (test.fails && r.Title == "grown") {
+					t.Errorf("%s ends with %v", r.Title, r.Err)
+				}
+			}
+		})
 	}
 }
 
