@@ -54,6 +54,7 @@ func TestHubAndCluster(t *testing.T) {
 	bootstrap := values["bootstrap"].(map[string]any)
 	bootstrap["server"], bootstrap["caData"] = joining.Server, joining.CA
 	values["metrics"] = on("enabled")
+	values["works"].(map[string]any)["upgradable"] = true
 	for _, name := range []string{"team-a", "team-b"} {
 		namespace(t, cluster, name)
 	}
@@ -80,6 +81,8 @@ func TestHubAndCluster(t *testing.T) {
 
 	scrape(t, hub, hubNode, charts.HubNamespace, "hub-controller-manager-", 2, "clusterhub:metrics-reader", `leader_election_master_status{name="hub-controller-manager"} `)
 	scrape(t, cluster, node, charts.AgentNamespace, "hub-agent-", 1, "clusterhub:hub-agent-metrics-reader", "hub_agent_certificate_expiration_seconds ")
+
+	upgradeFromTheHub(onCluster, hub, p, values)
 
 	for _, h := range []*helm{onCluster, onHub} {
 		if err := h.uninstall(); err != nil {

@@ -46,6 +46,8 @@ type helm struct {
 	cluster          *localhub.Hub
 	chart, namespace string
 	config           *action.Configuration
+	// clientSide has upgrades send patches, as Helm 3 does, and not apply on the server.
+	clientSide bool
 }
 
 func newHelm(t *testing.T, cluster *localhub.Hub, chart, namespace string) *helm {
@@ -91,6 +93,9 @@ func (h *helm) upgrade(values map[string]any) (*release.Release, error) {
 	h.Helper()
 	u := action.NewUpgrade(h.config)
 	u.Namespace, u.Timeout, u.WaitStrategy, u.ServerSideApply = h.namespace, timeout, kube.HookOnlyStrategy, "auto"
+	if h.clientSide {
+		u.ServerSideApply = "false"
+	}
 	r, err := u.Run(h.chart, harness.Must(charts.Load(harness.Root, h.chart))(h.T), values)
 	if err != nil {
 		return nil, err
