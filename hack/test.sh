@@ -188,13 +188,15 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
   # with goroutines only around what other packages test; test/wiring assembles several programs in one process, which all set the logger of klog.
   concurrent='^[[:space:]]*go [[:alnum:]_.]+\(|^[[:space:]]*go func|\.Go\(|\.Parallel\(\)|synctest|"net/http|workqueue|informers|(agent|operator|work)test"'
   without='/(pkg/constraint|pkg/controllers/works/manifestworkreplicaset|pkg/edge/archive|pkg/edge/engine|test/wiring)$'
-  racing= plain= servers= waiting=
+  racing= plain= servers= waiting= together=
   for package in $packages; do
     folder=${package#github.com/clusterhub/clusterhub/}
     case "$folder" in
       # These wait for the servers that they start.
       pkg/cli | pkg/operator/clustermanager | pkg/operator/klusterlet) servers+=" $package" ;;
       pkg/agent | pkg/agent/work | pkg/clusterprovider/kubeconfig | pkg/clusterprovider/local) waiting+=" $package" ;;
+      # So do these, each in a few tests. In the job that computes, whose weight is low, their servers would not start within the limits.
+      pkg/agent/tasks/edge | pkg/agent/tasks/work | pkg/agent/work/* | pkg/apiserver | pkg/localhub/node) together+=" $package" ;;
       *)
         if ! grep -qE "$without" <<<"/$folder" && grep -qE "$concurrent" "$folder"/*.go; then
           racing+=" $package"
@@ -220,6 +222,8 @@ if [ "$which" = all ] || [ "$which" = unit ] || [ "$which" = changed ]; then
     # shellcheck disable=SC2046 # several flags
     job wait "Unit tests of ${package#*/pkg/}" "$package" -race -timeout 20m $(times 20) "$@"
   done
+  # shellcheck disable=SC2046 # several flags
+  job wait "Unit tests with servers" "$together" -race -timeout 20m $(times 20) "$@"
   # shellcheck disable=SC2046 # several flags
   job compute "Unit tests" "$racing" -race -timeout 30m $(times 20) "$@"
   within=
