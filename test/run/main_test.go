@@ -264,17 +264,17 @@ func TestGrowth(t *testing.T) {
 		again int
 		fails bool
 	}{
-		"no time for another run":      {left: 99 * time.Second, costs: []float64{220}},
-		"the second run costs no more": {left: time.Hour, costs: []float64{220}, again: 1},
-		"the third run costs no more":  {left: time.Hour, costs: []float64{240, 220}, again: 2},
-		"each run costs more":          {left: time.Hour, costs: []float64{240, 240}, again: 2, fails: true},
-		"time for one more run alone":  {left: 100 * time.Second, costs: []float64{240}, again: 1},
+		"no time for another run":      {left: 99 * time.Second, costs: []float64{250}},
+		"the second run costs no more": {left: time.Hour, costs: []float64{250}, again: 1},
+		"the third run costs no more":  {left: time.Hour, costs: []float64{280, 250}, again: 2},
+		"each run costs more":          {left: time.Hour, costs: []float64{280, 280}, again: 2, fails: true},
+		"time for one more run alone":  {left: 100 * time.Second, costs: []float64{280}, again: 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			results := []result{
 				waiting("a", 100, 200), waiting("b", 100, 190), waiting("c", 100, 205), waiting("d", 100, 200), waiting("e", 100, 210),
-				waiting("small", 5, 50), waiting("grown", 100, 240), waiting("a little", 100, 230), waiting("a few seconds", 21, 51), waiting("f", 100, 195),
+				waiting("small", 5, 50), waiting("grown", 100, 280), waiting("a little", 100, 230), waiting("a few seconds", 21, 51), waiting("f", 100, 195),
 				{job: job{Title: "computes", Kind: kindCompute, Expected: cost{CPU: 100}}, Cost: cost{CPU: 900}},
 			}
 			results[6].Took = map[string]time.Duration{"TestOld": 20 * time.Second, "TestNew": 8 * time.Second, "TestSame": 9 * time.Second}
@@ -287,7 +287,7 @@ func TestGrowth(t *testing.T) {
 				return result{job: j, Cost: cost{CPU: test.costs[len(again)-1]}}
 			}, &out)
 			printed := out.String()
-			if !strings.Contains(printed, "grown has grown: 240 processor seconds, expected 205") ||
+			if !strings.Contains(printed, "grown has grown: 280 processor seconds, expected 205") ||
 				!strings.Contains(printed, "TestOld 20 s (10 s before), TestNew 8 s (new)\n") || strings.Count(printed, "has grown") != 1 {
 				t.Errorf("printed: %s", printed)
 			}
