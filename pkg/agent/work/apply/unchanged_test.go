@@ -65,6 +65,7 @@ properties:
     properties:
       text: {type: string}
       defaulted: {type: string, default: by the schema}
+      box: {type: object, properties: {size: {type: string, default: small}}}
       number: {type: integer, format: int64}
       ratio: {type: number}
       either: {x-kubernetes-int-or-string: true}
@@ -179,6 +180,7 @@ func TestUnchanged_WhatTheServerSays(t *testing.T) {
 		"an integer becomes a float":        {first: "spec: {ratio: 1}", second: "spec: {ratio: 1.5}"},
 		"a number becomes text":             {first: "spec: {either: 1}", second: "spec: {either: '1'}"},
 		"an empty map becomes another":      {first: "spec: {labels: {}}", second: "spec: {labels: {a: '1'}}", others: merge("{spec: {labels: {a: '1'}}}")},
+		"an empty map gets a default":       {first: "spec: {text: t, box: {}}", second: "spec: {text: t, box: {size: small}}"},
 		"an empty map gets what is default": {first: "spec: {text: t, items: [{name: a}]}", second: "spec: {text: t, items: [{name: a, size: small}]}"},
 		"an empty map without schema":       {first: "spec: {any: {m: {}}}", second: "spec: {any: {m: {a: 1}}}", others: merge("{spec: {any: {m: {a: 1}}}}")},
 		"a map becomes empty":               {first: "spec: {labels: {a: '1'}}", second: "spec: {labels: {}}"},
