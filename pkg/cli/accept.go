@@ -39,12 +39,12 @@ func (g *global) newAcceptCommand() *cobra.Command {
 	o := &acceptOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "accept --clusters NAME,...",
-		Short: "Let clusters into the hub",
-		Long: "accept lets clusters into the hub, and says who has asked for it, and for which keys. How a cluster proves who it is, " +
-			"by certificate or by AWS IAM, it says itself. The hub approves the first certificate request of an accepted cluster if " +
-			"there was just one when it was accepted, and then every renewal; --csr approves another one.\n\n" +
-			"A cluster gets a namespace of its name. One that is there already may be a team's: the hub leaves it alone, and the cluster does not join. " +
-			"--adopt-namespace gives it to the cluster if nothing is in it.",
+		Short: "Accept clusters on the hub",
+		Long: "accept accepts clusters on the hub, and prints who requested their certificates, and for which keys. How a cluster proves its identity, " +
+			"by certificate or by AWS IAM, is stated by the cluster. The hub approves the first certificate request of an accepted cluster if " +
+			"there was exactly one when it was accepted, and then every renewal; --csr approves another one.\n\n" +
+			"A cluster gets a namespace of its name. An existing namespace may belong to a team: the hub does not change it, and the cluster does not join. " +
+			"--adopt-namespace gives the namespace to the cluster if it is empty.",
 		Example: example(`
 kubectl hub accept --clusters c1,c2 --wait
 kubectl hub accept --clusters c1 --csr c1-294hj`),
@@ -54,14 +54,14 @@ kubectl hub accept --clusters c1 --csr c1-294hj`),
 	fs := cmd.Flags()
 	g.addClusters(cmd, &o.clusters, &o.more)
 	fs.StringSliceVar(&o.requesters, "requesters", nil,
-		"Users who ask for the clusters' certificates. The hub approves the first certificate for no other, and for them also when "+
-			"they ask after the clusters were accepted. They come by a bootstrap token, or --bootstrap-identities of hub-certificate-approver names them.")
+		"Users who request the clusters' certificates. The hub approves the first certificate for these users only, also when "+
+			"they request it after the clusters were accepted. They use a bootstrap token, or --bootstrap-identities of hub-certificate-approver names them.")
 	fs.StringVar(&o.csr, "csr", "",
-		"Name of the certificate request to approve: one of several, or that of an agent with another key than before.")
-	fs.BoolVar(&o.skipCheck, "skip-approve-check", false, "Accept a cluster whoever has asked for its certificate.")
+		"Name of the certificate request to approve: one of several, or the request of an agent whose key has changed.")
+	fs.BoolVar(&o.skipCheck, "skip-approve-check", false, "Accept a cluster without checking who requested its certificate.")
 	fs.BoolVar(&o.adoptNamespace, adoptFlag, false,
-		"Let the agents of a cluster into a namespace of its name that is there already, and is not the hub's. It has to be empty, and you may label it.")
-	o.addWait(fs, "the clusters have joined and are available, and before that until they have asked")
+		"Give the cluster an existing namespace of its name that does not belong to the hub. It must be empty, and you need the permission to label it.")
+	o.addWait(fs, "the clusters exist on the hub, have joined and are available")
 	o.out.addTo(cmd)
 	return cmd
 }
@@ -90,7 +90,7 @@ func (o *acceptOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.csr != "" && len(names) > 1 {
-		return errors.New("--csr is of one cluster, and --clusters names several")
+		return errors.New("--csr is for one cluster, but --clusters names several")
 	}
 	if _, err := registration.Requesters(o.annotations("")); err != nil {
 		return fmt.Errorf("--requesters: %w", err)
@@ -148,9 +148,9 @@ func (a *acceptance) String() string {
 	case a.ARN != "":
 		return text + " (AWS IAM, EKS cluster " + command.Printable(a.ARN) + ")"
 	case len(a.Requesters) > 0:
-		return text + " (certificate, asked for by " + command.Printable(strings.Join(a.Requesters, ", ")) + ")"
+		return text + " (certificate, requested by " + command.Printable(strings.Join(a.Requesters, ", ")) + ")"
 	}
-	return text + " (certificate, not asked for yet)"
+	return text + " (certificate, not requested yet)"
 }
 
 func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*acceptance, error) {
@@ -159,13 +159,13 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 		return nil, err
 	}
 	if cluster.Spec.HubAcceptsClient && len(o.requesters) > 0 {
-		return nil, fmt.Errorf("managed cluster %s is accepted already, and --requesters counts only when it is accepted: --csr "+
-			"approves a certificate request", name)
+		return nil, fmt.Errorf("managed cluster %s is already accepted, and --requesters applies only to clusters that are not: use --csr "+
+			"to approve a certificate request", name)
 	}
 	a := &acceptance{Name: name, Changed: !cluster.Spec.HubAcceptsClient, Registration: registrationOf(cluster), ARN: arnOf(cluster)}
 	if a.ARN != "" && (o.csr != "" || len(o.requesters) > 0) {
-		return nil, fmt.Errorf("--csr and --requesters are of certificates, and managed cluster %s registers by AWS IAM, as the EKS "+
-			"cluster %q: if it should not, delete it", name, a.ARN)
+		return nil, fmt.Errorf("--csr and --requesters are for certificates, but managed cluster %s registers by AWS IAM, as the EKS "+
+			"cluster %q: delete it if it should not", name, a.ARN)
 	}
 	if a.Changed && a.ARN != "" {
 		if err := o.manager.checkARN(cluster); err != nil {
@@ -239,7 +239,7 @@ func (o *acceptOptions) find(ctx context.Context, h *hub, name string) (cluster 
 	err = o.await(ctx, "managed cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err = h.clusters.ClusterV1().ManagedClusters().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) && o.wait {
-			return false, "it is not on the hub yet", nil
+			return false, "it does not exist on the hub yet", nil
 		}
 		return err == nil, "", err
 	})
@@ -270,8 +270,8 @@ func (o *acceptOptions) awaitAvailable(ctx context.Context, h *hub, name string)
 // progressOf returns what is missing before the cluster is usable, or "".
 func progressOf(cluster *clusterv1.ManagedCluster) string {
 	for _, step := range []struct{ condition, missing string }{
-		{registration.ConditionHubAccepted, "hub-controller-manager has not made its rights yet"},
-		{registration.ConditionJoined, "its agent has not come with its own identity yet"},
+		{registration.ConditionHubAccepted, "hub-controller-manager has not created its RBAC yet"},
+		{registration.ConditionJoined, "its agent has not connected with its own identity yet"},
 		{registration.ConditionAvailable, "its agent has not renewed its lease yet"},
 	} {
 		c := meta.FindStatusCondition(cluster.Status.Conditions, step.condition)

@@ -51,7 +51,7 @@ func (o *acceptOptions) lookAfter(ctx context.Context, h *hub, accepted []accept
 	}
 	for _, a := range pending {
 		if message := failures[a.Name]; message != "" {
-			o.warn("managed cluster %s is accepted, and the hub cannot register it: %s", a.Name, command.Printable(message))
+			o.warn("managed cluster %s is accepted, but the hub cannot register it: %s", a.Name, command.Printable(message))
 		}
 	}
 }

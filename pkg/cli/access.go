@@ -43,7 +43,7 @@ func (g *global) newAccessCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "access CLUSTER --cluster-role NAME",
 		Short: "Get access to a cluster, and a context for it in the kubeconfig",
-		Long: "access makes an AccessRequest for a Cluster of clusters.openmcp.cloud, waits until it is granted, and adds a context " +
+		Long: "access creates an AccessRequest for a Cluster of clusters.openmcp.cloud, waits until it is granted, and adds a context " +
 			"for the cluster to the kubeconfig. No credentials are written there: with this context, kubectl gets a short-lived " +
 			"token from the hub whenever it needs one.\n\n" +
 			"Each user has one AccessRequest for each cluster. Running the command again with other roles changes it.",
@@ -61,10 +61,10 @@ kubectl hub access blue -n teams --revoke`),
 	}
 	fs := cmd.Flags()
 	fs.StringVarP(&o.namespace, "namespace", "n", "",
-		"Namespace of the AccessRequest, and of the Cluster unless that is given as NAMESPACE/NAME. The default is that of the context.")
+		"Namespace of the AccessRequest, and of the Cluster unless it is given as NAMESPACE/NAME. Defaults to the namespace of the context.")
 	fs.StringSliceVar(&o.roles, "role", nil, "Role to get in the cluster, as NAMESPACE/NAME. Can be repeated.")
 	fs.StringSliceVar(&o.clusterRoles, "cluster-role", nil, "ClusterRole to get, in the whole cluster. Can be repeated.")
-	fs.DurationVar(&o.ttl, "ttl", 0, "How long the access lasts, such as 8h, counted from the creation of the AccessRequest. Without it, until it is revoked.")
+	fs.DurationVar(&o.ttl, "ttl", 0, "How long the access lasts, such as 8h, from the creation of the AccessRequest. By default, it lasts until it is revoked.")
 	fs.BoolVar(&o.revoke, "revoke", false, "End the access instead, and remove the context.")
 	o.addTimeout(fs)
 	o.out.addTo(cmd)
@@ -125,7 +125,7 @@ func (o *accessOptions) run(ctx context.Context, cluster string) error {
 	return err
 }
 
-// validate returns the requested permissions, or nil if there are none.
+// validate returns the requested permissions, or nil if no permissions are requested.
 func (o *accessOptions) validate(cluster string) (*v1alpha1.TokenConfig, error) {
 	if err := o.validateTimeout(); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (o *accessOptions) validate(cluster string) (*v1alpha1.TokenConfig, error) 
 func (o *accessOptions) requestName(ctx context.Context, h *hub) (string, error) {
 	self, err := h.kube.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("asking the hub who you are: %w", err)
+		return "", fmt.Errorf("getting your user name from the hub: %w", err)
 	}
 	sum := sha256.Sum256([]byte(self.Status.UserInfo.Username + "\x00" + o.cluster.NamespacedName().String()))
 	return o.cluster.Name[:min(len(o.cluster.Name), 200)] + "-" + hex.EncodeToString(sum[:5]), nil
@@ -226,7 +226,7 @@ func (o *accessOptions) awaitGranted(ctx context.Context, h *hub, name string) e
 			return false, "", err
 		}
 		if r.Status.IsDenied() {
-			return false, "", fmt.Errorf("%s is denied%s (this is final: to ask again, delete it first)", what, after(": ", conditionsOf(r)))
+			return false, "", fmt.Errorf("%s is denied%s (this is final: delete it before you request access again)", what, after(": ", conditionsOf(r)))
 		}
 		if r.Status.IsGranted() && r.Status.ObservedGeneration == r.Generation {
 			return true, "", nil
@@ -266,7 +266,7 @@ func (o *accessOptions) end(ctx context.Context, h *hub, entry *accessContext) e
 		if err != nil {
 			return false, "", err
 		}
-		return false, cmp.Or(conditionsOf(r), "the provider of the cluster is taking the access back"), nil
+		return false, cmp.Or(conditionsOf(r), "the provider of the cluster is revoking the access"), nil
 	})
 	if err != nil {
 		return err

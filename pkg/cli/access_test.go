@@ -203,14 +203,14 @@ func TestAccess_SaysWhatIsWrong(t *testing.T) {
 		// A user who can write the status of a request must not be able to move the cursor of the requester.
 		"it waits": {request(waits), "--cluster-role view", `interrupted: a\x1b[1A\x1b[2Kb\u202ec; Busy`},
 		"it is denied": {request(func(r *v1alpha1.AccessRequest) { waits(r); r.Status.Phase = v1alpha1.REQUEST_DENIED }), "--cluster-role view",
-			`AccessRequest teams/` + annsBlue + ` is denied: a\x1b[1A\x1b[2Kb\u202ec; Busy (this is final: to ask again, delete it first)`},
+			`AccessRequest teams/` + annsBlue + ` is denied: a\x1b[1A\x1b[2Kb\u202ec; Busy (this is final: delete it before you request access again)`},
 		"of an older generation": {request(func(r *v1alpha1.AccessRequest) { r.Generation, r.Status.Phase = 2, v1alpha1.REQUEST_GRANTED }), "--cluster-role view", "interrupted"},
 		"it is being deleted":    {request(func(r *v1alpha1.AccessRequest) { r.DeletionTimestamp = &metav1.Time{Time: expiry} }), "--cluster-role view", "is still being deleted: try again when it is gone"},
 		"no token":               {func(s *fakeServer, _ string) { s.refuse(token, forbidden("accessrequests/token", "create")) }, "--cluster-role view", "cannot create"},
 		"a token without a kubeconfig": {func(s *fakeServer, _ string) { s.answer(token, v1alpha1.AccessToken{}) }, "--cluster-role view",
-			"the hub has answered with no kubeconfig for AccessRequest teams/" + annsBlue},
+			"the hub returned no kubeconfig for AccessRequest teams/" + annsBlue},
 		"another's context": {func(_ *fakeServer, file string) { addContext(t, file) }, "--cluster-role view",
-			"the kubeconfig has a context, cluster or user teams--blue that kubectl hub did not make: rename it, or use another --kubeconfig"},
+			"the kubeconfig has a context, cluster or user teams--blue that kubectl hub did not create: rename it, or use another --kubeconfig"},
 		"revoke, and no right": {func(s *fakeServer, _ string) {
 			s.refuse("DELETE "+accessRequests+"/"+annsBlue, forbidden("accessrequests", "delete"))
 		}, "--revoke", "cannot delete"},
@@ -262,8 +262,8 @@ func TestAccessToken(t *testing.T) {
 	says(t, s.bodies[token], `"expirationSeconds":1800`)
 	s.wantAsked(token)
 	for want, err := range map[string]*apierrors.StatusError{
-		"there is no AccessRequest teams/" + annsBlue + " any more: it has expired or was deleted. Ask again with kubectl hub access": apierrors.NewNotFound(schema.GroupResource{}, annsBlue),
-		"does not accept the credentials (401): check --context and --kubeconfig":                                                     apierrors.NewUnauthorized("no"),
+		"AccessRequest teams/" + annsBlue + " does not exist any more: it has expired or was deleted. Request access again with kubectl hub access": apierrors.NewNotFound(schema.GroupResource{}, annsBlue),
+		"does not accept the credentials (401): check --context and --kubeconfig":                                                                   apierrors.NewUnauthorized("no"),
 		"it has changed since it was granted": apierrors.NewConflict(schema.GroupResource{}, annsBlue, errChanged),
 	} {
 		s.refuse(token, err)

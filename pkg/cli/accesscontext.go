@@ -44,7 +44,7 @@ func (o *accessOptions) contextFor(request string) (*accessContext, error) {
 	user, ok := c.kubeconfig.AuthInfos[c.name]
 	ours := ok && user.Exec != nil && len(user.Exec.Args) > 0 && user.Exec.Args[0] == accessTokenCommand
 	if !ours && (ok || c.kubeconfig.Contexts[c.name] != nil || c.kubeconfig.Clusters[c.name] != nil) {
-		return nil, fmt.Errorf("the kubeconfig has a context, cluster or user %s that kubectl hub did not make: rename it, or use another "+
+		return nil, fmt.Errorf("the kubeconfig has a context, cluster or user %s that kubectl hub did not create: rename it, or use another "+
 			"--kubeconfig", c.name)
 	}
 	return c, nil
@@ -55,7 +55,7 @@ func (c *accessContext) config(token *v1alpha1.AccessToken) (*clientcmdapi.Confi
 	config, err := clientcmd.Load([]byte(token.Status.Kubeconfig))
 	if err != nil || config.Contexts[config.CurrentContext] == nil ||
 		config.Clusters[config.Contexts[config.CurrentContext].Cluster] == nil {
-		return nil, fmt.Errorf("the hub has answered with no kubeconfig for AccessRequest %s/%s", c.namespace, c.request)
+		return nil, fmt.Errorf("the hub returned no kubeconfig for AccessRequest %s/%s", c.namespace, c.request)
 	}
 	command, err := os.Executable()
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *accessContext) config(token *v1alpha1.AccessToken) (*clientcmdapi.Confi
 		AuthInfos: map[string]*clientcmdapi.AuthInfo{c.name: {Exec: &clientcmdapi.ExecConfig{
 			APIVersion: clientauthenticationv1.SchemeGroupVersion.String(), Command: command, Args: c.args(),
 			InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
-			InstallHint:     "kubectl-hub has to be in the PATH.",
+			InstallHint:     "kubectl-hub must be in the PATH.",
 		}}},
 		Contexts:       map[string]*clientcmdapi.Context{c.name: {Cluster: c.name, AuthInfo: c.name}},
 		CurrentContext: c.name,
@@ -136,7 +136,7 @@ func (g *global) newAccessTokenCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&request, "request", "", "The AccessRequest.")
-	cmd.Flags().DurationVar(&lifetime, "lifetime", lifetime, "How long the token is to be valid.")
+	cmd.Flags().DurationVar(&lifetime, "lifetime", lifetime, "Lifetime of the token.")
 	return cmd
 }
 
@@ -156,7 +156,7 @@ func (g *global) printAccessToken(ctx context.Context, request string, lifetime 
 	wanted := &v1alpha1.AccessToken{Spec: v1alpha1.AccessTokenSpec{ExpirationSeconds: new(int64(lifetime / time.Second))}}
 	token, err := h.clusters.OpenMCPV1alpha1().AccessRequests(namespace).CreateToken(ctx, name, wanted, metav1.CreateOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("there is no AccessRequest %s any more: it has expired or was deleted. Ask again with "+
+		return fmt.Errorf("AccessRequest %s does not exist any more: it has expired or was deleted. Request access again with "+
 			"kubectl hub access", request)
 	}
 	if err != nil {

@@ -29,7 +29,7 @@ func (o *acceptOptions) adopt(ctx context.Context, h *hub, cluster string) (adop
 		return false, nil // the hub creates it
 	}
 	if err != nil {
-		return false, fmt.Errorf("managed cluster %s: looking for the namespace of its name: %w", cluster, err)
+		return false, fmt.Errorf("managed cluster %s: getting the namespace of its name: %w", cluster, err)
 	}
 	if namespace.Labels[registration.ClusterNameLabel] == cluster {
 		return false, nil
@@ -44,10 +44,10 @@ func (o *acceptOptions) adopt(ctx context.Context, h *hub, cluster string) (adop
 	what, err := inside.First(ctx, cluster)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("managed cluster %s: the namespace of its name cannot be adopted, because it is not known what is in it (nothing was changed): %w", cluster, err)
+		return false, fmt.Errorf("managed cluster %s: the namespace of its name cannot be adopted: its contents could not be listed (nothing was changed): %w", cluster, err)
 	case what != "":
-		return false, fmt.Errorf("managed cluster %s: the namespace of its name cannot be adopted: it has %s in it, and it has to be empty (nothing was changed). Delete what is "+
-			"in it, or let the cluster join under another name", cluster, command.Printable(what))
+		return false, fmt.Errorf("managed cluster %s: the namespace of its name cannot be adopted: it must be empty, but has %s (nothing was changed). Delete these "+
+			"objects, or let the cluster join under another name", cluster, command.Printable(what))
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": namespace.UID, "resourceVersion": namespace.ResourceVersion,
 		"labels": map[string]string{registration.ClusterNameLabel: cluster}}})
@@ -65,11 +65,11 @@ func (o *acceptOptions) adopt(ctx context.Context, h *hub, cluster string) (adop
 func mayNotBeAdopted(namespace *corev1.Namespace) string {
 	switch of := namespace.Labels[registration.ClusterNameLabel]; {
 	case of != "":
-		return fmt.Sprintf("by the label %s it is that of cluster %s", registration.ClusterNameLabel, command.Printable(of))
+		return fmt.Sprintf("its label %s says that it belongs to cluster %s", registration.ClusterNameLabel, command.Printable(of))
 	case !namespace.DeletionTimestamp.IsZero():
-		return "it is being deleted. Wait until it is gone: the hub makes it again"
+		return "it is being deleted. Wait until it is gone: the hub creates it again"
 	case namespace.Name == metav1.NamespaceDefault, strings.HasPrefix(namespace.Name, ofSystem), strings.HasPrefix(namespace.Name, ofHub):
-		return "it is one of Kubernetes or of the hub. Let the cluster join under another name"
+		return "it belongs to Kubernetes or to the hub. Let the cluster join under another name"
 	}
 	return ""
 }

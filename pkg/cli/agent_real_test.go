@@ -156,7 +156,7 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 
 	stdout, stderr := w.must(anns, "install", install...)
 	says(t, stdout, "The agent of cluster c-shop is deployed.", "with the rights of admin in these namespaces: shop.", "kubectl hub accept --clusters c-shop")
-	says(t, stderr, "It is called c-shop on the hub (--cluster-name says otherwise)", "deployment/hub-agent created")
+	says(t, stderr, "Its name on the hub is c-shop (set --cluster-name for another)", "deployment/hub-agent created")
 	made := map[string]bool{}
 	for name := range operatortest.Objects(t, w.admin) {
 		if !before[name] {
@@ -183,7 +183,7 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 		t.Errorf("again: %s", stderr)
 	}
 	says(t, stderr, "There is an agent in namespace shop already, of the cluster c-shop: it is upgraded")
-	w.refused(anns, "install", append(install, "--cluster-name", "another"), "there is an agent in namespace shop already, of the cluster c-shop")
+	w.refused(anns, "install", append(install, "--cluster-name", "another"), "namespace shop already has an agent, of the cluster c-shop")
 	w.refused(w.file(w.admin), "install", []string{"--namespace", "shop", "--cluster-scoped"}, "one of this namespace alone, and that cannot be changed")
 	w.refused(anns, "uninstall", []string{"--namespace", "shop", "--cluster-name", "another"}, "is of the cluster c-shop, and not of another")
 
@@ -193,7 +193,7 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 		t.Error("it has removed what others have")
 	}
 	stdout, _ = w.must(anns, "uninstall", "--namespace", "shop")
-	if stdout != "There is no agent in namespace shop.\n" {
+	if stdout != "No agent found in namespace shop.\n" {
 		t.Errorf("again it says %q", stdout)
 	}
 }
@@ -277,7 +277,7 @@ func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 	}
 	install := append(slices.Clone(ofTeam), "lacking")
 	w.refused(eds, "install", install, "this user may not get, create, patch roles.rbac.authorization.k8s.io in the namespace lacking; "+
-		"get, create, patch rolebindings.rbac.authorization.k8s.io in the namespace lacking (nothing was made): "+ask("ed", "lacking"))
+		"get, create, patch rolebindings.rbac.authorization.k8s.io in the namespace lacking (nothing was created): "+ask("ed", "lacking"))
 	w.refused(vis, "install", install, "create, patch serviceaccounts in the namespace lacking; ", "create, patch deployments.apps in the namespace lacking", ask("vi", "lacking"))
 	w.refused(nos, "install", install, "this user may not get the namespace lacking, if it is there: "+ask("no", "lacking"))
 	w.refused(als, "install", append(slices.Clone(ofTeam), "not-theirs"), "this user may not get the namespace not-theirs, if it is there: "+ask("al", "not-theirs"))
@@ -293,13 +293,13 @@ func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "lacking", Name: "ro-roles"},
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "ro"},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "people", Name: "ro"}}})
-	w.refused(ros, "install", install, "this user may not give the rights of RoleBinding lacking/clusterhub:hub-agent-namespace, because it does not have them (nothing was made): "+
+	w.refused(ros, "install", install, "this user may not grant the rights of RoleBinding lacking/clusterhub:hub-agent-namespace, because it does not have them (nothing was created): "+
 		ask("ro", "lacking"))
 
 	// An existing object of another owner is a conflict, and stays.
 	w.make(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "lacking", Name: registration.AgentServiceAccount}})
 	w.refused(als, "install", install, "ServiceAccount lacking/"+registration.AgentServiceAccount+" already exists and was not made by kubectl hub")
-	w.refused(eds, "uninstall", []string{"--namespace", "not-theirs"}, "this user may not look for the agent in namespace not-theirs", ask("ed", "not-theirs"))
+	w.refused(eds, "uninstall", []string{"--namespace", "not-theirs"}, "this user may not get the agent in namespace not-theirs", ask("ed", "not-theirs"))
 }
 
 // TestAttack_AnAgentOfANamespaceMayDoNothingOutside checks every verb on every resource of the cluster: outside of its namespace the agent has no
@@ -353,7 +353,7 @@ func TestAgents_OfOneCluster(t *testing.T) {
 				own[agents[i].namespace][name] = !was[name]
 			}
 		}
-		w.refused(admin, "install", []string{"--namespace", "another", "--cluster-scoped"}, "the namespace "+registration.AgentNamespace+" has an agent of the whole cluster already")
+		w.refused(admin, "install", []string{"--namespace", "another", "--cluster-scoped"}, "the namespace "+registration.AgentNamespace+" already has an agent of the whole cluster")
 		for _, a := range agents { // an upgrade keeps what is not set
 			_, stderr := w.must(a.kubeconfig, "install", slices.DeleteFunc(slices.Clone(a.args), func(arg string) bool { return arg == "--works" || arg == "cluster-admin" })...)
 			if strings.Contains(stderr, "Made") || strings.Contains(stderr, "Removed") {

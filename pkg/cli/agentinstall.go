@@ -39,7 +39,7 @@ const (
 )
 
 func (g *global) newAgentCommand() *cobra.Command {
-	return group("agent", "Install an edge agent in a cluster, or in one namespace of it, and take it away; upgrade the agents of many clusters",
+	return group("agent", "Install or uninstall an edge agent in a cluster, or in one namespace of it; upgrade the agents of many clusters",
 		g.newAgentInstallCommand(), g.newAgentUninstallCommand(), g.newAgentUpgradeCommand())
 }
 
@@ -56,17 +56,17 @@ func (g *global) newAgentInstallCommand() *cobra.Command {
 	o := &installOptions{joinOptions: g.newJoinOptions(), edgeNamespace: edgeNamespace}
 	cmd := &cobra.Command{
 		Use:   "install --hub-token TOKEN --hub-apiserver URL [--namespace NAMESPACE]",
-		Short: "Install an edge agent, or upgrade the one that is there",
-		Long: "install deploys hub-agent, which makes an edge node of the cluster: services come to it by deployment policies and patterns of the hub. " +
-			"Afterwards, the hub has to accept it, as after kubectl hub join.\n\n" +
-			"With --namespace the agent is namespace-scoped: it has rights in that namespace alone, which has to exist. It runs services there, with the " +
-			"rights of the ClusterRole admin. A user who has that role in the namespace can install it; nothing is made outside of it. A cluster can have " +
-			"many such agents, one in a namespace, and one of the whole cluster.\n\n" +
-			"Without --namespace the agent is one of the whole cluster: what kubectl hub join deploys, with the rights that --works says. " +
-			"--cluster-scoped with --namespace puts such an agent into another namespace. That is refused where others than admins of the cluster can read " +
+		Short: "Install an edge agent, or upgrade the existing one",
+		Long: "install deploys hub-agent, which makes the cluster an edge node: deployment policies and patterns of the hub deploy services to it. " +
+			"Afterwards, the hub must accept it, as after kubectl hub join.\n\n" +
+			"With --namespace the agent is namespace-scoped: it has rights in that namespace alone, which must exist. It runs services there, with the " +
+			"rights of the ClusterRole admin. A user who has that role in the namespace can install it; nothing is created outside of it. A cluster can have " +
+			"many such agents, one per namespace, and one agent for the whole cluster.\n\n" +
+			"Without --namespace the agent is for the whole cluster, as kubectl hub join deploys it, with the rights that --works sets. " +
+			"--cluster-scoped with --namespace puts such an agent into another namespace. That is refused where users who are not admins of the cluster can read " +
 			"Secrets, mint tokens or run pods: they could act as the agent.\n\n" +
-			"Where the same agent is already, it is upgraded: flags that are left out have their defaults, but for --cluster-name and --works, which stay. " +
-			"All rights are looked at before anything is made.",
+			"If the same agent already exists, it is upgraded: omitted flags have their defaults, except for --cluster-name and --works, which stay unchanged. " +
+			"All rights are checked before anything is created.",
 		Example: example(`
 kubectl hub agent install --namespace team-a --hub-token … --hub-apiserver https://hub.example.com --ca-data … --wait
 kubectl hub agent install --namespace team-a --hub-token … --hub-apiserver … --output yaml
@@ -82,19 +82,19 @@ kubectl hub agent install --works cluster-admin --hub-token … --hub-apiserver 
 	}
 	fs := cmd.Flags()
 	o.addTo(cmd)
-	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace that the agent is for, which has to exist: it has rights there "+
+	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace that the agent is for, which must exist: it has rights there "+
 		"alone, and runs services there and nowhere else. With --"+wholeFlag+", the namespace in which an agent of the whole cluster runs, by default "+registration.AgentNamespace+".")
 	fs.Lookup(namespaceFlag).DefValue = "" // for an agent of one namespace
-	fs.BoolVar(&o.scoped, scopedFlag, false, "The same as --"+namespaceFlag+" alone: the agent has rights in that namespace and in no other.")
-	fs.BoolVar(&o.whole, wholeFlag, false, "The agent is one of the whole cluster, also with --"+namespaceFlag+".")
-	fs.StringVar(&o.edgeNamespace, edgeFlag, o.edgeNamespace, "Namespace that services go to which name none, for an agent of a whole cluster. It must not be the agent's.")
+	fs.BoolVar(&o.scoped, scopedFlag, false, "Same as --"+namespaceFlag+" alone: the agent has rights in that namespace and in no other.")
+	fs.BoolVar(&o.whole, wholeFlag, false, "The agent is for the whole cluster, also with --"+namespaceFlag+".")
+	fs.StringVar(&o.edgeNamespace, edgeFlag, o.edgeNamespace, "Namespace for services that name none, for an agent of a whole cluster. It must not be the agent's.")
 	cmd.Flag("cluster-name").Usage = "Name on the hub: a DNS label, at most 63 characters, that no other cluster and no other agent has. " +
-		"The default is that of the agent that is there, or is made of the cluster's name in the kubeconfig and, for an agent of one namespace, that namespace."
-	cmd.Flag(worksFlag).Usage = "The rights in the cluster with which an agent of a whole cluster brings services: " + worksAdmin + " or " + worksClusterAdmin +
-		", the ClusterRoles of these names. The default is what the agent that is there has, or " + worksAdmin + ". A service with CustomResourceDefinitions " +
+		"Defaults to the name of the existing agent, or is made from the cluster's name in the kubeconfig and, for an agent of one namespace, that namespace."
+	cmd.Flag(worksFlag).Usage = "The rights in the cluster with which an agent of a whole cluster deploys services: " + worksAdmin + " or " + worksClusterAdmin +
+		", the ClusterRoles of these names. Defaults to the rights of the existing agent, or " + worksAdmin + ". A service with CustomResourceDefinitions " +
 		"or ClusterRoles needs " + worksClusterAdmin + "."
 	cmd.Flag("output").Usage =
-		"Format of the result: text or json; yaml prints what would be made, the token and credentials included, and makes nothing."
+		"Format of the result: text or json; yaml prints what would be created, including the token and credentials, and creates nothing."
 	return cmd
 }
 
@@ -107,7 +107,7 @@ func (o *installOptions) setScope(fs *pflag.FlagSet) error {
 	case o.scoped && !named:
 		return fmt.Errorf("--%s must be set with --%s: the namespace that the agent is for", namespaceFlag, scopedFlag)
 	case named && !o.whole && !o.scoped && fs.Changed(scopedFlag):
-		return fmt.Errorf("--%s must be set with --%s and --%s=false: without it the agent is one of that namespace", wholeFlag, namespaceFlag, scopedFlag)
+		return fmt.Errorf("--%s must be set with --%s and --%s=false: without it the agent is for that namespace", wholeFlag, namespaceFlag, scopedFlag)
 	}
 	o.scoped = named && !o.whole
 	if o.scoped && fs.Changed(edgeFlag) {
@@ -125,16 +125,16 @@ func (o *installOptions) validate() error {
 	}
 	switch {
 	case o.namespace == registration.AgentNamespace:
-		return fmt.Errorf("--%s must not be %s for an agent of one namespace: agents of whole clusters are there. Set --%s for one of them", namespaceFlag,
+		return fmt.Errorf("--%s must not be %s for an agent of one namespace: it is for agents of whole clusters. Set --%s to install one of them", namespaceFlag,
 			o.namespace, wholeFlag)
 	case strings.HasPrefix(o.namespace, ofSystem):
-		return fmt.Errorf("--%s must not be %s for an agent of one namespace: it is Kubernetes' own, and the rights of %s there are rights to the whole cluster",
+		return fmt.Errorf("--%s must not be %s for an agent of one namespace: it belongs to Kubernetes, and the rights of %s there are rights to the whole cluster",
 			namespaceFlag, o.namespace, worksAdmin)
 	case o.works.role != "" || o.works.inSome:
 		return fmt.Errorf("--%s and --%s are for agents of a whole cluster (--%s): one of --%s has the ClusterRole %s there", worksFlag, worksNamespacesFlag,
 			wholeFlag, namespaceFlag, worksAdmin)
 	case o.detect:
-		return fmt.Errorf("--detect-cluster-labels is for agents of a whole cluster (--%s): an agent of one namespace may not look at nodes", wholeFlag)
+		return fmt.Errorf("--detect-cluster-labels is for agents of a whole cluster (--%s): an agent of one namespace may not list nodes", wholeFlag)
 	}
 	if auth, err := normalizeAuth(o.auth); err == nil && auth != authCSR {
 		return fmt.Errorf("--registration-auth must be %s for an agent of one namespace, not %s: IAM roles are those of clusters, which all agents of a cluster "+
@@ -146,17 +146,17 @@ func (o *installOptions) validate() error {
 
 func (o *installOptions) validateWhole() error {
 	if o.works.role == worksNone {
-		return fmt.Errorf("--%s must not be %s: without works the agent brings no services", worksFlag, worksNone)
+		return fmt.Errorf("--%s must not be %s: without works the agent deploys no services", worksFlag, worksNone)
 	}
 	if why := validation.IsDNS1123Label(o.edgeNamespace); len(why) > 0 {
 		return fmt.Errorf("--%s: %q is not the name of a namespace: %s", edgeFlag, o.edgeNamespace, strings.Join(why, "; "))
 	}
 	if o.edgeNamespace == o.namespace {
-		return fmt.Errorf("--%s must not be %s, the agent's own: a service that can read Secrets there could act as the agent", edgeFlag, o.namespace)
+		return fmt.Errorf("--%s must not be %s, the agent's own namespace: a service that can read Secrets there could act as the agent", edgeFlag, o.namespace)
 	}
 	for _, namespace := range o.works.namespaces {
 		if namespace == o.namespace {
-			return fmt.Errorf("--%s must not have %s: it is the agent's own, where works can have nothing", worksNamespacesFlag, namespace)
+			return fmt.Errorf("--%s must not include %s: it is the agent's own namespace, where works cannot have objects", worksNamespacesFlag, namespace)
 		}
 	}
 	o.edge = []string{deploy.EdgeFlag, "--edge-namespace=" + o.edgeNamespace}
@@ -214,9 +214,9 @@ func (o *installOptions) complete(ctx context.Context) error {
 		return nil
 	}
 	if o.clusterName = o.nameOfCluster(); o.clusterName == "" {
-		return errors.New("--cluster-name must be set: the kubeconfig has no name of the cluster that one could be made of")
+		return errors.New("--cluster-name must be set: no name can be made from the cluster's name in the kubeconfig")
 	}
-	_, _ = fmt.Fprintf(o.ErrOut, "It is called %s on the hub (--cluster-name says otherwise)\n", o.clusterName)
+	_, _ = fmt.Fprintf(o.ErrOut, "Its name on the hub is %s (set --cluster-name for another)\n", o.clusterName)
 	return nil
 }
 
@@ -233,15 +233,15 @@ func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
 	case err != nil:
 		return err
 	case there.found && there.scoped != o.scoped:
-		return fmt.Errorf("the agent in namespace %s is one of %s, and that cannot be changed: %s, run kubectl hub agent uninstall --%s %[1]s first, or take "+
+		return fmt.Errorf("the agent in namespace %s is for %s, and that cannot be changed: %s, run kubectl hub agent uninstall --%s %[1]s first, or use "+
 			"another namespace", o.namespace, scopeOf(there.scoped), upgradeOf(there.scoped), namespaceFlag)
 	case there.clusterName != "" && o.clusterName != "" && there.clusterName != o.clusterName:
-		return fmt.Errorf("there is an agent in namespace %s already, of the cluster %s: run kubectl hub agent uninstall --%s %[1]s first, take another "+
-			"namespace, or install with that name", o.namespace, there.clusterName, namespaceFlag)
+		return fmt.Errorf("namespace %s already has an agent, of the cluster %s: run kubectl hub agent uninstall --%s %[1]s first, use another "+
+			"namespace, or install it with that name", o.namespace, there.clusterName, namespaceFlag)
 	}
 	if o.clusterName == "" && there.clusterName != "" {
 		o.clusterName = there.clusterName
-		_, _ = fmt.Fprintf(o.ErrOut, "There is an agent in namespace %s already, of the cluster %s: it is upgraded\n", o.namespace, o.clusterName)
+		_, _ = fmt.Fprintf(o.ErrOut, "Namespace %s already has an agent, of the cluster %s: upgrading it\n", o.namespace, o.clusterName)
 	}
 	if o.scoped {
 		return nil
@@ -253,7 +253,7 @@ func (o *installOptions) completeFrom(ctx context.Context, m *managed) error {
 func (o *installOptions) completeWhole(ctx context.Context, m *managed) error {
 	elsewhere, err := m.wholeAgentElsewhere(ctx)
 	if err == nil && elsewhere != "" {
-		return fmt.Errorf("the namespace %s has an agent of the whole cluster already, and a cluster can have one: run kubectl hub agent uninstall --%s %[1]s "+
+		return fmt.Errorf("namespace %s already has an agent of the whole cluster, and a cluster can have only one: run kubectl hub agent uninstall --%s %[1]s "+
 			"first, or install the agent of one namespace by --%[2]s NAMESPACE without --%[3]s", elsewhere, namespaceFlag, wholeFlag)
 	}
 	if err == nil && o.works.role == "" {
@@ -262,7 +262,7 @@ func (o *installOptions) completeWhole(ctx context.Context, m *managed) error {
 		o.works.role, o.works.namespaces = given.Role, given.Namespaces
 	}
 	if apierrors.IsForbidden(err) {
-		return m.askFor(ctx, "this user may not look for the agent of the whole cluster (nothing was made)")
+		return m.askFor(ctx, "this user may not get the agent of the whole cluster (nothing was created)")
 	}
 	return err
 }

@@ -62,13 +62,13 @@ func (m *managed) checkNamespace(ctx context.Context) error {
 	err := m.Get(ctx, client.ObjectKey{Name: m.namespace}, namespace)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Errorf("the cluster has no namespace %s: ask an admin of the cluster to run kubectl create namespace %[1]s, and to give you rights there", m.namespace)
+		return fmt.Errorf("the cluster has no namespace %s: ask an admin of the cluster to run kubectl create namespace %[1]s, and to grant you rights there", m.namespace)
 	case apierrors.IsForbidden(err):
-		return m.askFor(ctx, fmt.Sprintf("this user may not get the namespace %s, if it is there", m.namespace))
+		return m.askFor(ctx, fmt.Sprintf("this user may not get the namespace %s, if it exists", m.namespace))
 	case err != nil:
 		return m.explain(err)
 	case !namespace.DeletionTimestamp.IsZero():
-		return fmt.Errorf("the namespace %s is being deleted: wait until it is gone, and is made again", m.namespace)
+		return fmt.Errorf("the namespace %s is being deleted: wait until it is gone, and create it again", m.namespace)
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (m *managed) mayMake(ctx context.Context, objects []*unstructured.Unstructu
 	if err != nil {
 		return err
 	}
-	return m.may(ctx, append(rights, m.inNamespace("", "pods", "list")...), "nothing was made")
+	return m.may(ctx, append(rights, m.inNamespace("", "pods", "list")...), "nothing was created")
 }
 
 // mayRemove returns an error that lists the permissions that the user lacks to have the agent leave, and to delete it.
@@ -110,7 +110,7 @@ func (m *managed) rightsTo(objects []*unstructured.Unstructured, verbs ...string
 		kind := o.GroupVersionKind()
 		mapping, err := m.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 		if err != nil {
-			return nil, fmt.Errorf("asking the cluster for the kind %s: %w", kind.Kind, m.explain(err))
+			return nil, fmt.Errorf("discovering the kind %s in the cluster: %w", kind.Kind, m.explain(err))
 		}
 		for _, verb := range verbs {
 			right := authorizationv1.ResourceAttributes{Verb: verb, Group: kind.Group, Resource: mapping.Resource.Resource, Namespace: o.GetNamespace()}
@@ -150,7 +150,7 @@ func (m *managed) may(ctx context.Context, rights []authorizationv1.ResourceAttr
 		last = right
 		allowed, err := isAllowed(ctx, kube, right)
 		if err != nil {
-			return fmt.Errorf("asking the cluster what this user may do: %w", m.explain(err))
+			return fmt.Errorf("checking what this user may do in the cluster: %w", m.explain(err))
 		}
 		if !allowed {
 			verbs = append(verbs, right.Verb)
@@ -225,7 +225,7 @@ func (m *managed) tryAllRights(ctx context.Context, objects []*unstructured.Unst
 		var escalation *escalationError
 		switch {
 		case errors.As(err, &escalation):
-			return m.askFor(ctx, fmt.Sprintf("this user may not give the rights of %s, because it does not have them (nothing was made)", escalation.id))
+			return m.askFor(ctx, fmt.Sprintf("this user may not grant the rights of %s, because it does not have them (nothing was created)", escalation.id))
 		case err != nil:
 			return err
 		}

@@ -30,8 +30,8 @@ func (m *managed) checkShared(ctx context.Context) error {
 	bindings := &rbacv1.RoleBindingList{}
 	if err := m.List(ctx, bindings, client.InNamespace(m.namespace)); err != nil {
 		if apierrors.IsForbidden(err) {
-			return m.askFor(ctx, fmt.Sprintf("this user may not list rolebindings in the namespace %s, to see whether others could act as the agent there "+
-				"(nothing was made)", m.namespace))
+			return m.askFor(ctx, fmt.Sprintf("this user may not list rolebindings in the namespace %s, to check whether others could act as the agent there "+
+				"(nothing was created)", m.namespace))
 		}
 		return m.explain(err)
 	}
@@ -51,8 +51,8 @@ func (m *managed) checkShared(ctx context.Context) error {
 	if more := len(shared) - maxShared; more > 0 {
 		shared = append(shared[:maxShared], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Errorf("others could act as an agent of the whole cluster in namespace %s: %s (nothing was made). Leave --%s and --%s out, so that it comes to %s, "+
-		"take a namespace of its own, or leave --%[4]s out for an agent of this namespace alone", m.namespace, strings.Join(shared, "; "), namespaceFlag, wholeFlag,
+	return fmt.Errorf("others could act as an agent of the whole cluster in namespace %s: %s (nothing was created). Omit --%s and --%s to install it in %s, "+
+		"use a namespace of its own, or omit --%[4]s for an agent of this namespace alone", m.namespace, strings.Join(shared, "; "), namespaceFlag, wholeFlag,
 		registration.AgentNamespace)
 }
 
@@ -100,7 +100,7 @@ func (m *managed) rulesOf(ctx context.Context, binding *rbacv1.RoleBinding) ([]r
 	}
 	err := m.Get(ctx, key, object)
 	if apierrors.IsForbidden(err) {
-		return nil, m.askFor(ctx, fmt.Sprintf("this user may not get the %s %s, to see whether others could act as the agent in namespace %s (nothing was made)",
+		return nil, m.askFor(ctx, fmt.Sprintf("this user may not get the %s %s, to check whether others could act as the agent in namespace %s (nothing was created)",
 			binding.RoleRef.Kind, command.Printable(key.Name), m.namespace))
 	}
 	return *rules, m.explain(client.IgnoreNotFound(err))
@@ -156,7 +156,7 @@ func (m *managed) isClusterAdmin(ctx context.Context, subject rbacv1.Subject) (b
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("asking the cluster for its admins: %w", m.explain(err))
+		return false, fmt.Errorf("getting the admins of the cluster: %w", m.explain(err))
 	}
 	return answer.Status.Allowed, nil
 }

@@ -22,18 +22,18 @@ func (g *global) newAgentUninstallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall --namespace NAMESPACE",
 		Short: "Have the agent of a namespace leave its hub, and remove it",
-		Long: "uninstall tells the hub that the agent leaves, waits until the hub has revoked its rights, and removes what kubectl hub agent install has made. " +
-			"It does what kubectl hub unjoin does, for the agent in any namespace: the namespace stays, and so does all in it that others have made. " +
+		Long: "uninstall notifies the hub that the agent leaves, waits until the hub has revoked its rights, and removes what kubectl hub agent install created. " +
+			"It does what kubectl hub unjoin does, for the agent in any namespace: the namespace stays, with all objects in it that others created. " +
 			"An agent with rights in its namespace alone is removed by a user with such rights.\n\n" +
-			"Where the agent has brought services, --works has to say what becomes of their objects. To see them go while the agent runs, " +
+			"If the agent has deployed services, --works must say what happens to their objects. To have the agent delete them while it runs, " +
 			"delete the deployment policies, or the cluster, on the hub first.",
 		Example: example("kubectl hub agent uninstall --namespace team-a\nkubectl hub agent uninstall --namespace team-a --works=delete"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.uninstall(cmd.Context()) },
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace of the agent. It stays.")
-	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the agent's cluster on the hub. It is not needed; another agent is left alone if it is set.")
+	fs.StringVarP(&o.namespace, namespaceFlag, "n", o.namespace, "Namespace of the agent. It is not deleted.")
+	fs.StringVar(&o.clusterName, "cluster-name", "", "Name of the agent's cluster on the hub. Optional: if set, the agent of another cluster is not removed.")
 	o.addTo(cmd)
 	return cmd
 }
@@ -53,15 +53,15 @@ func (o *unjoinOptions) uninstall(ctx context.Context) error {
 	switch {
 	case apierrors.IsForbidden(err):
 		m.scoped = true
-		return m.askFor(ctx, fmt.Sprintf("this user may not look for the agent in namespace %s: %v", o.namespace, err))
+		return m.askFor(ctx, fmt.Sprintf("this user may not get the agent in namespace %s: %v", o.namespace, err))
 	case err != nil:
 		return err
 	case there.clusterName != "" && o.clusterName != "" && there.clusterName != o.clusterName:
-		return fmt.Errorf("the agent in namespace %s is of the cluster %s, and not of %s: check --context, --%s and --cluster-name", o.namespace, there.clusterName,
+		return fmt.Errorf("the agent in namespace %s is the one of cluster %s, not of %s: check --context, --%s and --cluster-name", o.namespace, there.clusterName,
 			o.clusterName, namespaceFlag)
 	case !there.found:
 		result := map[string]any{"name": o.clusterName, namespaceFlag: o.namespace, "left": false, "removed": false}
-		return o.out.print(o.Out, result, "There is no agent in namespace %s.\n", o.namespace)
+		return o.out.print(o.Out, result, "No agent found in namespace %s.\n", o.namespace)
 	}
 	if o.clusterName == "" {
 		o.clusterName = there.clusterName
@@ -87,7 +87,7 @@ func (m *managed) checkJob(ctx context.Context) error {
 	job := &batchv1.Job{}
 	err := m.Get(ctx, m.key(leaveJob), job)
 	if err == nil && !byUs.Owns(job) {
-		return fmt.Errorf("the Job %s/%s was not made by kubectl hub, and the agent leaves by one of that name: delete it first", m.namespace, leaveJob)
+		return fmt.Errorf("the Job %s/%s was not created by kubectl hub, which needs a Job of that name to have the agent leave: delete it first", m.namespace, leaveJob)
 	}
 	return m.explain(client.IgnoreNotFound(err))
 }

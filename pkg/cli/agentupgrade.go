@@ -40,12 +40,12 @@ func (g *global) newAgentUpgradeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade --placement NAMESPACE/NAME --image IMAGE",
 		Short: "Upgrade the agents of the clusters that a placement chooses",
-		Long: "upgrade makes a ManifestWorkReplicaSet that sets the image of the agents of the clusters that the placement has chosen, a few at a time, or changes the one that is there. " +
-			"It stops when an agent does not come back: a cluster is done when the new agent has renewed its lease and has told the hub what has become of the work. " +
+		Long: "upgrade creates or changes a ManifestWorkReplicaSet that sets the image of the agents of the clusters that the placement has chosen, a few at a time. " +
+			"It stops when an agent does not come back: a cluster is done when the new agent has renewed its lease and has reported the status of the work to the hub. " +
 			"kubectl hub rollout status shows how far it is, kubectl hub top agents each agent, and kubectl hub rollout undo goes back.\n\n" +
-			"The admin of a cluster decides whether the hub may do so: by kubectl hub join --upgradable, or for an agent of a Klusterlet (--klusterlet) by giving the agent " +
-			"the right to patch it. The placement has to tolerate clusters that are unavailable or unreachable: else a cluster that is lost would leave the rollout, " +
-			"which would go on.",
+			"The admin of a cluster decides whether the hub may do so: by kubectl hub join --upgradable, or for an agent of a Klusterlet (--klusterlet) by letting the agent " +
+			"patch it. The placement must tolerate clusters that are unavailable or unreachable: otherwise a cluster that is lost would leave the rollout, " +
+			"which would continue.",
 		Example: example(`
 kubectl hub agent upgrade --placement fleet/stores --image registry.example/clusterhub/hub-agent:v1.3.0
 kubectl hub agent upgrade --placement fleet/stores --image … --max-concurrency 1 --min-success-time 1h
@@ -57,13 +57,13 @@ kubectl hub agent upgrade --placement fleet/stores --image … --dry-run=client 
 	fs := cmd.Flags()
 	fs.StringVar(&o.placement, "placement", "", "Placement that has chosen the clusters, as NAMESPACE/NAME, or NAME in the namespace of the context.")
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent, with a tag or a digest.")
-	fs.StringVar(&o.name, "name", "", "Name of the ManifestWorkReplicaSet. The default is agent-upgrade- and the name of the placement.")
+	fs.StringVar(&o.name, "name", "", "Name of the ManifestWorkReplicaSet. Defaults to agent-upgrade- followed by the name of the placement.")
 	fs.StringVar(&o.agentNamespace, "agent-namespace", o.agentNamespace, "Namespace of the agents on their clusters.")
 	fs.StringVar(&o.klusterlet, "klusterlet", "", "Klusterlet of the agents on their clusters, which hub-operator deploys.")
 	fs.StringVar(&o.maxConcurrency, "max-concurrency", o.maxConcurrency, "How many clusters are upgraded at a time: a number, or a percentage.")
 	fs.StringVar(&o.maxFailures, "max-failures", o.maxFailures, "How many clusters may fail before the rollout stops: a number, or a percentage.")
-	fs.StringVar(&o.progressDeadline, "progress-deadline", o.progressDeadline, "After which time a cluster that is not done counts as failed.")
-	fs.StringVar(&o.minSuccessTime, "min-success-time", o.minSuccessTime, "How long a cluster has to be well before it is done.")
+	fs.StringVar(&o.progressDeadline, "progress-deadline", o.progressDeadline, "Time after which a cluster that is not done counts as failed.")
+	fs.StringVar(&o.minSuccessTime, "min-success-time", o.minSuccessTime, "How long a cluster must be available before it is done.")
 	must(cmd.MarkFlagRequired("placement"))
 	o.addTo(cmd)
 	o.out.addObjectTo(cmd)
@@ -175,7 +175,7 @@ func (o *upgradeOptions) write(ctx context.Context, set *workv1alpha1.ManifestWo
 		return nil, "", err
 	}
 	if there.Labels[registration.LabelAgentUpgrade] != "true" || len(there.Spec.PlacementRefs) != 1 || there.Spec.PlacementRefs[0].Name != placement.Name {
-		return nil, "", fmt.Errorf("ManifestWorkReplicaSet %s/%s exists, and is not for the upgrade of the agents of placement %s: name another one with --name",
+		return nil, "", fmt.Errorf("ManifestWorkReplicaSet %s/%s exists, but does not upgrade the agents of placement %s: set another name with --name",
 			set.Namespace, set.Name, placement.Name)
 	}
 	executor := there.Spec.ManifestWorkTemplate.Executor
@@ -192,7 +192,7 @@ func checkTolerates(placement *clusterv1beta1.Placement) error {
 			return (t.Key == taint || t.Key == "") && t.Operator == clusterv1beta1.TolerationOpExists && t.TolerationSeconds == nil && t.Effect == ""
 		}) {
 			return errors.New("placement " + placement.Namespace + "/" + placement.Name + " does not tolerate the taint " + taint + ": a cluster whose agent does not come back " +
-				"would leave the rollout, which would go on with the next ones. Add to spec.tolerations: {key: " + taint + ", operator: Exists}")
+				"would leave the rollout, which would continue with the next ones. Add to spec.tolerations: {key: " + taint + ", operator: Exists}")
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func TestAgentUpgrade(t *testing.T) {
 	set.Labels = nil
 	s.put(set)
 	for args, want := range map[string]string{
-		"--image=clusterhub/hub-agent:v4":                             "is not for the upgrade of the agents of placement stores",
+		"--image=clusterhub/hub-agent:v4":                             "does not upgrade the agents of placement stores",
 		"--image=clusterhub/hub-agent":                                "--image must be an image of hub-agent with a tag or a digest",
 		"--image=clusterhub/hub-agent:v4 --min-success-time=soon":     "--min-success-time: ",
 		"--image=clusterhub/hub-agent:v4 --name=other --placement=no": "",

@@ -29,8 +29,8 @@ func (g *global) newCleanCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean --name NAME",
 		Short: "Remove a hub whose servers run on a management cluster",
-		Long: "clean deletes a ClusterManager, which init has made with --mode=detached, and waits until hub-operator has taken away what it made: the servers, " +
-			"their data if that was on a volume of theirs, and what was made on the cluster that was the hub.",
+		Long: "clean deletes a ClusterManager that init created with --mode=detached, and waits until hub-operator has deleted what it created: the servers, " +
+			"their data if it was on a volume of theirs, and its objects on the cluster that was the hub.",
 		Example: example("kubectl hub clean --name blue --management-context mgmt"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -83,5 +83,5 @@ func (o *cleanOptions) run(ctx context.Context) error {
 	if there {
 		return o.out.print(o.Out, result, "The hub %s is removed.\n", o.name)
 	}
-	return o.out.print(o.Out, result, "There is no ClusterManager %s on the management cluster.\n", o.name)
+	return o.out.print(o.Out, result, "No ClusterManager %s found on the management cluster.\n", o.name)
 }

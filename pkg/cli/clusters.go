@@ -47,7 +47,7 @@ func reach[T any](h *hub, do func(clusters) (T, error)) (T, error) {
 func (h *hub) view(version, resource string) (dynamic.ResourceInterface, error) {
 	client, err := dynamic.NewForConfig(h.config)
 	if err != nil {
-		return nil, fmt.Errorf("the way to the hub: %w", err)
+		return nil, fmt.Errorf("configuring the connection to the hub: %w", err)
 	}
 	return client.Resource(schema.GroupVersionResource{Group: clusterview.GroupName, Version: version, Resource: resource}), nil
 }
@@ -111,7 +111,7 @@ func (v viewed) List(ctx context.Context, options metav1.ListOptions) (*clusterv
 	list := &clusterv1.ManagedClusterList{}
 	err := listView(ctx, v.ResourceInterface, options, list)
 	if err == nil && len(list.Items) == 0 && options.Continue == "" { // the error names the missing permission
-		err = apierrors.NewForbidden(clusterv1.Resource("managedclusters"), "", errors.New("no cluster is shown to this user"))
+		err = apierrors.NewForbidden(clusterv1.Resource("managedclusters"), "", errors.New("this user may not see any cluster"))
 	}
 	return list, err
 }
@@ -124,7 +124,7 @@ func (v viewed) Label(ctx context.Context, name string, patch []byte) (*clusterv
 func (v viewed) Delete(ctx context.Context, name string, options metav1.DeleteOptions) error {
 	err := v.ResourceInterface.Delete(ctx, name, options)
 	if apierrors.IsNotFound(err) {
-		return apierrors.NewForbidden(clusterv1.Resource("managedclusters"), name, errors.New("it is not shown to this user"))
+		return apierrors.NewForbidden(clusterv1.Resource("managedclusters"), name, errors.New("this user may not see it"))
 	}
 	return err
 }

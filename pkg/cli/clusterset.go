@@ -48,8 +48,8 @@ func (g *global) newCreateClusterSetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clusterset SET",
 		Aliases: []string{"clustersets"},
-		Short:   "Make a set of clusters",
-		Long: "create clusterset makes a set. Without a flag, the clusters with the label cluster.open-cluster-management.io/clusterset=SET " +
+		Short:   "Create a set of clusters",
+		Long: "create clusterset creates a set. Without a flag, the clusters with the label cluster.open-cluster-management.io/clusterset=SET " +
 			"are in it. This needs the permission to create managedclustersets.",
 		Example: example(`
 kubectl hub create clusterset payments
@@ -75,7 +75,7 @@ kubectl hub create clusterset tests --selector 'env=test,tier notin (gold)'`),
 			return out.print(g.Out, change{args[0], true}, "%s\n", outcome("managedclusterset", args[0], "created"))
 		},
 	}
-	cmd.Flags().StringVar(&exclusive, "exclusive-label", "", "Label as KEY=VALUE of the clusters in the set. No other set can have the same one.")
+	cmd.Flags().StringVar(&exclusive, "exclusive-label", "", "Label of the clusters in the set, as KEY=VALUE. No other set can have the same label.")
 	cmd.Flags().StringVarP(&labels, "selector", "l", "", "Label selector of the clusters in the set, such as env=test or 'tier notin (gold)'.")
 	cmd.MarkFlagsMutuallyExclusive("exclusive-label", "selector")
 	out.addTo(cmd)
@@ -116,7 +116,7 @@ func (g *global) newDeleteClusterSetCommand() *cobra.Command {
 		Aliases: []string{"clustersets"},
 		Short:   "Delete a set that no namespace is bound to",
 		Long: "delete clusterset deletes a set. Its clusters stay, with their labels. A set that is bound to a namespace is not deleted, " +
-			"and the sets default and global would come back. This needs the permission to delete managedclustersets with the set's name.",
+			"and the sets default and global would be created again. This needs the permission to delete managedclustersets with the set's name.",
 		Example:           example("kubectl hub delete clusterset payments"),
 		Args:              oneArg("a cluster set"),
 		ValidArgsFunction: first(g.names(setNames)),
@@ -129,7 +129,7 @@ func (g *global) newDeleteClusterSetCommand() *cobra.Command {
 
 func (o *deleteClusterSetOptions) run(ctx context.Context, name string) error {
 	if name == cluster.DefaultSet || name == cluster.GlobalSet {
-		return fmt.Errorf("the set %s is the hub's, which would make it again", name)
+		return fmt.Errorf("the set %s belongs to the hub, which would create it again", name)
 	}
 	if err := o.validateTimeout(); err != nil {
 		return err
@@ -195,14 +195,14 @@ func (g *global) newBindCommands() []*cobra.Command {
 				}{change{args[0], changed}, namespace}, "managedclusterset/%s %s%s namespace %s\n", args[0], already, says, namespace)
 			},
 		}
-		cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the binding. The default is that of the context.")
+		cmd.Flags().StringVarP(&namespace, "namespace", "n", "", "Namespace of the binding. Defaults to the namespace of the context.")
 		out.addTo(cmd)
 		return cmd
 	}
 	return []*cobra.Command{
-		command("bind", "Let a namespace use a set", "bind lets a namespace use a set. This needs the permissions to get the set, to create "+
+		command("bind", "Bind a set to a namespace", "bind lets a namespace use a set. This needs the permissions to get the set, to create "+
 			"managedclustersets/bind with the set's name, and to create managedclustersetbindings in the namespace.", "bound to", bind),
-		command("unbind", "Let a namespace not use a set any more", "unbind removes what bind has made. This needs the permission to delete "+
+		command("unbind", "Unbind a set from a namespace", "unbind deletes the binding that bind created. This needs the permission to delete "+
 			"managedclustersetbindings in the namespace.", "unbound from", unbind),
 	}
 }

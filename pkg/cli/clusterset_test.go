@@ -87,7 +87,7 @@ func TestDeleteClusterSet(t *testing.T) {
 	s := newServer(t, newSet("payments"), newSet("default"), newBinding("payments"), newBinding("other"), elsewhere)
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	for _, hubs := range []string{"default", "global"} {
-		if _, _, err := run(t, config, "delete", "clusterset", hubs); err == nil || !strings.Contains(err.Error(), "would make it again") {
+		if _, _, err := run(t, config, "delete", "clusterset", hubs); err == nil || !strings.Contains(err.Error(), "would create it again") {
 			t.Errorf("%s: %v", hubs, err)
 		}
 	}

@@ -49,16 +49,16 @@ func newCommand(g *global) *cobra.Command {
 	g.flags.Namespace = nil
 	cmd := &cobra.Command{
 		Use:   "hub",
-		Short: "Set up a hub, and have clusters join and leave it",
-		Long: "kubectl hub prepares a hub for clusters to join it, has clusters join and leave, and shows them.\n\n" +
-			"Which cluster a command is about follows from the kubeconfig and --context: join, unjoin and agent are about the managed " +
-			"cluster, all others about the hub.",
+		Short: "Set up a hub, and let clusters join and leave it",
+		Long: "kubectl hub prepares a hub for clusters to join it, lets clusters join and leave, and shows them.\n\n" +
+			"The kubeconfig and --context select the cluster of a command: join, unjoin and agent need the managed " +
+			"cluster, all others the hub.",
 		Example: example(`
 # On the hub: prepare it, and print what to run on the clusters
 kubectl hub init --context hub
 # On a cluster: join
 kubectl hub join --context c1 --hub-token … --hub-apiserver https://hub.example.com --ca-data … --cluster-name c1
-# On the hub: let it in
+# On the hub: accept it
 kubectl hub accept --clusters c1 --wait --context hub`),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl hub"},
 		SilenceUsage:  true,
@@ -76,13 +76,13 @@ kubectl hub accept --clusters c1 --wait --context hub`),
 		g.newVersionCommand(), g.newUICommand(), g.newDenyCommand(), g.newCleanCommand(), g.newAgentCommand(),
 		group("edge", "Move edge nodes and services to a hub", g.newEdgeImportCommand()),
 		group("explain", "Show why a placement chooses what it chooses", g.newExplainPlacementCommand()),
-		group("create", "Make a set of clusters, a placement or a work", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand(), g.newCreateWorkCommand()),
+		group("create", "Create a set of clusters, a placement or a work", g.newCreateClusterSetCommand(), g.newCreatePlacementCommand(), g.newCreateWorkCommand()),
 		g.newWorkCommand(), g.newRolloutCommand(), g.newDeployCheckCommand(),
 		g.newWhyCommand(), g.newDoctorCommand(), g.newTreeCommand(), g.newTopCommand(),
 		group("delete", "Delete a set or a work, or remove a cluster from the hub", g.newDeleteClusterCommand(), g.newDeleteClusterSetCommand(), g.newDeleteWorkCommand()))
 	cmd.AddCommand(g.newBindCommands()...)
 	cmd.AddCommand(g.newGrantCommands()...)
-	upstreams := group("clusterset", "The same as bind and unbind", g.newBindCommands()...)
+	upstreams := group("clusterset", "Same as bind and unbind", g.newBindCommands()...)
 	upstreams.Hidden = true // for users who know clusteradm
 	cmd.AddCommand(upstreams)
 	return cmd
@@ -94,7 +94,7 @@ var shownFlags = []string{"as", "as-group", "context", "kubeconfig", "request-ti
 func (g *global) addGlobalFlags(cmd *cobra.Command) {
 	fs := cmd.PersistentFlags()
 	g.flags.AddFlags(fs)
-	verbosity := fs.IntP("v", "v", 0, fmt.Sprintf("Level of logging of the requests to the servers, 0 to %d. Their content is never logged.", logging.MaxVerbosity))
+	verbosity := fs.IntP("v", "v", 0, fmt.Sprintf("Log level of the requests to the servers, 0 to %d. Their content is never logged.", logging.MaxVerbosity))
 	fs.VisitAll(func(f *pflag.Flag) { f.Hidden = !slices.Contains(shownFlags, f.Name) })
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return g.setupLog(*verbosity) }
 	must(cmd.RegisterFlagCompletionFunc("context", g.completeContexts))

@@ -48,7 +48,7 @@ func (g *global) newDenyCommand() *cobra.Command {
 // addClusters adds the flags that name clusters, with clusteradm's names.
 func (g *global) addClusters(cmd *cobra.Command, clusters, more *[]string) {
 	cmd.Flags().StringSliceVar(clusters, "clusters", nil, "Names of the clusters.")
-	cmd.Flags().StringSliceVarP(more, "cluster", "c", nil, "The same as --clusters.")
+	cmd.Flags().StringSliceVarP(more, "cluster", "c", nil, "Same as --clusters.")
 	for _, name := range []string{"clusters", "cluster"} {
 		must(cmd.RegisterFlagCompletionFunc(name, g.names(clusterNames)))
 	}

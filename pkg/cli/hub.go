@@ -67,11 +67,11 @@ func (w warner) HandleWarningHeader(code int, _, text string) {
 func newHub(config *rest.Config) (*hub, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("the way to the hub: %w", err)
+		return nil, fmt.Errorf("configuring the connection to the hub: %w", err)
 	}
 	clusters, err := versioned.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("the way to the hub: %w", err)
+		return nil, fmt.Errorf("configuring the connection to the hub: %w", err)
 	}
 	asked, err := answers.New(config)
 	if err != nil {

@@ -81,7 +81,7 @@ kubectl hub init --mode=detached --name blue --management-context mgmt --hub-kub
 	cmd.Flags().BoolVar(&o.upstream, "upstream-agents", false,
 		"Let Open Cluster Management's agents join: bootstrap tokens can list and watch all certificate requests of the hub, and get every "+
 			"ManagedCluster. hub-agent does not need this. Without the flag, init takes these rights away again. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
-	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "The same as --upstream-agents.")
+	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "Same as --upstream-agents.")
 	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // the flag exists
 	cmd.Flags().StringVar(&o.boundary, boundaryFlag, "", "ARN of the policy that is to be the permissions boundary of the roles that the hub makes for "+
 		"clusters, for "+authAWS+". The default is that of the Deployment "+deploy.Manager+".")

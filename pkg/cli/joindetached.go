@@ -46,7 +46,7 @@ func (o *detachedOptions) addTo(cmd *cobra.Command, version string) {
 	o.addManagementTo(fs)
 	fs.StringVar(&o.managed.file, managedKubeconfigFlag, "", "File with the kubeconfig of an admin of the managed cluster, for --"+modeFlag+"="+modeDetached+
 		". hub-operator makes accounts with fewer rights by it. It must not need a program or files of this machine to log in.")
-	fs.StringVar(&o.managed.file, "managed-cluster-kubeconfig", "", "The same as --"+managedKubeconfigFlag+".")
+	fs.StringVar(&o.managed.file, "managed-cluster-kubeconfig", "", "Same as --"+managedKubeconfigFlag+".")
 	fs.StringVar(&o.managed.context, "managed-context", "", "Context of --"+managedKubeconfigFlag+". The default is its current one.")
 	fs.StringVar(&o.name, klusterletFlag, "", "Name of the Klusterlet on the management cluster. The default is --cluster-name.")
 	o.operator.addTo(fs, version)

@@ -76,7 +76,7 @@ func (o *worksOptions) validate() error {
 			return fmt.Errorf("--%s: %q is not the name of a namespace: %s", worksNamespacesFlag, namespace, strings.Join(why, "; "))
 		}
 		if namespace == registration.AgentNamespace {
-			return fmt.Errorf("--%s must not have %s: it is the agent's own, where works can have nothing", worksNamespacesFlag, namespace)
+			return fmt.Errorf("--%s must not include %s: it is the agent's own namespace, where works cannot have objects", worksNamespacesFlag, namespace)
 		}
 	}
 	slices.Sort(o.namespaces)

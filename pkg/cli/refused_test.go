@@ -158,7 +158,7 @@ func TestHub_SaysWhatIsRefused(t *testing.T) {
 		"a token":           {"get token", map[string]*apierrors.StatusError{tokenRequest: forbidden("serviceaccounts/token", "create")}, []string{`cannot create resource "serviceaccounts/token"`}},
 		"a token, not yet":  {"get token", nil, []string{"the hub is not prepared for clusters to join: run kubectl hub init first"}},
 		"a bootstrap token": {"get token --use-bootstrap-token", map[string]*apierrors.StatusError{"POST /api/v1/namespaces/kube-system/secrets": forbidden("secrets", "create")}, []string{`cannot create resource "secrets"`}},
-		"who am I":          {"access blue -n teams --cluster-role view", map[string]*apierrors.StatusError{whoAmI: forbidden("selfsubjectreviews", "create")}, []string{"asking the hub who you are"}},
+		"who am I":          {"access blue -n teams --cluster-role view", map[string]*apierrors.StatusError{whoAmI: forbidden("selfsubjectreviews", "create")}, []string{"getting your user name from the hub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(t, newCluster("c1", nil), newSet("s"))

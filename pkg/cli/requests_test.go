@@ -94,7 +94,7 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 			}},
 		"requesters of a cluster that is accepted already": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
 			o.requesters, c.Spec.HubAcceptsClient = []string{tokenUser}, true
-		}, fails: "accepted already"},
+		}, fails: "already accepted"},
 		"one that is for another identity beside it": {rivals: []*certificatesv1.CertificateSigningRequest{forged}},
 		"one that is for another identity is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{forged},
 			change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "forged" }, fails: "certificate request forged, asked for by " +

@@ -69,7 +69,7 @@ func (o *tokenOptions) addTo(cmd *cobra.Command) {
 	fs.StringSliceVar(&o.auths, "registration-auth", []string{authCSR},
 		"How clusters prove their identity: "+authCSR+" (a certificate), "+authAWS+" (AWS IAM; also spelled "+
 			authAWSOfSeed+"), or both.")
-	fs.StringSliceVar(&o.auths, "registration-drivers", o.auths, "The same as --registration-auth.")
+	fs.StringSliceVar(&o.auths, "registration-drivers", o.auths, "Same as --registration-auth.")
 	addHubARNFlags(fs, &o.hubARN,
 		"ARN of the hub's EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
 	addRolePathFlag(fs, &o.rolePath, "The default is that of the Deployment "+deploy.Manager+", or /.")
@@ -89,7 +89,7 @@ func (o *tokenOptions) addTo(cmd *cobra.Command) {
 // addHubARNFlags adds the flag under the specification's name and under upstream's.
 func addHubARNFlags(fs *pflag.FlagSet, arn *string, usage string) {
 	fs.StringVar(arn, "hub-cluster-arn", "", usage)
-	fs.StringVar(arn, "eks-hub-cluster-arn", "", "The same as --hub-cluster-arn.")
+	fs.StringVar(arn, "eks-hub-cluster-arn", "", "Same as --hub-cluster-arn.")
 }
 
 const rolePathFlag = "hub-role-path"

@@ -92,7 +92,7 @@ func (h *hub) addLeases(ctx context.Context, uses map[string]*hubtree.ClusterUse
 func (h *hub) addWorkCounts(ctx context.Context, uses map[string]*hubtree.ClusterUse) error {
 	client, err := metadata.NewForConfig(h.config)
 	if err != nil {
-		return fmt.Errorf("the way to the hub: %w", err)
+		return fmt.Errorf("configuring the connection to the hub: %w", err)
 	}
 	counts := map[string]int{}
 	err = eachPage(pageOf, func(options metav1.ListOptions) (string, error) {

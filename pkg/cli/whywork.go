@@ -31,7 +31,7 @@ func (g *global) newWhyWorkCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVar(&o.cluster, "cluster", "", "The cluster.")
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "The same as --cluster.")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Same as --cluster.")
 	cmd.MarkFlagsMutuallyExclusive("cluster", "namespace")
 	must(cmd.RegisterFlagCompletionFunc("cluster", g.names(clusterNames)))
 	o.out.addTo(cmd)

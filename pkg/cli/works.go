@@ -30,7 +30,7 @@ type onClusters struct {
 
 func (o *onClusters) addTo(g *global, cmd *cobra.Command) {
 	g.addClusters(cmd, &o.clusters, &o.more)
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "The same as --clusters, of one cluster.")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Same as --clusters, of one cluster.")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "Take all clusters. It is the default of commands that only show.")
 	for _, name := range []string{"clusters", "cluster", "namespace"} {
 		cmd.MarkFlagsMutuallyExclusive("all-namespaces", name)

@@ -102,7 +102,7 @@ func TestKubectlHub_Access(t *testing.T) {
 	if err == nil {
 		t.Error("a token is given of a request that is gone")
 	}
-	harness.Contains(t, stderr, "there is no AccessRequest teams/"+ar.Name+" any more", "Ask again with kubectl hub access")
+	harness.Contains(t, stderr, "AccessRequest teams/"+ar.Name+" does not exist any more", "Request access again with kubectl hub access")
 	left := harness.Must(clientcmd.LoadFromFile(p.Kubeconfig))(t)
 	if left.Contexts["teams--blue"] != nil || left.AuthInfos["teams--blue"] != nil || left.Contexts["hub"] == nil {
 		t.Errorf("the kubeconfig became %+v", left)

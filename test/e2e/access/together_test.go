@@ -143,7 +143,7 @@ spec: `+spec, "apply", "-f", "-")
 	kept := writeKubeconfig(t, string(harness.Must(os.ReadFile(ann))(t)))
 	h.must(t, ann, "", "delete", "accessrequest/mine", "-n", "team-a", "--timeout="+harness.Timeout.String())
 	p.Must(t, "access", name, "-n", "team-a", "--revoke")
-	harness.Contains(t, h.refused(t, kept, "", append(viewer, "get", "configmaps")...), "there is no AccessRequest", "any more")
+	harness.Contains(t, h.refused(t, kept, "", append(viewer, "get", "configmaps")...), "AccessRequest", "does not exist any more")
 	h.must(t, ann, "", "wait", "accessrequest/brief", "-n", "team-a", "--for=delete", "--timeout="+harness.Timeout.String())
 	for _, kubeconfig := range []string{mine, shortLived, brief} {
 		h.useless(t, harness.Must(os.ReadFile(kubeconfig))(t))

@@ -80,7 +80,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 		return err == nil && len(asked.Items) > 0, err
 	})
 	accepted := p.Must(t, "accept", "--clusters", "c1", "--wait", "--context", "hub")
-	harness.Contains(t, accepted, "set hubAcceptsClient to true for managed cluster c1 (certificate, asked for by "+
+	harness.Contains(t, accepted, "set hubAcceptsClient to true for managed cluster c1 (certificate, requested by "+
 		"system:serviceaccount:open-cluster-management:agent-registration-bootstrap)", "c1 has joined and is available")
 	if failed, ok := <-joined; ok {
 		t.Fatalf("join: %s\n%s", failed, joinOut)

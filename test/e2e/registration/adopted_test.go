@@ -32,7 +32,7 @@ func TestRegistration_InANamespaceThatWasThereBefore(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, told)
 	}
-	harness.Contains(t, told, "is accepted, and the hub cannot register it: the namespace", "--adopt-namespace")
+	harness.Contains(t, told, "is accepted, but the hub cannot register it: the namespace", "--adopt-namespace")
 	if _, told, err = plugin.Run(t, "accept", "--clusters", m.name, "--adopt-namespace"); err == nil || !strings.Contains(told, "it has secrets theirs in it") {
 		t.Errorf("%v: %s", err, told)
 	}

@@ -152,7 +152,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end }}
 {{- if .Values.edge.enabled }}
 {{- if and (not .Values.works.role) (not .Values.namespaceScoped) }}
-{{- fail "edge.enabled: without works the agent brings no services. Set works.role." }}
+{{- fail "edge.enabled: without works the agent deploys no services. Set works.role." }}
 {{- end }}
 {{- if eq .Values.edge.namespace .Release.Namespace }}
 {{- fail "edge.namespace: it must not be the agent's own: a service that can read Secrets there could act as the agent." }}
