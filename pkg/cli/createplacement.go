@@ -31,9 +31,9 @@ func (g *global) newCreatePlacementCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "placement PLACEMENT",
 		Aliases: []string{"placements"},
-		Short:   "Make a placement, which chooses clusters of the sets that a namespace is bound to",
-		Long: "create placement makes a placement. A cluster has to match one of the predicates, which are the values of --label-selectors and " +
-			"--predicate, and all expressions of --cel. Without any, all clusters of the sets match. This needs the permission to create " +
+		Short:   "Create a placement, which chooses clusters of the sets that a namespace is bound to",
+		Long: "create placement creates a placement. A cluster must match one of the predicates, which are the values of --label-selectors and " +
+			"--predicate, and all expressions of --cel. Without predicates and expressions, all clusters of the sets match. This needs the permission to create " +
 			"placements in the namespace.",
 		Example: example(`
 kubectl hub create placement web -n dev --clustersets europe --count 2
@@ -47,13 +47,13 @@ kubectl hub create placement web -n dev --count 2 --prioritizers BuiltIn:Resourc
 	}
 	o.inNamespace.addTo(cmd, "the placement")
 	fs := cmd.Flags()
-	fs.StringSliceVar(&o.sets, "clustersets", nil, "Sets to choose from. The default is all that the namespace is bound to.")
-	fs.Int32Var(&o.count, "count", 0, "Number of clusters to choose, 0 or more. The default is all that match.")
-	fs.StringArrayVar(&o.labels, "label-selectors", nil, "Label selectors, such as region=eu or 'tier in (a,b)', with commas between them. A cluster has to match one.")
-	fs.StringArrayVar(&o.predicates, "predicate", nil, "Label selector of which a cluster has to match all terms, such as 'env=prod,tier notin (gold)'. Can be repeated: then one of them.")
-	fs.StringArrayVar(&o.cel, "cel", nil, "CEL expression about managedCluster that has to be true. Can be repeated: then all of them.")
-	fs.StringSliceVar(&o.prioritizers, "prioritizers", nil, "What clusters are preferred by: BuiltIn:NAME:WEIGHT or AddOn:RESOURCE:SCORE:WEIGHT, with commas between them.")
-	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of a placement that is there.")
+	fs.StringSliceVar(&o.sets, "clustersets", nil, "Sets to choose from. Defaults to all sets that the namespace is bound to.")
+	fs.Int32Var(&o.count, "count", 0, "Number of clusters to choose, 0 or more. Defaults to all clusters that match.")
+	fs.StringArrayVar(&o.labels, "label-selectors", nil, "Label selectors, such as region=eu or 'tier in (a,b)', separated by commas. A cluster must match one of them.")
+	fs.StringArrayVar(&o.predicates, "predicate", nil, "Label selector such as 'env=prod,tier notin (gold)', all terms of which a cluster must match. Can be repeated: a cluster must match one of them.")
+	fs.StringArrayVar(&o.cel, "cel", nil, "CEL expression about managedCluster that must be true. Can be repeated: all of them must be true.")
+	fs.StringSliceVar(&o.prioritizers, "prioritizers", nil, "Prioritizers by which clusters are preferred: BuiltIn:NAME:WEIGHT or AddOn:RESOURCE:SCORE:WEIGHT, separated by commas.")
+	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of an existing placement.")
 	must(cmd.RegisterFlagCompletionFunc("clustersets", g.names(setNames)))
 	o.dryRun.addTo(cmd)
 	o.out.addObjectTo(cmd)
@@ -134,11 +134,11 @@ func (o *createPlacementOptions) warnOfUnbound(ctx context.Context, h *hub, name
 		bound[i] = bindings.Items[i].Name
 	}
 	if len(bound) == 0 {
-		o.warn("the namespace %s is bound to no set, so there is nothing to choose from: kubectl hub bind SET --namespace %[1]s", namespace)
+		o.warn("the namespace %s is bound to no set, so there are no clusters to choose from: run kubectl hub bind SET --namespace %[1]s", namespace)
 	}
 	for _, set := range o.sets {
 		if len(bound) > 0 && !slices.Contains(bound, set) {
-			o.warn("the namespace %s is not bound to the set %s: kubectl hub bind %[2]s --namespace %[1]s", namespace, set)
+			o.warn("the namespace %s is not bound to the set %s: run kubectl hub bind %[2]s --namespace %[1]s", namespace, set)
 		}
 	}
 }

@@ -40,9 +40,9 @@ func (g *global) newCreateWorkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "work WORK",
 		Aliases: []string{"works"},
-		Short:   "Put the objects of files on clusters",
-		Long: "create work makes a ManifestWork with the objects of files or folders, for each cluster that --clusters names or --placement has " +
-			"chosen now. With --replicaset the hub does that, and follows the placement when it chooses others. This needs the permission to create " +
+		Short:   "Create a work with the objects of files on clusters",
+		Long: "create work creates a ManifestWork with the objects of files or folders, for each cluster that --clusters names or --placement has " +
+			"chosen at this time. With --replicaset the hub does so, and follows the placement when its decisions change. This needs the permission to create " +
 			"manifestworks in the namespaces of the clusters, or manifestworkreplicasets in that of the placement.",
 		Example: example(`
 kubectl hub create work web -f manifests/ --clusters c1,c2 --wait
@@ -52,12 +52,12 @@ kubectl hub create work web -f web.yaml --clusters c1 --overwrite`),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
 	fs := cmd.Flags()
-	fs.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with the objects, as YAML or JSON; - is the standard input.")
-	fs.BoolVarP(&o.recursive, "recursive", "R", false, "Take the folders below those of --filename, too.")
+	fs.StringSliceVarP(&o.files, "filename", "f", nil, "File or folder with the objects, as YAML or JSON; - reads standard input.")
+	fs.BoolVarP(&o.recursive, "recursive", "R", false, "Read the folders of --filename recursively.")
 	g.addClusters(cmd, &o.clusters, &o.more)
 	fs.StringVar(&o.placement, "placement", "", "Placement that has chosen the clusters, as NAMESPACE/NAME, or NAME in the namespace of the context.")
-	fs.BoolVarP(&o.replicaSet, "replicaset", "r", false, "Make a ManifestWorkReplicaSet, which follows the placement.")
-	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of what is there.")
+	fs.BoolVarP(&o.replicaSet, "replicaset", "r", false, "Create a ManifestWorkReplicaSet, which follows the placement.")
+	fs.BoolVar(&o.overwrite, "overwrite", false, "Replace the spec of existing objects.")
 	must(cmd.MarkFlagRequired("filename"))
 	for _, name := range []string{"clusters", "cluster"} {
 		cmd.MarkFlagsMutuallyExclusive("placement", name)
@@ -77,11 +77,11 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 	}
 	switch {
 	case o.replicaSet && o.placement == "":
-		return errors.New("--replicaset takes the clusters of a placement: --placement has to name it")
+		return errors.New("--replicaset needs the clusters of a placement: --placement must be set")
 	case o.wait && o.value != "none":
-		return errors.New("--wait is for works that are made: not with --dry-run")
+		return errors.New("--wait is for works that are created: it cannot be used with --dry-run")
 	case o.wait && o.replicaSet:
-		return fmt.Errorf("--wait is for single works, which the hub makes of a replica set: leave it out, and wait with kubectl hub rollout status %s --wait "+
+		return fmt.Errorf("--wait is for single works, which the hub creates from a replica set: omit it, and wait with kubectl hub rollout status %s --wait "+
 			"in the namespace of the placement", name)
 	}
 	spec, err := o.spec()
@@ -97,10 +97,10 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 	}
 	if o.placement == "" {
 		if len(o.clusters)+len(o.more) == 0 {
-			return errors.New("--clusters has to name the clusters to put the work on, or --placement a placement that chooses them: kubectl hub get clusters shows clusters, " +
+			return errors.New("--clusters must name the clusters to create the work on, or --placement a placement that chooses them: kubectl hub get clusters shows clusters, " +
 				"kubectl hub get placements -A placements")
 		}
-		if o.clusters, err = namedClusters("put the work on", o.clusters, o.more); err != nil {
+		if o.clusters, err = namedClusters("create the work on", o.clusters, o.more); err != nil {
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (o *createWorkOptions) spec() (spec workv1.ManifestWorkSpec, err error) {
 		return spec, fmt.Errorf("--filename: %w", err)
 	}
 	if len(infos) == 0 {
-		return spec, fmt.Errorf("--filename: there is no object in %s", strings.Join(o.files, ", "))
+		return spec, fmt.Errorf("--filename: no objects found in %s", strings.Join(o.files, ", "))
 	}
 	for _, info := range infos {
 		object, ok := info.Object.(*unstructured.Unstructured)

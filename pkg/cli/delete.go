@@ -29,9 +29,9 @@ func (g *global) newDeleteClusterCommand() *cobra.Command {
 		Use:     "cluster NAME",
 		Aliases: []string{"clusters"},
 		Short:   "Remove a cluster from the hub",
-		Long: "delete cluster deletes a ManagedCluster. The hub takes the rights of its agent away, and removes its namespace as soon as " +
-			"nothing is left in it. Nothing of the cluster itself is deleted. Run kubectl hub unjoin on the cluster before: an agent that " +
-			"runs on, and has a bootstrap token that works, makes the cluster again. This needs the permission to delete managedclusters " +
+		Long: "delete cluster deletes a ManagedCluster. The hub revokes the rights of its agent, and deletes its namespace as soon as " +
+			"it is empty. Nothing in the cluster itself is deleted. Run kubectl hub unjoin on the cluster first: an agent that still " +
+			"runs, and has a valid bootstrap token, creates the cluster again. This needs the permission to delete managedclusters " +
 			"with the cluster's name, or managedclustersets/clusters with the name of a set that it is in.",
 		Example:           example("kubectl hub delete cluster c1 --wait"),
 		Args:              oneArg("a cluster"),
@@ -59,7 +59,7 @@ func (o *deleteClusterOptions) run(ctx context.Context, name string) error {
 		cluster, err := c.Get(ctx, name)
 		if err == nil && !warned && meta.IsStatusConditionTrue(cluster.Status.Conditions, registration.ConditionAvailable) {
 			warned = true
-			o.warn("the agent of managed cluster %s runs: kubectl hub unjoin --cluster-name %[1]s, on the cluster, ends it", name)
+			o.warn("the agent of managed cluster %s still runs: run kubectl hub unjoin --cluster-name %[1]s on the cluster to remove it", name)
 		}
 		return struct{}{}, o.remove(ctx, &o.waiting, o.out, "managedcluster", name, func(ctx context.Context, options metav1.DeleteOptions) error {
 			return c.Delete(ctx, name, options)

@@ -26,7 +26,7 @@ import (
 const purgeFlag = "purge-operator"
 
 func addPurgeTo(fs *pflag.FlagSet, purge *bool) {
-	fs.BoolVar(purge, purgeFlag, false, "Remove hub-operator from the management cluster, too, if kubectl hub has made it and nothing needs it any more.")
+	fs.BoolVar(purge, purgeFlag, false, "Also remove hub-operator from the management cluster, if kubectl hub installed it and nothing needs it any more.")
 }
 
 // delete deletes an object that hub-operator reconciles, and waits until it is gone. state returns the part of its status that says why it still
@@ -53,7 +53,7 @@ func (m *management) delete(ctx context.Context, o client.Object, what string, s
 func deletionOf(o client.Object, conditions []metav1.Condition) string {
 	var all []string
 	if since, err := time.Parse(time.RFC3339, o.GetAnnotations()[operatorv1.AnnotationEvictionTimestamp]); err == nil {
-		all = append(all, "its cluster cannot be reached since "+since.Format(time.RFC3339))
+		all = append(all, "its cluster has been unreachable since "+since.Format(time.RFC3339))
 	}
 	for _, conditionType := range []string{operatorv1.ConditionReadyToApply, operatorv1.ConditionKlusterletApplied, operatorv1.ConditionKlusterletAvailable} {
 		c := meta.FindStatusCondition(conditions, conditionType)
@@ -86,7 +86,7 @@ func (m *management) purgeOperator(ctx context.Context, wanted bool) (bool, erro
 			return false, m.explain(err)
 		}
 		if meta.LenList(list) > 0 {
-			m.warn("hub-operator stays on the management cluster: there are Klusterlets or ClusterManagers that need it")
+			m.warn("hub-operator stays on the management cluster: Klusterlets or ClusterManagers still need it")
 			return false, nil
 		}
 	}
@@ -101,7 +101,7 @@ func (m *management) purgeOperator(ctx context.Context, wanted bool) (bool, erro
 			return removed, m.explain(err)
 		}
 		if deployment := o.GetKind() == "Deployment"; deployment && have != nil && !byUs.Owns(have) {
-			return false, errors.New("hub-operator stays on the management cluster: kubectl hub has not made it, so remove it in the way it was installed")
+			return false, errors.New("hub-operator stays on the management cluster: kubectl hub did not install it, so remove it the way it was installed")
 		}
 		gone, err := m.remove(ctx, o)
 		if err != nil {

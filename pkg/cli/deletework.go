@@ -28,7 +28,7 @@ func (g *global) newDeleteWorkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "work WORK",
 		Aliases: []string{"works"},
-		Short:   "Delete the works of a name, and with them what they have put on clusters",
+		Short:   "Delete the works of a name, and their objects on clusters",
 		Long: "delete work deletes the works of one name on the clusters that --clusters names, or on all with --all-namespaces. The agents of the " +
 			"clusters delete the objects, unless the work says that they stay. This needs the permission to delete manifestworks in the namespaces " +
 			"of the clusters.",
@@ -52,7 +52,7 @@ func (o *deleteWorkOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	if len(clusters) == 0 && !o.all {
-		return fmt.Errorf("--clusters has to name the clusters to delete the work %s from; --all-namespaces takes all", name)
+		return fmt.Errorf("--clusters must name the clusters to delete the work %s from; --all-namespaces selects all", name)
 	}
 	h, err := o.hub()
 	if err != nil {
@@ -131,7 +131,7 @@ func (o *deleteWorkOptions) awaitGone(ctx context.Context, h *hub, name string, 
 			}
 			clusters = clusters[i:]
 			_, state := isDone(work) // and what its agent waits for
-			return false, fmt.Sprintf("%s has it still, with the finalizers %s: it %s", cluster, strings.Join(work.Finalizers, ", "), state), nil
+			return false, fmt.Sprintf("cluster %s still has it, with the finalizers %s: it %s", cluster, strings.Join(work.Finalizers, ", "), state), nil
 		}
 		return true, "", nil
 	})

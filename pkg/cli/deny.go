@@ -32,8 +32,8 @@ func (g *global) newDenyCommand() *cobra.Command {
 	o := &denyOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "deny --clusters NAME,...",
-		Short: "Take back that clusters are accepted",
-		Long: "deny takes the rights of the clusters' agents away. The clusters stay on the hub, and accept lets them in again. This " +
+		Short: "Withdraw the acceptance of clusters",
+		Long: "deny revokes the rights of the clusters' agents. The clusters stay on the hub, and accept accepts them again. This " +
 			"needs the permissions to get and patch the managedclusters, and to update managedclusters/accept with their names.",
 		Example: example("kubectl hub deny --clusters c1 --wait"),
 		Args:    cobra.NoArgs,
@@ -41,7 +41,7 @@ func (g *global) newDenyCommand() *cobra.Command {
 	}
 	o.out.addTo(cmd)
 	g.addClusters(cmd, &o.clusters, &o.more)
-	o.addWait(cmd.Flags(), "the hub has taken the rights away")
+	o.addWait(cmd.Flags(), "the hub has revoked the rights")
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (g *global) addClusters(cmd *cobra.Command, clusters, more *[]string) {
 func namedClusters(command string, clusters, more []string) ([]string, error) {
 	names := slices.Compact(slices.Sorted(slices.Values(slices.Concat(clusters, more))))
 	if len(names) == 0 || slices.Contains(names, "") {
-		return nil, fmt.Errorf("--clusters has to name the clusters to %s: kubectl hub get clusters shows them", command)
+		return nil, fmt.Errorf("--clusters must name the clusters to %s: kubectl hub get clusters shows them", command)
 	}
 	return names, nil
 }
@@ -144,7 +144,7 @@ func rightsLeft(cluster *clusterv1.ManagedCluster) (state string, left bool) {
 	case c == nil || c.Reason == registration.ReasonDenied:
 		return "", false
 	case c.Status == metav1.ConditionTrue:
-		return "hub-controller-manager has not taken its rights away yet", true
+		return "hub-controller-manager has not revoked its rights yet", true
 	}
 	return command.Printable(c.Message), true
 }

@@ -38,7 +38,7 @@ func TestDeny(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "nothing") || !strings.Contains(stdout, `"changed": false`) {
 		t.Errorf("one that is not there: %v, %q", err, stdout)
 	}
-	if _, _, err := run(t, config, "deny"); err == nil || !strings.Contains(err.Error(), "--clusters has to name the clusters to deny") {
+	if _, _, err := run(t, config, "deny"); err == nil || !strings.Contains(err.Error(), "--clusters must name the clusters to deny") {
 		t.Errorf("of no cluster: %v", err)
 	}
 	s.put(newAccepted("c1"))
@@ -67,7 +67,7 @@ func TestDeny_Waits(t *testing.T) {
 		t.Errorf("%v after %d looks", err, looks)
 	}
 	for want, condition := range map[string]metav1.Condition{
-		"hub-controller-manager has not taken its rights away yet": accepted,
+		"hub-controller-manager has not revoked its rights yet": accepted,
 		"no way to AWS": is(metav1.ConditionFalse, "Error", "no way to AWS"),
 	} {
 		s := newServer(t, newAccepted("c1", condition))

@@ -39,20 +39,20 @@ func (g *global) newDeployCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deploycheck (-f FILE... | --policy NAME | --pattern NAME)",
 		Short: "Show what a policy or a pattern would deploy to which edge nodes, and why not to the others",
-		Long: "deploycheck says for each edge node which version of a service would be deployed to which namespace, and if nothing would be, why. It " +
+		Long: "deploycheck prints for each edge node which version of a service would be deployed to which namespace, or why none would be. It " +
 			"changes nothing.\n\n" +
-			"Without a hub: if there are nodes in the files, and neither --node nor --all is given. Then all that is judged has to be in the files: a policy or a " +
-			"pattern, its services, and the nodes. Nothing is asked of a server.\n\n" +
-			"With the hub: in all other cases. Then the policy or pattern, and its services, are taken from the files as far as they are there, and else from the hub. " +
-			"The nodes are those of --node, or with --all, which is the default, all that the namespace reaches and that you may get. This needs the permission " +
+			"Without a hub: if the files have nodes, and neither --node nor --all is set. Then the files must have everything that is evaluated: a policy or a " +
+			"pattern, its services, and the nodes. No requests are sent.\n\n" +
+			"With the hub: in all other cases. Then the policy or pattern, and its services, are read from the files if they have them, and otherwise from the hub. " +
+			"The nodes are those of --node, or with --all, which is the default, all nodes that the namespace reaches and that you may get. This needs the permission " +
 			"to create deploychecks in the namespace.\n\n" +
-			"It ends with 0 if something would be deployed to at least one node, with 2 if nothing would be, and with 1 after an error.",
+			"The exit code is 0 if something would be deployed to at least one node, 2 if nothing would be, and 1 after an error.",
 		Example: example(`
 # Without a hub: a policy, its service and nodes, from a folder
 kubectl hub deploycheck -f shop/
 # The same with files of Open Horizon
 kubectl hub deploycheck -f policy.json -f service.json -f node.json --node-arch amd64 --node-namespace blue --node-scope namespace
-# On the hub: what a policy that is not there yet would do to all nodes, or to two
+# On the hub: what a policy that does not exist yet would do to all nodes, or to two
 kubectl hub deploycheck -f policy.yaml -n shop
 kubectl hub deploycheck -f policy.yaml -n shop --node store-1,store-2 -o wide
 # On the hub: why is this policy not deployed?
@@ -63,10 +63,10 @@ kubectl hub deploycheck --policy web -n shop -o wide`),
 	fs := cmd.Flags()
 	o.in.addTo(cmd, "the policy or pattern, and of objects of the files that name none")
 	o.addTo(cmd, "EdgeNodes, EdgeServices, DeploymentPolicies and DeploymentPatterns, or files of Open Horizon")
-	fs.StringVar(&o.policy, "policy", "", "Policy to judge: one of the files, if these have several, else one of the hub.")
-	fs.StringVar(&o.pattern, "pattern", "", "Pattern to judge, in the same way. All nodes are judged as if they had it.")
-	fs.StringSliceVar(&o.nodes, "node", nil, "Nodes of the hub to judge, besides those of the files.")
-	fs.BoolVar(&o.all, "all", false, "Judge all nodes of the hub that the namespace reaches, and none of the files. This is the default if there is no node in the files.")
+	fs.StringVar(&o.policy, "policy", "", "Policy to evaluate: one of the files, if these have several, otherwise one of the hub.")
+	fs.StringVar(&o.pattern, "pattern", "", "Pattern to evaluate, in the same way. All nodes are evaluated as if they had it.")
+	fs.StringSliceVar(&o.nodes, "node", nil, "Nodes of the hub to evaluate, besides those of the files.")
+	fs.BoolVar(&o.all, "all", false, "Evaluate all nodes of the hub that the namespace reaches, and none of the files. This is the default if the files have no nodes.")
 	for flag, list := range map[string]func(context.Context, *hub) ([]string, error){"policy": o.policyNames, "pattern": o.patternNames, "node": nodeNames} {
 		must(cmd.RegisterFlagCompletionFunc(flag, o.names(list)))
 	}
@@ -103,10 +103,10 @@ func (o *deployCheckOptions) run(ctx context.Context) error {
 		return err
 	}
 	if q.policy == nil && q.pattern == nil && o.policy == "" && o.pattern == "" {
-		return errors.New("--filename: there is no policy and no pattern in the files: add one, or name one of the hub by --policy or --pattern")
+		return errors.New("--filename: the files have no policy and no pattern: add one, or name one of the hub by --policy or --pattern")
 	}
 	if o.in.value != "" && q.own() != "" && q.own() != o.in.value {
-		return fmt.Errorf("--namespace is %s, and what the files have is in the namespace %s: leave --namespace out, or say the same", o.in.value, q.own())
+		return fmt.Errorf("--namespace is %s, but the objects of the files are in the namespace %s: omit --namespace, or set it to that namespace", o.in.value, q.own())
 	}
 	q.namespace = cmp.Or(q.own(), q.namespace)
 	answer := o.offline
@@ -163,7 +163,7 @@ func (o *deployCheckOptions) sort(q *asked, objects []edgeObject) error {
 			id, q.patterns = "DeploymentPattern "+typed.Namespace+"/"+typed.Name, append(q.patterns, typed)
 		}
 		if first, twice := from[id]; twice {
-			return fmt.Errorf("--filename: %s is in %s and in %s: leave one of them out", id, first, object.source)
+			return fmt.Errorf("--filename: %s is in both %s and %s: remove one of them", id, first, object.source)
 		}
 		from[id] = object.source
 		dropped, err := checkEdgeObject(object.Object)
@@ -171,7 +171,7 @@ func (o *deployCheckOptions) sort(q *asked, objects []edgeObject) error {
 			faults = append(faults, fmt.Errorf("%s: %s is not valid: %w", object.source, id, err))
 		}
 		for _, field := range dropped {
-			o.warn("%s: %s: %s is left out: the hub makes it itself", object.source, id, field)
+			o.warn("%s: %s: %s is left out: the hub sets it itself", object.source, id, field)
 		}
 	}
 	return errors.Join(faults...)
@@ -198,7 +198,7 @@ func (q *asked) choose(policy, pattern string) error {
 		for _, p := range q.patterns {
 			names = append(names, "--pattern "+p.Name)
 		}
-		return fmt.Errorf("--filename: the files have %d policies and patterns, and one at a time is judged: say which by %s", len(names), someNames(names))
+		return fmt.Errorf("--filename: the files have %d policies and patterns, but only one is evaluated at a time: choose it by %s", len(names), someNames(names))
 	case len(q.policies) == 1:
 		q.policy = q.policies[0]
 	case len(q.patterns) == 1:
@@ -269,7 +269,7 @@ func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployChec
 	}
 	switch {
 	case len(q.nodes) > 0 && o.all:
-		o.warn("the nodes of the files are not judged: --all is about those of the hub")
+		o.warn("the nodes of the files are not evaluated: --all selects those of the hub")
 	default:
 		for _, n := range q.nodes {
 			check.Spec.Nodes = append(check.Spec.Nodes, api.CheckedNode{Name: n.Name, Spec: n.Spec, Status: n.Status})
@@ -298,7 +298,7 @@ func (o *deployCheckOptions) ask(ctx context.Context, q *asked) (*api.DeployChec
 		}
 		// The nodes are in the order of their names. Without this check, a server that repeats a page would cause an endless loop.
 		if got.Status.Continue <= check.Spec.Continue {
-			return nil, fmt.Errorf("the hub answers with the page after %q again and again: report this as a fault of the hub", got.Status.Continue)
+			return nil, fmt.Errorf("the hub repeatedly returns the page after %q: report this as a bug of the hub", got.Status.Continue)
 		}
 		check.Spec.Continue = got.Status.Continue
 	}
@@ -314,9 +314,9 @@ func explainRefusal(err error, q *asked) error {
 	switch {
 	case answers.IsMissing(err, "deploychecks"), answers.IsMissing(err, "deploymentpolicies"), answers.IsMissing(err, "deploymentpatterns"):
 		// A server that does not find a different object for a request names the resource of the request.
-		return fmt.Errorf("there is no such policy or pattern %s in the namespace %s: kubectl get dpol,dpat -n %[2]s shows all", q.name(), q.namespace)
+		return fmt.Errorf("there is no policy or pattern %s in the namespace %s: kubectl get dpol,dpat -n %[2]s shows all", q.name(), q.namespace)
 	case apierrors.IsNotFound(err) && !strings.Contains(err.Error(), `"`):
-		return fmt.Errorf("the hub does not serve deploychecks of %s: it is of a version that does not know edge nodes. With nodes in the files, no hub is asked",
+		return fmt.Errorf("the hub does not serve deploychecks of %s: its version does not support edge nodes. With nodes in the files, no hub is needed",
 			api.SchemeGroupVersion)
 	}
 	return err

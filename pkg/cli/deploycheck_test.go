@@ -130,7 +130,7 @@ func TestDeployCheck_NothingIsDeployed(t *testing.T) {
 			t.Errorf("it ends with %d", code)
 		}
 		says(t, stdout, "ArchUnknown")
-		says(t, stderr, "spec.properties[0]: openhorizon.arch is left out: the hub makes it itself")
+		says(t, stderr, "spec.properties[0]: openhorizon.arch is left out: the hub sets it itself")
 	}
 }
 
@@ -224,7 +224,7 @@ func TestDeployCheck_AsksTheHub(t *testing.T) {
 	if _, stderr, _ := deployCheck(t, config, "-f", folder+","+nodes, "--all"); len(questions[0].Spec.Nodes) != 0 {
 		t.Errorf("it asks %+v", questions[0])
 	} else {
-		says(t, stderr, "the nodes of the files are not judged")
+		says(t, stderr, "the nodes of the files are not evaluated")
 	}
 	questions = nil
 	deployCheck(t, config, "--policy", "other", "-n", "shop")
@@ -264,10 +264,10 @@ func TestDeployCheck_AHubThatDoesNotAnswer(t *testing.T) {
 			t.Errorf("it prints %q and says %v, want %s", stdout, err, want)
 		}
 	}
-	fails("again and again")
+	fails("the hub repeatedly returns the page")
 	for _, resource := range []string{"deploychecks", "deploymentpolicies", "deploymentpatterns"} {
 		s.refuse("POST "+checksPath, apierrors.NewNotFound(schema.GroupResource{Group: api.GroupName, Resource: resource}, "web"))
-		fails("there is no such policy or pattern web in the namespace shop")
+		fails("there is no policy or pattern web in the namespace shop")
 	}
 	s.refuse("POST "+checksPath, apierrors.NewGenericServerResponse(http.StatusNotFound, "post", schema.GroupResource{}, "", "", 0, true))
 	fails("does not serve deploychecks")
@@ -293,14 +293,14 @@ func TestDeployCheck_RefusesFiles(t *testing.T) {
 		"a placement":                      {[]string{"apiVersion: edge.clusterhub.dev/v1alpha1\nkind: EdgePlacement\nmetadata: {name: s}\nspec: {node: a, origin: {kind: a, name: b}, services: []}\n"}, nil, "EdgePlacement"},
 		"no kind":                          {[]string{"metadata: {name: a}\n"}, nil, "no apiVersion or no kind"},
 		"no YAML":                          {[]string{"\tno\n"}, nil, "object 1"},
-		"neither":                          {[]string{`{"password":"hunter2"}`}, nil, "no file of Open Horizon"},
-		"nothing":                          {[]string{"# nothing\n"}, nil, "there is no object"},
+		"neither":                          {[]string{`{"password":"hunter2"}`}, nil, "nor a file of Open Horizon"},
+		"nothing":                          {[]string{"# nothing\n"}, nil, "no objects found"},
 		"aliases that grow":                {[]string{bomb}, nil, "object 1"},
-		"two policies":                     {[]string{policyYAML, strings.Replace(policyYAML, "name: web,", "name: other,", 1), service, node}, nil, "say which by --policy web, --policy other"},
-		"a policy twice":                   {[]string{policyYAML, policyYAML, service, node}, nil, "DeploymentPolicy shop/web is in"},
-		"no policy":                        {[]string{service, node}, nil, "there is no policy and no pattern in the files"},
-		"a policy of the hub":              {[]string{service, node}, []string{"--policy", "other"}, "there is no other in the files"},
-		"another namespace":                {[]string{policyYAML, service, node}, []string{"-n", "blue"}, "--namespace is blue, and what the files have is in the namespace shop"},
+		"two policies":                     {[]string{policyYAML, strings.Replace(policyYAML, "name: web,", "name: other,", 1), service, node}, nil, "choose it by --policy web, --policy other"},
+		"a policy twice":                   {[]string{policyYAML, policyYAML, service, node}, nil, "DeploymentPolicy shop/web is in both"},
+		"no policy":                        {[]string{service, node}, nil, "the files have no policy and no pattern"},
+		"a policy of the hub":              {[]string{service, node}, []string{"--policy", "other"}, "the files have no other"},
+		"another namespace":                {[]string{policyYAML, service, node}, []string{"-n", "blue"}, "--namespace is blue, but the objects of the files are in the namespace shop"},
 		"a constraint":                     {[]string{strings.Replace(policyYAML, "purpose == retail", "purpose ==", 1), service, node}, nil, "spec.constraints[0]"},
 		"a fact":                           {[]string{policyYAML, service, strings.Replace(node, "namespace: blue", "namespace: Blue", 1)}, nil, "status.namespace"},
 		"a service by another name":        {[]string{policyYAML, strings.Replace(service, "{namespace: shop}", "{name: web, namespace: shop}", 1), node}, nil, "metadata.name"},
@@ -325,7 +325,7 @@ func TestDeployCheck_RefusesFiles(t *testing.T) {
 
 // TestDeployCheck_ReadsWithinBounds verifies that an endless file, and a link to outside of the folder of a definition, are not read.
 func TestDeployCheck_ReadsWithinBounds(t *testing.T) {
-	if _, _, err := run(t, "", "deploycheck", "-f", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "a file may have 16777216 bytes") {
+	if _, _, err := run(t, "", "deploycheck", "-f", "/dev/zero"); err == nil || !strings.Contains(err.Error(), "the limit is 16777216 bytes for a file") {
 		t.Errorf("got %v", err)
 	}
 	secret := filepath.Join(t.TempDir(), "secret.tar.gz")
@@ -343,7 +343,7 @@ func TestDeployCheck_ReadsWithinBounds(t *testing.T) {
 	for i := range 501 {
 		many[fmt.Sprint(i, ".yaml")] = nil
 	}
-	if _, _, err := run(t, "", "deploycheck", "-f", inFolder(t, many)); err == nil || !strings.Contains(err.Error(), "there are 501 files, and may be 500") {
+	if _, _, err := run(t, "", "deploycheck", "-f", inFolder(t, many)); err == nil || !strings.Contains(err.Error(), "there are 501 files, but the limit is 500") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -27,9 +27,9 @@ var nodeScopes = []string{"cluster", "namespace"}
 
 func (n *nodeFlags) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&n.arch, "node-arch", "", "Architecture of nodes in files of Open Horizon, such as amd64. These files do not say what an agent tells the hub.")
+	fs.StringVar(&n.arch, "node-arch", "", "Architecture of nodes in files of Open Horizon, such as amd64. These files do not have what an agent reports to the hub.")
 	fs.StringVar(&n.namespace, "node-namespace", "", "Namespace of the agents of these nodes.")
-	fs.StringVar(&n.scope, "node-scope", "", "What the agents of these nodes have rights in: cluster or namespace. Nothing is deployed as long as it is not known.")
+	fs.StringVar(&n.scope, "node-scope", "", "Scope of the rights of the agents of these nodes: cluster or namespace. Nothing is deployed as long as it is unknown.")
 	must(cmd.RegisterFlagCompletionFunc("node-scope", cobra.FixedCompletions(nodeScopes, cobra.ShellCompDirectiveNoFileComp)))
 }
 
@@ -38,7 +38,7 @@ func (n *nodeFlags) validate() error {
 		return fmt.Errorf("--node-scope must be %s, not %q", strings.Join(nodeScopes, " or "), n.scope)
 	}
 	if n.scope != "" && n.namespace == "" {
-		return fmt.Errorf("--node-scope is known together with --node-namespace: say both, or none")
+		return fmt.Errorf("--node-scope and --node-namespace must be set together: set both or neither")
 	}
 	return nil
 }
@@ -65,7 +65,7 @@ func serviceName(s *api.EdgeService) string {
 // offline computes the result from the files alone. Their size is bounded, and so is the unpacked size of an archive.
 func (o *deployCheckOptions) offline(_ context.Context, q *asked) (*api.DeployCheck, error) {
 	if q.policyName != "" || q.patternName != "" {
-		return nil, fmt.Errorf("there is no %s in the files: with nodes in the files, all is judged by the files. Add it, or ask the hub by --node or --all", q.name())
+		return nil, fmt.Errorf("the files have no %s: with nodes in the files, everything is evaluated from the files. Add it, or use the hub by --node or --all", q.name())
 	}
 	question := &check.Question{Namespace: q.namespace, Name: q.name(), Limit: check.MaxLimit}
 	if q.policy != nil {
@@ -76,7 +76,7 @@ func (o *deployCheckOptions) offline(_ context.Context, q *asked) (*api.DeployCh
 	for _, s := range q.meant() {
 		read, err := model.ReadArchive(&s.Spec)
 		if err != nil {
-			return nil, fmt.Errorf("EdgeService %s/%s: the hub would refuse it: %w", s.Namespace, s.Name, err)
+			return nil, fmt.Errorf("EdgeService %s/%s: the hub would reject it: %w", s.Namespace, s.Name, err)
 		}
 		var contents *archive.Contents
 		if read != nil {

@@ -41,17 +41,17 @@ func (g *global) newDoctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find what is wrong with a hub, or with the agent of a managed cluster",
-		Long: "doctor looks at a hub, or at a managed cluster, and says what is wrong: the cause, whose turn it is, and commands to paste. It changes nothing: " +
-			"it reads objects with your rights, asks the hub for a dry run, and on a managed cluster asks the hub of the agent from this machine. What you may not see it says.\n\n" +
-			"The cluster is taken for a hub if it has APIServices of one, and else for a managed cluster if it has the namespace of an agent. --managed is for a hub that is " +
-			"managed, too, and for a cluster whose agent is missing.\n\n" +
-			"It ends with 0 if it has found nothing, or warnings alone; with 2 if it has found an error; and with 1 if it could not look.",
+		Long: "doctor checks a hub or a managed cluster, and prints what is wrong: the cause, who must act, and commands to run. It changes nothing: " +
+			"it reads objects with your rights, sends the hub a dry run, and on a managed cluster connects to the hub of the agent from this machine. It lists what you may not see.\n\n" +
+			"The cluster is checked as a hub if it has APIServices of one, otherwise as a managed cluster if it has the namespace of an agent. --managed is for a hub that is " +
+			"also managed, and for a cluster whose agent is missing.\n\n" +
+			"The exit code is 0 if it found nothing or only warnings, 2 if it found an error, and 1 if it could not check.",
 		Example: example(`
 # A hub
 kubectl hub doctor --context hub
 # A managed cluster: why does its agent not reach the hub?
 kubectl hub doctor --managed --context c1
-# For a program; and for a report of a fault, without secrets
+# For a program; and for a bug report, without secrets
 kubectl hub doctor -o json
 kubectl hub doctor --bundle doctor.tar.gz
 # What a hub should have: print one object of it
@@ -60,12 +60,12 @@ kubectl hub doctor --show clusterrole/clusterhub:hub-apiserver`),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
-	fs.BoolVar(&o.managed, "managed", false, "Look at the agent of a managed cluster, also where there is a hub or nothing.")
+	fs.BoolVar(&o.managed, "managed", false, "Check the agent of a managed cluster, even if the cluster is a hub or has no agent.")
 	fs.StringVarP(&o.namespace, "namespace", "n", o.namespace, "Namespace of the agent; with --show, that of the object.")
-	fs.DurationVar(&o.patience, "patience", o.patience, "How long something may wait for a person before it is a finding, such as a cluster to be accepted.")
-	fs.StringVar(&o.bundle, "bundle", "", "File to write an archive to (.tar.gz), for a report of a fault: the findings, versions, and the objects that were read. "+
-		"It has no Secrets, tokens, keys, annotations and values of the environment. The file must not exist yet.")
-	fs.StringVar(&o.show, "show", "", "Print an object as artifacts/deploy has it, as KIND/NAME, and look at nothing.")
+	fs.DurationVar(&o.patience, "patience", o.patience, "How long something may wait for a user, such as a cluster to be accepted, before it is a finding.")
+	fs.StringVar(&o.bundle, "bundle", "", "File to write an archive to (.tar.gz), for a bug report: the findings, versions, and the objects that were read. "+
+		"It has no Secrets, tokens, keys, annotations or values of environment variables. The file must not exist yet.")
+	fs.StringVar(&o.show, "show", "", "Print an object, given as KIND/NAME, as artifacts/deploy has it, and check nothing.")
 	o.out.addTo(cmd)
 	cmd.MarkFlagsMutuallyExclusive("show", "bundle")
 	return cmd
@@ -88,7 +88,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	config.WarningHandler = nil // the findings say it
 	r, err := answers.NewReader(ctx, config, o.bundle != "")
 	if err != nil {
-		return fmt.Errorf("the doctor cannot look: %w", unreachable(config.Host, err, "check --context and --kubeconfig"))
+		return fmt.Errorf("the doctor cannot check the cluster: %w", unreachable(config.Host, err, "check --context and --kubeconfig"))
 	}
 	report, err := o.look(ctx, r)
 	if err != nil {
@@ -105,7 +105,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		if err := o.writeBundle(report, r); err != nil {
 			return fmt.Errorf("--bundle: %w", err)
 		}
-		_, _ = fmt.Fprintf(o.ErrOut, "Wrote %s: look at what is in it before you give it away\n", o.bundle)
+		_, _ = fmt.Fprintf(o.ErrOut, "Wrote %s: review its contents before you share it\n", o.bundle)
 	}
 	if report.Worst() == diagnosis.Error {
 		return &command.Exit{Code: errorFound}
@@ -127,10 +127,10 @@ func (o *doctorOptions) look(ctx context.Context, r *answers.Reader) (*diagnosis
 	if _, err := r.Get(ctx, answers.GVR("", "v1", "namespaces"), "", o.namespace); err == nil {
 		return o.lookManaged(ctx, r)
 	} else if apierrors.IsForbidden(err) {
-		return nil, fmt.Errorf("%s is no hub, and this user may not see whether it has the namespace %s of an agent: say --managed if it is a managed cluster", r.Config.Host, o.namespace)
+		return nil, fmt.Errorf("%s is not a hub, and this user may not see whether it has the namespace %s of an agent: set --managed if it is a managed cluster", r.Config.Host, o.namespace)
 	}
-	return nil, fmt.Errorf("%s is neither a hub (it has no APIService of ours) nor a managed cluster (it has no namespace %s): choose another --context, or say --managed if an "+
-		"agent should be there, and -n if its namespace is another one", r.Config.Host, o.namespace)
+	return nil, fmt.Errorf("%s is neither a hub (it has no APIService of ours) nor a managed cluster (it has no namespace %s): choose another --context, or set --managed if an "+
+		"agent should run there, and -n if its namespace is another one", r.Config.Host, o.namespace)
 }
 
 // deployed returns all objects of artifacts/deploy that --show can print.
@@ -178,10 +178,10 @@ func (o *doctorOptions) showObject() error {
 		return strings.EqualFold(object.GetKind(), kind) && object.GetName() == name && slices.Contains([]string{"", o.namespace}, object.GetNamespace())
 	})
 	if i < 0 {
-		return fmt.Errorf("--show: artifacts/deploy has no %s %s in the namespace %s: -n says which namespace is meant", kind, name, o.namespace)
+		return fmt.Errorf("--show: artifacts/deploy has no %s %s in the namespace %s: set -n for another namespace", kind, name, o.namespace)
 	}
 	if all[i].GetKind() == "Secret" {
-		return errors.New("--show prints no Secret: kubectl hub join makes those of an agent")
+		return errors.New("--show prints no Secrets: kubectl hub join creates those of an agent")
 	}
 	data, err := yaml.Marshal(all[i].Object)
 	if err == nil {

@@ -90,7 +90,7 @@ func TestDoctor_CouldNotLook(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if _, _, err := run(t, addDead(t), "doctor", "--context", "dead"); err == nil || !strings.Contains(err.Error(), "the doctor cannot look") {
+	if _, _, err := run(t, addDead(t), "doctor", "--context", "dead"); err == nil || !strings.Contains(err.Error(), "the doctor cannot check the cluster") {
 		t.Errorf("a server that is not there: %v", err)
 	}
 	says(t, mustRun(t, file, "doctor", "--show", "ClusterRole/clusterhub:hub-apiserver"), "kind: ClusterRole", "name: clusterhub:hub-apiserver")
@@ -113,7 +113,7 @@ func TestDoctor_WithoutRights(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	says(t, stdout, "No problems found.", "Not seen, so neither right nor wrong:", "deployments: you may not read them", "secret bootstrap-hub-kubeconfig: you may not read them")
+	says(t, stdout, "No problems found.", "Not seen, and therefore not checked:", "deployments: you may not read them", "secret bootstrap-hub-kubeconfig: you may not read them")
 }
 
 // agentsSecret returns a Secret with a kubeconfig that another user has written.

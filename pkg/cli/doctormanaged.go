@@ -42,7 +42,7 @@ func (o *doctorOptions) lookManaged(ctx context.Context, r *answers.Reader) (*di
 		m.Identity = way
 		m.ClusterName, m.Refusal = string(secret.Data[registration.KeyClusterName]), string(secret.Data[registration.KeyRefusal])
 		if way.Found && !way.Tried && way.Trouble == diagnosis.NoTrouble {
-			r.Unseen = append(r.Unseen, "the way to the hub with the identity of the agent: only its pod has it")
+			r.Unseen = append(r.Unseen, "the connection to the hub with the identity of the agent: only its pod has the identity")
 		}
 		if config != nil && way.Trouble == diagnosis.NoTrouble && m.ClusterName != "" {
 			askLease(ctx, config, m)
@@ -54,7 +54,7 @@ func (o *doctorOptions) lookManaged(ctx context.Context, r *answers.Reader) (*di
 		}
 	}
 	if m.Renewed == nil {
-		r.Unseen = append(r.Unseen, "the lease on the hub: the hub could not be asked for it")
+		r.Unseen = append(r.Unseen, "the lease on the hub: it could not be read")
 	}
 	m.Now = r.Now()
 	return m.Check(), nil

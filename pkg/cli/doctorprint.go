@@ -86,7 +86,7 @@ func reportText(report *diagnosis.Report) string {
 	line("Checked: %s.", strings.Join(report.Checked, ", "))
 	for i, what := range report.Unseen {
 		if i == 0 {
-			line("Not seen, so neither right nor wrong:")
+			line("Not seen, and therefore not checked:")
 		}
 		line("  %s", command.Printable(what))
 	}
@@ -98,7 +98,7 @@ func (o *doctorOptions) writeBundle(report *diagnosis.Report, r *answers.Reader)
 	// It replaces no existing file, and is readable by its owner alone: it contains names of clusters and users.
 	file, err := os.OpenFile(o.bundle, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists already: name a file that does not", o.bundle)
+		return fmt.Errorf("%s already exists: name a file that does not exist", o.bundle)
 	}
 	if err != nil {
 		return err

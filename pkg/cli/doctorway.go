@@ -140,7 +140,7 @@ func distrust(err *tls.CertificateVerificationError, ca []byte) string {
 	text := command.ErrorLine(err.Err)
 	if len(err.UnverifiedCertificates) > 0 {
 		c := err.UnverifiedCertificates[len(err.UnverifiedCertificates)-1]
-		text += fmt.Sprintf(". The hub shows a certificate of %q", command.Printable(c.Issuer.String()))
+		text += fmt.Sprintf(". The hub presents a certificate of %q", command.Printable(c.Issuer.String()))
 	}
 	if len(ca) > 0 {
 		text += ", and the CA of the kubeconfig is " + diagnosis.Hash(ca)

@@ -20,7 +20,7 @@ var dryRuns = []string{"none", "client", "server"}
 
 func (d *dryRun) addTo(cmd *cobra.Command) {
 	d.value = dryRuns[0]
-	cmd.Flags().Var(d, "dry-run", "Do not make it: client sends nothing, server has it checked. The default is none, and client without a value.")
+	cmd.Flags().Var(d, "dry-run", "Create nothing: client sends no request, server validates the request. Defaults to \"none\", or \"client\" if set without a value.")
 	cmd.Flag("dry-run").NoOptDefVal = "client"
 	must(cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions(dryRuns, cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -34,7 +34,7 @@ func (d *dryRun) Type() string { return "string" }
 // Set implements pflag.Value.
 func (d *dryRun) Set(value string) error {
 	if !slices.Contains(dryRuns, value) {
-		return fmt.Errorf("must be none, client or server, not %q", value)
+		return fmt.Errorf("must be client, server or none, not %q", value)
 	}
 	d.value = value
 	return nil

@@ -18,12 +18,12 @@ import (
 // of the folder of the definition, it only reads files below the folder that the user allows.
 func readArchive(of, name, allowed string) ([]byte, error) {
 	if of == standardInput {
-		return nil, errors.New("the definition comes by the standard input, so it has no folder: give it as a file")
+		return nil, errors.New("the definition is read from standard input, so it has no folder: pass it as a file")
 	}
 	root, path, shown := filepath.Dir(of), filepath.Clean(name), "the folder of the definition"
 	if !filepath.IsLocal(path) {
 		if allowed == "" {
-			return nil, fmt.Errorf("it is not in the folder of the definition, nor below: allow it to be read by --archives=%s", allowing(root, path))
+			return nil, fmt.Errorf("it is not in the folder of the definition or below: allow it to be read by --archives=%s", allowing(root, path))
 		}
 		inAllowed, err := within(allowed, absolute(root, path))
 		if err != nil {
@@ -38,15 +38,15 @@ func readArchive(of, name, allowed string) ([]byte, error) {
 	defer folder.Close()
 	file, err := folder.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("it has to be in %s, or below: %w", shown, err)
+		return nil, fmt.Errorf("it must be in %s, or below: %w", shown, err)
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+		return nil, errors.New("it is not a regular file")
 	}
 	data, err := io.ReadAll(io.LimitReader(file, archive.MaxPacked+1))
 	if err == nil && len(data) > archive.MaxPacked {
-		err = fmt.Errorf("it has more than %d bytes, which is the most that an archive may have", archive.MaxPacked)
+		err = fmt.Errorf("it is larger than %d bytes, the limit of an archive", archive.MaxPacked)
 	}
 	return data, err
 }
@@ -80,7 +80,7 @@ func within(allowed, path string) (string, error) {
 	}
 	relative, err := filepath.Rel(from, to)
 	if err != nil || !filepath.IsLocal(relative) {
-		return "", fmt.Errorf("it is neither in the folder of the definition, nor in %s, which --archives says, nor below: name the folder that it is in", allowed)
+		return "", fmt.Errorf("it is neither in the folder of the definition nor in that of --archives (%s), nor below: set --archives to its folder", allowed)
 	}
 	return relative, nil
 }

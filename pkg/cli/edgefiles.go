@@ -56,13 +56,13 @@ type edgeObject struct {
 
 func (f *edgeFiles) addTo(cmd *cobra.Command, formats string) {
 	fs := cmd.Flags()
-	fs.StringSliceVarP(&f.files, "filename", "f", nil, "File, or folder of files that end in .json, .yaml or .yml: "+formats+". - is the standard input.")
+	fs.StringSliceVarP(&f.files, "filename", "f", nil, "File, or folder of files that end in .json, .yaml or .yml: "+formats+". - reads standard input.")
 	fs.StringToStringVar(&f.organizations, "organization", nil, "Namespace that stands for an organization of files of Open Horizon, as ORG=NAMESPACE. "+
-		"Without it, that is the namespace with the name of the organization.")
-	fs.StringToStringVar(&f.variables, "variable", nil, "Value of a variable of files of Open Horizon, as NAME=VALUE. Variables of the environment are not read.")
-	fs.StringVar(&f.objectName, "name", "", "Name of the object of the one file of Open Horizon, if that has none. The default is that of the file, but for nodes that are imported: "+
-		"the name of a node is that of its ManagedCluster.")
-	fs.StringVar(&f.archives, "archives", "", "Folder in which archives may be, or below, that service definitions name by a path to outside of their own folder. "+
+		"Defaults to the namespace with the name of the organization.")
+	fs.StringToStringVar(&f.variables, "variable", nil, "Value of a variable of files of Open Horizon, as NAME=VALUE. Environment variables are not read.")
+	fs.StringVar(&f.objectName, "name", "", "Name of the object of the one file of Open Horizon, if it has none. Defaults to the name of the file, except for nodes that are imported: "+
+		"a node has the name of its ManagedCluster.")
+	fs.StringVar(&f.archives, "archives", "", "Folder in or below which archives may be that service definitions name by a path outside of their own folder. "+
 		"Without it, such archives are not read.")
 	fs.StringVar(&f.servicePolicy, "service-policy", "", "File of Open Horizon with the policy of the one service of the files.")
 }
@@ -74,7 +74,7 @@ func (f *edgeFiles) read(namespace string) ([]edgeObject, error) {
 		return nil, err
 	}
 	if f.objectName != "" && len(paths) != 1 {
-		return nil, fmt.Errorf("--name is for one file, and --filename says %d", len(paths))
+		return nil, fmt.Errorf("--name is for one file, but --filename names %d", len(paths))
 	}
 	var all []edgeObject
 	for _, path := range paths {
@@ -87,11 +87,11 @@ func (f *edgeFiles) read(namespace string) ([]edgeObject, error) {
 			return nil, fmt.Errorf("%s: %w", shownPath(path), err)
 		}
 		if all = append(all, objects...); len(all) > mostEdgeObjects {
-			return nil, fmt.Errorf("--filename: the files have more than %d objects: give fewer of them at a time", mostEdgeObjects)
+			return nil, fmt.Errorf("--filename: the files have more than %d objects: pass fewer of them at a time", mostEdgeObjects)
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("--filename: there is no object in %s", strings.Join(f.files, ", "))
+		return nil, fmt.Errorf("--filename: no objects found in %s", strings.Join(f.files, ", "))
 	}
 	return all, f.addServicePolicy(all)
 }
@@ -121,7 +121,7 @@ func (f *edgeFiles) paths() (paths []string, err error) {
 		}
 	}
 	if len(paths) > mostEdgeFiles {
-		return nil, fmt.Errorf("--filename: there are %d files, and may be %d: give fewer of them at a time", len(paths), mostEdgeFiles)
+		return nil, fmt.Errorf("--filename: there are %d files, but the limit is %d: pass fewer of them at a time", len(paths), mostEdgeFiles)
 	}
 	return paths, nil
 }
@@ -142,7 +142,7 @@ func (f *edgeFiles) load(path string) ([]byte, error) {
 		return nil, fmt.Errorf("--filename: %s: %w", shownPath(path), err)
 	}
 	if f.bytes += len(data); len(data) > mostEdgeFile || f.bytes > mostEdgeBytes {
-		return nil, fmt.Errorf("--filename: %s: a file may have %d bytes, and all of them %d: give less at a time", shownPath(path), mostEdgeFile, mostEdgeBytes)
+		return nil, fmt.Errorf("--filename: %s: the limit is %d bytes for a file, and %d for all files: pass less at a time", shownPath(path), mostEdgeFile, mostEdgeBytes)
 	}
 	return data, nil
 }
@@ -172,7 +172,7 @@ func (f *edgeFiles) parse(path string, data []byte, namespace string) ([]edgeObj
 		return nil, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it has no manifest (apiVersion and kind are missing), and it is no file of Open Horizon: %w", err)
+		return nil, fmt.Errorf("it is neither a manifest (apiVersion and kind are missing) nor a file of Open Horizon: %w", err)
 	}
 	options := f.options(path, namespace)
 	if (kind != hzn.Node || f.nodesByFile) && path != standardInput {
@@ -180,7 +180,7 @@ func (f *edgeFiles) parse(path string, data []byte, namespace string) ([]edgeObj
 	}
 	result, err := hzn.Read(kind, data, options)
 	if err != nil {
-		return nil, fmt.Errorf("%w (--name, --organization and --variable say what a file does not)", err)
+		return nil, fmt.Errorf("%w (--name, --organization and --variable set what a file does not)", err)
 	}
 	f.tell(path, result.Notes)
 	all := make([]edgeObject, len(result.Objects))
@@ -229,12 +229,12 @@ func (f *edgeFiles) addServicePolicy(all []edgeObject) error {
 			continue
 		}
 		if url != "" && url != s.Spec.URL {
-			return fmt.Errorf("--service-policy is for one service, and the files have %s and %s: give one of them at a time", url, s.Spec.URL)
+			return fmt.Errorf("--service-policy is for one service, but the files have %s and %s: pass one of them at a time", url, s.Spec.URL)
 		}
 		url, s.Spec.Policy = s.Spec.URL, policy
 	}
 	if url == "" {
-		return errors.New("--service-policy: there is no service in the files")
+		return errors.New("--service-policy: the files have no service")
 	}
 	return nil
 }

@@ -41,13 +41,13 @@ func (g *global) newEdgeImportCommand() *cobra.Command {
 	o := &importOptions{edgeFiles: edgeFiles{global: g}, in: inNamespace{global: g}, out: newTable()}
 	cmd := &cobra.Command{
 		Use:   "import -f FILE...",
-		Short: "Take over node policies, services, deployment policies and patterns from files of Open Horizon",
-		Long: "import reads files of Open Horizon's command line hzn, as they are written for it or as its lists show them, and applies what they have as EdgeNodes, " +
-			"EdgeServices, DeploymentPolicies and DeploymentPatterns. It can be run again. What cannot be carried over is said for each file, on stderr.\n\n" +
-			"With -o it prints the objects and sends nothing, and with --dry-run=client it says only what it would apply. Both need no hub, and check the objects by the rules of " +
-			"the hub. This needs the permission to patch the objects, and to create those that are not there.",
+		Short: "Import node policies, services, deployment policies and patterns from files of Open Horizon",
+		Long: "import reads files of Open Horizon's command line hzn, as they are written for it or as its lists show them, and applies their objects as EdgeNodes, " +
+			"EdgeServices, DeploymentPolicies and DeploymentPatterns. It can be run again. What cannot be imported is listed for each file, on stderr.\n\n" +
+			"With -o it prints the objects and sends nothing, and with --dry-run=client it prints only what it would apply. Both need no hub, and validate the objects by the rules of " +
+			"the hub. This needs the permission to patch the objects, and to create those that do not exist.",
 		Example: example(`
-# Show what becomes of the files
+# Show the objects that the files become
 kubectl hub edge import -f policy.json -f service.json -n shop -o yaml
 # Have the hub check it, then apply it
 kubectl hub edge import -f exported/ -n shop --organization "Acme Corp=acme" --dry-run=server
@@ -59,7 +59,7 @@ kubectl hub edge import -f node-policy.json --name store-1`),
 	}
 	o.in.addTo(cmd, "objects of files that name no organization")
 	o.addTo(cmd, "files of Open Horizon")
-	cmd.Flags().BoolVar(&o.force, "force-conflicts", false, "Set fields that others have set by now, too.")
+	cmd.Flags().BoolVar(&o.force, "force-conflicts", false, "Also set fields that other managers own.")
 	must(cmd.MarkFlagRequired("filename"))
 	o.dryRun.addTo(cmd)
 	o.out.addObjectTo(cmd)
@@ -147,11 +147,11 @@ func (o *importOptions) objects(read []edgeObject) ([]*unstructured.Unstructured
 	from, faults := map[string]string{}, []error{}
 	for _, r := range read {
 		if r.hzn == "" {
-			return nil, fmt.Errorf("%s: it is a manifest, and no file of Open Horizon: kubectl apply -f %[1]s applies it", r.source)
+			return nil, fmt.Errorf("%s: it is a manifest, not a file of Open Horizon: kubectl apply -f %[1]s applies it", r.source)
 		}
 		dropped, err := checkEdgeObject(r.Object)
 		for _, field := range dropped {
-			o.note("%s: %s is left out: the hub makes it itself", r.source, field)
+			o.note("%s: %s is left out: the hub sets it itself", r.source, field)
 		}
 		object, convertErr := toApply(r.Object)
 		if convertErr != nil {
@@ -161,7 +161,7 @@ func (o *importOptions) objects(read []edgeObject) ([]*unstructured.Unstructured
 			faults = append(faults, fmt.Errorf("%s: %s is not valid: %w", r.source, idOf(object), err))
 		}
 		if first, twice := from[idOf(object)]; twice {
-			faults = append(faults, fmt.Errorf("%s is in %s and in %s: leave one of them out, or give one another --name", idOf(object), first, r.source))
+			faults = append(faults, fmt.Errorf("%s is in both %s and %s: remove one of them, or give one another --name", idOf(object), first, r.source))
 		}
 		from[idOf(object)] = r.source
 		objects = append(objects, object)
@@ -196,7 +196,7 @@ func (o *importOptions) apply(ctx context.Context, c client.Client, object *unst
 	}
 	err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), options...)
 	if answers.IsMissing(err, "namespaces") {
-		return fmt.Errorf("there is no namespace %s: make it, or name another by --namespace or --organization", object.GetNamespace())
+		return fmt.Errorf("there is no namespace %s: create it, or set another with --namespace or --organization", object.GetNamespace())
 	}
 	return err
 }

@@ -110,7 +110,7 @@ func TestEdgeImport_Refuses(t *testing.T) {
 		"a range":                         {`{"service":{"name":"web","serviceVersions":[{"version":"1.0.0"}]},"userInput":[{"serviceUrl":"web","serviceVersionRange":"[2.0.0,1.0.0]"}]}`, nil, "serviceVersionRange"},
 		"an organization":                 {`{"org":"Other Corp","url":"web","version":"1.0.0","arch":"amd64"}`, nil, "say which namespace stands for it"},
 		"an environment variable":         {`{"label":"$HOME","properties":[]}`, []string{"--name", "store-1"}, "has the variable HOME"},
-		"a service policy for no service": {`{"properties":[]}`, []string{"--name", "store-1", "--service-policy", "f.json"}, "there is no service in the files"},
+		"a service policy for no service": {`{"properties":[]}`, []string{"--name", "store-1", "--service-policy", "f.json"}, "the files have no service"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(inFolder(t, map[string][]string{"f.json": {test.file}}))

@@ -67,7 +67,7 @@ func readManifests(data []byte) (all []runtime.Object, err error) {
 			return nil, fmt.Errorf("object %d: %w", n, err)
 		}
 		if all = append(all, objects...); len(all) > mostEdgeObjects {
-			return nil, fmt.Errorf("it has more than %d objects: give fewer of them at a time", mostEdgeObjects)
+			return nil, fmt.Errorf("it has more than %d objects: pass fewer of them at a time", mostEdgeObjects)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (g *global) newExplainPlacementCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT",
 		Short: "Show why a placement chooses the clusters that it chooses",
-		Long: "explain placement shows the clusters that a placement chooses, with their scores and groups, and what the others fell out by. " +
+		Long: "explain placement shows the clusters that a placement chooses, with their scores and groups, and the step at which the others were excluded. " +
 			"With --cluster it shows all steps for one cluster. The hub computes it as its scheduler does. It shows only clusters that you " +
 			"may see. This needs the permission to get placements/explain in the namespace.",
 		Example: example(`
@@ -94,7 +94,7 @@ func problems(l *lines, e *v1beta1.PlacementExplanation) {
 		l.printf("%s", e.Status.Problem)
 	}
 	if e.Status.Partial {
-		l.printf("Your rights do not cover all sets of the placement: there may be more clusters than are shown here.")
+		l.printf("Your rights do not cover all sets of the placement: there may be more clusters than are shown.")
 	}
 }
 

@@ -86,7 +86,7 @@ func (h *hub) clustersOf(ctx context.Context, set string) (*clusterv1.ManagedClu
 	}
 	list, err := h.listClusters(ctx, options)
 	if apierrors.IsForbidden(err) && set != "" {
-		return nil, fmt.Errorf("%w (kubectl hub members %s shows what you may see of them)", err, set)
+		return nil, fmt.Errorf("%w (kubectl hub members %s shows those that you can see)", err, set)
 	}
 	if err != nil {
 		return nil, err

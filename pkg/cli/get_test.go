@@ -161,7 +161,7 @@ func TestGet_SaysWhatTheUserMayNotSee(t *testing.T) {
 	if err == nil {
 		t.Fatal("it lists the clusters")
 	}
-	says(t, err.Error(), "cannot list", "(kubectl hub members production shows what you may see of them)")
+	says(t, err.Error(), "cannot list", "(kubectl hub members production shows those that you can see)")
 }
 
 // TestGet_ShowsNothingThatMovesTheCursor verifies that a message of a condition, which other users may have written, cannot move the cursor of a user

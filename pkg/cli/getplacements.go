@@ -32,7 +32,7 @@ func (g *global) newGetPlacementsCommand() *cobra.Command {
 		Use:     "placements [PLACEMENT]",
 		Aliases: []string{"placement"},
 		Short:   "Show the placements of a namespace, and the clusters that they choose",
-		Long: "get placements shows placements. With -o wide there is a line for each chosen cluster. This needs the permissions to get and " +
+		Long: "get placements shows placements. -o wide prints a line for each chosen cluster. This needs the permissions to get and " +
 			"list placements and placementdecisions in the namespace.",
 		Example: example(`
 kubectl hub get placements -n dev
@@ -68,7 +68,7 @@ func (o *getPlacementsOptions) run(ctx context.Context, args []string) error {
 	list := &v1beta1.PlacementList{Items: []v1beta1.Placement{}}
 	switch {
 	case len(args) == 1 && o.all:
-		return fmt.Errorf("a placement is in a namespace: %s --namespace, in place of --all-namespaces", args[0])
+		return fmt.Errorf("a placement is namespaced: use %s --namespace instead of --all-namespaces", args[0])
 	case len(args) == 1:
 		one, err := h.clusters.ClusterV1beta1().Placements(namespace).Get(ctx, args[0], metav1.GetOptions{})
 		if err != nil {

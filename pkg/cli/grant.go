@@ -39,7 +39,7 @@ func (s *subjects) parse() (all []rbacv1.Subject, err error) {
 		for _, name := range names {
 			all = append(all, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: kind, Name: name})
 			if name == "" {
-				err = fmt.Errorf("--%s has to be a name, not empty", strings.ToLower(kind))
+				err = fmt.Errorf("--%s must be a name, not empty", strings.ToLower(kind))
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func (s *subjects) parse() (all []rbacv1.Subject, err error) {
 		all = append(all, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name})
 	}
 	if len(all) == 0 {
-		err = errors.New("--user, --group or --serviceaccount has to name a subject")
+		err = errors.New("--user, --group or --serviceaccount must name a subject")
 	}
 	slices.SortFunc(all, func(a, b rbacv1.Subject) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(all), err
@@ -103,15 +103,15 @@ func (g *global) newGrantCommands() []*cobra.Command {
 	}
 	return []*cobra.Command{
 		command("grant", "Give users a role on a set and on its clusters", "grant gives users a role on a set. A viewer sees the set, its members "+
-			"and its clusters. A user also binds it to namespaces; this needs the right to make bindings there, too. A deployer also runs applications on its "+
+			"and its clusters. A user also binds it to namespaces; this needs the right to create bindings there, too. A deployer also runs applications on its "+
 			"clusters, by ManifestWorkReplicaSets in such a namespace; this needs the right to write them there, too. An admin is a user who also changes "+
-			"and deletes the clusters in the set, writes the label that only this set selects by, and makes clusters with the label clusterset=SET. No role accepts "+
-			"clusters, takes them from other sets, or changes what the set selects.\n\n"+
+			"and deletes the clusters in the set, writes the label that only this set selects by, and creates clusters with the label clusterset=SET. No role accepts "+
+			"clusters, removes them from other sets, or changes what the set selects.\n\n"+
 			"A role is the ClusterRole clusterhub:set:SET:ROLE, with a ClusterRoleBinding of the same name. Both are deleted with the set. "+
 			"If the set's label changes, grant the role again. This needs the permissions to get the set, to write ClusterRoles and their bindings, "+
-			"and all rights of the role.", "given to", grant),
-		command("revoke", "Take the rights on a set from users", "revoke takes away one role on a set that grant has given. Rights that users have by "+
-			"other roles stay.", "taken from", revoke),
+			"and all rights of the role.", "granted to", grant),
+		command("revoke", "Revoke a role on a set from users", "revoke revokes one role on a set that grant granted. Rights that users have by "+
+			"other roles stay.", "revoked from", revoke),
 	}
 }
 
@@ -219,7 +219,7 @@ func ownedBySet(object client.Object, set *v1beta1.ManagedClusterSet) error {
 
 func madeByUs(object client.Object) error {
 	if object.GetLabels()[deploy.LabelManagedBy] != deploy.ManagedBy {
-		return fmt.Errorf("%s is there without the label %s=%s, so kubectl hub has not made it: rename it, or delete it", object.GetName(),
+		return fmt.Errorf("%s exists without the label %s=%s, so kubectl hub did not create it: rename it, or delete it", object.GetName(),
 			deploy.LabelManagedBy, deploy.ManagedBy)
 	}
 	return nil

@@ -99,14 +99,14 @@ func TestGrantAndRevoke(t *testing.T) {
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	const name = "/clusterhub:set:payments:user"
 	for _, step := range []struct{ args, says, subjects string }{
-		{"grant --user dana", "is given to user dana", "User dana"},
-		{"grant --user dana", "is already given to user dana", "User dana"},
-		{"grant --user dana,erik --group auditors --serviceaccount team-a:deployer", "is given to group auditors, serviceaccount team-a:deployer, user dana, user erik",
+		{"grant --user dana", "is granted to user dana", "User dana"},
+		{"grant --user dana", "is already granted to user dana", "User dana"},
+		{"grant --user dana,erik --group auditors --serviceaccount team-a:deployer", "is granted to group auditors, serviceaccount team-a:deployer, user dana, user erik",
 			"User dana, Group auditors, ServiceAccount deployer, User erik"},
-		{"revoke --user erik --user nobody-has-this-name", "is taken from user erik, user nobody-has-this-name", "User dana, Group auditors, ServiceAccount deployer"},
-		{"revoke --user erik", "is already taken from user erik", "User dana, Group auditors, ServiceAccount deployer"},
-		{"revoke --user dana --group auditors --serviceaccount team-a:deployer", "is taken from group auditors, serviceaccount team-a:deployer, user dana", ""},
-		{"revoke --user dana", "is already taken from user dana", ""},
+		{"revoke --user erik --user nobody-has-this-name", "is revoked from user erik, user nobody-has-this-name", "User dana, Group auditors, ServiceAccount deployer"},
+		{"revoke --user erik", "is already revoked from user erik", "User dana, Group auditors, ServiceAccount deployer"},
+		{"revoke --user dana --group auditors --serviceaccount team-a:deployer", "is revoked from group auditors, serviceaccount team-a:deployer, user dana", ""},
+		{"revoke --user dana", "is already revoked from user dana", ""},
 	} {
 		args := strings.Fields(step.args)
 		if got := mustRun(t, config, append([]string{args[0], "payments", "--role", "user"}, args[1:]...)...); got != "Role user of clusterset payments "+step.says+"\n" {
@@ -180,7 +180,7 @@ func TestGrant_LeavesOthersRolesAlone(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s goes on", command)
 		}
-		says(t, err.Error(), "clusterhub:set:payments:viewer is there without the label")
+		says(t, err.Error(), "clusterhub:set:payments:viewer exists without the label")
 	}
 	s.wantUnchanged()
 }
@@ -191,9 +191,9 @@ func TestGrant_ThatIsWrong(t *testing.T) {
 	for args, want := range map[string]string{
 		"payments --user dana":                                 `--role must be admin, deployer, user, viewer, not ""`,
 		"payments --role owner --user dana":                    `--role must be admin, deployer, user, viewer, not "owner"`,
-		"payments --role admin":                                "--user, --group or --serviceaccount has to name a subject",
-		"payments --role admin --user=":                        "--user, --group or --serviceaccount has to name a subject",
-		"payments --role admin --user=a,,b":                    "--user has to be a name, not empty",
+		"payments --role admin":                                "--user, --group or --serviceaccount must name a subject",
+		"payments --role admin --user=":                        "--user, --group or --serviceaccount must name a subject",
+		"payments --role admin --user=a,,b":                    "--user must be a name, not empty",
 		"payments --role admin --serviceaccount deployer":      `--serviceaccount must be NAMESPACE:NAME, not "deployer"`,
 		"payments --role admin --serviceaccount team-a:":       `--serviceaccount must be NAMESPACE:NAME, not "team-a:"`,
 		"payments --role admin --serviceaccount Team:deployer": `--serviceaccount must be NAMESPACE:NAME, not "Team:deployer"`,

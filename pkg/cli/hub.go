@@ -86,7 +86,7 @@ func (h *hub) check() error { return h.notAHub(servesClusters(h.kube.Discovery()
 // notAHub explains the error of a server that does not serve clusters.
 func (h *hub) notAHub(err error) error {
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%s is not a hub: it does not serve managedclusters of %s: choose another --context, or deploy the "+
+		return fmt.Errorf("%s is not a hub: it does not serve managedclusters of %s: choose another --context, or deploy a "+
 			"hub there first", h.config.Host, clusterv1.SchemeGroupVersion)
 	}
 	if apierrors.IsServiceUnavailable(err) {

@@ -222,6 +222,6 @@ func TestClean_Waits(t *testing.T) {
 	if err == nil {
 		t.Fatal("it goes on")
 	}
-	says(t, err.Error(), "waiting for the ClusterManager blue to be gone: interrupted: its cluster cannot be reached since 2030-01-02T03:04:05Z; the managed cluster: no route; "+
+	says(t, err.Error(), "waiting for the ClusterManager blue to be gone: interrupted: its cluster has been unreachable since 2030-01-02T03:04:05Z; the managed cluster: no route; "+
 		"its finalizers are "+operatorv1.ClusterManagerFinalizer)
 }

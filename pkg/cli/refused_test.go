@@ -55,7 +55,7 @@ func TestHub_SaysWhyItIsNotReached(t *testing.T) {
 		"not TLS":        {context: "plain", want: []string{"does not speak TLS", "check --context"}},
 		"no credentials": {server: func(s *fakeServer) { s.refuse(discovery, apierrors.NewUnauthorized("Unauthorized")) }, want: []string{"does not accept the credentials (401)", "check --context"}},
 		"no hub": {server: func(s *fakeServer) { s.refuse(discovery, apierrors.NewNotFound(schema.GroupResource{}, "")) },
-			want: []string{"is not a hub: it does not serve managedclusters", "choose another --context, or deploy the hub there first"}},
+			want: []string{"is not a hub: it does not serve managedclusters", "choose another --context, or deploy a hub there first"}},
 		"CRDs of another version": {server: func(s *fakeServer) {
 			s.answer(discovery, metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "placements"}}})
 		}, want: []string{"is not a hub"}},
@@ -185,7 +185,7 @@ func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
 		"get clustersets -o xml":               {`"xml"`},
 		"accept --clusters c -o yaml":          {"must be text or json", "see kubectl hub accept --help"},
 		"version -o yaml":                      {"must be text or json"},
-		"accept":                               {"--clusters has to name", "kubectl hub get clusters"},
+		"accept":                               {"--clusters must name", "kubectl hub get clusters"},
 		"accept --clusters c --timeout 0s":     {"--timeout must be above 0, not 0s"},
 		"access blue --timeout -1s":            {"--timeout must be above 0, not -1s"},
 		"init --timeout 0s":                    {"--timeout must be above 0"},

@@ -237,7 +237,7 @@ func TestUnjoinDetached_RemovesTheOperatorWithTheLastOfIt(t *testing.T) {
 	if err != nil || d.management.get(operatorPath) == nil {
 		t.Fatalf("%v: it is removed although it is needed: %s", err, stderr)
 	}
-	says(t, stderr, "Warning: hub-operator stays on the management cluster: there are Klusterlets")
+	says(t, stderr, "Warning: hub-operator stays on the management cluster: Klusterlets")
 	l.args = with(l.args, "--cluster-name", "c2")
 	if _, stderr, err = l.run(t); err != nil {
 		t.Fatal(err)

@@ -189,7 +189,7 @@ func TestCreateWork_ByPlacement(t *testing.T) {
 	if _, _, err := run(t, config, "create", "work", "web", "-f", dir, "--placement", "web"); err == nil || !strings.Contains(err.Error(), "there is no placement web in the namespace default: --placement takes NAMESPACE/NAME") {
 		t.Errorf("of another namespace: %v", err)
 	}
-	if _, _, err := run(t, config, "create", "work", "web", "-f", dir); err == nil || !strings.Contains(err.Error(), "--clusters has to name the clusters to put the work on, or --placement") {
+	if _, _, err := run(t, config, "create", "work", "web", "-f", dir); err == nil || !strings.Contains(err.Error(), "--clusters must name the clusters to create the work on, or --placement") {
 		t.Errorf("nowhere: %v", err)
 	}
 	s.refuse("POST "+worksPath+"c9/manifestworks", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "c9"))
@@ -230,7 +230,7 @@ func TestCreateWork_RefusesWhatMeansNothing(t *testing.T) {
 
 func TestDeleteWork(t *testing.T) {
 	s, config := newWorked(t)
-	if _, _, err := run(t, config, "delete", "work", "web"); err == nil || !strings.Contains(err.Error(), "--clusters has to name") {
+	if _, _, err := run(t, config, "delete", "work", "web"); err == nil || !strings.Contains(err.Error(), "--clusters must name") {
 		t.Errorf("without clusters: %v", err)
 	}
 	want := "manifestwork \"web\" deleted from cluster c1\nmanifestwork \"web\" not found in cluster c9\n"

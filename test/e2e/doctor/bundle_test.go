@@ -94,7 +94,7 @@ involvedObject: {kind: Pod, namespace: %[1]s, name: canary}}
 		if info := harness.Must(os.Stat(file))(t); info.Mode().Perm() != 0o600 {
 			t.Errorf("others may read it: %s", info.Mode())
 		}
-		if _, stderr, err := w.plugin.Run(t, args...); err == nil || !strings.Contains(stderr, "exists already") {
+		if _, stderr, err := w.plugin.Run(t, args...); err == nil || !strings.Contains(stderr, "already exists") {
 			t.Errorf("a file that exists: %v: %s", err, stderr)
 		}
 	}

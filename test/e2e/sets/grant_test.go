@@ -44,7 +44,7 @@ func TestGrant_GivesTheRightsOfASetUntilItIsGone(t *testing.T) {
 	}
 
 	harness.WantForbidden(t, sees(set))
-	harness.Contains(t, plugin.Must(t, "grant", set, "--role", "viewer", "--user", who), "is given to user "+who)
+	harness.Contains(t, plugin.Must(t, "grant", set, "--role", "viewer", "--user", who), "is granted to user "+who)
 	becomes("the viewer sees the set", true, func() error { return sees(set) })
 	harness.WantForbidden(t, sees(other))
 	mine, foreign := harness.Unique("cluster"), harness.Unique("cluster")
