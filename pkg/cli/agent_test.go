@@ -319,7 +319,7 @@ func TestJoin_IsNoEdgeAgent(t *testing.T) {
 	}
 	cluster.asked = nil
 	_, _, err := run(t, config, append([]string{"join", "--cluster-name", "c1", "--works", "admin"}, args[2:]...)...)
-	if err == nil || !strings.Contains(err.Error(), "the agent of this cluster makes an edge node of it: run kubectl hub agent install") {
+	if err == nil || !strings.Contains(err.Error(), "the agent of this cluster makes it an edge node: run kubectl hub agent install") {
 		t.Errorf("it says %v", err)
 	}
 	cluster.wantUnchanged()

@@ -59,9 +59,9 @@ func (g *global) newIAMRoleCommand() *cobra.Command {
 	o := &iamRoleOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "iam-role --hub-cluster-arn ARN [--managed-cluster-arn ARN] --oidc-provider ISSUER",
-		Short: "Print the commands that make the IAM role of the hub or of a managed cluster, for registration by AWS IAM",
-		Long: "iam-role prints the commands of the aws CLI that make the IAM role of the hub's controller or, with " +
-			"--managed-cluster-arn, that of the cluster's agent. Run them with credentials of the account that the cluster is in. " +
+		Short: "Print the commands that create the IAM role of the hub or of a managed cluster, for registration by AWS IAM",
+		Long: "iam-role prints the commands of the aws CLI that create the IAM role of the hub's controller or, with " +
+			"--managed-cluster-arn, of the cluster's agent. Run them with credentials of the account that the cluster is in. " +
 			"It sends no requests and changes nothing.\n\n" +
 			"The issuer of an EKS cluster: aws eks describe-cluster --name NAME --query cluster.identity.oidc.issuer",
 		Example: example(`
@@ -74,16 +74,16 @@ kubectl hub iam-role --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluste
 	addHubARNFlags(fs, &o.hubARN, "ARN of the hub's EKS cluster.")
 	fs.StringVar(&o.managedARN, "managed-cluster-arn", "", "ARN of the managed EKS cluster, for the role of its agent.")
 	fs.StringVar(&o.oidcProvider, "oidc-provider", "",
-		"OIDC issuer of the hub's EKS cluster or, with --managed-cluster-arn, of the managed one. IAM needs it as an OIDC provider.")
-	fs.StringSliceVar(&o.serviceAccounts, "service-account", nil, "Service accounts that may act as the role, as NAMESPACE/NAME,…; for the agent of a "+
-		"Klusterlet, those of its two parts. The default is "+hubServiceAccount+", or "+registration.AgentNamespace+"/"+registration.AgentServiceAccount+".")
+		"OIDC issuer of the hub's EKS cluster or, with --managed-cluster-arn, of the managed one. IAM must have it as an OIDC provider.")
+	fs.StringSliceVar(&o.serviceAccounts, "service-account", nil, "Service accounts that may assume the role, as NAMESPACE/NAME,…; for the agent of a "+
+		"Klusterlet, those of its two parts. Defaults to "+hubServiceAccount+", or "+registration.AgentNamespace+"/"+registration.AgentServiceAccount+".")
 	fs.StringVar(&o.hubAccess, "eks-access", accessEntry,
 		"How the hub gives roles access to EKS, as set for hub-controller-manager: "+accessEntry+" or "+awsAuth+".")
 	fs.StringSliceVar(&o.tags, "aws-resource-tags", nil,
-		"Tags of what the hub makes in AWS, as set for hub-controller-manager: the hub's role may set these tags and its own.")
+		"Tags of the objects that the hub creates in AWS, as set for hub-controller-manager: the hub's role may set these tags and its own.")
 	addRolePathFlag(fs, &o.rolePath, "The default is /.")
-	fs.StringVar(&o.boundary, boundaryFlag, "", "ARN of the permissions boundary of the roles that the hub makes, as set for hub-controller-manager: "+
-		"the hub's role may make no roles without it.")
+	fs.StringVar(&o.boundary, boundaryFlag, "", "ARN of the permissions boundary of the roles that the hub creates, as set for hub-controller-manager: "+
+		"the hub's role may create no roles without it.")
 	o.out.addTo(cmd)
 	must(cmd.RegisterFlagCompletionFunc("eks-access",
 		cobra.FixedCompletions([]string{accessEntry, awsAuth}, cobra.ShellCompDirectiveNoFileComp)))

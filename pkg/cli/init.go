@@ -63,13 +63,13 @@ func (g *global) newInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Prepare a hub for clusters to join it, and print the join command",
-		Long: "init gives bootstrap tokens their rights on a hub: with one, a cluster can make its ManagedCluster, in the default set, " +
-			"and ask for a certificate. It tests whether the hub issues client certificates, makes a token and prints the join " +
-			"command. It can be run again. hub-apiserver and hub-controller-manager have to run already.\n\n" +
-			"With --registration-auth=awsirsa, hub-controller-manager is made to register clusters by AWS IAM, if the Deployment is there and nothing else " +
-			"takes care of it; --print only prints how.\n\n" +
-			"With --mode=detached they need not: hub-operator runs them on a management cluster, and makes a hub of the cluster of --hub-kubeconfig, " +
-			"which may be one without nodes. init then waits until the hub serves its API.",
+		Long: "init grants bootstrap tokens their rights on a hub: with one, a cluster can create its ManagedCluster, in the default set, " +
+			"and request a certificate. It tests whether the hub issues client certificates, creates a token and prints the join " +
+			"command. It can be run again. hub-apiserver and hub-controller-manager must already run.\n\n" +
+			"With --registration-auth=awsirsa, it configures hub-controller-manager to register clusters by AWS IAM, if its Deployment exists and nothing else " +
+			"manages it; --print only prints the change.\n\n" +
+			"With --mode=detached they need not run: hub-operator runs them on a management cluster, and makes the cluster of --hub-kubeconfig a hub, " +
+			"which may have no nodes. init then waits until the hub serves its API.",
 		Example: example(`
 kubectl hub init --wait --context hub
 kubectl hub init --registration-auth=awsirsa --hub-cluster-arn arn:aws:eks:eu-west-1:123456789012:cluster/hub
@@ -80,12 +80,12 @@ kubectl hub init --mode=detached --name blue --management-context mgmt --hub-kub
 	o.addTo(cmd)
 	cmd.Flags().BoolVar(&o.upstream, "upstream-agents", false,
 		"Let Open Cluster Management's agents join: bootstrap tokens can list and watch all certificate requests of the hub, and get every "+
-			"ManagedCluster. hub-agent does not need this. Without the flag, init takes these rights away again. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
+			"ManagedCluster. hub-agent does not need this. Without the flag, init revokes these rights. For agents that have joined, hub-controller-manager has --agents-list-csrs.")
 	cmd.Flags().BoolVar(&o.upstream, "agents-list-csrs", false, "Same as --upstream-agents.")
 	_ = cmd.Flags().MarkDeprecated("agents-list-csrs", "use --upstream-agents") // the flag exists
-	cmd.Flags().StringVar(&o.boundary, boundaryFlag, "", "ARN of the policy that is to be the permissions boundary of the roles that the hub makes for "+
-		"clusters, for "+authAWS+". The default is that of the Deployment "+deploy.Manager+".")
-	cmd.Flags().BoolVar(&o.printOnly, printFlag, false, "Only print how "+deploy.Manager+" comes to run with the drivers of --registration-auth. Without it, init changes "+
+	cmd.Flags().StringVar(&o.boundary, boundaryFlag, "", "ARN of the policy that the hub sets as the permissions boundary of the roles that it creates for "+
+		"clusters, for "+authAWS+". Defaults to that of the Deployment "+deploy.Manager+".")
+	cmd.Flags().BoolVar(&o.printOnly, printFlag, false, "Only print how to run "+deploy.Manager+" with the drivers of --registration-auth. Without it, init changes "+
 		"the flags of its Deployment and the annotation of its ServiceAccount for "+authAWS+".")
 	o.outside.addTo(cmd, g.version)
 	o.addWait(cmd.Flags(), "the hub serves its API and its controllers run")
@@ -123,7 +123,7 @@ func (o *initOptions) run(ctx context.Context) error {
 			err = objects.Apply(ctx, object, have)
 		}
 		if err != nil {
-			return fmt.Errorf("making %s %s: %w", object.GetKind(), object.GetName(), err)
+			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
 	o.takeBack(ctx, c)
@@ -179,7 +179,7 @@ func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
 			err = removeRead(ctx, c, have)
 		}
 		if err != nil {
-			o.warn("%s of an earlier kubectl hub init stays: %v", what, err)
+			o.warn("%s of an earlier kubectl hub init was not removed: %v", what, err)
 			return
 		}
 		_, _ = fmt.Fprintf(o.ErrOut, "Removed %s of an earlier kubectl hub init%s\n", what, why)
@@ -188,15 +188,15 @@ func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
 		old := &unstructured.Unstructured{}
 		old.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
 		old.SetName(upstreams)
-		remove(old, "", "which upstream's agents may not join with: if this hub had Open Cluster Management's operator, delete it, and let "+
-			"the operator make it again")
+		remove(old, "", "with which upstream's agents cannot join: if this hub had Open Cluster Management's operator, delete it, and let "+
+			"the operator create it again")
 	}
 	given := deploy.Bootstrap(o.upstream)
 	for _, object := range slices.Backward(deploy.Bootstrap(true)) { // bindings before roles
 		if !slices.ContainsFunc(given, func(g *unstructured.Unstructured) bool {
 			return g.GroupVersionKind() == object.GroupVersionKind() && g.GetName() == object.GetName()
 		}) {
-			remove(object, ", which --upstream-agents keeps", "and of others: delete it, unless upstream's agents are to join")
+			remove(object, ", which --upstream-agents keeps", "and of others: delete it, unless upstream's agents must be able to join")
 		}
 	}
 }
@@ -223,7 +223,7 @@ func (o *initOptions) awaitHub(ctx context.Context) (h *hub, err error) {
 		}
 		_, err := h.clusters.ClusterV1beta2().ManagedClusterSets().Get(ctx, cluster.DefaultSet, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return false, "hub-controller-manager has not made the set " + cluster.DefaultSet + " yet", nil
+			return false, "hub-controller-manager has not created the set " + cluster.DefaultSet + " yet", nil
 		}
 		return err == nil, "", err
 	})
@@ -249,22 +249,22 @@ func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
 		},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("trying it: %w", err)
+		return fmt.Errorf("testing it: %w", err)
 	}
 	defer func() {
 		// Delete it even if the command was interrupted.
 		if gone := requests.Delete(context.WithoutCancel(ctx), csr.Name, metav1.DeleteOptions{}); gone != nil {
-			o.warn("certificate request %s is left: %v", csr.Name, gone)
+			o.warn("certificate request %s was not deleted: %v", csr.Name, gone)
 		}
 	}()
 	csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 		Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "Trial", Message: "kubectl hub init",
 	})
 	if _, err := requests.UpdateApproval(ctx, csr.Name, csr, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("trying it: %w", err)
+		return fmt.Errorf("testing it: %w", err)
 	}
 	patience := cmp.Or(o.trial, trialFor)
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("none within %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("none was issued within %s", patience))
 	defer cancel()
 	return o.await(ctx, "a client certificate", func(ctx context.Context) (bool, string, error) {
 		now, err := requests.Get(ctx, csr.Name, metav1.GetOptions{})
@@ -276,6 +276,6 @@ func (o *initOptions) tryCertificate(ctx context.Context, h *hub) (err error) {
 				return false, "", fmt.Errorf("the request is %s: %s", c.Type, command.Printable(c.Message))
 			}
 		}
-		return len(now.Status.Certificate) > 0, "the request is approved, and no certificate has been issued", nil
+		return len(now.Status.Certificate) > 0, "the request is approved, but no certificate has been issued", nil
 	})
 }

@@ -47,15 +47,15 @@ type outsideHub struct {
 func (o *outsideHub) addTo(cmd *cobra.Command, version string) {
 	fs := cmd.Flags()
 	o.hub = source{flag: hubKubeconfigFlag, what: "the hub"}
-	o.addModeTo(cmd, "Where the servers of the hub run: "+modeDefault+" is on the hub, where they have to run already, "+modeDetached+" on a management cluster, "+
+	o.addModeTo(cmd, "Where the servers of the hub run: "+modeDefault+" is on the hub, where they must already run, "+modeDetached+" on a management cluster, "+
 		"in the namespace <name>-open-cluster-management-hub there, and "+modeHosted+" in the namespace <name> there, as Open Cluster Management has it.")
 	o.addManagementTo(fs)
 	fs.StringVar(&o.hub.file, hubKubeconfigFlag, "", "File with the kubeconfig of an admin of the cluster that becomes the hub, for --"+modeFlag+"="+modeDetached+
-		". hub-operator makes accounts with fewer rights by it. It must not need a program or files of this machine to log in.")
-	fs.StringVar(&o.hub.context, "hub-context", "", "Context of --"+hubKubeconfigFlag+". The default is its current one.")
+		". hub-operator creates accounts with fewer rights by it. It must not need a program or files of this machine to authenticate.")
+	fs.StringVar(&o.hub.context, "hub-context", "", "Context of --"+hubKubeconfigFlag+". Defaults to its current context.")
 	fs.StringVar(&o.name, nameFlag, "", "Name of the ClusterManager on the management cluster, for --"+modeFlag+"="+modeDetached+".")
 	fs.StringVar(&o.address, serverAddressFlag, "", "HOST or HOST:PORT at which the kube-apiserver of the hub reaches hub-apiserver, for --"+modeFlag+"="+modeDetached+
-		". The default is the name of its Service on the management cluster, which a kube-apiserver resolves that runs there. The port is 443 by default.")
+		". Defaults to the name of its Service on the management cluster, which a kube-apiserver that runs there can resolve. The port defaults to 443.")
 	o.operator.addTo(fs, version)
 }
 
@@ -150,7 +150,7 @@ func (o *initOptions) runOutside(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := m.mayRun(ctx, "clustermanagers", o.outside.namespace(), "make a hub from it"); err != nil {
+	if err := m.mayRun(ctx, "clustermanagers", o.outside.namespace(), "make it a hub"); err != nil {
 		return err
 	}
 	if err := m.checkClusterManager(ctx, o); err != nil {

@@ -49,7 +49,7 @@ func (o *initOptions) configureDrivers(ctx context.Context, h *hub) error {
 		rolePath, boundary = cmp.Or(rolePath, m.rolePath), cmp.Or(boundary, m.boundary)
 	}
 	if o.upstream && slices.Contains(o.auths, authAWS) && cmp.Or(rolePath, "/") != "/" {
-		o.warn("Open Cluster Management's agents look for their roles at the path /, so they cannot join by %s a hub that makes them at %s", authAWS, rolePath)
+		o.warn("Open Cluster Management's agents expect their roles at the path /, so they cannot join by %s a hub that creates them at %s", authAWS, rolePath)
 	}
 	if m.runs(o.auths, o.hubARN, rolePath, boundary) || m == nil && slices.Equal(o.auths, []string{authCSR}) {
 		return nil
@@ -79,17 +79,17 @@ func (o *initOptions) configureDrivers(ctx context.Context, h *hub) error {
 func (o *initOptions) explain(r *registering, changed bool) {
 	how := after(" ", command.Printable(strings.Join(r.making, " ")))
 	flags := "--registration-drivers=" + strings.Join(r.drivers, ",") + after(" --hub-cluster-arn=", r.hubARN) + how
-	text := fmt.Sprintf("%s has to run with %s. Beside the folder artifacts of Clusterhub, this kustomization.yaml does it", deploy.Manager, flags)
+	text := fmt.Sprintf("%s must run with %s. Use this kustomization.yaml beside the folder artifacts of Clusterhub", deploy.Manager, flags)
 	switch {
 	case changed:
-		text = fmt.Sprintf("%s runs with %s now. What it was deployed from has to say the same, or the next deployment takes it back: beside the folder artifacts "+
-			"of Clusterhub, this kustomization.yaml does", deploy.Manager, flags)
+		text = fmt.Sprintf("%s now runs with %s. Set the same in its source, or the next deployment reverts it: use this kustomization.yaml beside the folder artifacts "+
+			"of Clusterhub", deploy.Manager, flags)
 	case o.printOnly:
 		text += " (with --" + printFlag + " the hub is not changed)"
 	}
 	_, _ = fmt.Fprintf(o.ErrOut, "%s:\n\n%s\n", text, deploy.RegistrationKustomization(r.drivers, r.hubARN, r.role, r.making...))
 	if r.role != "" {
-		_, _ = fmt.Fprintf(o.ErrOut, "kubectl hub iam-role --hub-cluster-arn %s%s --oidc-provider ISSUER prints how to make that role.\n\n", r.hubARN, how)
+		_, _ = fmt.Fprintf(o.ErrOut, "kubectl hub iam-role --hub-cluster-arn %s%s --oidc-provider ISSUER prints how to create that role.\n\n", r.hubARN, how)
 	}
 }
 
@@ -101,7 +101,7 @@ func (o *initOptions) configure(ctx context.Context, h *hub, m *manager, r *regi
 	}
 	deployment, err := h.kube.AppsV1().Deployments(deploy.ManagerNamespace).Get(ctx, deploy.Manager, metav1.GetOptions{})
 	if err != nil {
-		return false, fmt.Errorf("reading the Deployment %s: %w", deploy.Manager, err)
+		return false, fmt.Errorf("getting the Deployment %s: %w", deploy.Manager, err)
 	}
 	if why := notToConfigure(deployment, m, r, o.rolePath, o.boundary); why != "" {
 		o.warn("%s is not changed: %s", deploy.Manager, why)
@@ -135,17 +135,17 @@ func notToConfigure(deployment *appsv1.Deployment, m *manager, r *registering, r
 	labels := deployment.Labels
 	switch by := labels[deploy.LabelManagedBy]; {
 	case labels[operatorv1.LabelClusterManager] != "":
-		return fmt.Sprintf("it is that of the ClusterManager %s: set spec.registrationConfiguration.registrationDrivers of that", command.Printable(labels[operatorv1.LabelClusterManager]))
+		return fmt.Sprintf("it belongs to the ClusterManager %s: set its spec.registrationConfiguration.registrationDrivers", command.Printable(labels[operatorv1.LabelClusterManager]))
 	case by == "Helm":
 		return "it is deployed by Helm: set the values of the chart"
 	case m.hubARN != "" && m.hubARN != r.hubARN:
-		return "it runs with --hub-cluster-arn=" + m.hubARN + ", by which clusters may have registered"
+		return "it runs with --hub-cluster-arn=" + m.hubARN + ", with which clusters may have registered"
 	case rolePath != "" && m.hubARN != "" && cmp.Or(m.rolePath, "/") != rolePath, boundary != "" && m.boundary != "" && m.boundary != boundary:
-		return "clusters may have registered by roles with another path or boundary"
+		return "clusters may have registered with roles of another path or boundary"
 	}
 	for _, c := range deployment.Spec.Template.Spec.Containers {
 		if c.Name == deploy.Manager && slices.ContainsFunc(c.Command, func(arg string) bool { return strings.HasPrefix(arg, "--registration-drivers") }) {
-			return "its command has the flags, and its args would be overridden or override them"
+			return "its command has the flags, which would override its args or be overridden by them"
 		}
 	}
 	return ""
@@ -163,10 +163,10 @@ func (o *initOptions) giveRole(ctx context.Context, h *hub, name, role string) e
 		case have == role:
 			return nil
 		case have != "":
-			o.warn("ServiceAccount %s/%s has the role %s, and keeps it", account.Namespace, account.Name, have)
+			o.warn("ServiceAccount %s/%s already has the role %s, which is not changed", account.Namespace, account.Name, have)
 			return nil
 		case account.Name != deploy.Manager:
-			o.warn("%s runs with the ServiceAccount %s, which others may use, too: give it the role %s yourself, by the annotation %s", deploy.Manager, account.Name, role, roleAnnotation)
+			o.warn("%s runs with the ServiceAccount %s, which others may use, too: set its role %s yourself, by the annotation %s", deploy.Manager, account.Name, role, roleAnnotation)
 			return nil
 		}
 		metav1.SetMetaDataAnnotation(&account.ObjectMeta, roleAnnotation, role)
@@ -218,7 +218,7 @@ func (o *initOptions) ownHub(ctx context.Context) string {
 			continue
 		}
 		if why := whyNot(cm.Status.Conditions, cm.Generation, operatorv1.ConditionClusterManagerApplied, operatorv1.ConditionClusterManagerAvailable); why != "" {
-			return fmt.Sprintf("the ClusterManager %s, which makes the hub here, says: %s", cm.Name, why)
+			return fmt.Sprintf("the ClusterManager %s, which deploys the hub here, reports: %s", cm.Name, why)
 		}
 	}
 	return ""

@@ -40,12 +40,12 @@ func TestInit_ConfiguresTheRunningHub(t *testing.T) {
 		role string
 		says string
 	}{
-		"a hub that was told nothing": {want: made, role: creatorRole, says: "hub-controller-manager runs with --registration-drivers=awsirsa --hub-cluster-arn=" + hubARN + " now"},
+		"a hub that was told nothing": {want: made, role: creatorRole, says: "hub-controller-manager now runs with --registration-drivers=awsirsa --hub-cluster-arn=" + hubARN},
 		"with --print":                {args: []string{"--print"}, says: "(with --print the hub is not changed)"},
 		"flags in two arguments":      {flags: []string{"--registration-drivers", "csr", "--v=2"}, want: append(append(slices.Clone(made[:2]), "--v=2", "--registration-drivers=awsirsa,csr"), made[3]), role: creatorRole},
 		"with a path":                 {args: []string{"--hub-role-path=/a/"}, want: append(slices.Clone(made), "--hub-role-path=/a/"), role: creatorRole},
 		"of another ARN":              {flags: []string{"--registration-drivers=awsirsa", "--hub-cluster-arn=" + managedARN}, says: "is not changed: it runs with --hub-cluster-arn=" + managedARN},
-		"of a ClusterManager":         {change: labelled(operatorv1.LabelClusterManager, "hub"), says: "is not changed: it is that of the ClusterManager hub"},
+		"of a ClusterManager":         {change: labelled(operatorv1.LabelClusterManager, "hub"), says: "is not changed: it belongs to the ClusterManager hub"},
 		"of Helm":                     {change: labelled(deploy.LabelManagedBy, "Helm"), says: "is not changed: it is deployed by Helm"},
 		"flags of the command": {change: func(d *appsv1.Deployment, _ *corev1.ServiceAccount) {
 			d.Spec.Template.Spec.Containers[1].Command = []string{"run", "--registration-drivers=csr"}
@@ -78,7 +78,7 @@ func TestInit_ConfiguresTheRunningHub(t *testing.T) {
 			says(t, stderr, test.says, "kind: Kustomization\n")
 			if test.want == nil {
 				test.want = deployment.Spec.Template.Spec.Containers[1].Args
-				if strings.Contains(stderr, " now. ") {
+				if strings.Contains(stderr, " now runs with ") {
 					t.Errorf("it says %s", stderr)
 				}
 			}
@@ -106,7 +106,7 @@ func TestInit_SaysWhatHubOperatorLacks(t *testing.T) {
 		want     string
 	}{
 		"none": {want: "is not a hub"}, "detached": {[]*operatorv1.ClusterManager{detached}, "is not a hub"},
-		"its own": {[]*operatorv1.ClusterManager{detached, lacking}, "the ClusterManager own, which makes the hub here, says: " + why},
+		"its own": {[]*operatorv1.ClusterManager{detached, lacking}, "the ClusterManager own, which deploys the hub here, reports: " + why},
 	} {
 		for _, args := range [][]string{{"init"}, {"init", "--wait", "--timeout=100ms"}} {
 			s, config := newPrepared(t)

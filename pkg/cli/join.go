@@ -71,12 +71,12 @@ func (g *global) newJoinCommand() *cobra.Command {
 	o := g.newJoinOptions()
 	cmd := &cobra.Command{
 		Use:   "join --hub-token TOKEN --hub-apiserver URL --cluster-name NAME",
-		Short: "Have the managed cluster join a hub",
+		Short: "Join the managed cluster to a hub",
 		Long: "join checks that the hub accepts the token, and then deploys hub-agent to the managed cluster. kubectl hub init and " +
-			"kubectl hub get token print the command to run. Afterwards, the hub has to accept the cluster.\n\n" +
-			"The token is sent only to a server with a trusted certificate: one of the authority in --ca-data or --ca-file or, " +
-			"without these flags, of an authority that this machine trusts. This cannot be turned off.\n\n" +
-			"With --mode=detached the cluster runs nothing: hub-operator runs its agent on a management cluster, which " +
+			"kubectl hub get token print the command to run. Afterwards, the hub must accept the cluster.\n\n" +
+			"The token is sent only to a server with a trusted certificate: one issued by the authority in --ca-data or --ca-file or, " +
+			"without these flags, by an authority that this machine trusts. This cannot be turned off.\n\n" +
+			"With --mode=detached the cluster runs no pods: hub-operator runs its agent on a management cluster, which " +
 			"--management-context names. It reaches the managed cluster by --managed-kubeconfig, which becomes a Secret of the management cluster.",
 		Example: example(`
 kubectl hub join --hub-token … --hub-apiserver https://hub.example.com --ca-data … --cluster-name c1 --wait
@@ -107,24 +107,24 @@ func (o *joinOptions) addTo(cmd *cobra.Command) {
 		" (AWS IAM; also spelled "+authAWSOfSeed+").")
 	addHubARNFlags(fs, &o.hubARN, "ARN of the hub's EKS cluster, for "+authAWS+".")
 	fs.StringVar(&o.managedARN, "managed-cluster-arn", "",
-		"ARN of the managed EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
+		"ARN of the managed EKS cluster, for "+authAWS+". Defaults to the name of the cluster in the kubeconfig.")
 	addRolePathFlag(fs, &o.rolePath, "The default is /.")
 	fs.StringVar(&o.serverURL, "cluster-server-url", "",
-		"https URL of the cluster's API server, for users of the hub. The default is that of the kubeconfig, unless it is an address of "+
+		"https URL of the cluster's API server, for users of the hub. Defaults to the one in the kubeconfig, unless it is an address of "+
 			"this machine.")
 	fs.StringToStringVar(&o.labels, "cluster-labels", nil,
-		"Labels that the agent sets on its cluster on the hub, k=v,…, and removes again after a join without them. The hub decides which "+
+		"Labels that the agent sets on its ManagedCluster, k=v,…, and removes again after a join without them. The hub decides which "+
 			"keys an agent may set.")
-	fs.BoolVar(&o.detect, "detect-cluster-labels", false, "The agent also labels its cluster on the hub with the region, the cloud and the "+
-		"vendor that nodes and version of the cluster tell.")
+	fs.BoolVar(&o.detect, "detect-cluster-labels", false, "The agent also labels its ManagedCluster with the region, the cloud and the "+
+		"vendor that the nodes and the version of the cluster show.")
 	o.works.addTo(cmd)
 	fs.StringVar(&o.image, "image", o.image, "Image of hub-agent.")
 	o.pods.addTo(cmd)
 	o.addUpgradable(fs)
-	o.addWait(fs, "the cluster has joined; the hub has to accept it first")
+	o.addWait(fs, "the cluster has joined; the hub must accept it first")
 	o.out.addTo(cmd)
 	cmd.Flag("output").Usage =
-		"Format of the result: text or json; yaml prints what would be deployed, the token and credentials included, and deploys nothing."
+		"Format of the result: text or json; yaml prints what would be deployed, including the token and credentials, and deploys nothing."
 	must(cmd.RegisterFlagCompletionFunc("registration-auth",
 		cobra.FixedCompletions([]string{authCSR, authAWS}, cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -219,8 +219,8 @@ func (o *joinOptions) validateARNs() error {
 		o.managedARN = o.contextARN()
 	}
 	if o.managedARN == "" {
-		return fmt.Errorf("--managed-cluster-arn must be set with --registration-auth=%s: the cluster in the kubeconfig is not named "+
-			"by its ARN", authAWS)
+		return fmt.Errorf("--managed-cluster-arn must be set with --registration-auth=%s: the cluster in the kubeconfig does not have "+
+			"an ARN as its name", authAWS)
 	}
 	managed, err := irsa.ParseClusterARN(o.managedARN)
 	if err != nil {
@@ -316,13 +316,13 @@ func (o *joinOptions) print(accept string) error {
 	role := ""
 	if o.roles != nil {
 		result.RoleARN = o.roles.ManagedRoleARN()
-		role = fmt.Sprintf("It uses the IAM role %s, which has to exist.\n", result.RoleARN)
+		role = fmt.Sprintf("It uses the IAM role %s, which must exist.\n", result.RoleARN)
 	}
 	if o.wait {
 		return o.out.print(o.Out, result, "Cluster %s has joined the hub %s.\n%s\n", o.clusterName, o.way.server, worksSaid)
 	}
 	result.Next = accept
-	return o.out.print(o.Out, result, "The agent of cluster %s is deployed.\n%s\n%sOn the hub, let it in:\n\n    %s\n",
+	return o.out.print(o.Out, result, "The agent of cluster %s is deployed.\n%s\n%sOn the hub, accept it:\n\n    %s\n",
 		o.clusterName, worksSaid, role, accept)
 }
 
@@ -349,7 +349,7 @@ func (o *joinOptions) agent() (deploy.Agent, error) {
 		agent.Works = deploy.Works{} // its scope gives it the permissions of o.works in its namespace
 	}
 	if o.upgradable && !o.scoped && agent.Works.Role == "" {
-		return deploy.Agent{}, fmt.Errorf("--%s needs --%s=%s or --%[2]s=%[4]s: it is works that upgrade the agent", upgradableFlag, worksFlag, worksAdmin, worksClusterAdmin)
+		return deploy.Agent{}, fmt.Errorf("--%s needs --%s=%s or --%[2]s=%[4]s: works upgrade the agent", upgradableFlag, worksFlag, worksAdmin, worksClusterAdmin)
 	}
 	agent.Args = append(agent.Args, o.edge...)
 	if o.serverURL != "" {

@@ -89,7 +89,7 @@ func newIdentity(t *testing.T, name, server string) *corev1.Secret {
 func TestJoin_DeploysTheAgent(t *testing.T) {
 	hub, cluster, config, args := newJoining(t)
 	stdout, stderr, err := run(t, config, args...)
-	if err != nil || stdout != "The agent of cluster c1 is deployed.\nIt brings no works: join with --works lets it.\nOn the hub, let it in:\n\n    kubectl hub accept --clusters c1\n" {
+	if err != nil || stdout != "The agent of cluster c1 is deployed.\nIt applies no works: join with --works to let it.\nOn the hub, accept it:\n\n    kubectl hub accept --clusters c1\n" {
 		t.Fatalf("%v: %q", err, stdout)
 	}
 	objects, err := deploy.Agent{}.Objects()
@@ -300,7 +300,7 @@ func TestJoin_Warns(t *testing.T) {
 		want    string
 	}{
 		"of a cluster of that name": {func(hub, _ *fakeServer) { hub.put(newCluster("c1", nil)) },
-			"Warning: the hub has a cluster c1 already: if that is another cluster, join with another name; if it is this cluster, from an earlier join, delete it"},
+			"Warning: the hub already has a cluster c1: if it is another cluster, join with another name; if it is this cluster, from an earlier join, delete it"},
 		"of another hub": {func(_, cluster *fakeServer) { cluster.put(newIdentity(t, "c1", "https://hub9")) },
 			"Warning: this cluster has joined the hub https://hub9, and now joins https://"},
 	} {
@@ -346,10 +346,10 @@ func TestJoin_Waits(t *testing.T) {
 	}{
 		"no pod":           {want: "its pod does not exist yet"},
 		"not scheduled":    {[]runtime.Object{pod(corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "no node\x1b[2J"}}})}, `its pod is not scheduled: no node\x1b[2J`},
-		"not started":      {[]runtime.Object{pod(corev1.PodStatus{})}, "its pod is not started yet"},
-		"no image":         {[]runtime.Object{pod(container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "a\x1b[1A"}}, ended))}, `its container waits: ImagePullBackOff: a\x1b[1A: F2 no route\x1b[2J`},
-		"it has ended":     {[]runtime.Object{pod(container(ended))}, `its container has ended: F2 no route\x1b[2J`},
-		"it is not in":     {[]runtime.Object{pod(running)}, "the hub has to accept it: kubectl hub accept --clusters c1"},
+		"not started":      {[]runtime.Object{pod(corev1.PodStatus{})}, "its pod has not started yet"},
+		"no image":         {[]runtime.Object{pod(container(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "a\x1b[1A"}}, ended))}, `its container is waiting: ImagePullBackOff: a\x1b[1A: F2 no route\x1b[2J`},
+		"it has ended":     {[]runtime.Object{pod(container(ended))}, `its container has terminated: F2 no route\x1b[2J`},
+		"it is not in":     {[]runtime.Object{pod(running)}, "the hub must accept it: kubectl hub accept --clusters c1"},
 		"it has come in":   {[]runtime.Object{pod(running), newIdentity(t, "c1", "https://hub")}, "the agent has its identity"},
 		"a pod on its way": {[]runtime.Object{&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: registration.AgentNamespace, Name: "p", DeletionTimestamp: &metav1.Time{Time: expiry}, Labels: map[string]string{deploy.AgentLabel: deploy.AgentName}}}}, "its pod does not exist yet"},
 	} {
@@ -379,7 +379,7 @@ func TestJoin_Waits(t *testing.T) {
 		return false
 	}
 	stdout, _, err := run(t, config, append(args, "--wait")...)
-	if err != nil || stdout != "Cluster c1 has joined the hub "+hub.URL+".\nIt brings no works: join with --works lets it.\n" || looks < 4 {
+	if err != nil || stdout != "Cluster c1 has joined the hub "+hub.URL+".\nIt applies no works: join with --works to let it.\n" || looks < 4 {
 		t.Errorf("%v: %q after %d looks", err, stdout, looks)
 	}
 	says(t, mustRun(t, config, append(args, "--wait", "-o", "json")...), `"joined": true`)

@@ -45,10 +45,10 @@ func (o *detachedOptions) addTo(cmd *cobra.Command, version string) {
 		"<klusterlet>-open-cluster-management-agent there, and "+modeHosted+" in the namespace <klusterlet> there, as Open Cluster Management has it.")
 	o.addManagementTo(fs)
 	fs.StringVar(&o.managed.file, managedKubeconfigFlag, "", "File with the kubeconfig of an admin of the managed cluster, for --"+modeFlag+"="+modeDetached+
-		". hub-operator makes accounts with fewer rights by it. It must not need a program or files of this machine to log in.")
+		". hub-operator creates accounts with fewer rights by it. It must not need a program or files of this machine to authenticate.")
 	fs.StringVar(&o.managed.file, "managed-cluster-kubeconfig", "", "Same as --"+managedKubeconfigFlag+".")
-	fs.StringVar(&o.managed.context, "managed-context", "", "Context of --"+managedKubeconfigFlag+". The default is its current one.")
-	fs.StringVar(&o.name, klusterletFlag, "", "Name of the Klusterlet on the management cluster. The default is --cluster-name.")
+	fs.StringVar(&o.managed.context, "managed-context", "", "Context of --"+managedKubeconfigFlag+". Defaults to its current context.")
+	fs.StringVar(&o.name, klusterletFlag, "", "Name of the Klusterlet on the management cluster. Defaults to --cluster-name.")
 	o.operator.addTo(fs, version)
 }
 
@@ -71,10 +71,10 @@ func (o *detachedOptions) validate(join *joinOptions) error {
 			operatorv1.MaxKlusterletName, o.name)
 	}
 	if join.auth != authCSR {
-		return fmt.Errorf("--registration-auth=%s is for --%s=%s: an agent elsewhere is not the EKS cluster that it serves", join.auth, modeFlag, modeDefault)
+		return fmt.Errorf("--registration-auth=%s is for --%s=%s: an agent that runs elsewhere cannot authenticate as the EKS cluster that it serves", join.auth, modeFlag, modeDefault)
 	}
 	if join.works.deployed().Role == "" {
-		return fmt.Errorf("--%s must be set to %s or %s for --%s=%s, where hub-operator always runs the agent of works: it has these rights on the managed cluster",
+		return fmt.Errorf("--%s must be set to %s or %s for --%s=%s, where hub-operator always runs the work agent, which has these rights on the managed cluster",
 			worksFlag, worksAdmin, worksClusterAdmin, modeFlag, o.mode)
 	}
 	if err := o.operator.validate(); err != nil {
@@ -201,14 +201,14 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 		return err
 	}
 	if o.detached.managed.cluster == m.uid {
-		return fmt.Errorf("--%s and the management cluster are the same cluster: leave out --%s, so that the cluster runs its agent itself, or choose "+
+		return fmt.Errorf("--%s and the management cluster are the same cluster: leave out --%s, to run the agent on the cluster itself, or choose "+
 			"another --%s", managedKubeconfigFlag, modeFlag, managementContextFlag)
 	}
 	plan, err := m.planOperator(ctx, &o.detached.operator)
 	if err != nil {
 		return err
 	}
-	if err := m.mayRun(ctx, "klusterlets", o.detached.namespace(), "have a cluster join it"); err != nil {
+	if err := m.mayRun(ctx, "klusterlets", o.detached.namespace(), "join a cluster"); err != nil {
 		return err
 	}
 	if err := m.checkKlusterlet(ctx, o, known); err != nil {
@@ -264,7 +264,7 @@ func (m *management) make(ctx context.Context, o *unstructured.Unstructured) err
 		err = m.objects.Apply(ctx, o, have)
 	}
 	if err != nil {
-		return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explain(err))
+		return fmt.Errorf("creating %s: %w", remote.IDOf(o), m.explain(err))
 	}
 	if have == nil {
 		_, _ = fmt.Fprintln(m.ErrOut, created(o))
@@ -276,13 +276,13 @@ func (m *management) make(ctx context.Context, o *unstructured.Unstructured) err
 func (m *management) makeSecrets(ctx context.Context, of string, secrets []*unstructured.Unstructured) error {
 	namespace := &corev1.Namespace{}
 	name := secrets[0].GetNamespace()
-	err := m.await(ctx, "hub-operator to make Namespace "+name+" for "+of, func(ctx context.Context) (bool, string, error) {
+	err := m.await(ctx, "hub-operator to create Namespace "+name+" for "+of, func(ctx context.Context) (bool, string, error) {
 		err := m.Get(ctx, client.ObjectKey{Name: name}, namespace)
 		switch {
 		case err == nil && namespace.DeletionTimestamp.IsZero():
 			return true, "", nil
 		case err == nil:
-			return false, "a former one is being deleted", nil
+			return false, "an earlier one is being deleted", nil
 		case !apierrors.IsNotFound(err):
 			return false, "", m.explain(err)
 		}
@@ -307,7 +307,7 @@ func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known 
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		if known {
-			m.warn("the hub has a cluster %s already: if that is another cluster, join with another name; if it is this cluster, from an "+
+			m.warn("the hub already has a cluster %s: if it is another cluster, join with another name; if it is this cluster, from an "+
 				"earlier join, delete it on the hub or approve the certificate request of the new agent", o.clusterName)
 		}
 		return m.checkSecrets(ctx, o, "")
@@ -323,7 +323,7 @@ func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known 
 	case have.Mode() != o.detached.apiMode():
 		return fmt.Errorf("the Klusterlet %s has the mode %s, which cannot be changed: %s", o.detached.name, have.Mode(), other)
 	case have.Spec.ClusterName != o.clusterName:
-		return fmt.Errorf("the Klusterlet %s is for the cluster %q of its hub, and not for %s: %s", o.detached.name, have.Spec.ClusterName, o.clusterName, other)
+		return fmt.Errorf("the Klusterlet %s is for the cluster %q of its hub, not for %s: %s", o.detached.name, have.Spec.ClusterName, o.clusterName, other)
 	case !byUs.Owns(have):
 		return m.explain(&remote.NotOurs{Object: remote.IDOf(o.wanted()), Owner: byUs})
 	}
@@ -347,7 +347,7 @@ func (m *management) checkSecret(ctx context.Context, namespace, name, of, serve
 	}
 	have := identity{kubeconfig: secret.Data[operatorv1.KeyKubeconfig]}
 	if now := have.server(); now != "" && now != server {
-		return fmt.Errorf("%s has a Secret %s for %s, and not for %s%s. If it is the same cluster at another address, change the Secret %s/%[2]s",
+		return fmt.Errorf("%s has a Secret %s for %s, not for %s%s. If it is the same cluster at another address, change the Secret %s/%[2]s",
 			of, name, command.Printable(now), server, after(": ", other), namespace)
 	}
 	if !byUs.Owns(secret) {
@@ -375,7 +375,7 @@ func (o *joinOptions) sayDetached() error {
 			o.clusterName, o.way.server, result.Namespace, worksSaid)
 	}
 	result.Next = acceptCommand(o.clusterName)
-	return o.out.print(o.Out, result, "hub-operator runs the agent of cluster %s on the management cluster, in the namespace %s.\n%s\nOn the hub, let it in:\n\n"+
+	return o.out.print(o.Out, result, "hub-operator runs the agent of cluster %s on the management cluster, in the namespace %s.\n%s\nOn the hub, accept it:\n\n"+
 		"    %s\n\nkubectl hub get klusterlets shows what it waits for.\n", o.clusterName, result.Namespace, worksSaid, result.Next)
 }
 

@@ -128,7 +128,7 @@ func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
 	d := newDetaching(t)
 	stdout, stderr, err := d.run(t, "--cluster-labels", "region=eu", "--works-namespaces", "b,a")
 	if err != nil || stdout != "hub-operator runs the agent of cluster c1 on the management cluster, in the namespace "+detachedSpace+".\n"+
-		"It brings works with the rights of admin in these namespaces: a, b.\nOn the hub, let it in:\n\n    kubectl hub accept --clusters c1\n\n"+
+		"It applies works with the rights of admin in these namespaces: a, b.\nOn the hub, accept it:\n\n    kubectl hub accept --clusters c1\n\n"+
 		"kubectl hub get klusterlets shows what it waits for.\n" {
 		t.Fatalf("%v: %q", err, stdout)
 	}
@@ -263,7 +263,7 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 		"nothing said of works":  {change: []string{"--works", "-"}, want: []string{"--works must be set to admin or cluster-admin for --mode=detached"}},
 		"no works":               {change: []string{"--works", "none"}, want: []string{"--works must be set to admin or cluster-admin for --mode=detached"}},
 		"AWS":                    {change: []string{"--registration-auth", "awsirsa"}, want: []string{"--registration-auth=awsirsa is for --mode=default"}},
-		"two contexts":           {change: []string{"--context", "hub"}, want: []string{"--context and --management-context are both about the management cluster: set only one"}},
+		"two contexts":           {change: []string{"--context", "hub"}, want: []string{"--context and --management-context both select the management cluster: set only one"}},
 		"no such management":     {change: []string{"--management-context", "x"}, want: []string{`context "x" does not exist`}},
 		"a token in a file":      {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token, u.TokenFile = "", "/token" }), want: []string{"takes its token from the file /token", "make a ServiceAccount"}},
 		"an auth provider": {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {

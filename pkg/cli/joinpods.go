@@ -53,15 +53,15 @@ type podOptions struct {
 
 func (o *podOptions) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&o.registry, registryFlag, "", "Registry that serves our images, such as images.example.com/mirror: it is put before the default name of each.")
-	fs.StringVar(&o.credentials, credentialsFlag, "", "File with credentials for registries, as docker keeps them in config.json. They become the Secret "+deploy.PullSecretName+
-		" in the namespace of the agent, by which its image is pulled.")
-	fs.StringSliceVar(&o.pullSecrets, pullSecretsFlag, nil, "Names of Secrets that are in the namespace of the agent already, by which its image is pulled.")
+	fs.StringVar(&o.registry, registryFlag, "", "Registry of our images, such as images.example.com/mirror: it is prepended to the default name of each image.")
+	fs.StringVar(&o.credentials, credentialsFlag, "", "File with credentials for registries, as docker stores them in config.json. They become the Secret "+deploy.PullSecretName+
+		" in the namespace of the agent, with which its image is pulled.")
+	fs.StringSliceVar(&o.pullSecrets, pullSecretsFlag, nil, "Names of existing Secrets in the namespace of the agent, with which its image is pulled.")
 	fs.StringVar(&o.qosClass, qosFlag, "", "Resources of the agent's containers: "+string(operatorv1.ResourceQosClassDefault)+" (of the manifests), "+
-		string(operatorv1.ResourceQosClassBestEffort)+" (none) or "+string(operatorv1.ResourceQosClassResourceRequirement)+" (of the next two flags). The default is the last with one of "+
-		"these flags, and else the first.")
-	fs.StringToStringVar(&o.requests, requestsFlag, nil, "What each container of the agent requests, such as cpu=50m,memory=64Mi.")
-	fs.StringToStringVar(&o.limits, limitsFlag, nil, "What each container of the agent is limited to, such as memory=512Mi.")
+		string(operatorv1.ResourceQosClassBestEffort)+" (none) or "+string(operatorv1.ResourceQosClassResourceRequirement)+" (of the next two flags). Defaults to the last with one of "+
+		"these flags, and to the first otherwise.")
+	fs.StringToStringVar(&o.requests, requestsFlag, nil, "Resource requests of each container of the agent, such as cpu=50m,memory=64Mi.")
+	fs.StringToStringVar(&o.limits, limitsFlag, nil, "Resource limits of each container of the agent, such as memory=512Mi.")
 	must(cmd.RegisterFlagCompletionFunc(qosFlag, cobra.FixedCompletions([]string{string(operatorv1.ResourceQosClassDefault), string(operatorv1.ResourceQosClassBestEffort),
 		string(operatorv1.ResourceQosClassResourceRequirement)}, cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -77,9 +77,9 @@ func (o *joinOptions) setRegistry(fs *pflag.FlagSet) error {
 	case !registryName.MatchString(o.pods.registry):
 		return fmt.Errorf("--%s must be HOST[:PORT][/PATH], not %q", registryFlag, o.pods.registry)
 	case fs.Changed("image"):
-		return fmt.Errorf("--image and --%s exclude each other: the first names a registry, too", registryFlag)
+		return fmt.Errorf("--image and --%s exclude each other: --image also names a registry", registryFlag)
 	case o.image == "":
-		return fmt.Errorf("--image must be set in place of --%s: there is no default image for version %s of this program", registryFlag, o.version)
+		return fmt.Errorf("--image must be set instead of --%s: there is no default image for version %s of this program", registryFlag, o.version)
 	}
 	o.image, o.detached.ownImage = o.pods.registry+"/"+o.image, true
 	if operator := &o.detached.operator; operator.image != "" && !fs.Changed(operatorImageFlag) {
@@ -97,7 +97,7 @@ func (o *podOptions) validate() error {
 			return fmt.Errorf("--%s: %q is not the name of a Secret: %s", pullSecretsFlag, name, strings.Join(why, "; "))
 		}
 		if o.credentials != "" && name == deploy.PullSecretName {
-			return fmt.Errorf("--%s must not have %s, which is made of --%s", pullSecretsFlag, name, credentialsFlag)
+			return fmt.Errorf("--%s must not include %s, which is created from --%s", pullSecretsFlag, name, credentialsFlag)
 		}
 	}
 	slices.Sort(o.pullSecrets)
@@ -115,7 +115,7 @@ func (o *podOptions) readCredentials() error {
 		return fmt.Errorf("--%s: %w", credentialsFlag, err)
 	}
 	if info.Size() > mostCredentials {
-		return fmt.Errorf("--%s: the file has %d bytes, and a Secret can have %d", credentialsFlag, info.Size(), mostCredentials)
+		return fmt.Errorf("--%s: the file has %d bytes, but the limit of a Secret is %d", credentialsFlag, info.Size(), mostCredentials)
 	}
 	data, err := os.ReadFile(o.credentials)
 	if err != nil {
@@ -156,7 +156,7 @@ func (o *podOptions) validateResources() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		if limit, is := limits[name]; is && limit.Cmp(requests[name]) < 0 {
-			return fmt.Errorf("--%s: %s=%s is more than the limit %s", requestsFlag, name, o.requests[name], o.limits[name])
+			return fmt.Errorf("--%s: %s=%s exceeds the limit %s", requestsFlag, name, o.requests[name], o.limits[name])
 		}
 	}
 	return nil

@@ -16,8 +16,8 @@ import (
 const upgradableFlag = "upgradable"
 
 func (o *joinOptions) addUpgradable(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.upgradable, upgradableFlag, false, "Let the hub upgrade the agent: works may set its image to another tag or digest of the repository of --image. Who writes works "+
-		"on the hub then decides which image of that repository acts with the rights and the identity of the agent. A join without the flag ends that.")
+	fs.BoolVar(&o.upgradable, upgradableFlag, false, "Let the hub upgrade the agent: works may set its image to another tag or digest of the repository of --image. Users who write works "+
+		"on the hub then choose which image of that repository runs with the rights and the identity of the agent. A join without the flag ends this.")
 }
 
 func (o *joinOptions) validateUpgradable() error {
@@ -25,14 +25,14 @@ func (o *joinOptions) validateUpgradable() error {
 	case !o.upgradable:
 		return nil
 	case o.detached.isOutside():
-		return fmt.Errorf("--%s is for an agent that runs on its cluster: the image of this one is that of its Klusterlet, on the management cluster", upgradableFlag)
+		return fmt.Errorf("--%s is for an agent that runs on its cluster: the Klusterlet on the management cluster sets the image of this one", upgradableFlag)
 	}
 	repository, version, err := registration.SplitImage(o.image)
 	if err == nil && (repository == "" || version == "") {
 		err = errors.New("it has neither a tag nor a digest")
 	}
 	if err != nil {
-		return fmt.Errorf("--image: with --%s the repository of the image has to be known: %w", upgradableFlag, err)
+		return fmt.Errorf("--image: --%s needs the repository of the image: %w", upgradableFlag, err)
 	}
 	return nil
 }

@@ -47,12 +47,12 @@ type worksOptions struct {
 }
 
 func (o *worksOptions) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.role, worksFlag, "", "The rights in the cluster with which the agent brings ManifestWorks to it: "+worksAdmin+" or "+
-		worksClusterAdmin+", the ClusterRoles of these names, or "+worksNone+". The default is "+worksNone+", but where the agent brings works already, "+
-		"this has to be said. Who writes works on the hub has these rights in the cluster; "+worksAdmin+" in all namespaces is in effect "+
+	cmd.Flags().StringVar(&o.role, worksFlag, "", "Rights in the cluster with which the agent applies ManifestWorks: "+worksAdmin+" or "+
+		worksClusterAdmin+", the ClusterRoles of these names, or "+worksNone+". Defaults to "+worksNone+", but must be set if the agent already applies works. "+
+		"Users who write works on the hub have these rights in the cluster; "+worksAdmin+" in all namespaces is in effect "+
 		worksClusterAdmin+".")
 	cmd.Flags().StringSliceVar(&o.namespaces, worksNamespacesFlag, nil,
-		"Namespaces of the cluster, a,b,…, in which the agent has the rights of --"+worksFlag+". The default is all.")
+		"Namespaces of the cluster, a,b,…, in which the agent has the rights of --"+worksFlag+". Defaults to all namespaces.")
 	must(cmd.RegisterFlagCompletionFunc(worksFlag,
 		cobra.FixedCompletions([]string{worksNone, worksAdmin, worksClusterAdmin}, cobra.ShellCompDirectiveNoFileComp)))
 }
@@ -69,7 +69,7 @@ func (o *worksOptions) validate() error {
 	}
 	// An empty list, such as one of a variable that is not set, never means all.
 	if len(o.namespaces) == 0 {
-		return fmt.Errorf("--%s must name at least one namespace; without the flag it is all namespaces", worksNamespacesFlag)
+		return fmt.Errorf("--%s must name at least one namespace; omit the flag for all namespaces", worksNamespacesFlag)
 	}
 	for _, namespace := range o.namespaces {
 		if why := validation.IsDNS1123Label(namespace); len(why) > 0 {
@@ -116,11 +116,11 @@ func (o *worksOptions) result() (result worksResult, said string) {
 	works := o.deployed()
 	switch {
 	case works.Role == "":
-		return worksResult{Role: worksNone}, "It brings no works: join with --" + worksFlag + " lets it."
+		return worksResult{Role: worksNone}, "It applies no works: join with --" + worksFlag + " to let it."
 	case len(works.Namespaces) == 0:
-		said = "It brings works with the rights of " + works.Role + " in all namespaces."
+		said = "It applies works with the rights of " + works.Role + " in all namespaces."
 	default:
-		said = "It brings works with the rights of " + works.Role + " in these namespaces: " + strings.Join(works.Namespaces, ", ") + "."
+		said = "It applies works with the rights of " + works.Role + " in these namespaces: " + strings.Join(works.Namespaces, ", ") + "."
 	}
 	return worksResult{Role: works.Role, Namespaces: works.Namespaces}, said
 }
@@ -137,7 +137,7 @@ func (m *managed) checkWorks(ctx context.Context, o *worksOptions) error {
 			return err
 		}
 		if now != "" {
-			return fmt.Errorf("the agent of this cluster brings works (%s): say with --%s with which rights it is to go on, or end that by --%[2]s=%[3]s",
+			return fmt.Errorf("the agent of this cluster applies works (%s): set --%s to the rights with which it continues, or end this by --%[2]s=%[3]s",
 				now, worksFlag, worksNone)
 		}
 	}
@@ -156,7 +156,7 @@ func (m *managed) checkWorks(ctx context.Context, o *worksOptions) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("--%s: the cluster does not have the namespaces %s: make them first", worksNamespacesFlag, strings.Join(missing, ", "))
+		return fmt.Errorf("--%s: the cluster does not have the namespaces %s: create them first", worksNamespacesFlag, strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (m *managed) worksNow(ctx context.Context) (string, error) {
 		return "", m.explain(client.IgnoreNotFound(err))
 	}
 	if _, brings := agentFlag(deployment, deploy.WorksFlag); brings {
-		return "with rights that kubectl hub has not given", nil
+		return "with rights that kubectl hub did not grant", nil
 	}
 	return "", nil
 }
@@ -351,8 +351,8 @@ func (m *managed) tryRights(ctx context.Context, objects []*unstructured.Unstruc
 		}
 		err := m.tryToMake(ctx, o)
 		if escalation := (*escalationError)(nil); errors.As(err, &escalation) {
-			return fmt.Errorf("this user may not give the agent the rights of %s: a user can only give rights that it has. "+
-				"Have an admin of the cluster run kubectl hub join, or give fewer rights by --%s and --%s", escalation.id, worksFlag, worksNamespacesFlag)
+			return fmt.Errorf("this user may not grant the agent the rights of %s: users can only grant rights that they have. "+
+				"Have an admin of the cluster run kubectl hub join, or grant fewer rights by --%s and --%s", escalation.id, worksFlag, worksNamespacesFlag)
 		}
 		if err != nil {
 			return err
@@ -365,7 +365,7 @@ func (m *managed) tryRights(ctx context.Context, objects []*unstructured.Unstruc
 type escalationError struct{ id remote.ID }
 
 func (e *escalationError) Error() string {
-	return fmt.Sprintf("this user may not give the rights of %s: a user can only give rights that it has", e.id)
+	return fmt.Sprintf("this user may not grant the rights of %s: users can only grant rights that they have", e.id)
 }
 
 // tryToMake checks by a dry run whether an object could be created.
@@ -380,7 +380,7 @@ func (m *managed) tryToMake(ctx context.Context, o *unstructured.Unstructured) e
 	case isEscalation(err):
 		return &escalationError{remote.IDOf(o)}
 	}
-	return fmt.Errorf("trying whether %s can be made: %w", remote.IDOf(o), m.explain(err))
+	return fmt.Errorf("checking by a dry run whether %s can be created: %w", remote.IDOf(o), m.explain(err))
 }
 
 // isEscalation reports whether an API server has rejected a grant of permissions that the user does not have.

@@ -84,15 +84,15 @@ func TestJoinWorks_GivesTheRightsThatAreSaidAndTakesFormerOnes(t *testing.T) {
 		want, flagsOfAgent string
 		says, json         string
 	}{
-		{nil, "c=theirs", "", "It brings no works: join with --works lets it.", `"role": "none"`},
-		{[]string{"--works=admin"}, strings.ReplaceAll(everywhere, "%", "=admin") + ", c=theirs", on, "It brings works with the rights of admin in all namespaces.", `"role": "admin"`},
+		{nil, "c=theirs", "", "It applies no works: join with --works to let it.", `"role": "none"`},
+		{[]string{"--works=admin"}, strings.ReplaceAll(everywhere, "%", "=admin") + ", c=theirs", on, "It applies works with the rights of admin in all namespaces.", `"role": "admin"`},
 		{[]string{"--works=cluster-admin"}, strings.ReplaceAll(everywhere, "%", "=cluster-admin") + ", c=theirs", on,
-			"It brings works with the rights of cluster-admin in all namespaces.", `"role": "cluster-admin"`},
+			"It applies works with the rights of cluster-admin in all namespaces.", `"role": "cluster-admin"`},
 		{[]string{"--works=admin", "--works-namespaces=b,a,b"}, strings.ReplaceAll(inSome, "%", "a=admin, b=admin") + ", c=theirs", on,
-			"It brings works with the rights of admin in these namespaces: a, b.", `"namespaces": [`},
+			"It applies works with the rights of admin in these namespaces: a, b.", `"namespaces": [`},
 		{[]string{"--works=cluster-admin", "--works-namespaces=b"}, strings.ReplaceAll(inSome, "%", "b=cluster-admin") + ", c=theirs", on,
-			"It brings works with the rights of cluster-admin in these namespaces: b.", `"role": "cluster-admin"`},
-		{[]string{"--works=none"}, "c=theirs", "", "It brings no works", `"role": "none"`},
+			"It applies works with the rights of cluster-admin in these namespaces: b.", `"role": "cluster-admin"`},
+		{[]string{"--works=none"}, "c=theirs", "", "It applies no works", `"role": "none"`},
 	} {
 		stdout, stderr, err := run(t, config, append(args, step.flags...)...)
 		if err != nil {
@@ -151,9 +151,9 @@ func TestJoinWorks_AreNotEndedByAFlagThatIsLeftOut(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		"everywhere": {[]string{"--works=admin"}, "the agent of this cluster brings works (--works=admin): say with --works with which rights it is to go on, or end that by --works=none"},
-		"in some":    {[]string{"--works=admin", "--works-namespaces=a,b"}, "brings works (--works=admin --works-namespaces=a,b)"},
-		"by hand":    {nil, "brings works (with rights that kubectl hub has not given)"},
+		"everywhere": {[]string{"--works=admin"}, "the agent of this cluster applies works (--works=admin): set --works to the rights with which it continues, or end this by --works=none"},
+		"in some":    {[]string{"--works=admin", "--works-namespaces=a,b"}, "applies works (--works=admin --works-namespaces=a,b)"},
+		"by hand":    {nil, "applies works (with rights that kubectl hub did not grant)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, config, args := newJoiningWorks(t)
@@ -200,7 +200,7 @@ func TestJoinWorks_SaysWhatIsWrong(t *testing.T) {
 		"another role":        {[]string{"--works=edit"}, nil, []string{`--works must be none, admin or cluster-admin, not "edit"`}},
 		"namespaces alone":    {[]string{"--works-namespaces=a"}, nil, []string{"--works-namespaces is for --works=admin and --works=cluster-admin"}},
 		"namespaces of none":  {[]string{"--works=none", "--works-namespaces=a"}, nil, []string{"--works-namespaces is for"}},
-		"an empty list":       {[]string{"--works=admin", "--works-namespaces="}, nil, []string{"--works-namespaces must name at least one namespace; without the flag it is all"}},
+		"an empty list":       {[]string{"--works=admin", "--works-namespaces="}, nil, []string{"--works-namespaces must name at least one namespace; omit the flag for all"}},
 		"an empty name":       {[]string{"--works=admin", "--works-namespaces=a,,b"}, nil, []string{`"" is not the name of a namespace`}},
 		"all by a star":       {[]string{"--works=admin", "--works-namespaces=*"}, nil, []string{`--works-namespaces: "*" is not the name of a namespace`}},
 		"a path":              {[]string{"--works=admin", "--works-namespaces=../kube-system"}, nil, []string{`"../kube-system" is not the name of a namespace`}},
@@ -210,8 +210,8 @@ func TestJoinWorks_SaysWhatIsWrong(t *testing.T) {
 		"another's binding":   {[]string{"--works=admin"}, inTheWay(theirs("ClusterRoleBinding", "", deploy.WorksRights)), []string{"ClusterRoleBinding " + deploy.WorksRights + " already exists and was not made by kubectl hub"}},
 		"a tenant's binding":  {[]string{"--works=admin", "--works-namespaces=a"}, inTheWay(theirs("RoleBinding", "a", deploy.WorksRights)), []string{"RoleBinding a/" + deploy.WorksRights + " already exists and was not made by kubectl hub"}},
 		"another's role":      {[]string{"--works=admin"}, inTheWay(theirs("ClusterRole", "", "clusterhub:hub-agent-works-namespaces")), []string{"ClusterRole clusterhub:hub-agent-works-namespaces already exists"}},
-		"more than it has":    {[]string{"--works=cluster-admin"}, refuse("POST "+rbacPath+"/clusterrolebindings", escalation("clusterrolebindings")), []string{"this user may not give the agent the rights of ClusterRoleBinding " + deploy.WorksRights, "Have an admin of the cluster run kubectl hub join, or give fewer rights by --works and --works-namespaces"}},
-		"more in a namespace": {[]string{"--works=admin", "--works-namespaces=a"}, refuse("POST "+rbacPath+"/namespaces/a/rolebindings", escalation("rolebindings")), []string{"this user may not give the agent the rights of RoleBinding a/" + deploy.WorksRights}},
+		"more than it has":    {[]string{"--works=cluster-admin"}, refuse("POST "+rbacPath+"/clusterrolebindings", escalation("clusterrolebindings")), []string{"this user may not grant the agent the rights of ClusterRoleBinding " + deploy.WorksRights, "Have an admin of the cluster run kubectl hub join, or grant fewer rights by --works and --works-namespaces"}},
+		"more in a namespace": {[]string{"--works=admin", "--works-namespaces=a"}, refuse("POST "+rbacPath+"/namespaces/a/rolebindings", escalation("rolebindings")), []string{"this user may not grant the agent the rights of RoleBinding a/" + deploy.WorksRights}},
 		"not the agent's":     {[]string{"--works=admin"}, refuse("POST "+rbacPath+"/clusterroles", escalation("clusterroles")), []string{"the rights of ClusterRole clusterhub:hub-agent-works:"}},
 		"no right to try":     {[]string{"--works=admin"}, refuse("POST "+rbacPath+"/clusterroles", forbidden("clusterroles", "create")), []string{"trying whether ClusterRole clusterhub:hub-agent-works can be made", "cannot create"}},
 		"no right to look":    {[]string{"--works=admin"}, refuse("GET "+rbacPath+"/rolebindings", forbidden("rolebindings", "list")), []string{"cannot list"}},

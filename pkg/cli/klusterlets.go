@@ -18,9 +18,9 @@ import (
 )
 
 // notYetLooked is shown for an object without a status of hub-operator.
-const notYetLooked = "hub-operator has not looked at it yet"
+const notYetLooked = "hub-operator has not processed it yet"
 
-// conditionNow returns the condition for the current spec. Its status is Unknown if there is none.
+// conditionNow returns the condition for the current spec, or one with status Unknown.
 func conditionNow(conditions []metav1.Condition, generation int64, conditionType string) metav1.Condition {
 	c := meta.FindStatusCondition(conditions, conditionType)
 	if c == nil || c.ObservedGeneration != 0 && c.ObservedGeneration != generation {
@@ -50,7 +50,7 @@ func waitsFor(k *operatorv1.Klusterlet) string {
 		return saidBy(degraded) // names which of several hubs must accept it
 	case degraded.Status == metav1.ConditionTrue && degraded.Reason == operatorv1.ReasonHubKubeConfigMissing:
 		// The agent has requested its identity, so the hub must act.
-		return "the hub has to accept it: " + acceptCommand(cmp.Or(k.Spec.ClusterName, "NAME"))
+		return "the hub must accept it: " + acceptCommand(cmp.Or(k.Spec.ClusterName, "NAME"))
 	case degraded.Status == metav1.ConditionTrue:
 		return saidBy(degraded)
 	case available.Status == metav1.ConditionTrue:

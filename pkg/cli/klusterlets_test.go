@@ -57,16 +57,16 @@ func TestWaitsFor_SaysWhoseTurnItIs(t *testing.T) {
 		k    *operatorv1.Klusterlet
 		want string
 	}{
-		"nothing known":           {newKlusterlet("c1"), "hub-operator has not looked at it yet"},
-		"known of an earlier one": {newKlusterlet("c1", former), "hub-operator has not looked at it yet"},
+		"nothing known":           {newKlusterlet("c1"), "hub-operator has not processed it yet"},
+		"known of an earlier one": {newKlusterlet("c1", former), "hub-operator has not processed it yet"},
 		"a secret is missing":     {newKlusterlet("c1", unready, unavailable, unregisters), `the secret x is missing\x1b[2J`},
 		"not applied":             {newKlusterlet("c1", unapplied, unavailable, unregisters), "the managed cluster: no route"},
 		"not registered":          {newKlusterlet("c1", applied, unregisters, unavailable), "the agent has not begun to register the cluster"},
 		"one of several hubs":     {newKlusterlet("c1", applied, unaccepted, rebootstraps, unavailable), "the agent has no identity yet"},
-		"not accepted":            {newKlusterlet("c1", applied, unaccepted, unavailable), "the hub has to accept it: kubectl hub accept --clusters c1"},
+		"not accepted":            {newKlusterlet("c1", applied, unaccepted, unavailable), "the hub must accept it: kubectl hub accept --clusters c1"},
 		"no pod":                  {newKlusterlet("c1", applied, unavailable), "no pod is ready"},
 		"all is well":             {newKlusterlet("c1", applied, available), ""},
-		"pods and no hub":         {newKlusterlet("c1", applied, available, unaccepted), "the hub has to accept it: kubectl hub accept --clusters c1"},
+		"pods and no hub":         {newKlusterlet("c1", applied, available, unaccepted), "the hub must accept it: kubectl hub accept --clusters c1"},
 		"it goes":                 {deleted, "it is being deleted: no pod is ready"},
 	} {
 		if got := waitsFor(test.k); got != test.want {
@@ -82,7 +82,7 @@ func TestGetKlusterlets(t *testing.T) {
 	if got, want := mustRun(t, config, args...), ""+
 		"NAME   MODE       CLUSTER   APPLIED   AVAILABLE   WAITING FOR\n"+
 		"c1     Detached   c1        True      True        <none>\n"+
-		"c2     Detached   c2        True      False       the hub has to accept it: kubectl hub accept --clusters c2\n"; got != want {
+		"c2     Detached   c2        True      False       the hub must accept it: kubectl hub accept --clusters c2\n"; got != want {
 		t.Errorf("it prints\n%swant\n%s", got, want)
 	}
 	says(t, mustRun(t, config, append(args, "-o", "wide")...), "NAMESPACE", "c1-open-cluster-management-agent")
@@ -133,11 +133,11 @@ func TestJoinDetached_Waits(t *testing.T) {
 		conditions []metav1.Condition
 		want       string
 	}{
-		"hub-operator elsewhere":    {want: "hub-operator has not looked at it yet"},
+		"hub-operator elsewhere":    {want: "hub-operator has not processed it yet"},
 		"hub-operator is not there": {there: []runtime.Object{operator}, want: "hub-operator does not run: its pod does not exist yet"},
-		"hub-operator has no image": {there: []runtime.Object{operator, pod(operator, "ErrImagePull")}, want: "hub-operator does not run: its container waits: ErrImagePull"},
-		"the agent has no image":    {[]runtime.Object{agent, pod(agent, "ErrImagePull")}, []metav1.Condition{applied, unregisters, unavailable}, "its agent does not run: its container waits: ErrImagePull"},
-		"the hub has to accept it":  {conditions: []metav1.Condition{applied, unaccepted, unavailable}, want: "the hub has to accept it: kubectl hub accept --clusters c1"},
+		"hub-operator has no image": {there: []runtime.Object{operator, pod(operator, "ErrImagePull")}, want: "hub-operator does not run: its container is waiting: ErrImagePull"},
+		"the agent has no image":    {[]runtime.Object{agent, pod(agent, "ErrImagePull")}, []metav1.Condition{applied, unregisters, unavailable}, "its agent does not run: its container is waiting: ErrImagePull"},
+		"the hub must accept it":    {conditions: []metav1.Condition{applied, unaccepted, unavailable}, want: "the hub must accept it: kubectl hub accept --clusters c1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -158,7 +158,7 @@ func TestJoinDetached_Waits(t *testing.T) {
 	looks := d.management.answersKlusterlet([]metav1.Condition{applied, available}, 5)
 	stdout, _, err := d.run(t, "--wait")
 	if err != nil || *looks < 5 || stdout != "Cluster c1 has joined the hub "+d.hub.URL+". Its agent runs on the management cluster, in the namespace "+detachedSpace+".\n"+
-		"It brings works with the rights of admin in all namespaces.\n" {
+		"It applies works with the rights of admin in all namespaces.\n" {
 		t.Errorf("%v: %q after %d looks", err, stdout, *looks)
 	}
 }

@@ -21,7 +21,7 @@ func (g *global) newLabelCommand() *cobra.Command {
 	out, overwrite := newFormat("text", "json"), false
 	cmd := &cobra.Command{
 		Use:   "label CLUSTER KEY=VALUE... KEY-...",
-		Short: "Set and remove labels of a cluster, and with them the sets that it is in",
+		Short: "Set or remove labels of a cluster, and thereby change its sets",
 		Long: "label sets and removes labels of a cluster. A label under cluster.open-cluster-management.io/ or " +
 			"info.open-cluster-management.io/ needs the permission to create managedclusters/label with the name KEY:VALUE.",
 		Example: example(`
@@ -78,7 +78,7 @@ func parseLabels(args []string) (map[string]*string, error) {
 			return nil, fmt.Errorf("%q cannot be the value of a label: %s", value, strings.Join(why, "; "))
 		}
 		if _, again := changes[key]; again {
-			return nil, fmt.Errorf("the label %s is given twice", key)
+			return nil, fmt.Errorf("the label %s is set twice", key)
 		}
 		changes[key] = nil
 		if set {
@@ -98,7 +98,7 @@ func (h *hub) label(ctx context.Context, name string, changes map[string]*string
 			}
 			for _, key := range slices.Sorted(maps.Keys(changes)) {
 				if now, ok := cluster.Labels[key]; ok && changes[key] != nil && now != *changes[key] {
-					return nil, fmt.Errorf("cluster %s has the label %s=%s already: use --overwrite to change it", name, key, now)
+					return nil, fmt.Errorf("cluster %s already has the label %s=%s: use --overwrite to change it", name, key, now)
 				}
 			}
 			metadata["resourceVersion"] = cluster.ResourceVersion

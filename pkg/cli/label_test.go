@@ -22,7 +22,7 @@ func TestLabel_ChangesJustTheLabels(t *testing.T) {
 		"a new one": {args: "region=emea", want: map[string]string{"env": "prod", "region": "emea"},
 			body: `{"metadata":{"labels":{"region":"emea"},"resourceVersion":""}}`},
 		"the same again": {args: "env=prod", want: map[string]string{"env": "prod"}},
-		"another value":  {args: "env=test", fails: "cluster c1 has the label env=prod already: use --overwrite to change it"},
+		"another value":  {args: "env=test", fails: "cluster c1 already has the label env=prod: use --overwrite to change it"},
 		"one of several": {args: "region=emea env=test", fails: "cluster c1 has the label env=prod already"},
 		"another value with --overwrite": {args: "env=test --overwrite", want: map[string]string{"env": "test"},
 			body: `{"metadata":{"labels":{"env":"test"}}}`},

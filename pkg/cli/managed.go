@@ -85,18 +85,18 @@ func (m *managed) checkFree(ctx context.Context, o *joinOptions, known bool) err
 		return err
 	}
 	if have.clusterName != "" && have.clusterName != o.clusterName {
-		return fmt.Errorf("this cluster is registered already, as %s%s: run kubectl hub unjoin --cluster-name %[1]s first, or join "+
+		return fmt.Errorf("this cluster is already registered, as %s%s: run kubectl hub unjoin --cluster-name %[1]s first, or join "+
 			"with that name", have.clusterName, after(" with ", have.server()))
 	}
 	if err := m.checkEdge(ctx, o); err != nil {
 		return err
 	}
 	if server := have.server(); server != "" && server != o.way.server {
-		m.warn("this cluster has joined the hub %s, and now joins %s: if that is another hub, the first one will show the cluster as unavailable", server,
+		m.warn("this cluster has joined the hub %s, and now joins %s: if it is another hub, the first one will show the cluster as unavailable", server,
 			o.way.server)
 	}
 	if known && have.clusterName == "" {
-		m.warn("the hub has a cluster %s already: if that is another cluster, join with another name; if it is this cluster, from an "+
+		m.warn("the hub already has a cluster %s: if it is another cluster, join with another name; if it is this cluster, from an "+
 			"earlier join, delete it on the hub or approve the certificate request of the new agent", o.clusterName)
 	}
 	return nil
@@ -112,7 +112,7 @@ func (m *managed) checkEdge(ctx context.Context, o *joinOptions) error {
 		return m.explain(client.IgnoreNotFound(err))
 	}
 	if _, edge := agentFlag(deployment, deploy.EdgeFlag); edge {
-		return errors.New("the agent of this cluster makes an edge node of it: run kubectl hub agent install to change it, or kubectl hub agent uninstall before join")
+		return errors.New("the agent of this cluster makes it an edge node: run kubectl hub agent install to change it, or kubectl hub agent uninstall before join")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 	}
 	for i, o := range objects {
 		if err := m.objects.Apply(ctx, o, have[i]); err != nil {
-			return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explain(err))
+			return fmt.Errorf("creating %s: %w", remote.IDOf(o), m.explain(err))
 		}
 		if have[i] == nil {
 			_, _ = fmt.Fprintln(m.ErrOut, created(o))
@@ -168,7 +168,7 @@ func (m *managed) awaitJoined(ctx context.Context, name, accept string) error {
 		if err != nil || len(have.kubeconfig) > 0 {
 			return false, "the agent has its identity", err
 		}
-		return false, "the hub has to accept it: " + accept, nil
+		return false, "the hub must accept it: " + accept, nil
 	})
 }
 
@@ -202,9 +202,9 @@ func stateOf(pod *corev1.Pod) string {
 			if t := c.LastTerminationState.Terminated; t != nil {
 				last = lastLine(t.Message)
 			}
-			return command.Printable("its container waits: " + c.State.Waiting.Reason + after(": ", c.State.Waiting.Message) + after(": ", last))
+			return command.Printable("its container is waiting: " + c.State.Waiting.Reason + after(": ", c.State.Waiting.Message) + after(": ", last))
 		case c.State.Terminated != nil:
-			return "its container has ended: " + command.Printable(lastLine(c.State.Terminated.Message))
+			return "its container has terminated: " + command.Printable(lastLine(c.State.Terminated.Message))
 		}
 	}
 	for _, c := range pod.Status.Conditions {
@@ -212,7 +212,7 @@ func stateOf(pod *corev1.Pod) string {
 			return "its pod is not scheduled" + after(": ", command.Printable(c.Message))
 		}
 	}
-	return "its pod is not started yet"
+	return "its pod has not started yet"
 }
 
 // lastLine returns the last line of a log.

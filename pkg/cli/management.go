@@ -47,8 +47,8 @@ func (o *outside) addModeTo(cmd *cobra.Command, usage string) {
 }
 
 func (o *outside) addManagementTo(fs *pflag.FlagSet) {
-	fs.StringVar(&o.context, managementContextFlag, "", "Context of the management cluster in --"+managementKubeconfigFlag+". The default is --context.")
-	fs.StringVar(&o.kubeconfig, managementKubeconfigFlag, "", "File with the kubeconfig of the management cluster. The default is --kubeconfig.")
+	fs.StringVar(&o.context, managementContextFlag, "", "Context of the management cluster in --"+managementKubeconfigFlag+". Defaults to --context.")
+	fs.StringVar(&o.kubeconfig, managementKubeconfigFlag, "", "File with the kubeconfig of the management cluster. Defaults to --kubeconfig.")
 }
 
 // isOutside reports whether the pods run on a management cluster.
@@ -86,7 +86,7 @@ type management struct {
 // management returns the cluster that the flags select.
 func (g *global) management(ctx context.Context, o *outside) (*management, error) {
 	if o.context != "" && *g.flags.Context != "" && *g.flags.Context != o.context {
-		return nil, fmt.Errorf("--context and --%s are both about the management cluster: set only one of them", managementContextFlag)
+		return nil, fmt.Errorf("--context and --%s both select the management cluster: set only one of them", managementContextFlag)
 	}
 	at := g
 	if o.context != "" || o.kubeconfig != "" {
@@ -98,10 +98,10 @@ func (g *global) management(ctx context.Context, o *outside) (*management, error
 	}
 	system := &corev1.Namespace{}
 	if err := t.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
-		return nil, fmt.Errorf("asking the management cluster which cluster it is: %w", t.explain(err))
+		return nil, fmt.Errorf("getting the identity of the management cluster: %w", t.explain(err))
 	}
 	if system.UID == "" {
-		return nil, errors.New("the management cluster does not say which cluster it is: its namespace kube-system has no UID")
+		return nil, errors.New("the management cluster has no identity: its namespace kube-system has no UID")
 	}
 	return &management{target: t, uid: system.UID}, nil
 }

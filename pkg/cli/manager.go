@@ -62,7 +62,7 @@ func (m *manager) unhandled(cluster *clusterv1.ManagedCluster) string {
 		slices.ContainsFunc(m.drivers, func(d string) bool { return d != authCSR && d != authAWS }) {
 		return ""
 	}
-	return fmt.Sprintf("it registers by %s, and %s runs with --registration-drivers=%s: it gets no identity before that names %[1]s", by, deploy.Manager,
+	return fmt.Sprintf("it registers by %s, but %s runs with --registration-drivers=%s: it gets no identity until that includes %[1]s", by, deploy.Manager,
 		command.Printable(strings.Join(m.drivers, ",")))
 }
 

@@ -139,9 +139,9 @@ func TestInit_SaysHowTheHubComesToRegisterLikeThat(t *testing.T) {
 			if test.drivers == "" {
 				return
 			}
-			verb := " has to run with "
+			verb := " must run with "
 			if test.changed {
-				verb = " runs with "
+				verb = " now runs with "
 			}
 			says(t, stderr, "hub-controller-manager"+verb+"--registration-drivers="+test.drivers, "kind: Kustomization\n",
 				`value: "--registration-drivers=`+test.drivers+`"}`)
@@ -162,7 +162,7 @@ func TestInit_WarnsOfAPathThatUpstreamsAgentsDoNotKnow(t *testing.T) {
 	_, config := newPrepared(t)
 	for path, warns := range map[string]bool{"/": false, "/a/": true} {
 		_, stderr, err := run(t, config, "init", "--upstream-agents", "--registration-auth=awsirsa", "--hub-cluster-arn="+hubARN, "--hub-role-path="+path)
-		if err != nil || strings.Contains(stderr, "Open Cluster Management's agents look for their roles at the path /") != warns {
+		if err != nil || strings.Contains(stderr, "Open Cluster Management's agents expect their roles at the path /") != warns {
 			t.Errorf("%s: %v: %s", path, err, stderr)
 		}
 	}

@@ -44,9 +44,9 @@ type operatorOptions struct {
 
 func (o *operatorOptions) addTo(fs *pflag.FlagSet, version string) {
 	fs.StringVar(&o.image, operatorImageFlag, imageOf(ourImages+operatorName, version),
-		"Image of hub-operator, for a management cluster that does not have it, or has an older version that kubectl hub has made. What it deploys "+
-			"has images beside this one, with the same tag.")
-	fs.BoolVar(&o.skip, skipOperatorFlag, false, "Leave it to others that hub-operator runs on the management cluster: install nothing, and change nothing of it.")
+		"Image of hub-operator, for a management cluster that does not have it, or has an older version that kubectl hub installed. What it deploys "+
+			"uses images of the same registry and tag.")
+	fs.BoolVar(&o.skip, skipOperatorFlag, false, "Do not install or change hub-operator on the management cluster.")
 }
 
 func (o *operatorOptions) validate() error {
@@ -110,7 +110,7 @@ func besides(operator, name string) string {
 // needImage returns an error if hub-operator must be installed and its image is not known.
 func (o *operatorOptions) needImage(version string) error {
 	if o.image == "" && !o.skip {
-		return fmt.Errorf("--%s must be set to an image of hub-operator, or --%s if it runs already: there is no default for version %s of this program",
+		return fmt.Errorf("--%s must be set to an image of hub-operator, or --%s if it already runs: there is no default for version %s of this program",
 			operatorImageFlag, skipOperatorFlag, version)
 	}
 	return nil
@@ -149,14 +149,14 @@ func (m *management) planOperator(ctx context.Context, o *operatorOptions) (*ope
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return nil, fmt.Errorf("looking for hub-operator on the management cluster: %w", m.explain(err))
+		return nil, fmt.Errorf("getting hub-operator on the management cluster: %w", m.explain(err))
 	default:
 		now := imageIn(have)
 		if now == o.image || !isOlder(now, o.image) {
 			return plan, nil
 		}
 		if !byUs.Owns(have) {
-			m.warn("hub-operator on the management cluster is %s, which is older than %s. kubectl hub has not made it, and leaves it as it is: update it in the way it was installed", now, o.image)
+			m.warn("hub-operator on the management cluster is %s, which is older than %s. kubectl hub did not install it, and does not change it: update it the way it was installed", now, o.image)
 			return plan, nil
 		}
 	}
@@ -175,8 +175,8 @@ func (m *management) planOperator(ctx context.Context, o *operatorOptions) (*ope
 // explainOperator explains a conflict with another project's operator. It returns other errors unchanged.
 func (m *management) explainOperator(err error) error {
 	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) && theirs.Object.GroupKind == crdKind {
-		return fmt.Errorf("the management cluster has the %s, and kubectl hub has not made it. Where hub-operator or hub-controller-manager takes care of it, add --%s. "+
-			"Where Open Cluster Management's operator does, use another management cluster, or remove that operator first: two would change the same objects",
+		return fmt.Errorf("the management cluster has the %s, which kubectl hub did not create. If hub-operator or hub-controller-manager manages it, add --%s. "+
+			"If Open Cluster Management's operator does, use another management cluster, or remove that operator first: both would change the same objects",
 			theirs.Object, skipOperatorFlag)
 	}
 	return m.explain(err)
@@ -208,10 +208,10 @@ func (m *management) tryOperator(ctx context.Context, objects []*unstructured.Un
 		try.SetName("")
 		try.SetGenerateName(o.GetName() + "-")
 		if err := m.Create(ctx, try, client.DryRunAll, fieldOwner); isEscalation(err) {
-			return fmt.Errorf("this user may not give hub-operator the rights of %s: a user can only give rights that it has. "+
+			return fmt.Errorf("this user may not grant hub-operator the rights of %s: users can only grant rights that they have. "+
 				"Have an admin of the management cluster install hub-operator", remote.IDOf(o))
 		} else if err != nil {
-			return fmt.Errorf("trying whether %s can be made: %w", remote.IDOf(o), m.explain(err))
+			return fmt.Errorf("checking by a dry run whether %s can be created: %w", remote.IDOf(o), m.explain(err))
 		}
 	}
 	return nil
@@ -226,9 +226,9 @@ func (m *management) need(ctx context.Context, rights []authorizationv1.Resource
 	missing, err := mayNot(ctx, kube, rights)
 	switch {
 	case err != nil:
-		return fmt.Errorf("asking the management cluster what this user may do: %w", m.explain(err))
+		return fmt.Errorf("checking what this user may do on the management cluster: %w", m.explain(err))
 	case missing != "":
-		return fmt.Errorf("this user may not %s on the management cluster %s, which it takes to %s: %s", missing, m.config.Host, what, next)
+		return fmt.Errorf("this user may not %s on the management cluster %s, which is needed to %s: %s", missing, m.config.Host, what, next)
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (m *management) need(ctx context.Context, rights []authorizationv1.Resource
 func (m *management) install(ctx context.Context, plan *operatorPlan, kind string, list client.ObjectList) error {
 	for i, o := range plan.objects {
 		if err := m.objects.Apply(ctx, o, plan.have[i]); err != nil {
-			return fmt.Errorf("making %s: %w", remote.IDOf(o), m.explainOperator(err))
+			return fmt.Errorf("creating %s: %w", remote.IDOf(o), m.explainOperator(err))
 		}
 		if plan.have[i] == nil {
 			_, _ = fmt.Fprintln(m.ErrOut, created(o))
@@ -251,7 +251,7 @@ func (m *management) install(ctx context.Context, plan *operatorPlan, kind strin
 		case !meta.IsNoMatchError(err) && !isNotServed(err):
 			return false, "", m.explain(err)
 		case len(plan.objects) == 0:
-			return false, "", fmt.Errorf("the management cluster does not serve %ss: install hub-operator there, or leave out --%s", kind, skipOperatorFlag)
+			return false, "", fmt.Errorf("the management cluster does not serve %ss: install hub-operator there, or omit --%s", kind, skipOperatorFlag)
 		}
 		return false, "its CustomResourceDefinition is not established", nil
 	})

@@ -88,7 +88,7 @@ func TestJoinDetached_UpdatesTheOperator(t *testing.T) {
 		"the same":                 {"clusterhub/hub-operator:v1.2.3", ours, nil, "clusterhub/hub-operator:v1.2.3", ""},
 		"a later one":              {"clusterhub/hub-operator:v1.10.0", ours, nil, "clusterhub/hub-operator:v1.10.0", ""},
 		"one of no version":        {"clusterhub/hub-operator:main", ours, nil, "clusterhub/hub-operator:main", ""},
-		"an older one of others":   {"clusterhub/hub-operator:v1.2.2", nil, nil, "clusterhub/hub-operator:v1.2.2", "is clusterhub/hub-operator:v1.2.2, which is older than clusterhub/hub-operator:v1.2.3. kubectl hub has not made it"},
+		"an older one of others":   {"clusterhub/hub-operator:v1.2.2", nil, nil, "clusterhub/hub-operator:v1.2.2", "is clusterhub/hub-operator:v1.2.2, which is older than clusterhub/hub-operator:v1.2.3. kubectl hub did not install it"},
 		"an older one, left alone": {"clusterhub/hub-operator:v1.2.2", ours, []string{"--skip-operator"}, "clusterhub/hub-operator:v1.2.2", ""},
 		"another place": {"clusterhub/hub-operator:v1.2.2", ours, []string{"--operator-image", "r.example.com:5000/m/hub-operator:v1.2.4"},
 			"r.example.com:5000/m/hub-operator:v1.2.4", ""},
@@ -129,7 +129,7 @@ func TestJoinDetached_SaysWhyTheOperatorIsNotInstalled(t *testing.T) {
 		more  []string
 		want  []string
 	}{
-		"the operator of others": {given: func(d *detaching) { d.management.putRaw(crd()) }, want: []string{"the management cluster has the CustomResourceDefinition", "kubectl hub has not made it",
+		"the operator of others": {given: func(d *detaching) { d.management.putRaw(crd()) }, want: []string{"the management cluster has the CustomResourceDefinition", "which kubectl hub did not create",
 			"add --skip-operator", "Open Cluster Management's operator"}},
 		"something in its place": {given: func(d *detaching) {
 			d.management.put(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "clusterhub-operator", Name: operatorName}})
@@ -138,7 +138,7 @@ func TestJoinDetached_SaysWhyTheOperatorIsNotInstalled(t *testing.T) {
 			"which it takes to install hub-operator: have an admin of it run this command, or install hub-operator, and add --skip-operator"}},
 		"rights that cannot be given": {given: func(d *detaching) {
 			d.management.refuse("POST /apis/rbac.authorization.k8s.io/v1/clusterroles", apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "", errOf("attempting to grant RBAC permissions not currently held")))
-		}, want: []string{"this user may not give hub-operator the rights of ClusterRole clusterhub:hub-operator", "Have an admin of the management cluster install hub-operator"}},
+		}, want: []string{"this user may not grant hub-operator the rights of ClusterRole clusterhub:hub-operator", "Have an admin of the management cluster install hub-operator"}},
 		"no image": {more: []string{"--operator-image", ""}, want: []string{"--operator-image must be set to an image of hub-operator, or --skip-operator"}},
 		"no name":  {more: []string{"--operator-image", "a b"}, want: []string{`--operator-image must be the name of an image, not "a b"`}},
 		"not there, and not to be made": {given: func(d *detaching) {

@@ -111,7 +111,7 @@ func (t *table) addObjectTo(cmd *cobra.Command) {
 	t.flags.AddFlags(cmd)
 	*t.flags.OutputFormat = ""
 	cmd.Flag("output").DefValue = ""
-	cmd.Flag("output").Usage = "Output format. One of: (" + strings.Join(t.flags.AllowedFormats(), ", ") + "). The default is a line of text."
+	cmd.Flag("output").Usage = "Output format. One of: (" + strings.Join(t.flags.AllowedFormats(), ", ") + "). Defaults to a line of text."
 	must(cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(t.flags.AllowedFormats(), cobra.ShellCompDirectiveNoFileComp)))
 }
 

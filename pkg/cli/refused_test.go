@@ -202,7 +202,7 @@ func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
 		"label c1 a":                           {`"a" is neither KEY=VALUE nor KEY-`},
 		"label c1 -- -=b":                      {`"-" cannot be the key of a label`},
 		"label c1 a=_b":                        {`"_b" cannot be the value of a label`},
-		"label c1 a=b a-":                      {"the label a is given twice"},
+		"label c1 a=b a-":                      {"the label a is set twice"},
 		"unjoin":                               {"--cluster-name must be set: the name of this cluster on its hub"},
 		"unjoin --cluster-name c --timeout 0s": {"--timeout must be above 0"},
 		"init --hub-role-path /a/":             {"--hub-role-path is for --registration-auth=awsirsa"},

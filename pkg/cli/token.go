@@ -71,7 +71,7 @@ func (o *tokenOptions) addTo(cmd *cobra.Command) {
 			authAWSOfSeed+"), or both.")
 	fs.StringSliceVar(&o.auths, "registration-drivers", o.auths, "Same as --registration-auth.")
 	addHubARNFlags(fs, &o.hubARN,
-		"ARN of the hub's EKS cluster, for "+authAWS+". The default is the name of the cluster in the kubeconfig.")
+		"ARN of the hub's EKS cluster, for "+authAWS+". Defaults to the name of the cluster in the kubeconfig.")
 	addRolePathFlag(fs, &o.rolePath, "The default is that of the Deployment "+deploy.Manager+", or /.")
 	fs.StringVar(&o.server, "hub-apiserver", "",
 		"https URL by which the clusters reach the hub. The default is that of the kubeconfig.")

@@ -217,7 +217,7 @@ func TestInit_LeavesUpstreamsRoleAlone(t *testing.T) {
 			if left := after != nil; left != test.left || left && !reflect.DeepEqual(before, after) {
 				t.Errorf("the role is left: %v, want %v: %v", left, test.left, after)
 			}
-			if strings.Contains(stderr, "let the operator make it again") != test.warn || strings.Contains(stderr, "Removed ClusterRole") == test.left {
+			if strings.Contains(stderr, "let the operator create it again") != test.warn || strings.Contains(stderr, "Removed ClusterRole") == test.left {
 				t.Errorf("it says %s", stderr)
 			}
 			for _, object := range deploy.Bootstrap(true) {
@@ -338,7 +338,7 @@ func TestInit_Waits(t *testing.T) {
 		want    string
 	}{
 		"no hub":         {discovery, apierrors.NewNotFound(certificatesv1.Resource("x"), ""), "is not a hub"},
-		"no controllers": {set, apierrors.NewNotFound(certificatesv1.Resource("x"), "default"), "hub-controller-manager has not made the set default yet"},
+		"no controllers": {set, apierrors.NewNotFound(certificatesv1.Resource("x"), "default"), "hub-controller-manager has not created the set default yet"},
 	} {
 		s.refuse(test.request, test.err)
 		_, _, err := runIn(s.interruptedAt(test.request, 3), t, config, "init", "--wait")

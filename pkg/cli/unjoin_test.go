@@ -149,7 +149,7 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 		stays bool
 	}{
 		"the Job fails": {failed, func(s *fakeServer) { s.put(pod("I1 trying\nF2 connection refused\x1b[2J")) },
-			`the Job hub-agent-unjoin failed: its container has ended: F2 connection refused\x1b[2J`, false},
+			`the Job hub-agent-unjoin failed: its container has terminated: F2 connection refused\x1b[2J`, false},
 		"the Job does not end": {batchv1.JobStatus{}, nil, "waiting for the cluster to leave the hub: interrupted: its pod does not exist yet", false},
 		"no Job may be made":   {batchv1.JobStatus{}, func(s *fakeServer) { s.refuse("POST "+jobsPath, forbidden("jobs", "create")) }, "making Job hub-agent-unjoin", false},
 		"it may not be scaled": {batchv1.JobStatus{}, func(s *fakeServer) { s.refuse("PATCH "+deploymentPath, forbidden("deployments", "patch")) }, "scaling the agent to 0", true},

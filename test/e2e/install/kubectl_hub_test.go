@@ -71,7 +71,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 		close(joined)
 	}()
 	harness.Eventually(t, "join says what it waits for", func(context.Context) (bool, error) {
-		return harness.Holds(strings.Contains(joinOut.String(), "the hub has to accept it: kubectl hub accept --clusters c1"), joinOut)
+		return harness.Holds(strings.Contains(joinOut.String(), "the hub must accept it: kubectl hub accept --clusters c1"), joinOut)
 	})
 	checkAgentsRights(t, cluster)
 	harness.Eventually(t, "the agent asks for a certificate, which accept tells of", func(ctx context.Context) (bool, error) {
@@ -85,7 +85,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	if failed, ok := <-joined; ok {
 		t.Fatalf("join: %s\n%s", failed, joinOut)
 	}
-	harness.Contains(t, joinOut.String(), "Cluster c1 has joined the hub "+j.Server, "It brings works with the rights of admin in these namespaces: web.")
+	harness.Contains(t, joinOut.String(), "Cluster c1 has joined the hub "+j.Server, "It applies works with the rights of admin in these namespaces: web.")
 	if strings.Contains(joinOut.String(), j.Token) || strings.Contains(node.Logs("", ""), j.Token) {
 		t.Error("the token is printed")
 	}

@@ -43,7 +43,7 @@ func givesNoMoreThanItHas(t *testing.T, p harness.Plugin, cluster *localhub.Hub,
 	if err == nil {
 		t.Fatal("a user gives what it does not have")
 	}
-	harness.Contains(t, stderr, "this user may not give the agent the rights of ", "Have an admin of the cluster run kubectl hub join")
+	harness.Contains(t, stderr, "this user may not grant the agent the rights of ", "Have an admin of the cluster run kubectl hub join")
 	sameInventory(t, "a join that was refused", before, inventory(t, cluster))
 }
 
