@@ -222,9 +222,9 @@ func TestAgentUninstall_EndsWhatItBroughtToItsNamespace(t *testing.T) {
 		if err := memory.NewNamespaced(client, "running", hash, deploy.AgentID("running")).Remember(t.Context(), record, []memory.Resource{target}); err != nil {
 			t.Fatal(err)
 		}
-		w.refused(sues, "uninstall", []string{"--namespace", "running"}, "the agent has brought 1 work with 1 object", "--works=delete or --works=keep")
+		w.refused(sues, "uninstall", []string{"--namespace", "running"}, "the agent has applied 1 work with 1 object", "--works=delete or --works=keep")
 		stdout, _ := w.must(sues, "uninstall", "--namespace", "running", "--works", fate)
-		says(t, stdout, "What its works have brought ", "1 work with 1 object")
+		says(t, stdout, "The objects of its works ", "1 work with 1 object")
 		if fate == "keep" {
 			if err := w.Delete(t.Context(), brought); err != nil {
 				t.Errorf("what was kept: %v", err)
@@ -298,7 +298,7 @@ func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 
 	// An existing object of another owner is a conflict, and stays.
 	w.make(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "lacking", Name: registration.AgentServiceAccount}})
-	w.refused(als, "install", install, "ServiceAccount lacking/"+registration.AgentServiceAccount+" already exists and was not made by kubectl hub")
+	w.refused(als, "install", install, "ServiceAccount lacking/"+registration.AgentServiceAccount+" already exists and was not created by kubectl hub")
 	w.refused(eds, "uninstall", []string{"--namespace", "not-theirs"}, "this user may not get the agent in namespace not-theirs", ask("ed", "not-theirs"))
 }
 

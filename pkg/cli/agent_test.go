@@ -188,9 +188,9 @@ func TestAgentUninstall_LeavesByAJobInTheNamespace(t *testing.T) {
 		left   bool
 	}{
 		"the hub is told":     {batchv1.JobStatus{Succeeded: 1}, nil, "Cluster c1-team-a has left its hub.", false},
-		"the hub is not told": {batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}}, nil, "--force removes the agent all the same", true},
+		"the hub is not told": {batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}}, nil, "--force removes the agent anyway", true},
 		"that is forced": {batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}}, []string{"--force"},
-			"The agent is removed. The hub was not told", false},
+			"The agent is removed. The hub was not notified", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, config, args := newTeam(t)
@@ -275,7 +275,7 @@ func TestAgentUninstall_LeavesWhatOthersMade(t *testing.T) {
 	const job = "/apis/batch/v1/namespaces/team-a/jobs/" + leaveJob
 	cluster.put(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: leaveJob}})
 	before := cluster.paths()
-	if _, _, err := run(t, config, "agent", "uninstall", "--namespace", "team-a"); err == nil || !strings.Contains(err.Error(), "the Job team-a/"+leaveJob+" was not made by kubectl hub") {
+	if _, _, err := run(t, config, "agent", "uninstall", "--namespace", "team-a"); err == nil || !strings.Contains(err.Error(), "the Job team-a/"+leaveJob+" was not created by kubectl hub") {
 		t.Errorf("it says %v", err)
 	}
 	if after := cluster.paths(); !slices.Equal(after, before) {

@@ -61,7 +61,7 @@ kubectl hub deploycheck --policy web -n shop -o wide`),
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	fs := cmd.Flags()
-	o.in.addTo(cmd, "the policy or pattern, and of objects of the files that name none")
+	o.in.addTo(cmd, "the policy or pattern, and of objects of the files that have none")
 	o.addTo(cmd, "EdgeNodes, EdgeServices, DeploymentPolicies and DeploymentPatterns, or files of Open Horizon")
 	fs.StringVar(&o.policy, "policy", "", "Policy to evaluate: one of the files, if these have several, otherwise one of the hub.")
 	fs.StringVar(&o.pattern, "pattern", "", "Pattern to evaluate, in the same way. All nodes are evaluated as if they had it.")

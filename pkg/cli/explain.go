@@ -98,7 +98,7 @@ func problems(l *lines, e *v1beta1.PlacementExplanation) {
 	}
 }
 
-// explainAll prints the clusters that are chosen, and counts the others.
+// explainAll prints the chosen clusters, and counts the others.
 func explainAll(g *global, out *table, e *v1beta1.PlacementExplanation) error {
 	l := &lines{out: g.Out}
 	problems(l, e)

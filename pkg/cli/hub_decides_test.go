@@ -79,9 +79,9 @@ func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 		"for the key that the cluster names": {key: func(own string) string { return own }, approved: true},
 		"for that key in capitals":           {key: strings.ToUpper, approved: true},
 		"for another key": {key: func(own string) string { return strings.Repeat("a", len(own)) }, left: "another key than the agent of the cluster has",
-			refused: "was made with the key with SHA-256 aaaa", warned: "is of another agent than the one that made the cluster"},
+			refused: "was created with the key with SHA-256 aaaa", warned: "is from another agent than the one that created the cluster"},
 		"for what is no key": {key: func(own string) string { return own[1:] }, left: "made with what is no key",
-			refused: "was made with what is no SHA-256 of a key: ", warned: "made with what is no SHA-256 of a key: "},
+			refused: "was created with a value that is not the SHA-256 of a key: ", warned: "created with a value that is not the SHA-256 of a key: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := newCSR(t, "agent", cmp.Or(test.user, tokenUser))

@@ -53,7 +53,7 @@ func TestInit_ConfiguresTheRunningHub(t *testing.T) {
 		"a role that others gave": {change: func(_ *appsv1.Deployment, a *corev1.ServiceAccount) {
 			a.Annotations = map[string]string{roleAnnotation: "another"}
 		},
-			want: made, role: "another", says: "has the role another, and keeps it"},
+			want: made, role: "another", says: "already has the role another, which is not changed"},
 		"an account that others have": {change: func(d *appsv1.Deployment, a *corev1.ServiceAccount) {
 			d.Spec.Template.Spec.ServiceAccountName, a.Name = "shared", "shared"
 		}, want: made, says: "runs with the ServiceAccount shared, which others may use, too"},

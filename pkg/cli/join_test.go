@@ -234,12 +234,12 @@ func TestJoin_SaysWhatIsWrong(t *testing.T) {
 		}, want: []string{"does not accept the credentials (401): get a new --hub-token by kubectl hub get token"}},
 		"a token of no rights": {servers: func(hub, _ *fakeServer) { hub.refuse("POST "+clustersPath, forbidden("managedclusters", "create")) }, want: []string{"the token may not make managed cluster c1 on the hub", "cannot create"}},
 		"no right to ask":      {servers: func(hub, _ *fakeServer) { hub.allow(false) }, want: []string{"the token may not create certificatesigningrequests on the hub: run kubectl hub init there"}},
-		"who cannot be asked":  {servers: func(hub, _ *fakeServer) { hub.refuse(mayI, apierrors.NewInternalError(os.ErrClosed)) }, want: []string{"asking the hub what the token may do"}},
+		"who cannot be asked":  {servers: func(hub, _ *fakeServer) { hub.refuse(mayI, apierrors.NewInternalError(os.ErrClosed)) }, want: []string{"checking on the hub what the token may do"}},
 
 		"registered as another": {servers: func(_, cluster *fakeServer) { cluster.put(newIdentity(t, "c9", "https://hub9")) },
 			want: []string{"this cluster is registered already, as c9 with https://hub9: run kubectl hub unjoin --cluster-name c9 first, or join with that name"}},
 		"in the way": {servers: func(_, cluster *fakeServer) { cluster.put(foreign) }, want: []string{"ServiceAccount " + foreign.Namespace + "/" + foreign.Name +
-			" already exists and was not made by kubectl hub", deploy.LabelManagedBy + "=" + deploy.ManagedBy}},
+			" already exists and was not created by kubectl hub", deploy.LabelManagedBy + "=" + deploy.ManagedBy}},
 		"no right to look": {servers: func(_, cluster *fakeServer) { cluster.refuse("GET "+identitySecret, forbidden("secrets", "get")) }, want: []string{"cannot get"}},
 		"a cluster's 401":  {servers: func(_, cluster *fakeServer) { cluster.refuse("GET "+identitySecret, apierrors.NewUnauthorized("no")) }, want: []string{"the managed cluster https://", "does not accept the credentials (401): check --context"}},
 		"no right to deploy": {servers: func(_, cluster *fakeServer) {

@@ -255,7 +255,7 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 		"a folder":               {change: []string{"--managed-kubeconfig", dir}, want: []string{"must be a file of at most 16 MiB: kubectl config view --minify --flatten"}},
 		"no kubeconfig":          {change: []string{"--managed-kubeconfig", garbage}, want: []string{"is not a kubeconfig"}},
 		"no such context":        {change: []string{"--managed-context", "x"}, want: []string{`has no context "x": choose one by --managed-context`}},
-		"an exec plugin":         {change: []string{"--managed-context", "plugin"}, want: []string{`gets its credentials by the program "aws", which hub-operator does not run: make a ServiceAccount`, "docs/detached.md"}},
+		"an exec plugin":         {change: []string{"--managed-context", "plugin"}, want: []string{`gets its credentials by the program "aws", which hub-operator does not run: create a ServiceAccount`, "docs/detached.md"}},
 		"a context without a CA": {change: []string{"--managed-context", "another"}, want: []string{"--managed-kubeconfig: ", "certificate-authority-data"}},
 		"no DNS label":           {change: []string{"--klusterlet", "K_1"}, want: []string{`--klusterlet: "K_1" is not a DNS label`}},
 		"a long name":            {change: []string{"--cluster-name", strings.Repeat("c", 34)}, want: []string{"--klusterlet must be set to a name of at most 33 characters"}},
@@ -265,16 +265,16 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 		"AWS":                    {change: []string{"--registration-auth", "awsirsa"}, want: []string{"--registration-auth=awsirsa is for --mode=default"}},
 		"two contexts":           {change: []string{"--context", "hub"}, want: []string{"--context and --management-context both select the management cluster: set only one"}},
 		"no such management":     {change: []string{"--management-context", "x"}, want: []string{`context "x" does not exist`}},
-		"a token in a file":      {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token, u.TokenFile = "", "/token" }), want: []string{"takes its token from the file /token", "make a ServiceAccount"}},
+		"a token in a file":      {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token, u.TokenFile = "", "/token" }), want: []string{"reads its token from the file /token", "create a ServiceAccount"}},
 		"an auth provider": {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.AuthProvider = &clientcmdapi.AuthProviderConfig{Name: "oidc"}
-		}), want: []string{`by the auth provider "oidc"`, "make a ServiceAccount"}},
+		}), want: []string{`by the auth provider "oidc"`, "create a ServiceAccount"}},
 		"a missing file": {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.ClientCertificate = "/nonexistent.crt" }), want: []string{"open /nonexistent.crt"}},
 		"an unverified server": {given: user(func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
 			c.CertificateAuthorityData, c.InsecureSkipTLSVerify = nil, true
 		}), want: []string{"insecure-skip-tls-verify"}},
 		"no credentials":        {given: user(func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token = "" }), want: []string{"has no credentials"}},
-		"nothing at the source": {given: user(func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://127.0.0.1:1" }), want: []string{"asking the managed cluster which cluster it is", "cannot be reached", "check --managed-kubeconfig"}},
+		"nothing at the source": {given: user(func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://127.0.0.1:1" }), want: []string{"getting the identity of the managed cluster", "cannot be reached", "check --managed-kubeconfig"}},
 		"the managed one's 401": {given: func(_ *testing.T, d *detaching) {
 			d.managed.refuse("GET "+systemPath, apierrors.NewUnauthorized("not "+adminToken))
 		}, want: []string{"does not accept the credentials (401): check --managed-kubeconfig"}},
@@ -293,7 +293,7 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 		"a Klusterlet here":  {given: there(func(k *operatorv1.Klusterlet) { k.Spec.DeployOption.Mode = "" }), want: []string{"Klusterlet c1 has the mode Default, which cannot be changed: choose another name by --klusterlet, or run kubectl hub unjoin"}},
 		"of another cluster": {given: there(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "c9" }), want: []string{`Klusterlet c1 is for the cluster "c9" of its hub, and not for c1`}},
 		"one that goes":      {given: there(func(k *operatorv1.Klusterlet) { k.DeletionTimestamp = &metav1.Time{Time: expiry} }), want: []string{"Klusterlet c1 is being deleted: wait until it is gone"}},
-		"another's":          {given: there(func(k *operatorv1.Klusterlet) { k.Labels = nil }), want: []string{"Klusterlet c1 already exists and was not made by kubectl hub", deploy.LabelManagedBy + "=" + deploy.ManagedBy}},
+		"another's":          {given: there(func(k *operatorv1.Klusterlet) { k.Labels = nil }), want: []string{"Klusterlet c1 already exists and was not created by kubectl hub", deploy.LabelManagedBy + "=" + deploy.ManagedBy}},
 		"one of another hub": {given: func(t *testing.T, d *detaching) {
 			d.management.put(newKlusterlet("c1"))
 			d.management.put(secretWith(detachedSpace, operatorv1.BootstrapHubKubeconfig, newIdentity(t, "c1", "https://hub9").Data["kubeconfig"]))
@@ -304,7 +304,7 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 		}, want: []string{"Klusterlet c1 has a Secret external-managed-kubeconfig for https://c9, and not for https://"}},
 		"a secret of others": {given: func(_ *testing.T, d *detaching) {
 			d.management.put(secretWith(detachedSpace, operatorv1.BootstrapHubKubeconfig, []byte("x")))
-		}, want: []string{"Secret " + detachedSpace + "/bootstrap-hub-kubeconfig already exists and was not made by kubectl hub"}},
+		}, want: []string{"Secret " + detachedSpace + "/bootstrap-hub-kubeconfig already exists and was not created by kubectl hub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -381,7 +381,7 @@ func TestSource_SaysWhenTheCredentialsExpire(t *testing.T) {
 		want   string
 	}{
 		"a token":            {nil, ""},
-		"a token that says":  {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token = token }, "expire at 2030-01-02T03:04:05Z: run this command again with later ones before, or make a ServiceAccount"},
+		"a token that says":  {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token = token }, "expire at 2030-01-02T03:04:05Z: run this command again with new ones before, or create a ServiceAccount"},
 		"a token of no JSON": {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) { u.Token = "a.b.c" }, ""},
 		"a certificate": {func(_ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 			u.Token, u.ClientCertificateData, u.ClientKeyData = "", certificate, key

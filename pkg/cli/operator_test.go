@@ -133,7 +133,7 @@ func TestJoinDetached_SaysWhyTheOperatorIsNotInstalled(t *testing.T) {
 			"add --skip-operator", "Open Cluster Management's operator"}},
 		"something in its place": {given: func(d *detaching) {
 			d.management.put(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "clusterhub-operator", Name: operatorName}})
-		}, want: []string{"ServiceAccount clusterhub-operator/hub-operator already exists and was not made by kubectl hub"}},
+		}, want: []string{"ServiceAccount clusterhub-operator/hub-operator already exists and was not created by kubectl hub"}},
 		"no rights": {given: func(d *detaching) { d.management.allow(false) }, want: []string{"this user may not create customresourcedefinitions.apiextensions.k8s.io on the management cluster",
 			"which it takes to install hub-operator: have an admin of it run this command, or install hub-operator, and add --skip-operator"}},
 		"rights that cannot be given": {given: func(d *detaching) {

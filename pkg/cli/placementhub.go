@@ -18,7 +18,7 @@ type inNamespace struct {
 }
 
 func (n *inNamespace) addTo(cmd *cobra.Command, of string) {
-	cmd.Flags().StringVarP(&n.value, "namespace", "n", "", "Namespace of "+of+". The default is that of the context.")
+	cmd.Flags().StringVarP(&n.value, "namespace", "n", "", "Namespace of "+of+". Defaults to the namespace of the context.")
 }
 
 // name returns the value of the flag, or the namespace of the context.

@@ -210,7 +210,7 @@ func TestCommands_SayWhatIsWrongWithTheirArguments(t *testing.T) {
 		"init --registration-auth awsirsa --hub-cluster-arn " + hubARN + " --hub-role-path a":                                                       {`--hub-role-path: "a" is not the path of an IAM role`},
 		"init --registration-auth awsirsa --hub-cluster-arn " + hubARN + " --hub-role-permissions-boundary arn:aws:iam::210987654321:policy/limits": {"--hub-role-permissions-boundary: ", `it is of the account "210987654321"`},
 		"init --registration-auth grpc":      {`--registration-auth must be csr or awsirsa, not "grpc"`},
-		"init --registration-auth awsirsa":   {"--hub-cluster-arn is missing", "aws eks describe-cluster --name HUB --query cluster.arn"},
+		"init --registration-auth awsirsa":   {"--hub-cluster-arn must be set", "aws eks describe-cluster --name HUB --query cluster.arn"},
 		"get token --token-ttl 1s":           {"--token-ttl must be from 10m0s to 87600h0m0s, not 1s"},
 		"get token --hub-apiserver http://h": {`--hub-apiserver must be an https URL, not "http://h"`},
 	} {

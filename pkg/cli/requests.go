@@ -37,9 +37,9 @@ type request struct {
 
 func (r request) String() string {
 	if r.NotAnAgents != "" {
-		return fmt.Sprintf("%s, asked for by %s, is not an agent's: %s", r.Name, command.Printable(r.Requester), command.Printable(r.NotAnAgents))
+		return fmt.Sprintf("%s, requested by %s, is not a request of an agent: %s", r.Name, command.Printable(r.Requester), command.Printable(r.NotAnAgents))
 	}
-	return fmt.Sprintf("%s, asked for by %s, for the key with SHA-256 %s", r.Name, command.Printable(r.Requester), r.Key)
+	return fmt.Sprintf("%s, requested by %s, for the key with SHA-256 %s", r.Name, command.Printable(r.Requester), r.Key)
 }
 
 func requesters(requests []request) []string {
@@ -60,7 +60,7 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 		if o.csr == "" && (o.skipCheck || !check) {
 			return nil, nil
 		}
-		return nil, fmt.Errorf("who asks for managed cluster %s: %w (--skip-approve-check accepts it without knowing)",
+		return nil, fmt.Errorf("listing the certificate requests of managed cluster %s: %w (--skip-approve-check accepts it without checking them)",
 			cluster.Name, err)
 	}
 	var requests []request
@@ -77,8 +77,8 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 		i := slices.IndexFunc(requests, func(r request) bool { return r.Name == o.csr })
 		switch {
 		case i < 0:
-			return nil, fmt.Errorf("no certificate request %s of managed cluster %s waits: kubectl get csr -l %s=%[2]s shows those "+
-				"that there are", o.csr, cluster.Name, registration.ClusterNameLabel)
+			return nil, fmt.Errorf("managed cluster %[2]s has no pending certificate request %[1]s: kubectl get csr -l %[3]s=%[2]s shows all "+
+				"of them", o.csr, cluster.Name, registration.ClusterNameLabel)
 		case requests[i].NotAnAgents != "":
 			return nil, fmt.Errorf("--csr is for requests of the agent of managed cluster %s: certificate request %s", cluster.Name, requests[i])
 		}
@@ -90,8 +90,8 @@ func (o *acceptOptions) requestsOf(ctx context.Context, h *hub, cluster *cluster
 	for _, r := range requests {
 		// Renewal by an agent is only valid for an accepted cluster: the agent may have belonged to a different cluster of this name.
 		if r.NotAnAgents == "" && r.asker != agentcsr.Bootstrap && !slices.Contains(o.requesters, r.Requester) {
-			return nil, fmt.Errorf("certificate request %s of managed cluster %s comes from %q, who does not come by a bootstrap "+
-				"token: --requesters=%[3]s accepts the cluster all the same", r.Name, cluster.Name, r.Requester)
+			return nil, fmt.Errorf("certificate request %s of managed cluster %s comes from %q, who does not use a bootstrap "+
+				"token: set --requesters=%[3]s to accept the cluster anyway", r.Name, cluster.Name, r.Requester)
 		}
 	}
 	return requests, checkKeys(cluster, requests)
@@ -106,13 +106,13 @@ func checkKeys(cluster *clusterv1.ManagedCluster, requests []request) error {
 	case keys.Has(made) || len(keys) == 0 || made == "" && len(keys) == 1:
 		return nil
 	case made == registration.UndecidedKey:
-		return fmt.Errorf("managed cluster %s was %s: if one of these is for the key of its agent, --csr names it: %s", cluster.Name, madeWith(cluster), text)
+		return fmt.Errorf("managed cluster %s was %s: if one of these requests is for the key of its agent, set --csr to it: %s", cluster.Name, madeWith(cluster), text)
 	case made != "":
-		return fmt.Errorf("managed cluster %s was %s, and its certificate is asked for with another: "+
-			"if one of these is its agent's, --csr names it: %s", cluster.Name, madeWith(cluster), text)
+		return fmt.Errorf("managed cluster %s was %s, but its certificate is requested with another: "+
+			"if one of these requests is from its agent, set --csr to it: %s", cluster.Name, madeWith(cluster), text)
 	}
-	return fmt.Errorf("certificates of managed cluster %s are asked for with several keys, and one of them only is its agent's: "+
-		"--csr names the right one of %s", cluster.Name, text)
+	return fmt.Errorf("certificates of managed cluster %s are requested with several keys, but its agent has only one of them: "+
+		"set --csr to the right one of %s", cluster.Name, text)
 }
 
 // keyOf returns the key that an admin has seen and accepts the cluster with: the key of --csr, or the only one. It returns "" if there is no such
@@ -152,9 +152,9 @@ func madeWith(cluster *clusterv1.ManagedCluster) string {
 	case "":
 		return ""
 	case registration.UndecidedKey:
-		return "made with what is no SHA-256 of a key: " + command.Printable(cluster.Annotations[registration.AnnotationAgentKey])
+		return "created with a value that is not the SHA-256 of a key: " + command.Printable(cluster.Annotations[registration.AnnotationAgentKey])
 	default:
-		return "made with the key with SHA-256 " + made
+		return "created with the key with SHA-256 " + made
 	}
 }
 
@@ -180,14 +180,14 @@ func (h *hub) approve(ctx context.Context, cluster string, looked request) error
 		case err != nil || agentcsr.Approval(csr) != nil:
 			return err // the hub was faster
 		case !agentcsr.IsPending(csr):
-			return errors.New("it has been denied or has failed meanwhile: the agent has to make another one")
+			return errors.New("it has since been denied or has failed: the agent must create another one")
 		}
 		if parsed, err := agentcsr.Parse(csr); err != nil || parsed.Cluster != cluster || parsed.KeySHA256 != looked.Key {
-			return errors.New("another one has taken its place, run the command again")
+			return errors.New("it was replaced by another one: run the command again")
 		}
 		csr.Status.Conditions = append(csr.Status.Conditions, certificatesv1.CertificateSigningRequestCondition{
 			Type: certificatesv1.CertificateApproved, Status: corev1.ConditionTrue, Reason: "KubectlHubAccept",
-			Message: "An admin has approved it by kubectl hub accept --csr",
+			Message: "Approved by an admin with kubectl hub accept --csr",
 		})
 		_, err = csrs.UpdateApproval(ctx, name, csr, metav1.UpdateOptions{})
 		return err
@@ -228,7 +228,7 @@ func (h *hub) leftToAdmin(ctx context.Context, cluster *clusterv1.ManagedCluster
 		case made == registration.UndecidedKey:
 			why = "is left to you by the hub, because the cluster was " + madeWith(cluster)
 		case made != "" && parsed.KeySHA256 != made:
-			why = "is of another agent than the one that made the cluster, so the hub leaves it to you"
+			why = "is from another agent than the one that created the cluster, so the hub leaves it to you"
 		default:
 			return ""
 		}

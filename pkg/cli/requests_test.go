@@ -73,7 +73,7 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 	}{
 		"one": {},
 		"two keys": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
-			fails: "agent, asked for by " + tokenUser + ", for the key with SHA-256 " + keyOf(t, agent)},
+			fails: "agent, requested by " + tokenUser + ", for the key with SHA-256 " + keyOf(t, agent)},
 		"two keys, and the cluster was made with one": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
 			change: func(_ *acceptOptions, c *clusterv1.ManagedCluster) {
 				c.Annotations = map[string]string{registration.AnnotationAgentKey: strings.ToUpper(keyOf(t, agent))}
@@ -83,7 +83,7 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 		"the cluster was made with another key": {
 			change: func(_ *acceptOptions, c *clusterv1.ManagedCluster) {
 				c.Annotations = map[string]string{registration.AnnotationAgentKey: keyOf(t, rival)}
-			}, fails: "c1 was made with the key with SHA-256 " + keyOf(t, rival)},
+			}, fails: "c1 was created with the key with SHA-256 " + keyOf(t, rival)},
 		"the cluster was made with another key, one is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{rival},
 			change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
 				o.csr, c.Annotations = "agent", map[string]string{registration.AnnotationAgentKey: keyOf(t, rival)}
@@ -97,8 +97,8 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 		}, fails: "already accepted"},
 		"one that is for another identity beside it": {rivals: []*certificatesv1.CertificateSigningRequest{forged}},
 		"one that is for another identity is chosen": {rivals: []*certificatesv1.CertificateSigningRequest{forged},
-			change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "forged" }, fails: "certificate request forged, asked for by " +
-				tokenUser + ", is not an agent's"},
+			change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "forged" }, fails: "certificate request forged, requested by " +
+				tokenUser + ", is not a request of an agent"},
 		"one that is not there": {change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "other" },
 			fails: "no certificate request other of managed cluster c1 waits"},
 		"of a cluster that is accepted already": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
@@ -142,7 +142,7 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 			if got := after.Annotations[registration.AnnotationAgentKey]; !c.Spec.HubAcceptsClient && got != keyOf(t, agent) {
 				t.Errorf("it is accepted with the key %q, and what was looked at is %q", got, keyOf(t, agent))
 			}
-			if !strings.Contains(out.String(), "certificate request agent, asked for by "+tokenUser+", for the key with SHA-256 "+keyOf(t, agent)) {
+			if !strings.Contains(out.String(), "certificate request agent, requested by "+tokenUser+", for the key with SHA-256 "+keyOf(t, agent)) {
 				t.Errorf("it says %q", out)
 			}
 			list, err := h.kube.CertificatesV1().CertificateSigningRequests().List(t.Context(), metav1.ListOptions{})
@@ -161,7 +161,7 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 // TestAccept_ShowsNothingThatChangesWhatATerminalShows: a client with a bootstrap token writes the cluster that an admin reviews, and other users
 // choose the name of the requester. None of this text can overwrite the lines that show which key is accepted, or add such a line.
 func TestAccept_ShowsNothingThatChangesWhatATerminalShows(t *testing.T) {
-	const forging = "a\x1b[1A\x1b[2K\nmanaged cluster c1: certificate request agent, asked for by you\u202e\u009b"
+	const forging = "a\x1b[1A\x1b[2K\nmanaged cluster c1: certificate request agent, requested by you\u202e\u009b"
 	for name, test := range map[string]struct {
 		annotation, requester, condition string
 	}{
@@ -191,7 +191,7 @@ func TestAccept_ShowsNothingThatChangesWhatATerminalShows(t *testing.T) {
 				text += err.Error()
 			}
 			if !strings.Contains(text, `[1A`) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !strconv.IsPrint(r) }) ||
-				strings.Contains(text, "\nmanaged cluster c1: certificate request agent, asked for by you") {
+				strings.Contains(text, "\nmanaged cluster c1: certificate request agent, requested by you") {
 				t.Errorf("it says %q", text)
 			}
 		})

@@ -29,7 +29,7 @@ type rolloutOptions struct {
 }
 
 func (g *global) newRolloutCommand() *cobra.Command {
-	return group("rollout", "Show the rollout of a replica set of works, and go back to an earlier template",
+	return group("rollout", "Show the rollout of a replica set of works, and roll back to an earlier template",
 		g.newRolloutHistoryCommand(), g.newRolloutStatusCommand(), g.newRolloutUndoCommand())
 }
 
@@ -112,7 +112,7 @@ func (g *global) newRolloutHistoryCommand() *cobra.Command {
 	o := &rolloutOptions{inNamespace: inNamespace{global: g}, out: newTable()}
 	cmd := &cobra.Command{
 		Use:   "history RS",
-		Short: "Show the templates of a replica set that can be gone back to",
+		Short: "Show the templates that a replica set can be rolled back to",
 		Long: "rollout history shows the templates of a ManifestWorkReplicaSet that were a success on all of its clusters. The hub keeps the " +
 			"last two. With -o yaml it prints them. This needs the permission to get the set, and to list manifestworkreplicasetrevisions in " +
 			"its namespace.",
@@ -160,9 +160,9 @@ func (g *global) newRolloutStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status RS",
 		Short: "Show how far the rollout of a replica set is, and what it waits for",
-		Long: "rollout status shows on how many clusters a ManifestWorkReplicaSet is rolled out, what it waits for, and the clusters whose work " +
-			"is not applied or not available, as far as you may list manifestworks. With --wait it ends when all clusters have the template and " +
-			"it works there, or with an error when the time is up.",
+		Long: "rollout status shows on how many clusters a ManifestWorkReplicaSet is rolled out, what the rollout waits for, and the clusters whose work " +
+			"is not applied or not available, if you may list manifestworks. With --wait it ends when all clusters have the template and " +
+			"its objects are available, or with an error when the timeout expires.",
 		Example: example("kubectl hub rollout status web -n dev\nkubectl hub rollout status web -n dev --wait --timeout 10m"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
@@ -194,7 +194,7 @@ func (o *rolloutStatusOptions) run(ctx context.Context, name string) error {
 				return false, "", err
 			}
 			if now.UID != uid {
-				return false, "", fmt.Errorf("ManifestWorkReplicaSet %s/%s was deleted and made anew", set.Namespace, name)
+				return false, "", fmt.Errorf("ManifestWorkReplicaSet %s/%s was deleted and created again", set.Namespace, name)
 			}
 			set = now
 			done, why := isRolledOut(set)
@@ -229,7 +229,7 @@ func isRolledOut(set *workv1alpha1.ManifestWorkReplicaSet) (done bool, why strin
 	case !set.DeletionTimestamp.IsZero():
 		return false, "it is being deleted"
 	case c == nil:
-		return false, "the hub has not looked at the present spec yet"
+		return false, "the hub has not observed the current spec yet"
 	case c.Status == metav1.ConditionTrue:
 		return true, ""
 	}

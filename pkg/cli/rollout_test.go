@@ -125,7 +125,7 @@ func TestRolloutUndo(t *testing.T) {
 	alone := newServer(t, replicaSet("two"), revisionOf("1", 2, "two"), revisionOf("0", 9, "of an earlier set"))
 	config = kubeconfig(t, map[string]*fakeServer{"hub": alone})
 	count = patched(t, alone, 0, nil)
-	if _, _, err := run(t, config, "rollout", "undo", "web", "-n", "dev"); err == nil || !strings.Contains(err.Error(), "has no earlier template to go back to") || *count > 0 {
+	if _, _, err := run(t, config, "rollout", "undo", "web", "-n", "dev"); err == nil || !strings.Contains(err.Error(), "has no earlier template to roll back to") || *count > 0 {
 		t.Errorf("without another template: %v, %d patches", err, *count)
 	}
 }
@@ -139,9 +139,9 @@ func TestRolloutUndo_WhileOthersWrite(t *testing.T) {
 		fails     string
 	}{
 		"the status":      {func(*workv1alpha1.ManifestWorkReplicaSet) {}, 4, ""},
-		"the spec":        {func(set *workv1alpha1.ManifestWorkReplicaSet) { set.Generation++ }, 1, "was changed at the same time"},
-		"another set":     {func(set *workv1alpha1.ManifestWorkReplicaSet) { set.UID = "2" }, 1, "was changed at the same time"},
-		"without any end": {func(*workv1alpha1.ManifestWorkReplicaSet) {}, undoTries, "too often"},
+		"the spec":        {func(set *workv1alpha1.ManifestWorkReplicaSet) { set.Generation++ }, 1, "was changed concurrently"},
+		"another set":     {func(set *workv1alpha1.ManifestWorkReplicaSet) { set.UID = "2" }, 1, "was changed concurrently"},
+		"without any end": {func(*workv1alpha1.ManifestWorkReplicaSet) {}, undoTries, "too many concurrent changes"},
 	} {
 		s := newServer(t, replicaSet("three"), revisionOf("1", 2, "two"))
 		conflicts := 3
@@ -199,7 +199,7 @@ func TestRolloutStatus(t *testing.T) {
 	// A condition of an earlier spec is ignored.
 	out.Status, out.ObservedGeneration = metav1.ConditionTrue, 4
 	s.put(replicaSet("two", out))
-	says(t, mustRun(t, config, "rollout", "status", "web", "-n", "dev"), "the hub has not looked at the present spec yet")
+	says(t, mustRun(t, config, "rollout", "status", "web", "-n", "dev"), "the hub has not observed the current spec yet")
 	looks := 0
 	s.on["GET "+setPath] = func(http.ResponseWriter, []byte) bool {
 		if looks++; looks == 3 {

@@ -30,15 +30,15 @@ func (g *global) newRolloutUndoCommand() *cobra.Command {
 	o := &rolloutUndoOptions{rolloutOptions: rolloutOptions{inNamespace: inNamespace{global: g}, out: newTable()}}
 	cmd := &cobra.Command{
 		Use:   "undo RS",
-		Short: "Go back to the last template of a replica set that was a success",
-		Long: "rollout undo writes the spec.manifestWorkTemplate of a ManifestWorkReplicaSet as it was when it was last a success on all clusters, " +
-			"and is not what it is now. Placements and rollout strategies stay as they are: they say how the clusters get it. You become the author of the " +
+		Short: "Roll back to the last template of a replica set that was a success",
+		Long: "rollout undo writes the last spec.manifestWorkTemplate of a ManifestWorkReplicaSet that was a success on all clusters " +
+			"and is not the current one. Placements and rollout strategies are not changed: they determine how the clusters get it. You become the author of the " +
 			"set, so its works need your rights. This needs the permission to get and patch the set, and to list " +
 			"manifestworkreplicasetrevisions in its namespace.",
 		Example: example("kubectl hub rollout undo web -n dev\nkubectl hub rollout undo web -n dev --to-revision 3 --dry-run=server -o yaml"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0]) },
 	}
-	cmd.Flags().Int64Var(&o.revision, "to-revision", 0, "Revision to go back to, of those that rollout history shows. 0 is the last one that is not the present template.")
+	cmd.Flags().Int64Var(&o.revision, "to-revision", 0, "Revision to roll back to, of those that rollout history shows. 0 is the last one that is not the current template.")
 	o.rolloutOptions.addTo(cmd)
 	o.dryRun.addTo(cmd)
 	o.out.addObjectTo(cmd)
@@ -85,10 +85,10 @@ func (o *rolloutUndoOptions) choose(set *workv1alpha1.ManifestWorkReplicaSet, al
 		}
 	}
 	if o.revision != 0 {
-		return nil, fmt.Errorf("unable to find specified revision %d in history: kubectl hub rollout history %s -n %s shows those that are kept",
+		return nil, fmt.Errorf("unable to find specified revision %d in history: kubectl hub rollout history %s -n %s shows all",
 			o.revision, set.Name, set.Namespace)
 	}
-	return nil, fmt.Errorf("ManifestWorkReplicaSet %s/%s has no earlier template to go back to: none but the present one is known to have been a success "+
+	return nil, fmt.Errorf("ManifestWorkReplicaSet %s/%s has no earlier template to roll back to: only the current one was a success "+
 		"on all of its clusters", set.Namespace, set.Name)
 }
 
@@ -121,8 +121,8 @@ func (o *rolloutUndoOptions) write(ctx context.Context, h *hub, set *workv1alpha
 			return nil, err
 		}
 		if set.UID != read.UID || set.Generation != read.Generation {
-			return nil, fmt.Errorf("the spec of ManifestWorkReplicaSet %s/%s was changed at the same time: look at it, and try again", set.Namespace, set.Name)
+			return nil, fmt.Errorf("the spec of ManifestWorkReplicaSet %s/%s was changed concurrently: check it, and try again", set.Namespace, set.Name)
 		}
 	}
-	return nil, errors.New("the ManifestWorkReplicaSet is written too often by others: try again")
+	return nil, errors.New("too many concurrent changes of the ManifestWorkReplicaSet: try again")
 }

@@ -27,7 +27,7 @@ import (
 const (
 	// largestFile is the largest size in bytes of the file that the context is read from.
 	largestFile = 16 << 20
-	howToMake   = "make a ServiceAccount with the rights of cluster-admin there, and a kubeconfig with a token of it, " +
+	howToMake   = "create a ServiceAccount with the rights of cluster-admin there, and a kubeconfig with its token, " +
 		"as docs/detached.md says under \"A kubeconfig for hub-operator\""
 )
 
@@ -111,7 +111,7 @@ func (s *source) checkUser(user *clientcmdapi.AuthInfo) error {
 	case user.AuthProvider != nil:
 		return fmt.Errorf("--%s: %s gets its credentials by the auth provider %q, which hub-operator does not have: %s", s.flag, s.file, user.AuthProvider.Name, howToMake)
 	case user.TokenFile != "":
-		return fmt.Errorf("--%s: %s takes its token from the file %s, where others renew it, and hub-operator does not see that: %s", s.flag, s.file, user.TokenFile, howToMake)
+		return fmt.Errorf("--%s: %s reads its token from the file %s, which hub-operator does not have: %s", s.flag, s.file, user.TokenFile, howToMake)
 	}
 	return nil
 }
@@ -140,21 +140,21 @@ func (s *source) try(ctx context.Context, g *global) error {
 	}
 	system, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("asking %s which cluster it is: %w", s.what, explain(err))
+		return fmt.Errorf("getting the identity of %s: %w", s.what, explain(err))
 	}
 	s.cluster = system.UID
 	missing, err := mayNot(ctx, client, adminRights)
 	switch {
 	case err != nil:
-		return fmt.Errorf("asking %s what --%s may do: %w", s.what, s.flag, explain(err))
+		return fmt.Errorf("checking in %s what --%s may do: %w", s.what, s.flag, explain(err))
 	case missing != "":
-		return fmt.Errorf("the user of --%s may not %s on %s %s: it has to be the kubeconfig of an admin", s.flag, missing, s.what, config.Host)
+		return fmt.Errorf("the user of --%s may not %s on %s %s: it must be the kubeconfig of an admin", s.flag, missing, s.what, config.Host)
 	}
 	if isLoopback(config.Host) {
-		g.warn("--%s leads to %s, which is this machine: pods of the management cluster need another address of %s", s.flag, config.Host, s.what)
+		g.warn("--%s has the server %s, which is this machine: pods of the management cluster need another address of %s", s.flag, config.Host, s.what)
 	}
 	if until := s.expires(); !until.IsZero() {
-		g.warn("the credentials in --%s expire at %s: run this command again with later ones before, or %s", s.flag, until.UTC().Format(time.RFC3339), howToMake)
+		g.warn("the credentials in --%s expire at %s: run this command again with new ones before, or %s", s.flag, until.UTC().Format(time.RFC3339), howToMake)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ var byUs = remote.Owner{Labels: map[string]string{deploy.LabelManagedBy: deploy.
 func (g *global) target(what, next string) (*target, error) {
 	config, err := g.restConfig()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s. kubectl config get-contexts shows the contexts that there are", err, next)
+		return nil, fmt.Errorf("%w: %s. kubectl config get-contexts shows all contexts", err, next)
 	}
 	return g.targetAt(config, what, next)
 }
@@ -58,7 +58,7 @@ func (g *global) targetAt(config *rest.Config, what, next string) (*target, erro
 	}
 	c, err := client.New(rest.CopyConfig(config), client.Options{Scheme: targetScheme})
 	if err != nil {
-		return nil, fmt.Errorf("the way to %s: %w", what, err)
+		return nil, fmt.Errorf("configuring the connection to %s: %w", what, err)
 	}
 	objects := &remote.Applier{Client: c, Owner: byUs, Strategy: remote.ServerSideApply(deploy.ManagedBy)}
 	return &target{Client: c, global: g, config: config, objects: objects, what: what, next: next}, nil
@@ -67,7 +67,7 @@ func (g *global) targetAt(config *rest.Config, what, next string) (*target, erro
 // explain explains the error of a request to the cluster.
 func (t *target) explain(err error) error {
 	if theirs := (*remote.NotOurs)(nil); errors.As(err, &theirs) {
-		return fmt.Errorf("%s already exists and was not made by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
+		return fmt.Errorf("%s already exists and was not created by kubectl hub: delete it, or let kubectl hub change it by adding the label %s",
 			theirs.Object, labels.Set(theirs.Owner.Labels))
 	}
 	return unreachable(t.what+" "+t.config.Host, err, t.next)

@@ -72,15 +72,15 @@ func (o *tokenOptions) addTo(cmd *cobra.Command) {
 	fs.StringSliceVar(&o.auths, "registration-drivers", o.auths, "Same as --registration-auth.")
 	addHubARNFlags(fs, &o.hubARN,
 		"ARN of the hub's EKS cluster, for "+authAWS+". Defaults to the name of the cluster in the kubeconfig.")
-	addRolePathFlag(fs, &o.rolePath, "The default is that of the Deployment "+deploy.Manager+", or /.")
+	addRolePathFlag(fs, &o.rolePath, "Defaults to that of the Deployment "+deploy.Manager+", or /.")
 	fs.StringVar(&o.server, "hub-apiserver", "",
-		"https URL by which the clusters reach the hub. The default is that of the kubeconfig.")
+		"https URL by which the clusters reach the hub. Defaults to the one in the kubeconfig.")
 	fs.DurationVar(&o.ttl, "token-ttl", defaultTokenTTL,
-		"How long the token can be used, from 10m to 87600h. The hub's API server may allow less.")
+		"Lifetime of the token, from 10m to 87600h. The hub's API server may limit it further.")
 	fs.BoolVar(&o.bootstrapToken, "use-bootstrap-token", false,
-		"Make a short bootstrap token, as kubeadm does, instead of one of a service account. The hub's API server has to run with "+
+		"Create a short bootstrap token, as kubeadm does, instead of a token of a service account. The hub's API server must run with "+
 			"--enable-bootstrap-token-auth.")
-	fs.StringVar(&o.file, "output-join-command-file", "", "File to write the join command to as well, readable by its owner only.")
+	fs.StringVar(&o.file, "output-join-command-file", "", "File to write the join command to, readable by its owner only.")
 	must(cmd.RegisterFlagCompletionFunc("registration-auth",
 		cobra.FixedCompletions([]string{authCSR, authAWS}, cobra.ShellCompDirectiveNoFileComp)))
 	o.out.addTo(cmd)
@@ -96,7 +96,7 @@ const rolePathFlag = "hub-role-path"
 
 // addRolePathFlag adds the flag, which hub-controller-manager and hub-agent also have.
 func addRolePathFlag(fs *pflag.FlagSet, path *string, byDefault string) {
-	fs.StringVar(path, rolePathFlag, "", "IAM path of the roles that the hub makes for clusters, as set for "+deploy.Manager+", for "+authAWS+
+	fs.StringVar(path, rolePathFlag, "", "IAM path of the roles that the hub creates for clusters, as set for "+deploy.Manager+", for "+authAWS+
 		". "+byDefault)
 }
 
@@ -133,8 +133,8 @@ func (o *tokenOptions) validate() error {
 		o.hubARN = o.contextARN()
 	}
 	if o.hubARN == "" {
-		return errors.New("--hub-cluster-arn is missing, and the cluster in the kubeconfig is not called by an ARN: " +
-			"aws eks describe-cluster --name HUB --query cluster.arn prints that of the hub's EKS cluster")
+		return errors.New("--hub-cluster-arn must be set, because the name of the cluster in the kubeconfig is not an ARN: " +
+			"aws eks describe-cluster --name HUB --query cluster.arn prints the ARN of the hub's EKS cluster")
 	}
 	if _, err := irsa.ParseClusterARN(o.hubARN); err != nil {
 		return fmt.Errorf("--hub-cluster-arn: %w", err)
@@ -191,7 +191,7 @@ func (g *global) newGetTokenCommand() *cobra.Command {
 	o := &tokenOptions{global: g, out: newFormat("text", "json")}
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make a new token for clusters to join the hub, and print the join command",
+		Short: "Create a token for clusters to join the hub, and print the join command",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
@@ -223,7 +223,7 @@ type joining struct {
 func (j *joining) commands() string {
 	text := "    " + j.Command + "\n\n"
 	if j.ByAWS != "" {
-		text += "or, on EKS clusters that are to register by AWS IAM:\n\n    " + j.ByAWS + "\n\n"
+		text += "or, on EKS clusters that register by AWS IAM:\n\n    " + j.ByAWS + "\n\n"
 	}
 	return text
 }
@@ -239,8 +239,8 @@ func (o *tokenOptions) print(ctx context.Context, h *hub, heading string) error 
 			return fmt.Errorf("--output-join-command-file: %w", err)
 		}
 	}
-	return o.out.print(o.Out, j, "%sRun this on the clusters that are to join the hub, with a name for each:\n\n%s"+
-		"The token can be used until %s.\n", heading, j.commands(), j.Expires.Format(time.RFC3339))
+	return o.out.print(o.Out, j, "%sRun this on each cluster that should join the hub, with a name of its own:\n\n%s"+
+		"The token is valid until %s.\n", heading, j.commands(), j.Expires.Format(time.RFC3339))
 }
 
 func (o *tokenOptions) newJoining(ctx context.Context, h *hub) (*joining, error) {
@@ -288,7 +288,7 @@ func (o *tokenOptions) pathOf(ctx context.Context, h *hub) (irsa.RolePath, error
 	}
 	path, err := irsa.ParseRolePath(m.rolePath)
 	if err != nil {
-		return "", fmt.Errorf("%s runs with a wrong --%s: %w", deploy.Manager, rolePathFlag, err)
+		return "", fmt.Errorf("%s runs with an invalid --%s: %w", deploy.Manager, rolePathFlag, err)
 	}
 	return path, nil
 }
@@ -345,7 +345,7 @@ func (o *tokenOptions) newBootstrapToken(ctx context.Context, h *hub) (string, m
 			Labels: map[string]string{deploy.LabelManagedBy: deploy.ManagedBy, labelApp: upstreamApp}},
 		Type: corev1.SecretTypeBootstrapToken,
 		StringData: map[string]string{
-			"description":                    "For clusters to join the hub. Made by kubectl hub.",
+			"description":                    "For clusters to join the hub. Created by kubectl hub.",
 			"token-id":                       id,
 			"token-secret":                   secret,
 			"expiration":                     expires.UTC().Format(time.RFC3339),

@@ -87,7 +87,7 @@ func TestGetToken_PrintsTheJoinCommand(t *testing.T) {
 			if err != nil || strings.Contains(stderr, loopback) != (test.warn != "") || strings.Count(stderr, "\n") > 1 {
 				t.Errorf("%v: %q", err, stderr)
 			}
-			says(t, stdout, "Run this on the clusters that are to join the hub", test.command, test.byAWS, "The token can be used until 2030-01-02T03:04:05Z.")
+			says(t, stdout, "Run this on the clusters that are to join the hub", test.command, test.byAWS, "The token is valid until 2030-01-02T03:04:05Z.")
 			var j joining
 			stdout, _, err = run(t, config, append(args, "-o", "json")...)
 			if err := json.Unmarshal([]byte(stdout), &j); err != nil {
@@ -176,7 +176,7 @@ func TestInit_PreparesTheHub(t *testing.T) {
 		if err != nil || strings.Contains(stderr, "certificate") {
 			t.Fatalf("%v: %s", err, stderr)
 		}
-		says(t, stdout, "The hub is prepared for clusters to join.\n\nRun this on the clusters", "kubectl hub join --hub-token "+bootstrapToken)
+		says(t, stdout, "The hub is prepared for clusters to join.\n\nRun this on each cluster", "kubectl hub join --hub-token "+bootstrapToken)
 	}
 	for _, object := range deploy.Bootstrap(false) {
 		if s.get(pathOf(object.Object)) == nil {

@@ -39,8 +39,8 @@ func (g *global) newTopCommand() *cobra.Command {
 func (o *topOptions) addTo(cmd *cobra.Command, orders []string, order string) {
 	o.out = newFormat("table", "json", "yaml")
 	o.out.addTo(cmd)
-	cmd.Flags().StringVar(&o.sortBy, "sort-by", order, "What comes first: "+strings.Join(orders, ", ")+".")
-	cmd.Flags().IntVar(&o.limit, "limit", topRows, "How many rows to show. 0 shows all.")
+	cmd.Flags().StringVar(&o.sortBy, "sort-by", order, "Sort order: "+strings.Join(orders, ", ")+".")
+	cmd.Flags().IntVar(&o.limit, "limit", topRows, "Number of rows to show. 0 shows all.")
 	must(cmd.RegisterFlagCompletionFunc("sort-by", cobra.FixedCompletions(orders, cobra.ShellCompDirectiveNoFileComp)))
 }
 
@@ -79,10 +79,10 @@ func (g *global) newTopClustersCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clusters",
 		Aliases: []string{"cluster"},
-		Short:   "Compare clusters: when they were last heard of, what they have, how many works they are brought",
-		Long: "top clusters compares the clusters that you may see. LAST HEARD is the age of the lease that the agent renews, CPU and MEMORY " +
-			"are what the agent says workloads can use. The permissions to list leases and manifestworks in all namespaces show more; what " +
-			"is not to be seen is " + unknown + ".",
+		Short:   "Compare clusters: their last heartbeat, their resources, and their number of works",
+		Long: "top clusters compares the clusters that you may see. LAST HEARD is the age of the last renewal of the agent's lease, CPU and MEMORY " +
+			"are the allocatable resources that the agent reports. The permissions to list leases and manifestworks in all namespaces show more; values " +
+			"that you may not see are " + unknown + ".",
 		Example: example("kubectl hub top clusters\nkubectl hub top clusters --sort-by=memory --limit=10"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.clusters(cmd.Context(), false, topClusterRows) },
@@ -96,11 +96,11 @@ func (g *global) newTopAgentsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "agents",
 		Aliases: []string{"agent"},
-		Short:   "Compare the agents of clusters: when they were last heard of, their clocks and certificates",
-		Long: "top agents compares the agents of the clusters that you may see: whether they are let in, when they were last heard of, whether " +
-			"their clock and their certificate are as they should be, and the versions of the agent and of Kubernetes that they tell of. SKEW is why the " +
-			"version of an agent does not go with that of the hub. UPGRADE is outdated for an agent that is older than the hub, and for one that kubectl hub agent " +
-			"upgrade upgrades the version that it gets, and how far it is. The permission to list leases in all namespaces shows when they were last heard of, " +
+		Short:   "Compare the agents of clusters: their last heartbeat, their clocks and certificates",
+		Long: "top agents compares the agents of the clusters that you may see: whether they are accepted, when they last renewed their lease, whether " +
+			"their clock is in sync and their certificate valid, and the versions of the agent and of Kubernetes that they report. SKEW is why the " +
+			"version of an agent is not supported with that of the hub. UPGRADE is outdated for an agent that is older than the hub, and for one that kubectl hub agent " +
+			"upgrade upgrades the new version and its progress. The permission to list leases in all namespaces shows when they last renewed their lease, " +
 			"that to get the Deployment of hub-apiserver the skew, and those to list manifestworkreplicasets and manifestworks the upgrades.",
 		Example: example("kubectl hub top agents\nkubectl hub top agents --sort-by=version --limit=0\nkubectl hub top agents --sort-by=upgrade"),
 		Args:    cobra.NoArgs,
@@ -128,7 +128,7 @@ func (o *topOptions) clusters(ctx context.Context, agents bool, rows func([]*hub
 			u.Skew = registration.AgentSkew(version, u.Agent)
 		}
 		if version == "" {
-			notes = append(notes, "Not seen: the version of the hub, which those of agents are compared with")
+			notes = append(notes, "Not seen: the version of the hub, to which the versions of agents are compared")
 		}
 		switch err := h.addUpgrades(ctx, uses, version); {
 		case hidden(err):
@@ -193,8 +193,8 @@ func (g *global) newTopSetsCommand() *cobra.Command {
 		Use:     "sets",
 		Aliases: []string{"set", "clustersets"},
 		Short:   "Compare sets: how many members they have, and how many of these are available",
-		Long: "top sets counts the members of the sets that you may get, by their state. Waiting are those that the hub does not accept, or " +
-			"that have not joined. With --sort-by=missing the sets come first that have the most members that are not available.",
+		Long: "top sets counts the members of the sets that you may get, by their state. Waiting members are those that the hub does not accept, or " +
+			"that have not joined. --sort-by=missing lists the sets with the most members that are not available first.",
 		Example: example("kubectl hub top sets\nkubectl hub top sets --sort-by=missing --limit=5"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.sets(cmd.Context()) },
@@ -216,7 +216,7 @@ func (o *topOptions) sets(ctx context.Context) error {
 		return err
 	}
 	if len(uses) == 0 {
-		return errors.New("no set is shown to you: an admin lets you get one with kubectl hub grant SET --role viewer")
+		return errors.New("you may not see any set: an admin can let you see one with kubectl hub grant SET --role viewer")
 	}
 	all := len(uses)
 	shown, err := hubtree.SortSets(slices.Collect(maps.Values(uses)), o.sortBy, o.limit)

@@ -75,7 +75,7 @@ func TestTopClusters(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, squeeze(stdout), "c2 Healthy <unknown> 4 8Gi <unknown> ")
-	says(t, stderr, "Not seen: when agents were last heard of: ", "Not seen: how many works there are: ")
+	says(t, stderr, "Not seen: when agents last renewed their leases: ", "Not seen: the number of works: ")
 	// A user who may only see members is shown the data of members.
 	s.refuse(listClusters, forbidden("managedclusters", "list"))
 	s.refuse(viewClusters, forbidden("managedclusters", "list"))
@@ -83,7 +83,7 @@ func TestTopClusters(t *testing.T) {
 	if err != nil || squeeze(stdout) != "NAME STATE LAST HEARD CPU MEMORY WORKS REASON\nc1 Progressing <unknown> <unknown> <unknown> <unknown> NotAccepted" {
 		t.Errorf("%v, %q", err, stdout)
 	}
-	says(t, stderr, `Not seen: the clusters themselves, but for what members of sets tell: you cannot list resource "managedclusters"`)
+	says(t, stderr, `Not seen: the clusters themselves, except for the data of the members of sets: you cannot list resource "managedclusters"`)
 	for args, want := range map[string]string{"--sort-by=size": "--sort-by: there is no order \"size\": it must be one of agent, cpu, lease", "--limit=-1": "--limit must be 0 or more, not -1"} {
 		if _, _, err := run(t, config, "top", "clusters", args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)

@@ -38,7 +38,7 @@ func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.Cluster
 	}); apierrors.IsForbidden(err) {
 		// Users who may get a set may list its members.
 		denied := err
-		uses, notes = map[string]*hubtree.ClusterUse{}, []string{fmt.Sprintf("Not seen: the clusters themselves, but for what members of sets tell: %s", why(denied))}
+		uses, notes = map[string]*hubtree.ClusterUse{}, []string{fmt.Sprintf("Not seen: the clusters themselves, except for the data of the members of sets: %s", why(denied))}
 		err = h.eachMember(ctx, fields.Everything(), func(m *viewv1alpha1.ClusterSetMember) { uses[m.Spec.Cluster] = hubtree.UseOfMember(m) })
 		if err == nil && len(uses) == 0 {
 			err = denied
@@ -50,7 +50,7 @@ func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.Cluster
 	for _, part := range []struct {
 		what string
 		read func(context.Context, map[string]*hubtree.ClusterUse) error
-	}{{"when agents were last heard of", h.addLeases}, {"how many works there are", h.addWorkCounts}} {
+	}{{"when agents last renewed their leases", h.addLeases}, {"the number of works", h.addWorkCounts}} {
 		err := part.read(ctx, uses)
 		switch {
 		case hidden(err):

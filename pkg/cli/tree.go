@@ -23,18 +23,18 @@ type treeOptions struct {
 }
 
 func (g *global) newTreeCommand() *cobra.Command {
-	return group("tree", "Show what belongs to a set, a cluster or a placement, and open what is not healthy",
+	return group("tree", "Show the objects of a set, a cluster or a placement, and expand those that are not healthy",
 		g.newTreeSetCommand(), g.newTreeClusterCommand(), g.newTreePlacementCommand())
 }
 
 // treeRights is a part of the help of each command.
-const treeRights = "What you may not see is named below the tree, and is no error. What is healthy is closed and grouped; --all opens " +
+const treeRights = "Objects that you may not see are listed below the tree, and are no error. Healthy objects are collapsed and grouped; --all expands " +
 	"everything. -o json and -o yaml print everything, too."
 
 func (o *treeOptions) addTo(cmd *cobra.Command) {
 	o.out = newFormat("text", "json", "yaml")
 	o.out.addTo(cmd)
-	cmd.Flags().BoolVar(&o.all, "all", false, "Open what is healthy, too, and group nothing.")
+	cmd.Flags().BoolVar(&o.all, "all", false, "Expand healthy objects, too, and group nothing.")
 }
 
 func (g *global) newTreeSetCommand() *cobra.Command {
@@ -59,8 +59,8 @@ func (g *global) newTreeClusterCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster CLUSTER",
 		Short: "Show the conditions of a cluster, its sets, access requests, namespaces and works",
-		Long: "tree cluster shows the conditions of a cluster, when its agent was last heard of, the sets that it is in, its namespace on " +
-			"the hub with the access requests there, the namespaces that its sets ask for, and its works. It needs the permission to get " +
+		Long: "tree cluster shows the conditions of a cluster, when its agent last renewed its lease, the sets that it is in, its namespace on " +
+			"the hub with its access requests, the namespaces that its sets request, and its works. It needs the permission to get " +
 			"the cluster or one of its sets. " + treeRights,
 		Example:           example("kubectl hub tree cluster paris-1"),
 		Args:              oneArg("a cluster"),
@@ -75,8 +75,8 @@ func (g *global) newTreePlacementCommand() *cobra.Command {
 	o, in := &treeOptions{global: g}, &inNamespace{global: g}
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT",
-		Short: "Show the clusters that a placement has chosen, and the works that it brings there",
-		Long: "tree placement shows the replica sets that go by a placement, the clusters that it has chosen, and the works of the replica " +
+		Short: "Show the clusters that a placement has chosen, and their works",
+		Long: "tree placement shows the replica sets that use a placement, the clusters that it has chosen, and the works of the replica " +
 			"sets on each of them. It needs the permission to get the placement. " + treeRights,
 		Example:           example("kubectl hub tree placement web -n dev"),
 		Args:              oneArg("a placement"),

@@ -52,7 +52,7 @@ func TestTreeSet(t *testing.T) {
 ManagedClusterSet/s Healthy - - 31 clusters, 30 available, 1 unknown
 ├─ManagedCluster/c01 Healthy - - -
 │ └─ManifestWork/web Unhealthy`, `Manifest/Deployment web/nginx Unhealthy - - 0 of 1\x1b[2J`, "├─ManagedCluster/silent Unknown", "└─ManifestWork/web Unknown",
-		"└─29 clusters available: c00, c02, c03, …", "Not seen: since when and why clusters are not available: ")
+		"└─29 clusters available: c00, c02, c03, …", "Not seen: the time and reason of unavailable clusters: ")
 	if strings.Contains(got, "elsewhere") || strings.Contains(got, "\x1b") || strings.Count(got, "\n") != 9 {
 		t.Errorf("it prints\n%s", got)
 	}
@@ -109,7 +109,7 @@ func TestTreeCluster(t *testing.T) {
 	s.refuse("GET /apis/clusters.openmcp.cloud/v1alpha1/namespaces/silent/accessrequests", forbidden("accessrequests", "list"))
 	got := squeeze(mustRun(t, config, "tree", "cluster", "silent"))
 	says(t, got, "ManagedCluster/silent Unknown", "├─ManagedClusterSet/s Healthy - - selects env=prod", "└─ManifestWork/web Unknown", "Stale",
-		"Not seen: the conditions of the cluster: ", "Not seen: when the agent was last heard of: ", "Not seen: the namespace of the cluster on the hub: ",
+		"Not seen: the conditions of the cluster: ", "Not seen: when the agent last renewed its lease: ", "Not seen: the namespace of the cluster on the hub: ",
 		"Not seen: the access requests: ")
 	// Nothing is shown of a cluster that is in none of the user's sets.
 	s.refuse("GET /apis/cluster.open-cluster-management.io/v1/managedclusters/hidden", forbidden("managedclusters", "list"))
@@ -139,5 +139,5 @@ func TestTreePlacement(t *testing.T) {
 		t.Errorf("it says %v", err)
 	}
 	s.refuse("GET /apis/cluster.open-cluster-management.io/v1beta1/namespaces/dev/placementdecisions", forbidden("placementdecisions", "list"))
-	says(t, mustRun(t, config, "tree", "placement", "web", "-n", "dev"), "Placement/dev/web", "Not seen: the clusters that are chosen: ")
+	says(t, mustRun(t, config, "tree", "placement", "web", "-n", "dev"), "Placement/dev/web", "Not seen: the chosen clusters: ")
 }

@@ -40,7 +40,7 @@ func (o *treeOptions) readPlacement(namespace, name string) func(context.Context
 			return nil, err
 		}
 		decided, err := r.decisions(ctx, namespace, []string{name})
-		if err = notSeen(root, "the clusters that are chosen", err); err != nil {
+		if err = notSeen(root, "the chosen clusters", err); err != nil {
 			return nil, err
 		}
 		chosen := decided[types.NamespacedName{Namespace: namespace, Name: name}]

@@ -117,7 +117,7 @@ func (o *treeOptions) readSet(name string) func(context.Context, *treeReader) (*
 			return root, nil
 		}
 		if r.whole || root.Worst() != hubtree.Healthy {
-			if err := notSeen(root, "since when and why clusters are not available", r.tell(ctx, selector, found)); err != nil {
+			if err := notSeen(root, "the time and reason of unavailable clusters", r.tell(ctx, selector, found)); err != nil {
 				return nil, err
 			}
 			root.Message = countStates(root)
@@ -178,7 +178,7 @@ func (r *treeReader) addWorks(ctx context.Context, root *hubtree.Node, found map
 	var reason error
 	for i, name := range names {
 		if i == mostNamespaces {
-			root.Unseen = append(root.Unseen, fmt.Sprintf("the works on %s: you may not list manifestworks in all namespaces, and more than %d are not tried",
+			root.Unseen = append(root.Unseen, fmt.Sprintf("the works on %s: you may not list manifestworks in all namespaces, and no more than %d are checked one by one",
 				clusterCount(len(names)-i), i))
 			break
 		}
@@ -258,7 +258,7 @@ func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader
 		case err == nil:
 			root.Add(hubtree.Lease(c, lease, r.now))
 		case !apierrors.IsNotFound(err):
-			if err := notSeen(root, "when the agent was last heard of", err); err != nil {
+			if err := notSeen(root, "when the agent last renewed its lease", err); err != nil {
 				return nil, err
 			}
 		}

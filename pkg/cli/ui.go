@@ -38,8 +38,8 @@ func (g *global) newUICommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui",
 		Short: "Show the hub in a browser",
-		Long: "ui serves a page on this machine alone that shows the hub as you may see it, and opens a browser. The page only reads. " +
-			"It is served until Ctrl-C. The link is good for one browser and for " + linkTTL + "; Enter makes another.",
+		Long: "ui serves a page on this machine only that shows the hub with your rights, and opens a browser. The page only reads. " +
+			"It is served until Ctrl-C. The link is valid for one browser and for " + linkTTL + "; press Enter for another.",
 		Example: example(`
 kubectl hub ui --context hub
 # As another user, without opening a browser
@@ -49,8 +49,8 @@ kubectl hub ui --port 8001 --no-browser`),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.serve(cmd.Context()) },
 	}
-	cmd.Flags().StringVar(&p.address, "address", "127.0.0.1", "Address of this machine to serve the page on: one of loopback.")
-	cmd.Flags().IntVar(&p.port, "port", 0, "Port to serve the page on. The default is one that is free.")
+	cmd.Flags().StringVar(&p.address, "address", "127.0.0.1", "Loopback address to serve the page on.")
+	cmd.Flags().IntVar(&p.port, "port", 0, "Port to serve the page on. Defaults to a free port.")
 	cmd.Flags().BoolVar(&p.noBrowser, "no-browser", false, "Only print the link.")
 	return cmd
 }
@@ -61,7 +61,7 @@ var linkTTL = fmt.Sprintf("%.0f seconds", ui.TokenTTL.Seconds())
 func (p *page) serve(ctx context.Context) error {
 	ip := net.ParseIP(p.address)
 	if ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("--address must be 127.0.0.1 or ::1, not %q: what is served is not encrypted", p.address)
+		return fmt.Errorf("--address must be 127.0.0.1 or ::1, not %q: the page is not encrypted", p.address)
 	}
 	if p.port < 0 || p.port > 65535 {
 		return fmt.Errorf("--port must be 0 to 65535, not %d", p.port)
@@ -94,7 +94,7 @@ func (p *page) serve(ctx context.Context) error {
 
 // show prints the link, and opens it in a browser.
 func (p *page) show(ctx context.Context, server *ui.Local, about ui.About) {
-	_, _ = fmt.Fprintf(p.ErrOut, "Serving the page of the hub %s until Ctrl-C. The link is good for one browser and for %s:\n",
+	_, _ = fmt.Fprintf(p.ErrOut, "Serving the page of the hub %s until Ctrl-C. The link is valid for one browser and for %s:\n",
 		command.Printable(about.Server), linkTTL)
 	link := server.Link()
 	_, _ = fmt.Fprintln(p.Out, link)
@@ -113,7 +113,7 @@ func (p *page) takesEnter(config *rest.Config) bool {
 		return false
 	}
 	leaveKeyboard()
-	_, _ = fmt.Fprintln(p.ErrOut, "Enter prints another link.")
+	_, _ = fmt.Fprintln(p.ErrOut, "Press Enter for another link.")
 	return true
 }
 

@@ -91,7 +91,7 @@ func TestUI_OpensABrowserWithoutAnArgumentThatIsASecret(t *testing.T) {
 	if e.err != nil || e.stdout != link+"\n" || strings.Contains(e.stderr, token) {
 		t.Errorf("it ends with %+v", e)
 	}
-	says(t, e.stderr, "until Ctrl-C", "one browser and for 60 seconds", "Enter prints another link")
+	says(t, e.stderr, "until Ctrl-C", "one browser and for 60 seconds", "Press Enter for another link")
 	if _, err := http.Get(page); err == nil {
 		t.Error("the page is served after the end")
 	}
@@ -141,7 +141,7 @@ func TestUI_EnterPrintsAnotherLink(t *testing.T) {
 	if err != nil || len(links) != 3 || links[0] == links[1] || links[1] == links[2] {
 		t.Errorf("%v: %s", err, out.String())
 	}
-	says(t, errOut.String(), "Warning: no browser was opened: there is no screen: open the link", "Enter prints another link")
+	says(t, errOut.String(), "Warning: no browser was opened: there is no screen: open the link", "Press Enter for another link")
 }
 
 func TestUI_SaysTheCommandForTheSame(t *testing.T) {

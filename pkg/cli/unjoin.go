@@ -54,14 +54,14 @@ func (g *global) newUnjoinCommand() *cobra.Command {
 	o := &unjoinOptions{global: g, out: newFormat("text", "json"), namespace: registration.AgentNamespace}
 	cmd := &cobra.Command{
 		Use:   "unjoin --cluster-name NAME",
-		Short: "Have the managed cluster leave its hub, and remove the agent",
-		Long: "unjoin tells the hub that the managed cluster leaves, waits until the hub has revoked its rights, and removes the agent " +
-			"and all that join has made. A Job in the cluster tells the hub, because only the agent can use the cluster's identity, " +
+		Short: "Let the managed cluster leave its hub, and remove the agent",
+		Long: "unjoin notifies the hub that the managed cluster leaves, waits until the hub has revoked its rights, and removes the agent " +
+			"and all objects that join created. A Job in the cluster notifies the hub, because only the agent can use the cluster's identity, " +
 			"and because this machine may not reach the hub. The ManagedCluster stays on the hub, not accepted, until an admin deletes it.\n\n" +
-			"Where the agent has brought works, --works has to say what becomes of their objects. To see them go while the agent runs, " +
+			"If the agent has applied works, --works must say what happens to their objects. To have the agent delete them while it runs, " +
 			"delete the works, or the cluster, on the hub first.\n\n" +
-			"With --mode=detached the agent runs on a management cluster. unjoin tells the hub from this machine, and deletes the Klusterlet; " +
-			"hub-operator then takes away what it has made on both clusters.",
+			"With --mode=detached the agent runs on a management cluster. unjoin notifies the hub from this machine, and deletes the Klusterlet; " +
+			"hub-operator then deletes what it created on both clusters.",
 		Example: example("kubectl hub unjoin --cluster-name c1\nkubectl hub unjoin --cluster-name c1 --works=keep\n" +
 			"kubectl hub unjoin --mode=detached --management-context mgmt --cluster-name c1"),
 		Args: cobra.NoArgs,
@@ -76,9 +76,9 @@ func (g *global) newUnjoinCommand() *cobra.Command {
 // addTo adds the flags for all agents that run on their cluster.
 func (o *unjoinOptions) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&o.force, "force", false, "Remove the agent even if the hub cannot be told. Then delete the ManagedCluster on the hub.")
-	fs.StringVar(&o.works, worksFlag, "", "What becomes of the objects that works have brought: delete or keep. Kept objects stay as they are, "+
-		"and belong to no work any more.")
+	fs.BoolVar(&o.force, "force", false, "Remove the agent even if the hub cannot be notified. Then delete the ManagedCluster on the hub.")
+	fs.StringVar(&o.works, worksFlag, "", "What happens to the objects of works: delete or keep. Kept objects are not changed, "+
+		"and no longer belong to a work.")
 	must(cmd.RegisterFlagCompletionFunc(worksFlag,
 		cobra.FixedCompletions([]string{string(withdraw.Delete), string(withdraw.Keep)}, cobra.ShellCompDirectiveNoFileComp)))
 	o.addTimeout(fs)
@@ -156,13 +156,13 @@ func (o *unjoinOptions) leave(ctx context.Context, m *managed) error {
 	said := works.said(o.works)
 	switch {
 	case left:
-		return o.out.print(o.Out, result, "%sCluster %s has left its hub. Its ManagedCluster is still there; an admin can delete "+
+		return o.out.print(o.Out, result, "%sCluster %s has left its hub. Its ManagedCluster still exists; an admin can delete "+
 			"it:\n\n    kubectl delete managedcluster %[2]s\n", said, o.clusterName)
 	case removed:
-		return o.out.print(o.Out, result, "%sThe agent is removed. The hub was not told; if it has a ManagedCluster %s, delete it "+
+		return o.out.print(o.Out, result, "%sThe agent is removed. The hub was not notified; if it has a ManagedCluster %s, delete it "+
 			"there.\n", said, o.clusterName)
 	}
-	return o.out.print(o.Out, result, "There is no agent on this cluster.\n")
+	return o.out.print(o.Out, result, "No agent found on this cluster.\n")
 }
 
 // leave makes the cluster leave by the agent's own identity. A cluster without an identity has nothing to leave.
@@ -178,7 +178,7 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 	case err != nil:
 		return false, m.explain(err)
 	case !byUs.Owns(deployment):
-		err = fmt.Errorf("the Deployment %s/%s was not made by kubectl hub", m.namespace, deploy.AgentName)
+		err = fmt.Errorf("the Deployment %s/%s was not created by kubectl hub", m.namespace, deploy.AgentName)
 	default:
 		err = m.leaveInPlaceOf(ctx, deployment)
 	}
@@ -186,9 +186,9 @@ func (m *managed) leave(ctx context.Context, have identity, force bool) (left bo
 		return true, nil
 	}
 	if ctx.Err() != nil || !force {
-		return false, fmt.Errorf("the hub was not told that the cluster leaves: %w (--force removes the agent all the same)", err)
+		return false, fmt.Errorf("notifying the hub that the cluster leaves: %w (--force removes the agent anyway)", err)
 	}
-	m.warn("the hub was not told that the cluster leaves: %v", err)
+	m.warn("the hub was not notified that the cluster leaves: %v", err)
 	return false, nil
 }
 
@@ -233,13 +233,13 @@ func (m *managed) runLeaveJob(ctx context.Context, job *batchv1.Job) error {
 		return err
 	}
 	if err := m.Create(ctx, job, fieldOwner); err != nil {
-		return fmt.Errorf("making Job %s: %w", leaveJob, m.explain(err))
+		return fmt.Errorf("creating Job %s: %w", leaveJob, m.explain(err))
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 		defer cancel()
 		if err := m.dropJob(ctx); err != nil {
-			m.warn("Job %s is left: %v", leaveJob, err)
+			m.warn("Job %s was not deleted: %v", leaveJob, err)
 		}
 	}()
 	return m.await(ctx, "the cluster to leave the hub", func(ctx context.Context) (bool, string, error) {

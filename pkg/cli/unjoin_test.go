@@ -74,7 +74,7 @@ func (s *fakeServer) changes() (all []string) {
 func TestUnjoin_TellsTheHubAndRemovesAllThatJoinMade(t *testing.T) {
 	cluster, config := newJoined(t, batchv1.JobStatus{Succeeded: 1})
 	stdout, stderr, err := run(t, config, "unjoin", "--cluster-name", "c1")
-	if err != nil || stdout != "Cluster c1 has left its hub. Its ManagedCluster is still there; an admin can delete it:\n\n"+
+	if err != nil || stdout != "Cluster c1 has left its hub. Its ManagedCluster still exists; an admin can delete it:\n\n"+
 		"    kubectl delete managedcluster c1\n" {
 		t.Fatalf("%v: %q", err, stdout)
 	}
@@ -99,7 +99,7 @@ func TestUnjoin_TellsTheHubAndRemovesAllThatJoinMade(t *testing.T) {
 	if container.Image != "clusterhub/hub-agent:v1.2.3" || !slices.Contains(container.Args, "unjoin") || job.Spec.Template.Spec.ServiceAccountName != registration.AgentServiceAccount {
 		t.Errorf("the Job has the pod %+v", job.Spec.Template.Spec)
 	}
-	if got := mustRun(t, config, "unjoin", "--cluster-name", "c1"); got != "There is no agent on this cluster.\n" {
+	if got := mustRun(t, config, "unjoin", "--cluster-name", "c1"); got != "No agent found on this cluster.\n" {
 		t.Errorf("again: %q", got)
 	}
 	says(t, mustRun(t, config, "unjoin", "--cluster-name", "c1", "-o", "json"), `"left": false`, `"removed": false`)
@@ -151,14 +151,14 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 		"the Job fails": {failed, func(s *fakeServer) { s.put(pod("I1 trying\nF2 connection refused\x1b[2J")) },
 			`the Job hub-agent-unjoin failed: its container has terminated: F2 connection refused\x1b[2J`, false},
 		"the Job does not end": {batchv1.JobStatus{}, nil, "waiting for the cluster to leave the hub: interrupted: its pod does not exist yet", false},
-		"no Job may be made":   {batchv1.JobStatus{}, func(s *fakeServer) { s.refuse("POST "+jobsPath, forbidden("jobs", "create")) }, "making Job hub-agent-unjoin", false},
+		"no Job may be made":   {batchv1.JobStatus{}, func(s *fakeServer) { s.refuse("POST "+jobsPath, forbidden("jobs", "create")) }, "creating Job hub-agent-unjoin", false},
 		"it may not be scaled": {batchv1.JobStatus{}, func(s *fakeServer) { s.refuse("PATCH "+deploymentPath, forbidden("deployments", "patch")) }, "scaling the agent to 0", true},
 		"no Deployment": {batchv1.JobStatus{}, func(s *fakeServer) {
 			s.refuse("GET "+deploymentPath, apierrors.NewNotFound(corev1.Resource("deployments"), "hub-agent"))
 		},
 			"the agent's Deployment " + registration.AgentNamespace + "/hub-agent does not exist: run kubectl hub join again, and then this command", true},
 		"another's Deployment": {batchv1.JobStatus{}, func(s *fakeServer) { d := s.get(deploymentPath); d.SetLabels(nil); s.putRaw(d) },
-			"was not made by kubectl hub", true},
+			"was not created by kubectl hub", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +170,7 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 			if err == nil {
 				t.Fatal("it goes on")
 			}
-			says(t, command.ErrorLine(err), "the hub was not told that the cluster leaves: ", test.want, "(--force removes the agent all the same)")
+			says(t, command.ErrorLine(err), "notifying the hub that the cluster leaves: ", test.want, "(--force removes the agent anyway)")
 			if d := cluster.get(deploymentPath); d == nil {
 				t.Error("the agent is gone")
 			} else if replicas, _, _ := nestedNumber(d.Object, "spec", "replicas"); replicas != 1 {
@@ -190,8 +190,8 @@ func TestUnjoin_ThatTheHubIsNotTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, stdout, "The agent is removed. The hub was not told; if it has a ManagedCluster c1, delete it there.")
-	says(t, stderr, "Warning: the hub was not told that the cluster leaves: the Job hub-agent-unjoin failed")
+	says(t, stdout, "The agent is removed. The hub was not notified; if it has a ManagedCluster c1, delete it there.")
+	says(t, stderr, "Warning: the hub was not notified that the cluster leaves: the Job hub-agent-unjoin failed")
 	if left := cluster.paths(); len(left) != 1 || nameOf(left[0]) != "p" { // the garbage collector deletes the pod of the Job
 		t.Errorf("it has left %q", left)
 	}

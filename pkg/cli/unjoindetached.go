@@ -43,7 +43,7 @@ func (o *leavingOptions) addTo(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	o.addModeTo(cmd, "Where the agent runs: "+modeDefault+" is on the managed cluster, "+modeDetached+" and "+modeHosted+" are on the management cluster.")
 	o.addManagementTo(fs)
-	fs.StringVar(&o.name, klusterletFlag, "", "Name of the Klusterlet on the management cluster. The default is the one with the --cluster-name.")
+	fs.StringVar(&o.name, klusterletFlag, "", "Name of the Klusterlet on the management cluster. Defaults to the one with the --cluster-name.")
 	addPurgeTo(fs, &o.purge)
 }
 
@@ -85,11 +85,11 @@ func (o *unjoinOptions) runDetached(ctx context.Context) error {
 	}{o.clusterName, left, k != nil, purged}
 	switch {
 	case left:
-		return o.out.print(o.Out, result, "Cluster %s has left its hub. Its ManagedCluster is still there; an admin can delete it:\n\n    kubectl delete managedcluster %[1]s\n", o.clusterName)
+		return o.out.print(o.Out, result, "Cluster %s has left its hub. Its ManagedCluster still exists; an admin can delete it:\n\n    kubectl delete managedcluster %[1]s\n", o.clusterName)
 	case k != nil:
-		return o.out.print(o.Out, result, "The agent is removed. This run has not told the hub; if it has a ManagedCluster %s, delete it there.\n", o.clusterName)
+		return o.out.print(o.Out, result, "The agent is removed. This run did not notify the hub; if it has a ManagedCluster %s, delete it there.\n", o.clusterName)
 	}
-	return o.out.print(o.Out, result, "There is no agent of cluster %s on the management cluster.\n", o.clusterName)
+	return o.out.print(o.Out, result, "No agent of cluster %s found on the management cluster.\n", o.clusterName)
 }
 
 // find returns the Klusterlet of the cluster, or nil.
@@ -113,15 +113,15 @@ func (m *management) find(ctx context.Context, o *unjoinOptions) (*operatorv1.Kl
 		for _, k := range found {
 			names = append(names, k.Name)
 		}
-		return nil, fmt.Errorf("the management cluster has several Klusterlets of clusters that are called %s: choose one by --%s: %s", o.clusterName, klusterletFlag, strings.Join(names, ", "))
+		return nil, fmt.Errorf("the management cluster has several Klusterlets of clusters with the name %s: choose one by --%s: %s", o.clusterName, klusterletFlag, strings.Join(names, ", "))
 	}
 	switch k := found[0]; {
 	case !k.IsDetached():
 		return nil, fmt.Errorf("the Klusterlet %s has the mode %s: its agent runs on the cluster itself. kubectl delete klusterlet %[1]s removes it there", k.Name, k.Mode())
 	case clusterOf(k) != o.clusterName:
-		return nil, fmt.Errorf("the Klusterlet %s is for the cluster %q of its hub, and not for %s: check --%s and --cluster-name", k.Name, clusterOf(k), o.clusterName, klusterletFlag)
+		return nil, fmt.Errorf("the Klusterlet %s is for the cluster %q of its hub, not for %s: check --%s and --cluster-name", k.Name, clusterOf(k), o.clusterName, klusterletFlag)
 	case !byUs.Owns(k):
-		return nil, fmt.Errorf("the Klusterlet %s was not made by kubectl hub: kubectl delete klusterlet %[1]s removes it, or let kubectl hub do so by adding the label %s", k.Name,
+		return nil, fmt.Errorf("the Klusterlet %s was not created by kubectl hub: kubectl delete klusterlet %[1]s removes it, or let kubectl hub do so by adding the label %s", k.Name,
 			metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: byUs.Labels}))
 	default:
 		return k, nil
@@ -134,7 +134,7 @@ func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *un
 	if err := m.need(ctx, []authorizationv1.ResourceAttributes{
 		{Verb: "delete", Group: operatorv1.GroupName, Resource: "klusterlets"}, {Verb: "patch", Group: operatorv1.GroupName, Resource: "klusterlets"},
 		{Verb: "get", Resource: "secrets", Namespace: namespace},
-	}, "have a cluster leave", "have an admin of it run this command"); err != nil {
+	}, "let a cluster leave", "have an admin of it run this command"); err != nil {
 		return false, err
 	}
 	if o.works == "" && k.DeletionTimestamp.IsZero() {
@@ -152,9 +152,9 @@ func (m *management) unjoin(ctx context.Context, k *operatorv1.Klusterlet, o *un
 		if err := m.tellHub(ctx, secret, o.clusterName, o.timeout/2); err == nil {
 			left = true
 		} else if ctx.Err() != nil || !o.force {
-			return false, fmt.Errorf("the hub was not told that the cluster leaves: %w (--force removes the agent all the same; then run kubectl hub deny -c %s on the hub)", err, o.clusterName)
+			return false, fmt.Errorf("notifying the hub that the cluster leaves: %w (--force removes the agent anyway; then run kubectl hub deny -c %s on the hub)", err, o.clusterName)
 		} else {
-			m.warn("the hub was not told that the cluster leaves: %v", err)
+			m.warn("the hub was not notified that the cluster leaves: %v", err)
 		}
 	}
 	if o.works != "" {
@@ -181,7 +181,7 @@ func (m *management) mark(ctx context.Context, k *operatorv1.Klusterlet, fate st
 
 // wantNoWorks returns an error if there are works and the user has not chosen what happens to them.
 func (m *management) wantNoWorks(ctx context.Context, k *operatorv1.Klusterlet) error {
-	choose := fmt.Sprintf("say by --%s=%s or --%[1]s=%[3]s what becomes of the objects, or delete the works on the hub first, while the agent runs", worksFlag, withdraw.Delete, withdraw.Keep)
+	choose := fmt.Sprintf("choose by --%s=%s or --%[1]s=%[3]s what happens to the objects, or delete the works on the hub first, while the agent runs", worksFlag, withdraw.Delete, withdraw.Keep)
 	secret := &corev1.Secret{}
 	err := m.Get(ctx, client.ObjectKey{Namespace: k.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfig}, secret)
 	if apierrors.IsNotFound(err) {
@@ -192,10 +192,10 @@ func (m *management) wantNoWorks(ctx context.Context, k *operatorv1.Klusterlet) 
 	}
 	works, objects, err := worksOn(ctx, secret.Data[operatorv1.KeyKubeconfig], deploy.Klusterlet{Name: k.Name}.AgentID())
 	if err != nil {
-		return fmt.Errorf("it is not known whether the agent has brought works to the managed cluster: %w. If it has, %s", err, choose)
+		return fmt.Errorf("checking whether the agent has applied works to the managed cluster: %w. If it has, %s", err, choose)
 	}
 	if works > 0 {
-		return fmt.Errorf("the agent has brought %s with %s to the managed cluster: %s", counted(works, "work"), counted(objects, "object"), choose)
+		return fmt.Errorf("the agent has applied %s with %s to the managed cluster: %s", counted(works, "work"), counted(objects, "object"), choose)
 	}
 	return nil
 }
@@ -238,13 +238,13 @@ func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name 
 		return err
 	}
 	clusters, told := h.clusters.ClusterV1().ManagedClusters(), false
-	return m.await(ctx, "the hub to take the rights of cluster "+name+" away", func(ctx context.Context) (bool, string, error) {
+	return m.await(ctx, "the hub to revoke the rights of cluster "+name, func(ctx context.Context) (bool, string, error) {
 		cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err), apierrors.IsForbidden(err), told && apierrors.IsUnauthorized(err):
 			return true, "", nil // it is gone, or has no permissions any more
 		case err != nil:
-			return false, "", unreachable("the hub "+config.Host, err, "this machine has to reach it")
+			return false, "", unreachable("the hub "+config.Host, err, "this machine must be able to reach it")
 		}
 		if cluster.Spec.HubAcceptsClient {
 			cluster.Spec.HubAcceptsClient = false
@@ -258,7 +258,7 @@ func (m *management) tellHub(ctx context.Context, identity *corev1.Secret, name 
 		}
 		told = true
 		accepted := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
-		return accepted == nil || accepted.Reason == registration.ReasonDenied, "it is told", nil
+		return accepted == nil || accepted.Reason == registration.ReasonDenied, "it was notified", nil
 	})
 }
 
@@ -270,11 +270,11 @@ func wayOf(secret *corev1.Secret) (*rest.Config, error) {
 	}
 	current := stored.Contexts[stored.CurrentContext]
 	if current == nil || stored.Clusters[current.Cluster] == nil || len(secret.Data[registration.KeyTLSCert]) == 0 {
-		return nil, fmt.Errorf("the Secret %s/%s has no certificate of an agent, which takes no program of this machine", secret.Namespace, secret.Name)
+		return nil, fmt.Errorf("the Secret %s/%s has no client certificate of an agent that this machine can use without running a program", secret.Namespace, secret.Name)
 	}
 	from := stored.Clusters[current.Cluster]
 	if err := checkServer(from.Server); err != nil {
-		return nil, fmt.Errorf("the Secret %s/%s has a wrong server", secret.Namespace, secret.Name)
+		return nil, fmt.Errorf("the Secret %s/%s has an invalid server", secret.Namespace, secret.Name)
 	}
 	config := clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{"hub": {Server: from.Server, CertificateAuthorityData: from.CertificateAuthorityData,
@@ -286,7 +286,7 @@ func wayOf(secret *corev1.Secret) (*rest.Config, error) {
 	}
 	way, err := clientcmd.NewDefaultClientConfig(config, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("the Secret %s/%s has no way to the hub: %w", secret.Namespace, secret.Name, err)
+		return nil, fmt.Errorf("the Secret %s/%s has no valid configuration for the hub: %w", secret.Namespace, secret.Name, err)
 	}
 	way.Timeout, way.QPS = wayTimeout, -1
 	return rest.AddUserAgent(way, "kubectl-hub"), nil

@@ -70,7 +70,7 @@ func (l *leaving) run(t *testing.T, more ...string) (stdout, stderr string, err 
 func TestUnjoinDetached_TellsTheHubAndDeletesTheKlusterlet(t *testing.T) {
 	l := newLeaving(t)
 	stdout, _, err := l.run(t)
-	if err != nil || stdout != "Cluster c1 has left its hub. Its ManagedCluster is still there; an admin can delete it:\n\n    kubectl delete managedcluster c1\n" {
+	if err != nil || stdout != "Cluster c1 has left its hub. Its ManagedCluster still exists; an admin can delete it:\n\n    kubectl delete managedcluster c1\n" {
 		t.Fatalf("%v: %q", err, stdout)
 	}
 	if l.management.get(klusterletPath) != nil {
@@ -85,7 +85,7 @@ func TestUnjoinDetached_TellsTheHubAndDeletesTheKlusterlet(t *testing.T) {
 		t.Error("the managed cluster has seen another's credentials")
 	}
 	stdout, _, err = l.run(t)
-	if err != nil || stdout != "There is no agent of cluster c1 on the management cluster.\n" {
+	if err != nil || stdout != "No agent of cluster c1 found on the management cluster.\n" {
 		t.Errorf("again: %v: %q", err, stdout)
 	}
 }
@@ -110,7 +110,7 @@ func TestUnjoinDetached_OfWorks(t *testing.T) {
 	if err == nil {
 		t.Fatal("it goes on")
 	}
-	says(t, command.ErrorLine(err), "the agent has brought 1 work with 2 objects to the managed cluster: say by --works=delete or --works=keep what becomes of the objects")
+	says(t, command.ErrorLine(err), "the agent has applied 1 work with 2 objects to the managed cluster: choose by --works=delete or --works=keep what happens to the objects")
 	l.hub.wantUnchanged()
 	l.management.wantUnchanged()
 	// The user must also choose if the works cannot be read.
@@ -119,7 +119,7 @@ func TestUnjoinDetached_OfWorks(t *testing.T) {
 	if err == nil {
 		t.Fatal("it goes on")
 	}
-	says(t, command.ErrorLine(err), "it is not known whether the agent has brought works", "[redacted]", "say by --works=delete")
+	says(t, command.ErrorLine(err), "checking whether the agent has applied works", "[redacted]", "choose by --works=delete")
 	l.management.wantUnchanged()
 	if _, _, err := l.run(t, "--works", "delete"); err != nil {
 		t.Fatal(err)
@@ -143,12 +143,12 @@ func TestUnjoinDetached_SaysWhatIsWrong(t *testing.T) {
 			k := newKlusterlet("c1")
 			k.Labels = nil
 			l.management.put(k)
-		}, want: []string{"Klusterlet c1 was not made by kubectl hub: kubectl delete klusterlet c1 removes it"}},
+		}, want: []string{"Klusterlet c1 was not created by kubectl hub: kubectl delete klusterlet c1 removes it"}},
 		"two of that name": {given: func(_ *testing.T, l *leaving) {
 			k := newKlusterlet("c1-of-blue")
 			k.Spec.ClusterName = "c1"
 			l.management.put(k)
-		}, want: []string{"several Klusterlets of clusters that are called c1: choose one by --klusterlet: c1, c1-of-blue"}},
+		}, want: []string{"several Klusterlets of clusters with the name c1: choose one by --klusterlet: c1, c1-of-blue"}},
 		"an agent at home": {more: []string{"--klusterlet", "c1"}, given: func(_ *testing.T, l *leaving) {
 			k := newKlusterlet("c1")
 			k.Spec.DeployOption.Mode = operatorv1.InstallModeDefault
@@ -157,12 +157,12 @@ func TestUnjoinDetached_SaysWhatIsWrong(t *testing.T) {
 		"the hub's 401": {given: func(_ *testing.T, l *leaving) {
 			l.hub.refuse("GET "+clustersPath+"/c1", apierrors.NewUnauthorized("no"))
 		},
-			want: []string{"the hub was not told that the cluster leaves", "does not accept the credentials", "--force removes the agent all the same; then run kubectl hub deny -c c1 on the hub"}},
+			want: []string{"notifying the hub that the cluster leaves", "does not accept the credentials", "--force removes the agent anyway; then run kubectl hub deny -c c1 on the hub"}},
 		"an identity by a program": {given: func(t *testing.T, l *leaving) {
 			secret := newDetachedIdentity(t, l.hub)
 			delete(secret.Data, registration.KeyTLSCert)
 			l.management.put(secret)
-		}, want: []string{"has no certificate of an agent", "--force"}},
+		}, want: []string{"has no client certificate of an agent", "--force"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -189,8 +189,8 @@ func TestUnjoinDetached_ByForce(t *testing.T) {
 	if err != nil || l.management.get(klusterletPath) != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
-	says(t, stderr, "Warning: the hub was not told that the cluster leaves")
-	says(t, stdout, "The agent is removed. This run has not told the hub; if it has a ManagedCluster c1, delete it there.\n")
+	says(t, stderr, "Warning: the hub was not notified that the cluster leaves")
+	says(t, stdout, "The agent is removed. This run did not notify the hub; if it has a ManagedCluster c1, delete it there.\n")
 }
 
 // TestUnjoinDetached_ByForceOfAHubThatDoesNothing verifies that the agent is deleted with --force even if the hub responds with errors.

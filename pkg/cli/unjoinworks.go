@@ -62,7 +62,7 @@ func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
 // brought is like lookForWorks, and returns an error if there are works and the user has not chosen what happens to them.
 func (m *managed) brought(ctx context.Context, have identity, fate string) (b brought, err error) {
 	if b, err = m.lookForWorks(ctx, have); err == nil && b.works > 0 && fate == "" {
-		err = fmt.Errorf("the agent has brought %s to this cluster: say by --%s=%s or --%[2]s=%[4]s what becomes of the objects, or delete the "+
+		err = fmt.Errorf("the agent has applied %s to this cluster: choose by --%s=%s or --%[2]s=%[4]s what happens to the objects, or delete the "+
 			"works on the hub first, while the agent runs", &b, worksFlag, withdraw.Delete, withdraw.Keep)
 	}
 	return b, err
@@ -123,9 +123,9 @@ func (b *brought) said(fate string) string {
 	case b.works == 0:
 		return ""
 	case withdraw.Fate(fate) == withdraw.Keep:
-		return fmt.Sprintf("What its works have brought stays: %s.\n", b)
+		return fmt.Sprintf("The objects of its works are kept: %s.\n", b)
 	}
-	return fmt.Sprintf("What its works have brought is deleted: %s.\n", b)
+	return fmt.Sprintf("The objects of its works are deleted: %s.\n", b)
 }
 
 // warnOfKeptWorks warns about the works that stay of an agent that no longer applies works.
@@ -136,8 +136,8 @@ func (m *managed) warnOfKeptWorks(ctx context.Context) error {
 	}
 	b, err := m.lookForWorks(ctx, have)
 	if err == nil && b.works > 0 {
-		m.warn("%s stay in the cluster as they are, and nothing follows the hub any more: a later join with --%s goes on with them, and unjoin "+
-			"ends them", &b, worksFlag)
+		m.warn("%s stay in the cluster unchanged, and no longer follow the hub: a later join with --%s resumes them, and unjoin "+
+			"removes them", &b, worksFlag)
 	}
 	return err
 }
@@ -152,7 +152,7 @@ func (m *managed) endWorks(ctx context.Context, b brought, fate withdraw.Fate) e
 	}
 	what := "the objects of works to be deleted"
 	if fate == withdraw.Keep {
-		what = "the objects of works to be let go"
+		what = "the objects of works to be orphaned"
 	}
 	e := &ending{brought: b, fate: fate, failed: map[types.UID]error{}}
 	return m.await(ctx, what, e.look)
@@ -226,7 +226,7 @@ func (e *ending) failure() error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s cannot be ended (run unjoin again when that is repaired): %w", counted(len(e.failed), "work"), errors.Join(all...))
+	return fmt.Errorf("%s cannot be removed (fix the cause, and run unjoin again): %w", counted(len(e.failed), "work"), errors.Join(all...))
 }
 
 // removable returns the deployable objects that must not stay.

@@ -71,7 +71,7 @@ func TestUnjoinWorks_RefusesToChoose(t *testing.T) {
 	if err == nil {
 		t.Fatal("it goes on")
 	}
-	says(t, command.ErrorLine(err), "the agent has brought 2 works with 3 objects to this cluster: say by --works=delete or --works=keep what becomes of the objects, "+
+	says(t, command.ErrorLine(err), "the agent has applied 2 works with 3 objects to this cluster: choose by --works=delete or --works=keep what happens to the objects, "+
 		"or delete the works on the hub first, while the agent runs")
 	cluster.wantUnchanged()
 	if _, _, err := run(t, config, "unjoin", "--cluster-name", "c1", "--works=orphan"); err == nil || !strings.Contains(err.Error(), `--works must be delete or keep, not "orphan"`) {
@@ -89,9 +89,9 @@ func TestUnjoinWorks_EndsThem(t *testing.T) {
 		left []string
 		said string
 	}{
-		withdraw.Delete: {[]string{configMapsPath + "/theirs"}, "What its works have brought is deleted: 2 works with 3 objects.\nCluster c1 has left its hub."},
+		withdraw.Delete: {[]string{configMapsPath + "/theirs"}, "The objects of its works are deleted: 2 works with 3 objects.\nCluster c1 has left its hub."},
 		withdraw.Keep: {[]string{configMapsPath + "/one", configMapsPath + "/theirs", configMapsPath + "/two"},
-			"What its works have brought stays: 2 works with 3 objects.\nCluster c1 has left its hub."},
+			"The objects of its works are kept: 2 works with 3 objects.\nCluster c1 has left its hub."},
 	} {
 		t.Run(string(fate), func(t *testing.T) {
 			t.Parallel()
@@ -159,7 +159,7 @@ func TestUnjoinWorks_GoesOnAfterAFailure(t *testing.T) {
 	if err == nil {
 		t.Fatal("it goes on")
 	}
-	says(t, command.ErrorLine(err), "1 work cannot be ended (run unjoin again when that is repaired): configmaps a/one of work w1: ", "cannot delete")
+	says(t, command.ErrorLine(err), "1 work cannot be removed (fix the cause, and run unjoin again): configmaps a/one of work w1: ", "cannot delete")
 	if cluster.get(configMapsPath+"/two") != nil {
 		t.Error("the other work is still there")
 	}
@@ -324,7 +324,7 @@ func TestJoinWorks_NoneWarnsOfWhatStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, stderr, "Warning: 2 works with 3 objects stay in the cluster as they are, and nothing follows the hub any more")
+	says(t, stderr, "Warning: 2 works with 3 objects stay in the cluster unchanged, and no longer follow the hub")
 	if after := len(cluster.paths()); before-after != 5 {
 		t.Errorf("%d objects are gone, and not the five that have the rights", before-after)
 	}

@@ -47,10 +47,10 @@ func (w *wayToHub) addTo(fs *pflag.FlagSet) {
 	fs.StringVar(&w.server, "hub-apiserver", "", "https URL of the hub's API server.")
 	fs.StringVar(&w.caFile, "ca-file", "", "PEM file with the certificate authority of the hub.")
 	fs.StringVar(&w.caData, "ca-data", "",
-		"The same certificate as base64 text, as in a kubeconfig. Without --ca-file and --ca-data, the authorities that this machine trusts are used.")
+		"The same certificate, base64 encoded, as in a kubeconfig. Without --ca-file and --ca-data, the authorities that this machine trusts are used.")
 	fs.StringVar(&w.proxyURL, "proxy-url", "", "URL of the proxy through which the cluster reaches the hub.")
-	fs.StringVar(&w.proxyCAFile, "proxy-ca-file", "", "PEM file with the certificate authority of the proxy. The agent trusts it for the hub, too, as it does the "+
-		"authority of --ca-file or --ca-data, one of which has to be set as well.")
+	fs.StringVar(&w.proxyCAFile, "proxy-ca-file", "", "PEM file with the certificate authority of the proxy. The agent also trusts it for the hub, as it does the "+
+		"authority of --ca-file or --ca-data, one of which must also be set.")
 }
 
 func (w *wayToHub) validate() error {
@@ -170,10 +170,10 @@ func (h *hub) mayAskForCertificates(ctx context.Context) error {
 				Verb: verb, Group: certificatesv1.GroupName, Resource: "certificatesigningrequests"}}}
 		answer, err := h.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
-			return fmt.Errorf("asking the hub what the token may do: %w", err)
+			return fmt.Errorf("checking on the hub what the token may do: %w", err)
 		}
 		if !answer.Status.Allowed {
-			return fmt.Errorf("the token may not %s certificatesigningrequests on the hub: run kubectl hub init there, which gives "+
+			return fmt.Errorf("the token may not %s certificatesigningrequests on the hub: run kubectl hub init there, which grants "+
 				"bootstrap tokens the rights that they need", verb)
 		}
 	}

@@ -20,11 +20,11 @@ import (
 // somethingBroken is the exit code if the answer has a finding.
 const somethingBroken = 2
 
-const whyExit = "\n\nIt ends with 0 if all is well, with 2 if something that is broken was found, and with 1 after an error, also if something that is broken " +
-	"could be where you may not look."
+const whyExit = "\n\nThe exit code is 0 if no problem was found, 2 if one was found, and 1 after an error, which includes that a problem " +
+	"may be where you may not look."
 
 func (g *global) newWhyCommand() *cobra.Command {
-	return group("why", "Say why something is as it is: the first thing that is broken, whose turn it is, and what to do", g.newWhyClusterCommand(),
+	return group("why", "Explain the state of an object: the first step that is broken, who must act, and what to do", g.newWhyClusterCommand(),
 		g.newWhyMemberCommand(), g.newWhyAccessCommand(), g.newWhyAccessRequestCommand(), g.newWhyPlacementCommand(), g.newWhyWorkCommand())
 }
 
@@ -70,7 +70,7 @@ func (o *whyOptions) finish(a *diagnosis.Answer, err error) error {
 	case a.Finding != nil:
 		return &command.Exit{Code: somethingBroken}
 	case a.IsBlind():
-		return errors.New("you may not see all that had to be looked at: have a user with more rights run the command")
+		return errors.New("you may not see all objects that must be checked: have a user with more rights run the command")
 	}
 	return nil
 }

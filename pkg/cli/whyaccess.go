@@ -25,12 +25,12 @@ func (g *global) newWhyAccessCommand() *cobra.Command {
 	o := &whyAccessOptions{whyOptions: g.newWhy()}
 	cmd := &cobra.Command{
 		Use:   "access USER VERB KEY=VALUE|SET|CLUSTER",
-		Short: "Say which rule allows a user something, or which is missing",
-		Long: "why access says which binding of which role gives a user a right on a label, a set or a cluster, or which rule is missing, and who could make it. " +
-			"A set and a cluster of the same name are told apart as set/NAME and cluster/NAME; set/NAME/clusters is a subresource.\n\n" +
+		Short: "Explain which rule allows an action of a user, or which is missing",
+		Long: "why access shows which binding of which role grants a user a right on a label, a set or a cluster, or which rule is missing, and who could create it. " +
+			"Write set/NAME and cluster/NAME if a set and a cluster have the same name; set/NAME/clusters is a subresource.\n\n" +
 			"Verbs: write for a label; get, update, patch, delete, bind and deliver for a set; get, update, patch, delete, accept, leave and deliver for a cluster. " +
 			"To deliver is to write ManifestWorks.\n\n" +
-			"The front kube-apiserver is asked, as far as you may create subjectaccessreviews; for yourself you may. The rules are those that you may list." + whyExit,
+			"It checks with the front kube-apiserver if you may create subjectaccessreviews, and always for your own user. It shows only rules that you may list." + whyExit,
 		Example: example(`
 kubectl hub why access dana write cluster.open-cluster-management.io/clusterset=payments
 kubectl hub why access dana bind payments -n team-a --group dev-team
@@ -44,8 +44,8 @@ kubectl hub why access system:serviceaccount:ci:deployer deliver cluster/c1`),
 		ValidArgsFunction: g.completeAccess,
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args[0], args[1], args[2]) },
 	}
-	cmd.Flags().StringSliceVar(&o.groups, "group", nil, "Groups of the user. Your own are known, and those that all users and service accounts have.")
-	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Namespace that a set is to be bound to, for the verb bind.")
+	cmd.Flags().StringSliceVar(&o.groups, "group", nil, "Groups of the user. Your own groups, and those that all users and service accounts have, need not be set.")
+	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Namespace to bind a set to, for the verb bind.")
 	o.out.addTo(cmd)
 	return cmd
 }

@@ -14,9 +14,9 @@ func (g *global) newWhyClusterCommand() *cobra.Command {
 	o := g.newWhy()
 	cmd := &cobra.Command{
 		Use:   "cluster CLUSTER",
-		Short: "Say why a cluster does not work with the hub",
-		Long: "why cluster goes along the way that a cluster takes to a hub, and says at which step it stands: whether it is there and accepted, whether its agent has " +
-			"its identity, when it was last heard, and what it says of its cluster. This needs the permission to get the cluster. It says more to users who may get " +
+		Short: "Explain why a cluster does not work with the hub",
+		Long: "why cluster checks the steps by which a cluster joins a hub, and shows the one that fails: whether it exists and is accepted, whether its agent has " +
+			"its identity and renews its lease, and what it reports about its cluster. This needs the permission to get the cluster. It shows more to users who may get " +
 			"leases in the namespace of the cluster, and list certificatesigningrequests." + whyExit,
 		Example:           example("kubectl hub why cluster c1\nkubectl hub why cluster c1 -o json"),
 		Args:              oneArg("a cluster"),

@@ -12,8 +12,8 @@ func (g *global) newWhyMemberCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "member CLUSTER --set SET",
 		Aliases: []string{"members"},
-		Short:   "Say why a cluster is in a set, or is not",
-		Long: "why member compares the labels of a cluster with the selector of a set, and says which program has written the label that decides, and which set " +
+		Short:   "Explain why a cluster is in a set, or is not",
+		Long: "why member compares the labels of a cluster with the selector of a set, and shows which program wrote the label that decides, and which set " +
 			"claims it. Which user ran the program is in the audit log of the hub. This needs the permissions to get the cluster and the set." + whyExit,
 		Example:           example("kubectl hub why member c1 --set payments"),
 		Args:              oneArg("a cluster"),
@@ -27,7 +27,7 @@ func (g *global) newWhyMemberCommand() *cobra.Command {
 			return o.finish(a, err)
 		},
 	}
-	cmd.Flags().StringVar(&set, "set", "", "The set. It is required.")
+	cmd.Flags().StringVar(&set, "set", "", "The set. Required.")
 	must(cmd.MarkFlagRequired("set"))
 	must(cmd.RegisterFlagCompletionFunc("set", g.names(setNames)))
 	o.out.addTo(cmd)

@@ -11,8 +11,8 @@ func (g *global) newWhyPlacementCommand() *cobra.Command {
 	o, in, cluster := g.newWhy(), &inNamespace{global: g}, ""
 	cmd := &cobra.Command{
 		Use:   "placement PLACEMENT --cluster CLUSTER",
-		Short: "Say why a placement chooses a cluster, or does not",
-		Long: "why placement says at which step a cluster falls out of a placement, and what would change that. The hub computes the steps as its scheduler does; kubectl hub " +
+		Short: "Explain why a placement chooses a cluster, or does not",
+		Long: "why placement shows the step at which a placement excludes a cluster, and what would change that. The hub computes the steps as its scheduler does; kubectl hub " +
 			"explain placement shows them for all clusters. This needs the permission to get placements/explain in the namespace." + whyExit,
 		Example:           example("kubectl hub why placement web -n dev --cluster berlin-1"),
 		Args:              oneArg("a placement"),
@@ -31,7 +31,7 @@ func (g *global) newWhyPlacementCommand() *cobra.Command {
 		},
 	}
 	in.addTo(cmd, "the placement")
-	cmd.Flags().StringVar(&cluster, "cluster", "", "The cluster. It is required.")
+	cmd.Flags().StringVar(&cluster, "cluster", "", "The cluster. Required.")
 	must(cmd.MarkFlagRequired("cluster"))
 	must(cmd.RegisterFlagCompletionFunc("cluster", g.names(clusterNames)))
 	o.out.addTo(cmd)

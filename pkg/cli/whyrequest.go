@@ -17,9 +17,9 @@ func (g *global) newWhyAccessRequestCommand() *cobra.Command {
 	o, in := g.newWhy(), &inNamespace{global: g}
 	cmd := &cobra.Command{
 		Use:   "accessrequest REQUEST",
-		Short: "Say for whom an AccessRequest waits",
-		Long: "why accessrequest goes along the way that an AccessRequest takes, and says for which party it waits: for the scheduler, for hub-controller-manager, for the policy or an " +
-			"approver, for the cluster provider, for the cluster, or for who has made the request. This needs the permission to get accessrequests in the namespace. It says more " +
+		Short: "Explain what an AccessRequest waits for",
+		Long: "why accessrequest checks the steps of an AccessRequest, and shows which party it waits for: the scheduler, hub-controller-manager, the policy or an " +
+			"approver, the cluster provider, the cluster, or the requester. This needs the permission to get accessrequests in the namespace. It shows more " +
 			"to users who may get the Cluster and the ClusterRequest that the request names." + whyExit,
 		Example:           example("kubectl hub why accessrequest ann -n teams"),
 		Args:              oneArg("an AccessRequest"),

@@ -22,9 +22,9 @@ func (g *global) newWhyWorkCommand() *cobra.Command {
 	o := &whyWorkOptions{whyOptions: g.newWhy()}
 	cmd := &cobra.Command{
 		Use:   "work WORK --cluster CLUSTER",
-		Short: "Say why a work is not done on a cluster",
-		Long: "why work says which manifest of a work is not applied or not available, and why; or that the agent has not taken the work; or that the cluster itself is the " +
-			"cause. Without --cluster, it is the one cluster that has a work of this name. This needs the permission to get manifestworks in the namespace of the cluster." + whyExit,
+		Short: "Explain why a work is not complete on a cluster",
+		Long: "why work shows which manifest of a work is not applied or not available, and why; or that the agent has not processed the work; or that the cluster itself is the " +
+			"cause. Without --cluster, it checks the only cluster that has a work of this name. This needs the permission to get manifestworks in the namespace of the cluster." + whyExit,
 		Example:           example("kubectl hub why work web --cluster c1"),
 		Args:              oneArg("a work"),
 		ValidArgsFunction: first(g.names(workNames)),
@@ -66,5 +66,5 @@ func (h *hub) clusterOfWork(ctx context.Context, name string) (string, error) {
 	for i := range works {
 		clusters[i] = works[i].Namespace
 	}
-	return "", fmt.Errorf("%d clusters have a work %s: say which by --cluster: %s", len(works), name, someNames(clusters))
+	return "", fmt.Errorf("%d clusters have a work %s: choose one by --cluster: %s", len(works), name, someNames(clusters))
 }

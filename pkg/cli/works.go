@@ -31,7 +31,7 @@ type onClusters struct {
 func (o *onClusters) addTo(g *global, cmd *cobra.Command) {
 	g.addClusters(cmd, &o.clusters, &o.more)
 	cmd.Flags().StringVarP(&o.namespace, "namespace", "n", "", "Same as --clusters, of one cluster.")
-	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "Take all clusters. It is the default of commands that only show.")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "Select all clusters. This is the default of commands that only read.")
 	for _, name := range []string{"clusters", "cluster", "namespace"} {
 		cmd.MarkFlagsMutuallyExclusive("all-namespaces", name)
 	}
@@ -104,7 +104,7 @@ func isDone(w *workv1.ManifestWork) (done bool, missing string) {
 	}
 	for _, condition := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
 		if diagnosis.WorkState(w, condition) == "Unknown" && len(diagnosis.Faults(w)) == 0 {
-			return false, "its agent has not told of it yet"
+			return false, "its agent has not reported it yet"
 		}
 	}
 	if all := diagnosis.Faults(w); len(all) > 0 {
@@ -208,5 +208,5 @@ func workRows(works []workv1.ManifestWork) *metav1.Table {
 
 // errNoWork returns the error for a name that no cluster has a work of.
 func errNoWork(name string) error {
-	return errors.New("there is no work " + name + " on the clusters that you named and may see: kubectl hub get works shows all. The works of a ManifestWorkReplicaSet have longer names, which begin with its name")
+	return errors.New("there is no work " + name + " on the given clusters that you may see: kubectl hub get works shows all. The works of a ManifestWorkReplicaSet have longer names, which start with its name")
 }

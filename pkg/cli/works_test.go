@@ -95,7 +95,7 @@ func TestWorkStatus(t *testing.T) {
 	_, config := newWorked(t)
 	want := `Work web is applied on 1 of 3 clusters, and available on 2.
 c2: Deployment web/nginx is not applied: no such\x1b[2J kind
-c3: its agent has not told of it yet`
+c3: its agent has not reported it yet`
 	if got := squeeze(mustRun(t, config, "work", "status", "web")); got != want {
 		t.Errorf("it prints\n%s\nwant\n%s", got, want)
 	}
@@ -103,7 +103,7 @@ c3: its agent has not told of it yet`
 		t.Errorf("it prints %s", got)
 	}
 	got := mustRun(t, config, "work", "status", "web", "-o", "wide")
-	says(t, squeeze(got), "c2 Deployment web/nginx False Unknown", "ReadyReplicas=0", "c3 <none> Unknown Unknown its agent has not told of it yet <none>")
+	says(t, squeeze(got), "c2 Deployment web/nginx False Unknown", "ReadyReplicas=0", "c3 <none> Unknown Unknown its agent has not reported it yet <none>")
 	if strings.Contains(got, "\x1b") {
 		t.Errorf("it moves the cursor: %q", got)
 	}
@@ -116,7 +116,7 @@ c3: its agent has not told of it yet`
 func TestWorkStatus_Waits(t *testing.T) {
 	s, config := newWorked(t)
 	stdout, _, err := runIn(s.interruptedAt("GET "+worksPath+"c3/manifestworks", 3), t, config, "work", "status", "web", "--clusters", "c1,c3", "--wait")
-	if err == nil || !strings.Contains(err.Error(), "done on 1 of 2 clusters; c3: its agent has not told") || !strings.Contains(stdout, "applied on 1 of 2") {
+	if err == nil || !strings.Contains(err.Error(), "done on 1 of 2 clusters; c3: its agent has not reported") || !strings.Contains(stdout, "applied on 1 of 2") {
 		t.Errorf("%v, %q", err, stdout)
 	}
 	looks := 0

@@ -27,9 +27,9 @@ func (g *global) newWorkCommand() *cobra.Command {
 	o := &workStatusOptions{global: g, out: newTable()}
 	cmd := &cobra.Command{
 		Use:   "status WORK",
-		Short: "Show how far the works of a name are, and which manifest fails, and why",
+		Short: "Show the progress of the works of a name, and which manifests fail, and why",
 		Long: "work status shows the works of one name on some clusters, or on all: on how many they are applied and available, and each manifest " +
-			"that is not, with the reason. With -o wide it shows all manifests, with the fields that they feed back. This needs the permission to " +
+			"that is not, with the reason. With -o wide it shows all manifests, with their status feedback. This needs the permission to " +
 			"list manifestworks in the namespaces of the clusters.",
 		Example:           example("kubectl hub work status web\nkubectl hub work status web --clusters c1 --wait"),
 		Args:              oneArg("a work"),
@@ -39,7 +39,7 @@ func (g *global) newWorkCommand() *cobra.Command {
 	o.addTo(g, cmd)
 	o.addWait(cmd.Flags(), "the work is applied and available on all clusters")
 	o.out.addTo(cmd)
-	return group("work", "Show how far a work is", cmd)
+	return group("work", "Show the progress of a work", cmd)
 }
 
 func (o *workStatusOptions) run(ctx context.Context, name string) error {

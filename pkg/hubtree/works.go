@@ -44,7 +44,7 @@ func (n *Node) workState(w *workv1.ManifestWork) {
 	for _, conditionType := range []string{workv1.WorkApplied, workv1.WorkAvailable} {
 		c := meta.FindStatusCondition(w.Status.Conditions, conditionType)
 		if c == nil || c.ObservedGeneration != w.Generation {
-			n.because(Unknown, ReasonNotTold, "its agent has not told of it yet")
+			n.because(Unknown, ReasonNotTold, "its agent has not reported it yet")
 			n.Since = since(w.CreationTimestamp)
 			return
 		}

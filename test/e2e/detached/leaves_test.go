@@ -39,7 +39,7 @@ func TestDetached_Leaves(t *testing.T) {
 	w := newWorld(t)
 	j := w.joined()
 	unjoin := []string{"unjoin", "--mode=detached", "--management-context=mgmt", "--cluster-name=" + j.name}
-	if stdout, stderr, err := w.plugin.Run(t, unjoin...); err == nil || !strings.Contains(stderr, "say by --works=delete or --works=keep what becomes of the objects") {
+	if stdout, stderr, err := w.plugin.Run(t, unjoin...); err == nil || !strings.Contains(stderr, "choose by --works=delete or --works=keep what happens to the objects") {
 		t.Fatalf("without a word on its works it ends with %v\n%s%s", err, stdout, stderr)
 	}
 	current = nil

@@ -119,10 +119,10 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	kept := harness.Must(harness.Kube(t, cluster.AdminConfig()).CoreV1().Secrets(registration.AgentNamespace).
 		Get(t.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{}))(t)
 	harness.Contains(t, string(kept.Data[registration.KeyKubeconfig]), "https://localhost:")
-	if _, stderr, err := p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1"); err == nil || !strings.Contains(stderr, "say by --works=delete or --works=keep") {
+	if _, stderr, err := p.Run(t, "unjoin", "--cluster-name", "c1", "--context", "c1"); err == nil || !strings.Contains(stderr, "choose by --works=delete or --works=keep") {
 		t.Errorf("unjoin of an agent that has brought a work: %v: %s", err, stderr)
 	}
-	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--works=keep"), "What its works have brought stays: ",
+	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1", "--works=keep"), "The objects of its works are kept: ",
 		"Cluster c1 has left", "kubectl delete managedcluster c1")
 	c = harness.Must(harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Get(t.Context(), "c1", metav1.GetOptions{}))(t)
 	if denied := meta.FindStatusCondition(c.Status.Conditions, registration.ConditionHubAccepted); c.Spec.HubAcceptsClient ||
@@ -131,7 +131,7 @@ func TestKubectlHub_AClusterJoinsAndLeaves(t *testing.T) {
 	}
 	endsWorks(t, h, cluster, "hello")
 	sameInventory(t, "the managed cluster", before, inventory(t, cluster))
-	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "There is no agent")
+	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "No agent found")
 	if err := harness.Ours(t, h.AdminConfig()).ClusterV1().ManagedClusters().Delete(t.Context(), "c1", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 			Get(t.Context(), registration.HubKubeconfigSecret, metav1.GetOptions{})
 		return err == nil, err
 	})
-	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "The agent is removed. The hub was not told")
+	harness.Contains(t, p.Must(t, "unjoin", "--cluster-name", "c1", "--context", "c1"), "The agent is removed. The hub was not notified")
 	sameInventory(t, "the managed cluster", append(before, "Namespace "+registration.AgentNamespace), inventory(t, cluster))
 
 	join = append(join, worksIn(t, cluster)...)
@@ -233,8 +233,8 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	if err != nil {
 		t.Fatalf("unjoin --force: %v: %s", err, stderr)
 	}
-	harness.Contains(t, out, "What its works have brought is deleted: ", "The agent is removed. The hub was not told")
-	harness.Contains(t, stderr, "Warning: the hub was not told")
+	harness.Contains(t, out, "The objects of its works are deleted: ", "The agent is removed. The hub was not notified")
+	harness.Contains(t, stderr, "Warning: the hub was not notified")
 	endsWorks(t, nil, cluster, "")
 	sameInventory(t, "the managed cluster", append(before, "Namespace "+registration.AgentNamespace), inventory(t, cluster))
 	if err := h.StartFront(t.Context(), 0); err != nil { // for the next test with the hub
