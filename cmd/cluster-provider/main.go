@@ -26,8 +26,8 @@ func newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster-provider",
 		Short: "Run a provider of clusters",
-		Long: "cluster-provider makes the Clusters of a hub what they say, and gives access to them as AccessRequests ask for " +
-			"it. There are several kinds of providers; several can run, under names of their own.",
+		Long: "cluster-provider reconciles the Clusters of a hub, and grants access to them as AccessRequests request " +
+			"it. There are several kinds of providers; several can run, with different names.",
 	}
 	for _, kind := range []clusterprovider.Kind{kubeconfig.Kind(), localKind()} {
 		cmd.AddCommand(run.NewCommand(kind))
@@ -39,13 +39,13 @@ func newCommand() *cobra.Command {
 func localKind() clusterprovider.Kind {
 	options := local.Options{}
 	return clusterprovider.Kind{
-		Name: "local", Short: "Clusters that are processes on this machine, for development and tests",
+		Name: "local", Short: "Run clusters as processes on this machine, for development and tests",
 		AddFlags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&options.Dir, "dir", "", "Directory of the clusters.")
-			fs.StringVar(&options.BinDir, "bin-dir", "", "Directory that has etcd, kube-apiserver and kube-controller-manager.")
-			fs.StringVar(&options.IssuerCAFile, "issuer-ca-file", "", "CAs of OIDC issuers. Default: those of the system.")
-			fs.BoolVar(&options.EndWithProvider, "end-with-provider", false, "End the clusters' processes together with the provider.")
-			fs.BoolVar(&options.UnsafeNoFsync, "unsafe-no-fsync", false, "Spare the disk: a crash of the machine loses data.")
+			fs.StringVar(&options.BinDir, "bin-dir", "", "Directory with the binaries etcd, kube-apiserver and kube-controller-manager.")
+			fs.StringVar(&options.IssuerCAFile, "issuer-ca-file", "", "CAs of OIDC issuers. Defaults to those of the system.")
+			fs.BoolVar(&options.EndWithProvider, "end-with-provider", false, "Stop the clusters' processes when the provider stops.")
+			fs.BoolVar(&options.UnsafeNoFsync, "unsafe-no-fsync", false, "Do not sync data to disk: a crash of the machine loses data.")
 		},
 		New: func(_ context.Context, o clusterprovider.Options) (clusterprovider.Provider, error) {
 			options.Owner = fmt.Sprintf("%s of the environment %s on %s", o.ProviderName, o.Environment, o.Hub.Host)

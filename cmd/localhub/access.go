@@ -23,7 +23,7 @@ func accessLoaded(hub *localhub.Hub) string { return filepath.Join(hub.Dir(), "a
 // startProvider starts the provider of clusters on this machine. The first time it requests a cluster, and access to it. Later it keeps what a user
 // has changed.
 func startProvider(ctx context.Context, hub *localhub.Hub, root string) error {
-	say("Starting a provider of clusters, %s", providerName)
+	say("Starting cluster provider %s", providerName)
 	if err := kubectl(ctx, hub, "apply", "--server-side", "--force-conflicts", "-f", accessExample(root, "provider.yaml")); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func startProvider(ctx context.Context, hub *localhub.Hub, root string) error {
 	if _, err := os.Stat(accessLoaded(hub)); err == nil {
 		return nil
 	}
-	say("Asking it for a cluster, teams/blue, and for access to that, teams/ann")
+	say("Requesting cluster teams/blue, and access teams/ann to it")
 	return kubectl(ctx, hub, "apply", "--server-side",
 		"-f", accessExample(root, "cluster.yaml"), "-f", accessExample(root, "accessrequest.yaml"))
 }

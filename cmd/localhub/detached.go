@@ -30,7 +30,7 @@ func hasDetached(config localhub.Config) bool {
 // startDetached starts the cluster, and the node that runs its agent. The first time it joins the hub, by the commands that users type. Later it
 // keeps what a user has changed.
 func startDetached(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
-	say("Starting a cluster that runs nothing, %s, and a node of the hub for its agent", detachedName)
+	say("Starting cluster %s, which runs no pods, and a node of the hub for its agent", detachedName)
 	detached, err := localhub.Start(ctx, config.Cluster(detachedName))
 	if err != nil {
 		return fmt.Errorf("%s: %w", detachedName, err)
@@ -42,7 +42,7 @@ func startDetached(ctx context.Context, hub *localhub.Hub, config localhub.Confi
 	if _, err := os.Stat(joined); err == nil {
 		return nil
 	}
-	say("Joining %s to the hub: hub-operator makes its agent, on the hub", detachedName)
+	say("Joining %s to the hub: hub-operator runs its agent, on the hub", detachedName)
 	way, err := wayTo(ctx, hub)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func edgeExample(root string, name ...string) string {
 // startEdge starts the cluster and its agents. The first time it installs the agents, which join the hub, and deploys services. Later it keeps what a
 // user has changed.
 func startEdge(ctx context.Context, hub *localhub.Hub, config localhub.Config, root string) error {
-	say("Starting a cluster with edge nodes, %s", edgeName)
+	say("Starting cluster %s with edge nodes", edgeName)
 	its := config.Cluster(edgeName)
 	its.HubAgents = len(edgeAgents)
 	cluster, err := localhub.Start(ctx, its)
@@ -85,7 +85,7 @@ func startEdge(ctx context.Context, hub *localhub.Hub, config localhub.Config, r
 
 // installEdge installs the agents, by the commands that users type, each as the user with the necessary permissions.
 func installEdge(ctx context.Context, hub, cluster *localhub.Hub, root string) error {
-	say("Installing an agent of the whole cluster, and as the users ann and ben those of their teams")
+	say("Installing an agent of the whole cluster, and the agents of their teams as the users ann and ben")
 	if err := kubectl(ctx, cluster, "apply", "--server-side", "-f", edgeExample(root, "cluster")); err != nil {
 		return err
 	}

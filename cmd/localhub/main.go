@@ -40,11 +40,11 @@ func command() *cobra.Command {
 	root.PersistentFlags().StringVar(&config.Dir, "dir", "_output/hub", "Directory of the hub: its data, kubeconfigs and logs.")
 	root.PersistentFlags().StringVar(&config.BinDir, "bin-dir", "_output/bin", "Directory of the binaries.")
 	root.PersistentFlags().StringVar(&config.ImagesDir, "images", "",
-		"Directory of unpacked images, as `make roots` writes it: our servers run in these, in place of the binaries.")
+		"Directory of unpacked images, as `make roots` writes it: our servers run in these instead of the binaries.")
 	root.PersistentFlags().StringVar(&repository, "root", ".", "Directory of the repository, for the example.")
-	start := &cobra.Command{Use: "up", Short: "Start what does not run or has changed, and load an example at the first time", Args: cobra.NoArgs,
-		Long: "Start what does not run or has changed, and load an example at the first time.\n\n" +
-			"Without flags a new hub has one process of each kind, and a hub that is there keeps what it has.",
+	start := &cobra.Command{Use: "up", Short: "Start processes that do not run or have changed, and load an example the first time", Args: cobra.NoArgs,
+		Long: "Start processes that do not run or have changed, and load an example the first time.\n\n" +
+			"Without flags a new hub has one process of each kind, and an existing hub is not changed.",
 		Example: "  localhub up\n  localhub up --fronts=2 --hub-apiservers=2 --etcd-members=3\n  localhub up --clusters=2\n  localhub up --detached --edge",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return inBackground(cmd.Context(), config, cmd.Flags())
@@ -60,7 +60,7 @@ func command() *cobra.Command {
 			RunE: func(*cobra.Command, []string) error { return down(config) }},
 		&cobra.Command{Use: "clean", Short: "Stop the hub and remove its data", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return clean(config) }},
-		&cobra.Command{Use: "status", Short: "Say what runs, and what should; the exit code is 1 if something is missing", Args: cobra.NoArgs,
+		&cobra.Command{Use: "status", Short: "Show which processes run, and which should; the exit code is 1 if one is missing", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return status(config) }},
 		supervise,
 		newNodeCommand(&config),
@@ -72,14 +72,14 @@ func command() *cobra.Command {
 // topologyFlags adds flags for the number of processes. 0, the default, keeps the number that the hub has.
 func topologyFlags(flags *pflag.FlagSet, config *localhub.Config) {
 	flags.IntVar(&config.FrontReplicas, "fronts", 0,
-		fmt.Sprintf("Number of kube-apiservers that users and agents can talk to, 1 to %d. The kubeconfigs name one that runs.", localhub.MaxReplicas))
+		fmt.Sprintf("Number of kube-apiservers that users and agents can connect to, 1 to %d. The kubeconfigs name one that runs.", localhub.MaxReplicas))
 	flags.IntVar(&config.Replicas, "hub-apiservers", 0,
-		fmt.Sprintf("Number of hub-apiservers, 1 to %d. Several need an etcd outside of them, which a hub has if it is started with several at first.",
+		fmt.Sprintf("Number of hub-apiservers, 1 to %d. Several need an external etcd, which a hub has if it is first started with several.",
 			localhub.MaxReplicas))
 	flags.IntVar(&config.EtcdMembers, "etcd-members", 0,
-		"Number of members of each etcd, 1 or 3. It cannot change later, unless the command clean removes the hub before.")
+		"Number of members of each etcd, 1 or 3. To change it later, first remove the hub with the command clean.")
 	flags.IntVar(&config.Clusters, "clusters", 0,
-		fmt.Sprintf("Number of clusters beside the hub, up to %d, which have no nodes, know nothing of the hub, and stop with it. There can be more later, but not fewer.",
+		fmt.Sprintf("Number of plain clusters beside the hub, up to %d, which have no nodes, do not know the hub, and stop with it. The number can be increased later, but not reduced.",
 			localhub.MaxClusters))
 }
 
@@ -89,10 +89,10 @@ func say(format string, args ...any) { fmt.Printf("  "+format+" …\n", args...)
 type more struct{ detached, edge bool }
 
 func (m *more) addTo(flags *pflag.FlagSet) {
-	flags.BoolVar(&m.detached, "detached", false, "Add to the example a cluster that runs nothing, "+detachedName+
-		", whose agent hub-operator makes on the hub. A hub that has it keeps it.")
+	flags.BoolVar(&m.detached, "detached", false, "Add to the example a cluster that runs no pods, "+detachedName+
+		", whose agent hub-operator runs on the hub. A hub that has it keeps it.")
 	flags.BoolVar(&m.edge, "edge", false, "Add to the example a cluster with edge nodes, "+edgeName+
-		": one of all of it, and two of teams that have a namespace each. A hub that has it keeps it.")
+		": one for the whole cluster, and two for teams that have a namespace each. A hub that has it keeps it.")
 }
 
 // start starts the optional parts, and those that the hub has already. It returns the commands that show them.
@@ -164,14 +164,14 @@ func reached(hub *localhub.Hub) (string, error) {
 		rows = append(rows, [2]string{"fronts", strings.Join(fronts, ", ") + ", all with this kubeconfig"})
 	}
 	for _, c := range clusters {
-		name, what := filepath.Base(c.Dir()), "knows nothing of the hub"
+		name, what := filepath.Base(c.Dir()), "does not know the hub"
 		switch name {
 		case managedName:
 			what = "has joined the hub"
 		case edgeName:
 			what = "has edge nodes of the hub"
 		case detachedName:
-			what = "has joined the hub, and runs nothing of it"
+			what = "has joined the hub, and runs no agent"
 		}
 		rows = append(rows, [2]string{name, c.AdminKubeconfig() + ", of a cluster that " + what})
 	}
@@ -219,7 +219,7 @@ func awaitReachable(ctx context.Context, hub *localhub.Hub) error {
 		return err == nil && !strings.Contains(string(out), registration.TaintUnreachable), nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting for the hub to remove the taint %s of the example's clusters: %w; their taints, or the error, are: %s",
+		return fmt.Errorf("waiting for the hub to remove the taint %s of the example's clusters: %w; the taints or the error: %s",
 			registration.TaintUnreachable, err, strings.TrimSpace(string(out)))
 	}
 	return nil

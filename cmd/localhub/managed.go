@@ -26,7 +26,7 @@ const managedName = "berlin-1"
 // startManaged starts the managed cluster and its agent. The first time it joins the hub, by the commands that users type. Later it keeps what a user
 // has changed.
 func startManaged(ctx context.Context, hub *localhub.Hub, config localhub.Config) error {
-	say("Starting a cluster to be managed, %s", managedName)
+	say("Starting managed cluster %s", managedName)
 	managed, err := localhub.Start(ctx, config.Cluster(managedName))
 	if err != nil {
 		return fmt.Errorf("%s: %w", managedName, err)
@@ -72,7 +72,7 @@ func wayTo(ctx context.Context, hub *localhub.Hub) (way, error) {
 		return w, err
 	}
 	if err := json.Unmarshal(printed, &w); err != nil {
-		return w, fmt.Errorf("kubectl hub init printed something else than JSON: %w", err)
+		return w, fmt.Errorf("kubectl hub init did not print JSON: %w", err)
 	}
 	return w, nil
 }
@@ -102,7 +102,7 @@ func open(config localhub.Config) (*localhub.Hub, []localhub.Status, error) {
 	}
 	// `clean` must not delete a directory that is not a hub's.
 	if _, err := os.Stat(filepath.Join(config.Dir, localhub.LockFile)); errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s holds no hub", config.Dir)
+		return nil, nil, fmt.Errorf("%s has no hub", config.Dir)
 	}
 	hub, err := localhub.Open(config)
 	if err != nil {

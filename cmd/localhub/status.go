@@ -71,7 +71,7 @@ func status(config localhub.Config) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s`make down` stops all of it and keeps the data, `make clean` removes it.\n", access)
+	fmt.Printf("\n%s`make down` stops all processes and keeps the data, `make clean` removes it.\n", access)
 	if missing > 0 {
 		return fmt.Errorf("%d of %d processes do not run: `make up` starts them", missing, len(all))
 	}

@@ -152,7 +152,7 @@ func TestTopAgents_ShowsUpgrades(t *testing.T) {
 	put("c0", "clusterhub/hub-agent:v1")
 	put("c1", "clusterhub/hub-agent:v2", applied, condition(workv1.ManifestProgressing, "True", "0 of 1 replicas\x1b are updated"))
 	put("c2", "clusterhub/hub-agent:v2", applied, condition(workv1.ManifestProgressing, "False", ""))
-	upgrades("c1 true True 120m Unknown Unknown false v1.3.0 <none> v2: upgrading: progressing: 0 of 1 replicas", "v2: waiting for its turn in the rollout", "v1.2.0 <none> v2: done")
+	upgrades("c1 true True 120m Unknown Unknown false v1.3.0 <none> v2: upgrading: progressing: 0 of 1 replicas", "v2: waits for its turn in the rollout", "v1.2.0 <none> v2: done")
 	put("c1", "clusterhub/hub-agent:v2", applied, condition(workv1.ManifestProgressing, "True", ""), condition(workv1.ManifestDegraded, "True", "timed out"))
 	put("c2", "clusterhub/hub-agent:v2", condition(workv1.WorkApplied, "False", "no work may name it"))
 	upgrades("v2: failed: degraded: timed out", "v2: upgrading: not applied: no work may name it")

@@ -133,7 +133,7 @@ func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
 		t.Fatalf("%v: %q", err, stdout)
 	}
 	says(t, stderr, "klusterlet/c1 created\n", "secret/external-managed-kubeconfig created\n", "secret/bootstrap-hub-kubeconfig created\n",
-		"Warning: --managed-kubeconfig leads to "+d.managed.URL+", which is this machine")
+		"Warning: --managed-kubeconfig has the server "+d.managed.URL+", which is this machine")
 	k := &operatorv1.Klusterlet{}
 	d.management.as(klusterletPath, k)
 	if k.Mode() != operatorv1.InstallModeDetached || k.Spec.ClusterName != "c1" || k.Spec.RegistrationConfiguration.ClusterLabels["region"] != "eu" ||

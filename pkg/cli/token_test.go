@@ -87,7 +87,7 @@ func TestGetToken_PrintsTheJoinCommand(t *testing.T) {
 			if err != nil || strings.Contains(stderr, loopback) != (test.warn != "") || strings.Count(stderr, "\n") > 1 {
 				t.Errorf("%v: %q", err, stderr)
 			}
-			says(t, stdout, "Run this on the clusters that are to join the hub", test.command, test.byAWS, "The token is valid until 2030-01-02T03:04:05Z.")
+			says(t, stdout, "Run this on each cluster that should join the hub", test.command, test.byAWS, "The token is valid until 2030-01-02T03:04:05Z.")
 			var j joining
 			stdout, _, err = run(t, config, append(args, "-o", "json")...)
 			if err := json.Unmarshal([]byte(stdout), &j); err != nil {

@@ -193,8 +193,8 @@ func (g *global) newTopSetsCommand() *cobra.Command {
 		Use:     "sets",
 		Aliases: []string{"set", "clustersets"},
 		Short:   "Compare sets: how many members they have, and how many of these are available",
-		Long: "top sets counts the members of the sets that you may get, by their state. Waiting members are those that the hub does not accept, or " +
-			"that have not joined. --sort-by=missing lists the sets with the most members that are not available first.",
+		Long: "top sets counts the members of the sets that you may get, by their state. A member is waiting if the hub does not accept it, or " +
+			"if it has not joined. --sort-by=missing lists the sets with the most members that are not available first.",
 		Example: example("kubectl hub top sets\nkubectl hub top sets --sort-by=missing --limit=5"),
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.sets(cmd.Context()) },

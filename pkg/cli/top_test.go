@@ -84,7 +84,7 @@ func TestTopClusters(t *testing.T) {
 		t.Errorf("%v, %q", err, stdout)
 	}
 	says(t, stderr, `Not seen: the clusters themselves, except for the data of the members of sets: you cannot list resource "managedclusters"`)
-	for args, want := range map[string]string{"--sort-by=size": "--sort-by: there is no order \"size\": it must be one of agent, cpu, lease", "--limit=-1": "--limit must be 0 or more, not -1"} {
+	for args, want := range map[string]string{"--sort-by=size": "--sort-by: unknown order \"size\": it must be one of agent, cpu, lease", "--limit=-1": "--limit must be 0 or more, not -1"} {
 		if _, _, err := run(t, config, "top", "clusters", args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}

@@ -59,7 +59,7 @@ func (h *hub) addUpgrade(ctx context.Context, uses map[string]*hubtree.ClusterUs
 // upgradeState returns the progress of an agent's upgrade to a version.
 func upgradeState(w *workv1.ManifestWork, want string) string {
 	if have := upgradeVersion(&w.Spec); have != want {
-		return want + ": waiting for its turn in the rollout"
+		return want + ": waits for its turn in the rollout"
 	}
 	switch seen := rollout.Observe(rollout.Status{Generation: w.Generation, Conditions: w.Status.Conditions}, true); seen.Progress {
 	case rollout.Succeeds:

@@ -120,7 +120,7 @@ func (a Agent) Objects() ([]*unstructured.Unstructured, error) {
 func (a Agent) manifests() ([]*unstructured.Unstructured, error) {
 	switch {
 	case a.Scoped && a.Works.Role != "":
-		return nil, errors.New("an agent with rights in one namespace has those of admin there, and no others for works")
+		return nil, errors.New("an agent with rights in one namespace has the rights of admin there, and cannot have others for works")
 	case a.Scoped:
 		return build(nil, "agent-namespace")
 	}
@@ -208,11 +208,11 @@ func addArgs(o *unstructured.Unstructured, more ...string) error {
 		return err
 	}
 	if len(containers) != 1 {
-		return fmt.Errorf("it has %d containers, and not one", len(containers))
+		return fmt.Errorf("it must have one container, but has %d", len(containers))
 	}
 	container, ok := containers[0].(map[string]any)
 	if !ok {
-		return errors.New("it has no container")
+		return errors.New("its container is not an object")
 	}
 	args, _, err := unstructured.NestedStringSlice(container, "args")
 	if err != nil {

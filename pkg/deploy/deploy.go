@@ -50,7 +50,7 @@ func (c Changes) apply(objects []*unstructured.Unstructured) error {
 	}
 	for _, from := range slices.Concat(slices.Sorted(maps.Keys(c.Names)), slices.Sorted(maps.Keys(c.Images))) {
 		if !has[from] {
-			return fmt.Errorf("there is nothing called %s to give another name to", from)
+			return fmt.Errorf("no object or image with the name %s to rename", from)
 		}
 	}
 	return nil

@@ -158,11 +158,11 @@ func TestChanges_OfNames(t *testing.T) {
 
 func TestObjects_RefuseWhatThereIsNot(t *testing.T) {
 	for want, what := range map[string]deployed{
-		`there is no component "base": it has to be one of auto-approval, aws-auth, bootstrap, leftovers, manual-certificates, per-cluster-roles, upstream-agents`: Hub{Components: []string{"base"}},
-		`there is no component "../examples"`:  Hub{Components: []string{"../examples"}},
-		"nothing called clusterhub ":           Hub{Changes: Changes{Names: map[string]string{"clusterhub": "b"}}},
-		"nothing called hub-apiserver:v0.0.0 ": Hub{Changes: Changes{Images: map[string]string{"hub-apiserver:v0.0.0": "i"}}},
-		"nothing called clusterhub-system ":    Agent{Names: map[string]string{"clusterhub-system": "b"}},
+		`there is no component "base": it must be one of auto-approval, aws-auth, bootstrap, leftovers, manual-certificates, per-cluster-roles, upstream-agents`: Hub{Components: []string{"base"}},
+		`there is no component "../examples"`: Hub{Components: []string{"../examples"}},
+		"with the name clusterhub ":           Hub{Changes: Changes{Names: map[string]string{"clusterhub": "b"}}},
+		"with the name hub-apiserver:v0.0.0 ": Hub{Changes: Changes{Images: map[string]string{"hub-apiserver:v0.0.0": "i"}}},
+		"nothing called clusterhub-system ":   Agent{Names: map[string]string{"clusterhub-system": "b"}},
 	} {
 		if _, err := what.Objects(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

@@ -35,7 +35,7 @@ func (h Hub) Objects() ([]*unstructured.Unstructured, error) {
 	}
 	for _, component := range h.Components {
 		if !isComponent(component) {
-			return nil, fmt.Errorf("there is no component %q: it has to be one of %s", component, strings.Join(Components(), ", "))
+			return nil, fmt.Errorf("there is no component %q: it must be one of %s", component, strings.Join(Components(), ", "))
 		}
 		if objects, err = build(objects, component); err != nil {
 			return nil, err

@@ -28,18 +28,18 @@ const servicePort = 443
 // Check validates an address.
 func (a Address) Check() error {
 	if a.Port < 1 || a.Port > 65535 {
-		return fmt.Errorf("the port has to be from 1 to 65535, not %d", a.Port)
+		return fmt.Errorf("the port must be from 1 to 65535, not %d", a.Port)
 	}
 	ip, err := netip.ParseAddr(a.Host)
 	switch {
 	case err != nil:
 		if problems := validation.IsDNS1123Subdomain(a.Host); len(problems) > 0 {
-			return fmt.Errorf("the host has to be a DNS name or an IP address, not %q: %s", a.Host, problems[0])
+			return fmt.Errorf("the host must be a DNS name or an IP address, not %q: %s", a.Host, problems[0])
 		}
 	case ip.Zone() != "" || ip.Is4In6():
-		return fmt.Errorf("the host has to be an IP address as EndpointSlices take it, not %q: leave out its zone, and write an IPv4 address as one", a.Host)
+		return fmt.Errorf("the host must be an IP address that EndpointSlices accept, not %q: omit its zone, and write an IPv4 address as IPv4", a.Host)
 	case ip.IsUnspecified() || ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast():
-		return fmt.Errorf("the host %s is no address that EndpointSlices take: it is unspecified, loopback, link-local or multicast", a.Host)
+		return fmt.Errorf("the host %s is not an address that EndpointSlices accept: it is unspecified, loopback, link-local or multicast", a.Host)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (a Address) lead(hub []*unstructured.Unstructured) ([]*unstructured.Unstruc
 		all = append(all, hub[i])
 	}
 	if namespace == "" {
-		return nil, fmt.Errorf("there is no APIService that leads to hub-apiserver")
+		return nil, fmt.Errorf("no APIService refers to hub-apiserver")
 	}
 	return all, nil
 }

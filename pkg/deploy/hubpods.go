@@ -163,7 +163,7 @@ func (p Pods) argsOf(container map[string]any) []any {
 func (p Pods) reachHub(o *unstructured.Unstructured, pod map[string]any) error {
 	account, _ := pod["serviceAccountName"].(string)
 	if account == "" {
-		return fmt.Errorf("its pods have no ServiceAccount to be on the hub")
+		return fmt.Errorf("its pods need a ServiceAccount for the hub, and have none")
 	}
 	if err := unstructured.SetNestedField(o.Object, p.Way, "spec", "template", "metadata", "annotations", annotationWay); err != nil {
 		return err
@@ -220,7 +220,7 @@ func mapIn(object map[string]any, path ...string) (map[string]any, error) {
 	}
 	in, ok := value.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("it has no %s", strings.Join(path, "."))
+		return nil, fmt.Errorf("the field %s is missing or not an object", strings.Join(path, "."))
 	}
 	return in, nil
 }

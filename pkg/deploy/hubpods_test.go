@@ -194,16 +194,16 @@ func TestAddress_LeadsTheHubToItsServer(t *testing.T) {
 
 func TestAddress_RefusesWhatLeadsNowhere(t *testing.T) {
 	for want, address := range map[string]Address{
-		"port has to be from 1 to 65535, not 0":     {Host: "a.example.com"},
-		"port has to be from 1 to 65535, not 65536": {"a.example.com", 65536},
-		"a DNS name or an IP address":               {"A_b", 443},
-		"not \"a:443\"":                             {"a:443", 443},
-		"not \"https://a\"":                         {"https://a", 443},
-		"leave out its zone":                        {"fe80::1%eth0", 443},
-		"write an IPv4 address as one":              {"::ffff:192.0.2.1", 443},
-		"127.0.0.1 is no address":                   {"127.0.0.1", 443},
-		"169.254.169.254 is no address":             {"169.254.169.254", 443},
-		"0.0.0.0 is no address":                     {"0.0.0.0", 443},
+		"port must be from 1 to 65535, not 0":     {Host: "a.example.com"},
+		"port must be from 1 to 65535, not 65536": {"a.example.com", 65536},
+		"a DNS name or an IP address":             {"A_b", 443},
+		"not \"a:443\"":                           {"a:443", 443},
+		"not \"https://a\"":                       {"https://a", 443},
+		"omit its zone":                           {"fe80::1%eth0", 443},
+		"write an IPv4 address as IPv4":           {"::ffff:192.0.2.1", 443},
+		"127.0.0.1 is not an address":             {"127.0.0.1", 443},
+		"169.254.169.254 is not an address":       {"169.254.169.254", 443},
+		"0.0.0.0 is not an address":               {"0.0.0.0", 443},
 	} {
 		if _, _, err := (Hub{Address: address}).Split("blue"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want %q, got %v", address, want, err)

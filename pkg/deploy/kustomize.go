@@ -114,7 +114,7 @@ func (p patch) apply(objects []*unstructured.Unstructured, folder string) ([]*un
 		return nil, err
 	}
 	if len(changes) != 1 {
-		return nil, fmt.Errorf("a patch changes one object, or those of one selector, not %d", len(changes))
+		return nil, fmt.Errorf("a patch must change one object, or those of one selector, not %d", len(changes))
 	}
 	change, found := changes[0], false
 	matches := func(o *unstructured.Unstructured) bool { return identity(o) == identity(change) }
@@ -146,7 +146,7 @@ func (p patch) apply(objects []*unstructured.Unstructured, folder string) ([]*un
 		all = append(all, o)
 	}
 	if !found {
-		return nil, fmt.Errorf("there is nothing to patch like %s", identity(change))
+		return nil, fmt.Errorf("no object to patch matches %s", identity(change))
 	}
 	return all, nil
 }

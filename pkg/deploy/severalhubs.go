@@ -43,11 +43,11 @@ func mountBootstrapSecrets(o *unstructured.Unstructured, names []string) (flag s
 	}
 	containers, ok := spec["containers"].([]any)
 	if !ok || len(containers) != 1 {
-		return "", fmt.Errorf("the pods have %d containers, want 1", len(containers))
+		return "", fmt.Errorf("the pods must have 1 container, but have %d", len(containers))
 	}
 	container, ok := containers[0].(map[string]any)
 	if !ok {
-		return "", fmt.Errorf("the container is no object")
+		return "", fmt.Errorf("the container is not an object")
 	}
 	volumes, _ := spec["volumes"].([]any)
 	mounts, _ := container["volumeMounts"].([]any)

@@ -72,7 +72,7 @@ func Cluster(c *clusterv1.ManagedCluster) *Node {
 	case !meta.IsStatusConditionTrue(c.Status.Conditions, registration.ConditionJoined):
 		n.because(Progressing, ReasonNotJoined, "its agent has not joined yet")
 	case available == nil:
-		n.because(Unknown, ReasonNotTold, "nothing says whether it is available")
+		n.because(Unknown, ReasonNotTold, "its availability has not been reported")
 	default:
 		n.by(ofStatus(available.Status), available)
 	}
@@ -148,7 +148,7 @@ func Namespace(name string, namespace *corev1.Namespace) *Node {
 	n := &Node{Kind: KindNamespace, Name: name, State: Healthy}
 	switch {
 	case namespace == nil:
-		n.because(Unhealthy, ReasonNotFound, "the hub makes it when it accepts the cluster")
+		n.because(Unhealthy, ReasonNotFound, "the hub creates it when it accepts the cluster")
 	case !namespace.DeletionTimestamp.IsZero():
 		n.because(Progressing, ReasonDeleting, "it is being deleted")
 		n.Since = since(*namespace.DeletionTimestamp)
@@ -169,7 +169,7 @@ func ManagedNamespaces(c *clusterv1.ManagedCluster, cluster State) (nodes []*Nod
 		if available := meta.FindStatusCondition(asked.Conditions, conditionNamespaceAvailable); available != nil {
 			n.by(ofStatus(available.Status), available)
 		} else {
-			n.because(Unknown, ReasonNotTold, "the set "+asked.ClusterSet+" asks for it, and the agent has not told of it yet")
+			n.because(Unknown, ReasonNotTold, "the set "+asked.ClusterSet+" requests it, but the agent has not reported it yet")
 		}
 		n.stale(cluster)
 		nodes = append(nodes, n)
@@ -180,7 +180,7 @@ func ManagedNamespaces(c *clusterv1.ManagedCluster, cluster State) (nodes []*Nod
 // stale sets the state to Unknown if the node is Healthy and its agent does not respond now.
 func (n *Node) stale(cluster State) {
 	if n.State == Healthy && cluster != Healthy {
-		n.State, n.Reason, n.Message = Unknown, ReasonStale, "it was so when the agent last told of it"
+		n.State, n.Reason, n.Message = Unknown, ReasonStale, "it had this state when the agent last reported it"
 	}
 }
 

@@ -47,7 +47,7 @@ var groups = map[string]struct{ healthy, plural string }{
 	KindSet:              {"sets", "sets"},
 	KindWork:             {"works available", "works"},
 	KindManifest:         {"manifests available", "manifests"},
-	KindCondition:        {"conditions as they should be", "conditions"},
+	KindCondition:        {"conditions healthy", "conditions"},
 	KindNamespace:        {"namespaces on the hub", "namespaces on the hub"},
 	KindManagedNamespace: {"namespaces in the cluster", "namespaces in the cluster"},
 	KindAccessRequest:    {"access requests granted", "access requests"},

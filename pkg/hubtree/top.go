@@ -145,7 +145,7 @@ func ClusterOrders() []string { return slices.Sorted(maps.Keys(clusterOrders)) }
 func SortClusters(all []*ClusterUse, order string, most int) ([]*ClusterUse, error) {
 	compare := clusterOrders[order]
 	if compare == nil {
-		return nil, fmt.Errorf("there is no order %q: it must be one of %s", order, strings.Join(ClusterOrders(), ", "))
+		return nil, fmt.Errorf("unknown order %q: it must be one of %s", order, strings.Join(ClusterOrders(), ", "))
 	}
 	slices.SortFunc(all, func(a, b *ClusterUse) int { return cmp.Or(compare(a, b), strings.Compare(a.Name, b.Name)) })
 	return cut(all, most), nil
@@ -197,7 +197,7 @@ func SetOrders() []string { return slices.Sorted(maps.Keys(setOrders)) }
 func SortSets(all []*SetUse, order string, most int) ([]*SetUse, error) {
 	compare := setOrders[order]
 	if compare == nil {
-		return nil, fmt.Errorf("there is no order %q: it must be one of %s", order, strings.Join(SetOrders(), ", "))
+		return nil, fmt.Errorf("unknown order %q: it must be one of %s", order, strings.Join(SetOrders(), ", "))
 	}
 	slices.SortFunc(all, func(a, b *SetUse) int { return cmp.Or(compare(a, b), strings.Compare(a.Name, b.Name)) })
 	return cut(all, most), nil

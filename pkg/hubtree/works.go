@@ -81,7 +81,7 @@ func manifest(m *workv1.ManifestCondition) *Node {
 	for _, conditionType := range []string{workv1.ManifestApplied, workv1.ManifestAvailable} {
 		c := meta.FindStatusCondition(m.Conditions, conditionType)
 		if c == nil {
-			n.because(Unknown, ReasonNotTold, "its agent has not told of the condition "+conditionType)
+			n.because(Unknown, ReasonNotTold, "its agent has not reported the condition "+conditionType)
 			return n
 		}
 		if n.by(ofStatus(c.Status), c); n.State != Healthy {
@@ -121,7 +121,7 @@ func ReplicaSet(r *workv1alpha1.ManifestWorkReplicaSet) *Node {
 		c := meta.FindStatusCondition(r.Status.Conditions, step.condition)
 		switch {
 		case c == nil || c.ObservedGeneration != r.Generation:
-			n.because(Unknown, ReasonNotTold, "the hub has not told of "+step.condition+" yet")
+			n.because(Unknown, ReasonNotTold, "the hub has not reported "+step.condition+" yet")
 			return n
 		case c.Status != metav1.ConditionTrue:
 			n.by(step.otherwise, c)

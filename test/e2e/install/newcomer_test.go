@@ -346,7 +346,7 @@ func TestNewcomer_IsToldWhatIsWrongInOneLine(t *testing.T) {
 		{[]string{"up", "--fast"}, "unknown flag: --fast"},
 		{[]string{"up", "--dir"}, "flag needs an argument: --dir"},
 		{[]string{"up", "--bin-dir", "nowhere"}, "nowhere/etcd is missing: build it with `make build kube`"},
-		{[]string{"clean", "--dir", notAHub}, notAHub + " holds no hub"},
+		{[]string{"clean", "--dir", notAHub}, notAHub + " has no hub"},
 	} {
 		out, err := n.localhub(t, c.args...)
 		if err == nil || strings.Count(out, "\n") != 1 || !strings.HasPrefix(out, "localhub: ") || !strings.Contains(out, c.says) {
