@@ -182,7 +182,7 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 	if strings.Contains(stderr, "Made") {
 		t.Errorf("again: %s", stderr)
 	}
-	says(t, stderr, "There is an agent in namespace shop already, of the cluster c-shop: it is upgraded")
+	says(t, stderr, "Namespace shop already has an agent, of the cluster c-shop: upgrading it")
 	w.refused(anns, "install", append(install, "--cluster-name", "another"), "namespace shop already has an agent, of the cluster c-shop")
 	w.refused(w.file(w.admin), "install", []string{"--namespace", "shop", "--cluster-scoped"}, "one of this namespace alone, and that cannot be changed")
 	w.refused(anns, "uninstall", []string{"--namespace", "shop", "--cluster-name", "another"}, "is of the cluster c-shop, and not of another")

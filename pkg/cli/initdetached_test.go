@@ -174,7 +174,7 @@ func TestClean(t *testing.T) {
 	if management.get(clusterManagerPath) != nil {
 		t.Error("the ClusterManager is there")
 	}
-	if got := mustRun(t, config, "clean", "--name", "blue"); got != "There is no ClusterManager blue on the management cluster.\n" {
+	if got := mustRun(t, config, "clean", "--name", "blue"); got != "No ClusterManager blue found on the management cluster.\n" {
 		t.Errorf("again: %q", got)
 	}
 	says(t, mustRun(t, config, "clean", "--name", "blue", "-o", "json"), `"removed": false`)

@@ -237,7 +237,7 @@ func TestJoin_SaysWhatIsWrong(t *testing.T) {
 		"who cannot be asked":  {servers: func(hub, _ *fakeServer) { hub.refuse(mayI, apierrors.NewInternalError(os.ErrClosed)) }, want: []string{"checking on the hub what the token may do"}},
 
 		"registered as another": {servers: func(_, cluster *fakeServer) { cluster.put(newIdentity(t, "c9", "https://hub9")) },
-			want: []string{"this cluster is registered already, as c9 with https://hub9: run kubectl hub unjoin --cluster-name c9 first, or join with that name"}},
+			want: []string{"this cluster is already registered, as c9 with https://hub9: run kubectl hub unjoin --cluster-name c9 first, or join with that name"}},
 		"in the way": {servers: func(_, cluster *fakeServer) { cluster.put(foreign) }, want: []string{"ServiceAccount " + foreign.Namespace + "/" + foreign.Name +
 			" already exists and was not created by kubectl hub", deploy.LabelManagedBy + "=" + deploy.ManagedBy}},
 		"no right to look": {servers: func(_, cluster *fakeServer) { cluster.refuse("GET "+identitySecret, forbidden("secrets", "get")) }, want: []string{"cannot get"}},

@@ -206,14 +206,14 @@ func TestJoinWorks_SaysWhatIsWrong(t *testing.T) {
 		"a path":              {[]string{"--works=admin", "--works-namespaces=../kube-system"}, nil, []string{`"../kube-system" is not the name of a namespace`}},
 		"letters":             {[]string{"--works=admin", "--works-namespaces=A"}, nil, []string{`"A" is not the name of a namespace`}},
 		"the agent's own":     {[]string{"--works=admin", "--works-namespaces=" + registration.AgentNamespace}, nil, []string{"it is the agent's own"}},
-		"no such namespace":   {[]string{"--works=admin", "--works-namespaces=a,x,y"}, nil, []string{"--works-namespaces: the cluster does not have the namespaces x, y: make them first"}},
+		"no such namespace":   {[]string{"--works=admin", "--works-namespaces=a,x,y"}, nil, []string{"--works-namespaces: the cluster does not have the namespaces x, y: create them first"}},
 		"another's binding":   {[]string{"--works=admin"}, inTheWay(theirs("ClusterRoleBinding", "", deploy.WorksRights)), []string{"ClusterRoleBinding " + deploy.WorksRights + " already exists and was not created by kubectl hub"}},
 		"a tenant's binding":  {[]string{"--works=admin", "--works-namespaces=a"}, inTheWay(theirs("RoleBinding", "a", deploy.WorksRights)), []string{"RoleBinding a/" + deploy.WorksRights + " already exists and was not created by kubectl hub"}},
 		"another's role":      {[]string{"--works=admin"}, inTheWay(theirs("ClusterRole", "", "clusterhub:hub-agent-works-namespaces")), []string{"ClusterRole clusterhub:hub-agent-works-namespaces already exists"}},
 		"more than it has":    {[]string{"--works=cluster-admin"}, refuse("POST "+rbacPath+"/clusterrolebindings", escalation("clusterrolebindings")), []string{"this user may not grant the agent the rights of ClusterRoleBinding " + deploy.WorksRights, "Have an admin of the cluster run kubectl hub join, or grant fewer rights by --works and --works-namespaces"}},
 		"more in a namespace": {[]string{"--works=admin", "--works-namespaces=a"}, refuse("POST "+rbacPath+"/namespaces/a/rolebindings", escalation("rolebindings")), []string{"this user may not grant the agent the rights of RoleBinding a/" + deploy.WorksRights}},
 		"not the agent's":     {[]string{"--works=admin"}, refuse("POST "+rbacPath+"/clusterroles", escalation("clusterroles")), []string{"the rights of ClusterRole clusterhub:hub-agent-works:"}},
-		"no right to try":     {[]string{"--works=admin"}, refuse("POST "+rbacPath+"/clusterroles", forbidden("clusterroles", "create")), []string{"trying whether ClusterRole clusterhub:hub-agent-works can be made", "cannot create"}},
+		"no right to try":     {[]string{"--works=admin"}, refuse("POST "+rbacPath+"/clusterroles", forbidden("clusterroles", "create")), []string{"checking by a dry run whether ClusterRole clusterhub:hub-agent-works can be created", "cannot create"}},
 		"no right to look":    {[]string{"--works=admin"}, refuse("GET "+rbacPath+"/rolebindings", forbidden("rolebindings", "list")), []string{"cannot list"}},
 	} {
 		t.Run(name, func(t *testing.T) {

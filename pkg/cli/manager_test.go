@@ -43,7 +43,7 @@ func TestAccept_LooksAtWhetherTheHubCanRegisterTheCluster(t *testing.T) {
 		"an ARN of another partition":          {arn: chinese, manager: runsWith("--registration-drivers=awsirsa", "--hub-cluster-arn", hubARN), refused: "IAM allows no trust in another partition"},
 		"an ARN, and nothing known of the hub": {arn: managedARN},
 		"an ARN, on a hub by certificates": {arn: managedARN, manager: runsWith(),
-			warned: "managed cluster c1: it registers by awsirsa, and hub-controller-manager runs with --registration-drivers=csr: it gets no identity before that names awsirsa"},
+			warned: "managed cluster c1: it registers by awsirsa, but hub-controller-manager runs with --registration-drivers=csr: it gets no identity until that includes awsirsa"},
 		"an ARN, on a hub that is not shown":     {arn: managedARN, manager: runsWith(), hidden: true},
 		"an ARN, on a hub by either":             {arn: managedARN, manager: runsWith("--registration-drivers", "awsirsa,csr", "--hub-cluster-arn="+hubARN)},
 		"an ARN, on a hub that is told twice":    {arn: managedARN, manager: runsWith("--registration-drivers=csr", "--registration-drivers=awsirsa")},

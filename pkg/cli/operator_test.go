@@ -135,7 +135,7 @@ func TestJoinDetached_SaysWhyTheOperatorIsNotInstalled(t *testing.T) {
 			d.management.put(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "clusterhub-operator", Name: operatorName}})
 		}, want: []string{"ServiceAccount clusterhub-operator/hub-operator already exists and was not created by kubectl hub"}},
 		"no rights": {given: func(d *detaching) { d.management.allow(false) }, want: []string{"this user may not create customresourcedefinitions.apiextensions.k8s.io on the management cluster",
-			"which it takes to install hub-operator: have an admin of it run this command, or install hub-operator, and add --skip-operator"}},
+			"which is needed to install hub-operator: have an admin of it run this command, or install hub-operator, and add --skip-operator"}},
 		"rights that cannot be given": {given: func(d *detaching) {
 			d.management.refuse("POST /apis/rbac.authorization.k8s.io/v1/clusterroles", apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "", errOf("attempting to grant RBAC permissions not currently held")))
 		}, want: []string{"this user may not grant hub-operator the rights of ClusterRole clusterhub:hub-operator", "Have an admin of the management cluster install hub-operator"}},
@@ -143,7 +143,7 @@ func TestJoinDetached_SaysWhyTheOperatorIsNotInstalled(t *testing.T) {
 		"no name":  {more: []string{"--operator-image", "a b"}, want: []string{`--operator-image must be the name of an image, not "a b"`}},
 		"not there, and not to be made": {given: func(d *detaching) {
 			d.management.refuse("GET /apis/operator.open-cluster-management.io/v1", apierrors.NewNotFound(schema.GroupResource{}, ""))
-		}, more: []string{"--skip-operator"}, want: []string{"the management cluster does not serve Klusterlets: install hub-operator there, or leave out --skip-operator"}},
+		}, more: []string{"--skip-operator"}, want: []string{"the management cluster does not serve Klusterlets: install hub-operator there, or omit --skip-operator"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -269,10 +269,10 @@ func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 			s.issue(certificatesv1.CertificateSigningRequestStatus{Conditions: []certificatesv1.CertificateSigningRequestCondition{
 				{Type: certificatesv1.CertificateFailed, Message: "no signer\x1b[2J"}}})
 		}, `so no cluster can join by csr: the request is Failed: no signer\x1b[2J`},
-		"it may not be asked for": {func(s *fakeServer) { s.refuse("POST "+csrsPath, forbidden("certificatesigningrequests", "create")) }, "so no cluster can join by csr: trying it: "},
+		"it may not be asked for": {func(s *fakeServer) { s.refuse("POST "+csrsPath, forbidden("certificatesigningrequests", "create")) }, "so no cluster can join by csr: testing it: "},
 		"it may not be approved": {func(s *fakeServer) {
 			s.refuse("PUT "+trial+"/approval", forbidden("certificatesigningrequests/approval", "update"))
-		}, "so no cluster can join by csr: trying it: "},
+		}, "so no cluster can join by csr: testing it: "},
 		"it may not be removed": {func(s *fakeServer) { s.refuse("DELETE "+trial, forbidden("certificatesigningrequests", "delete")) }, "certificate request " + nameOf(trial) + " is left"},
 		"it vanishes": {func(s *fakeServer) {
 			s.refuse("GET "+trial, apierrors.NewNotFound(certificatesv1.Resource("certificatesigningrequests"), "x"))
@@ -298,7 +298,7 @@ func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 	if err != nil || silent.get(trial) != nil {
 		t.Errorf("%v: there are %q", err, silent.paths())
 	}
-	says(t, stderr, "so no cluster can join by csr: waiting for a client certificate: none within 100ms")
+	says(t, stderr, "so no cluster can join by csr: waiting for a client certificate: none was issued within 100ms")
 
 	s, config := newPrepared(t)
 	_, _, err = run(t, config, "init", "--registration-auth", "awsirsa", "--hub-cluster-arn", hubARN)

@@ -229,7 +229,7 @@ func TestWhyWork_FindsTheOnlyCluster(t *testing.T) {
 	}
 	says(t, out, "Work web on cluster c1 is not done", "cluster         passed    Cluster c1 works with the hub", "taken by agent  BROKEN")
 	s.put(&workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c2", Name: "web"}})
-	if _, _, err := run(t, config, "why", "work", "web"); err == nil || !strings.Contains(err.Error(), "2 clusters have a work web: say which by --cluster: c1, c2") {
+	if _, _, err := run(t, config, "why", "work", "web"); err == nil || !strings.Contains(err.Error(), "2 clusters have a work web: choose one by --cluster: c1, c2") {
 		t.Errorf("two of them: %v", err)
 	}
 }

@@ -162,7 +162,7 @@ func TestObjects_RefuseWhatThereIsNot(t *testing.T) {
 		`there is no component "../examples"`: Hub{Components: []string{"../examples"}},
 		"with the name clusterhub ":           Hub{Changes: Changes{Names: map[string]string{"clusterhub": "b"}}},
 		"with the name hub-apiserver:v0.0.0 ": Hub{Changes: Changes{Images: map[string]string{"hub-apiserver:v0.0.0": "i"}}},
-		"nothing called clusterhub-system ":   Agent{Names: map[string]string{"clusterhub-system": "b"}},
+		"with the name clusterhub-system ":    Agent{Names: map[string]string{"clusterhub-system": "b"}},
 	} {
 		if _, err := what.Objects(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

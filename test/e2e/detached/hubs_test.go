@@ -109,7 +109,7 @@ func TestDetached_BareClustersServeAsHubs(t *testing.T) {
 	green.goesBeside(t, m, blue, j)
 	// A hub is deleted while a cluster is in it. The agent has no rights there any more, and is deleted as others are.
 	clean := []string{"clean", "--name", blue.name, "--management-context", "mgmt"}
-	for _, want := range []string{"The hub blue is removed.\n", "There is no ClusterManager blue on the management cluster.\n"} {
+	for _, want := range []string{"The hub blue is removed.\n", "No ClusterManager blue found on the management cluster.\n"} {
 		if stdout, stderr, err := plugin.Run(t, clean...); err != nil || stdout != want {
 			t.Fatalf("kubectl hub clean: %v\n%s%s", err, stdout, stderr)
 		}
