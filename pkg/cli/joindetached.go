@@ -201,7 +201,7 @@ func (o *joinOptions) runDetached(ctx context.Context) error {
 		return err
 	}
 	if o.detached.managed.cluster == m.uid {
-		return fmt.Errorf("--%s and the management cluster are the same cluster: leave out --%s, to run the agent on the cluster itself, or choose "+
+		return fmt.Errorf("--%s and the management cluster are the same cluster: omit --%s to run the agent on the cluster itself, or choose "+
 			"another --%s", managedKubeconfigFlag, modeFlag, managementContextFlag)
 	}
 	plan, err := m.planOperator(ctx, &o.detached.operator)

@@ -282,7 +282,7 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 			d.managed.refuse("GET "+systemPath, apierrors.NewBadRequest("not "+adminToken))
 		}, want: []string{"not [redacted]"}},
 		"no admin":         {given: func(_ *testing.T, d *detaching) { d.managed.allow(false) }, want: []string{"the user of --managed-kubeconfig may not create namespaces on the managed cluster", "the kubeconfig of an admin"}},
-		"the same cluster": {given: func(_ *testing.T, d *detaching) { d.managed.named("management") }, want: []string{"are the same cluster: leave out --mode"}},
+		"the same cluster": {given: func(_ *testing.T, d *detaching) { d.managed.named("management") }, want: []string{"are the same cluster: omit --mode"}},
 		"management's 401": {given: func(_ *testing.T, d *detaching) {
 			d.management.refuse("GET "+systemPath, apierrors.NewUnauthorized("no"))
 		}, want: []string{"the management cluster https://", "(401): check --management-context"}},
