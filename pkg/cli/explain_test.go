@@ -123,7 +123,7 @@ Steady - 50 × weight -2 = -100
 Balance - not shown: it compares the cluster with others that you may not see
 Total - 100: rank 1 of the clusters that passed and that you may see
 Spread passed the placement has no constraints
-Number passed among the 2 that are wanted
+Number passed among the 2 that are requested
 Decision - group 0, PlacementDecision web-decision-1`},
 		{mismatch, `Cluster a is not chosen: the cluster does not match the labelSelector of predicate 0.
 

@@ -68,7 +68,7 @@ func OfAccess(facts AccessFacts) Answer {
 		for i := range facts.Ways[1:] {
 			others = append(others, "{"+facts.Ways[i+1].Name+": "+needs(&facts.Ways[i+1])+"}")
 		}
-		first.Finding.Cause += " Nor is there another way: " + some(others) + "."
+		first.Finding.Cause += " The alternatives are not allowed either: " + some(others) + "."
 	}
 	if facts.Target.isDefault() {
 		first.Finding.Cause += " A rule for the label of another set would be enough to move clusters between default and that set."
@@ -119,7 +119,7 @@ func (f *AccessFacts) need(w *AccessWay, n *Need) outcome {
 
 func orReason(reason string) string {
 	if reason == "" {
-		return "the front kube-apiserver allows it, and does not say by which rule"
+		return "the front kube-apiserver allows it without naming the rule"
 	}
 	return reason
 }

@@ -84,7 +84,7 @@ func TestOfAccess_ByRules(t *testing.T) {
 		"its namespace":             {"system:serviceaccount:ci:d", "get", set, rbacv1.Subject{Kind: "Group", Name: "system:serviceaccounts:ci"}, rule("get", "managedclustersets"), true, nil},
 		"without rights":            {"system:serviceaccount:ci:d", "get", set, bob, rule("get", "managedclustersets"), false, []string{"--serviceaccount ci:d"}},
 		"a cluster by its set":      {"bob", "get", cluster, bob, rule("get", "managedclustersets/clusters", "s"), true, []string{"by the set s"}},
-		"half of what that takes":   {"bob", "delete", cluster, bob, rule("get", "managedclustersets/clusters", "s"), false, []string{"Nor is there another way"}},
+		"half of what that takes":   {"bob", "delete", cluster, bob, rule("get", "managedclustersets/clusters", "s"), false, []string{"The alternatives are not allowed either"}},
 		"works":                     {"bob", "deliver", cluster, bob, rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"manifestworks"}, Verbs: []string{"create"}}, true, nil},
 		"no works":                  {"bob", "deliver", cluster, bob, rule("get", "x"), false, []string{"kubectl create role ", " -n c1"}},
 		"a subresource":             {"bob", "get", Target{Set: "s", Subresource: "clusters"}, bob, rule("get", "managedclustersets/clusters", "s"), true, nil},

@@ -82,7 +82,7 @@ func AccessVerbs(t Target) []string {
 func Ways(verb string, t Target) ([]AccessWay, error) {
 	if t.Label != "" {
 		if !slices.Contains([]string{verbWrite, "label", "set", "create", "update"}, verb) {
-			return nil, fmt.Errorf("a label can only be written: the verb has to be %s, not %q", verbWrite, verb)
+			return nil, fmt.Errorf("the verb for a label must be %s, not %q", verbWrite, verb)
 		}
 		return labelWays(t.Label)
 	}
@@ -115,7 +115,7 @@ func Ways(verb string, t Target) ([]AccessWay, error) {
 	case t.Set == "" && plain:
 		return clusterWays(p, t), nil
 	}
-	return nil, fmt.Errorf("the verb %q is not one that can be asked of %s: %s", verb, t, strings.Join(AccessVerbs(t), ", "))
+	return nil, fmt.Errorf("verb %q is not supported for %s: use one of %s", verb, t, strings.Join(AccessVerbs(t), ", "))
 }
 
 func one(p Permission) AccessWay {
@@ -206,7 +206,7 @@ func (t Target) isDefault() bool { return t.Label == cluster.ClusterSetLabel+"="
 func labelWays(label string) ([]AccessWay, error) {
 	key, value, ok := strings.Cut(label, "=")
 	if !ok || key == "" {
-		return nil, errors.New("a label has to be KEY=VALUE")
+		return nil, errors.New("a label must have the form KEY=VALUE")
 	}
 	if !cluster.IsReservedLabel(key) {
 		p := Permission{Verb: "update", Group: cluster.GroupName, Resource: "managedclusters"}

@@ -40,7 +40,7 @@ func (r Read[T]) Why() string {
 	if r.found || r.missing || r.hidden != "" {
 		return r.hidden
 	}
-	return "it was not looked at"
+	return "it was not checked"
 }
 
 // link is one link of a chain. Its check is called only if no link before it is broken.
@@ -103,7 +103,7 @@ func (a Answer) say(well string) Answer {
 	switch {
 	case a.Finding != nil:
 	case a.IsBlind():
-		a.Verdict = "You may not see enough to say that all is well. Nothing that you may see is broken. To be shown was: " + well
+		a.Verdict = "You may not see enough to say that all is well. Nothing that you may see is broken. To confirm: " + well
 	default:
 		a.Verdict = well
 	}

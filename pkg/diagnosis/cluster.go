@@ -75,17 +75,17 @@ func OfCluster(facts ClusterFacts) Answer {
 		return a.say("Cluster " + facts.Name + " works with the hub")
 	}
 	a.Verdict = "Cluster " + facts.Name + " " + map[string]string{
-		"hub answers": "cannot be looked at: the hub's API does not answer", "exists": "is not on the hub", "accepted": "is not accepted by the hub",
+		"hub answers": "cannot be checked: the hub's API does not respond", "exists": "is not on the hub", "accepted": "is not accepted by the hub",
 		"identity": "has no identity yet", "joined": "has not joined yet", "agent heard": "has lost its agent", "available": "is not available",
-		"certificate": "works, and may lose its identity", "clock": "works, and its clock is off",
+		"certificate": "works, but may lose its identity", "clock": "works, but its clock is off",
 	}[a.brokenStep()]
 	switch a.Finding.ID {
 	case ClusterDeleting:
 		a.Verdict = "Cluster " + facts.Name + " is being deleted"
 	case ClusterSetupFailed:
-		a.Verdict = "Cluster " + facts.Name + " is accepted, and the hub is not ready for it"
+		a.Verdict = "Cluster " + facts.Name + " is accepted, but the hub is not ready for it"
 	case ClusterNamespaceTerminating:
-		a.Verdict = "Cluster " + facts.Name + " is accepted, and its namespace on the hub is being deleted"
+		a.Verdict = "Cluster " + facts.Name + " is accepted, but its namespace on the hub is being deleted"
 	}
 	return a
 }
@@ -125,13 +125,13 @@ func (c *clusterChain) exists() outcome {
 	case c.Cluster.IsMissing():
 		text := "the hub has no ManagedCluster " + c.Name
 		return broken(text, Finding{ID: ClusterMissing, Severity: Error, Object: c.object(),
-			Cause: "The hub has no ManagedCluster " + c.Name + ". Its agent makes it when it reaches the hub for the first time: either the agent was not installed, or " +
+			Cause: "The hub has no ManagedCluster " + c.Name + ". Its agent creates it when it first reaches the hub: either the agent was not installed, or " +
 				"it cannot reach the hub, or the cluster was deleted here.",
 			Turn: "an admin of the cluster", Fix: []string{"kubectl hub get token", c.onCluster()}})
 	}
 	m := c.cluster
 	if m.DeletionTimestamp.IsZero() {
-		return passed("made %s", ago(c.Now, m.CreationTimestamp.Time))
+		return passed("created %s", ago(c.Now, m.CreationTimestamp.Time))
 	}
 	waits, by := "", ""
 	if d := meta.FindStatusCondition(m.Status.Conditions, registration.ConditionDeleting); d != nil {
@@ -141,7 +141,7 @@ func (c *clusterChain) exists() outcome {
 		by = " It waits for the finalizers " + some(m.Finalizers) + "."
 	}
 	return broken("is being deleted"+waits, Finding{ID: ClusterDeleting, Severity: Error, Object: c.object(), Since: m.DeletionTimestamp,
-		Cause: "The cluster was deleted on the hub" + waits + "." + by, Turn: "the hub, and those who made what the cluster waits for",
+		Cause: "The cluster was deleted on the hub" + waits + "." + by, Turn: "the hub, and the owners of the objects that the cluster waits for",
 		Fix: []string{paste("kubectl", "get", "managedcluster", c.Name, "-o", "yaml"), paste("kubectl", "get", "manifestworks", "-n", c.Name)}})
 }
 
@@ -151,11 +151,11 @@ func (c *clusterChain) accepted() outcome {
 	by := whoSet(&m.ObjectMeta, c.Now, "spec", "hubAcceptsClient")
 	if !m.Spec.HubAcceptsClient {
 		f := Finding{ID: ClusterNotAccepted, Severity: Error, Object: c.object(), Since: since(m.CreationTimestamp), Turn: "a user who may accept clusters",
-			Cause: "spec.hubAcceptsClient of the ManagedCluster is false: the hub lets its agent do nothing until a user accepts the cluster.",
+			Cause: "spec.hubAcceptsClient of the ManagedCluster is false: its agent has no permissions on the hub until a user accepts the cluster.",
 			Fix:   []string{paste("kubectl", "hub", "accept", "--clusters", c.Name)}}
 		if said != nil && said.Status == metav1.ConditionFalse && said.Reason == registration.ReasonDenied {
 			f.Since = since(said.LastTransitionTime)
-			f.Cause = "The cluster was accepted once, and is not any more: spec.hubAcceptsClient was set to false."
+			f.Cause = "The cluster was accepted before, and denied later: spec.hubAcceptsClient was set to false."
 		}
 		if who, ok := c.Accepters.Get(); ok && len(who) > 0 {
 			f.Turn += ": " + some(who)
@@ -164,18 +164,18 @@ func (c *clusterChain) accepted() outcome {
 	}
 	if said != nil && said.Status == metav1.ConditionFalse && said.Reason == registration.ReasonNamespaceTerminating {
 		return broken(said.Message, Finding{ID: ClusterNamespaceTerminating, Severity: Error, Object: "namespace/" + c.Name, Since: since(said.LastTransitionTime),
-			Cause: "The lease, the bindings and the works of the cluster go with its namespace on the hub: " + said.Message,
-			Turn:  c.agent() + ", which lets go of the works; then the hub, which makes the namespace again",
+			Cause: "The lease, the bindings and the works of the cluster are deleted with its namespace on the hub: " + said.Message,
+			Turn:  c.agent() + ", which finalizes the works; then the hub, which creates the namespace again",
 			Fix:   []string{paste("kubectl", "get", "manifestworks", "-n", c.Name), paste("kubectl", "describe", "namespace", c.Name), c.onCluster()}})
 	}
 	if said != nil && said.Status == metav1.ConditionFalse {
 		return broken(said.Message, Finding{ID: ClusterSetupFailed, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime),
-			Cause: "The cluster is accepted, and the hub could not make what it needs: " + said.Message, Turn: "an admin of the hub",
+			Cause: "The cluster is accepted, but the hub could not create its resources: " + said.Message, Turn: "an admin of the hub",
 			Fix: []string{"kubectl hub doctor", paste("kubectl", "describe", "managedcluster", c.Name)}})
 	}
 	if said == nil || said.Status != metav1.ConditionTrue {
 		return broken("yes, but the hub has not acted on it", Finding{ID: ClusterSetupFailed, Severity: Error, Object: c.object(), Since: c.acceptedAt(),
-			Cause: "The cluster is accepted, and hub-controller-manager has not made what it needs yet: it does so within seconds while it runs.",
+			Cause: "The cluster is accepted, but hub-controller-manager has not created its resources yet: it does so within seconds while it runs.",
 			Turn:  "hub-controller-manager", Fix: []string{"kubectl hub doctor"}})
 	}
 	text := "yes"
@@ -208,9 +208,9 @@ func (c *clusterChain) joined() outcome {
 	if status == metav1.ConditionTrue {
 		return passed("%s", ago(c.Now, said.LastTransitionTime.Time))
 	}
-	cause := "The hub lets the agent in, and the agent has not worked with its identity yet."
+	cause := "The hub accepts the agent, but the agent has not connected with its identity yet."
 	if c.byAWS() == "" && c.Requests.Why() != "" {
-		cause = "The agent has not worked with the hub yet. Whether it has asked for its certificate, and got it, you may not see."
+		cause = "The agent has not connected to the hub yet. You may not see whether it requested and received its certificate."
 	}
 	return broken("no", Finding{ID: AgentNotJoined, Severity: Error, Object: c.object(), Since: c.acceptedAt(), Turn: c.agent(), Cause: cause, Fix: []string{c.onCluster()}})
 }
@@ -245,17 +245,17 @@ func (c *clusterChain) heard() outcome {
 	case c.Lease.Why() != "":
 		return unseen(c.Lease.Why())
 	}
-	return c.silent(metav1.Time{}, "never: there is no lease with a time")
+	return c.silent(metav1.Time{}, "never: no lease with a renewTime exists")
 }
 
 func (c *clusterChain) silent(at metav1.Time, text string) outcome {
 	if o, found := c.cannotRenew(); found {
 		return o
 	}
-	turn, fix := c.agent()+", and those who run that cluster", []string{c.onCluster(), "kubectl get pods -n " + registration.AgentNamespace + " --context <CONTEXT OF THE CLUSTER>"}
+	turn, fix := c.agent()+", and an admin of that cluster", []string{c.onCluster(), "kubectl get pods -n " + registration.AgentNamespace + " --context <CONTEXT OF THE CLUSTER>"}
 	return broken(text, Finding{ID: AgentNotHeard, Severity: Error, Object: "lease/" + c.Name + "/" + registration.LeaseName, Since: since(at), Turn: turn,
-		Cause: fmt.Sprintf("The agent has not renewed its lease for longer than %s, and the hub does not know why: the agent does not run, cannot reach the hub, does not trust "+
-			"the hub's certificate, or its own identity is not accepted any more. All other states of the cluster are as old as this.", c.grace()), Fix: fix}).
+		Cause: fmt.Sprintf("The agent has not renewed its lease for longer than %s, and the hub cannot determine the reason: the agent does not run, cannot reach the hub, does not trust "+
+			"the hub's certificate, or its own identity is no longer accepted. All other states of the cluster are as old as its lease.", c.grace()), Fix: fix}).
 		without(c.Requests.Why())
 }
 
@@ -265,23 +265,23 @@ func (c *clusterChain) available() outcome {
 	case status == metav1.ConditionTrue:
 		return passed("since %s", ago(c.Now, said.LastTransitionTime.Time))
 	case said == nil:
-		return broken("not told yet", Finding{ID: ClusterNotAvailable, Severity: Error, Object: c.object(), Turn: c.agent(), Since: c.acceptedAt(),
-			Cause: "The agent has not said whether the cluster is available.", Fix: []string{c.onCluster()}})
+		return broken("not reported yet", Finding{ID: ClusterNotAvailable, Severity: Error, Object: c.object(), Turn: c.agent(), Since: c.acceptedAt(),
+			Cause: "The agent has not reported whether the cluster is available.", Fix: []string{c.onCluster()}})
 	}
 	text := strings.TrimSuffix(said.Message, ".")
-	return broken(text, Finding{ID: ClusterNotAvailable, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "those who run that cluster",
-		Cause: "The agent says of its cluster: " + text + ".", Fix: []string{"kubectl get --raw /readyz?verbose --context <CONTEXT OF THE CLUSTER>", c.onCluster()}})
+	return broken(text, Finding{ID: ClusterNotAvailable, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "an admin of that cluster",
+		Cause: "The agent reports for its cluster: " + text + ".", Fix: []string{"kubectl get --raw /readyz?verbose --context <CONTEXT OF THE CLUSTER>", c.onCluster()}})
 }
 
 func (c *clusterChain) clock() outcome {
 	status, said := c.condition(registration.ConditionClockSynced)
 	switch {
 	case status == metav1.ConditionFalse:
-		return broken(said.Message, Finding{ID: ClockOutOfSync, Severity: Warning, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "those who run that cluster",
-			Cause: "The clocks of the agent and of the hub differ: " + said.Message + " Ages that are computed from its times are wrong, and certificates may count as not valid yet.",
+		return broken(said.Message, Finding{ID: ClockOutOfSync, Severity: Warning, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "an admin of that cluster",
+			Cause: "The clocks of the agent and of the hub differ: " + said.Message + " Ages that are computed from the agent's times are wrong, and certificates may be considered not valid yet.",
 			Fix:   []string{"date -u", "timedatectl status"}})
 	case said == nil:
-		return passed("the hub has not compared it, or was told not to")
+		return passed("the hub has not compared it, or the comparison is disabled")
 	}
-	return passed("as the hub's")
+	return passed("in sync with the hub's")
 }

@@ -78,8 +78,8 @@ func (c *clusterChain) identity() outcome {
 	}
 	mine := c.mine()
 	if len(mine) == 0 {
-		return broken("not asked for", Finding{ID: RequestMissing, Severity: Error, Object: c.object(), Turn: c.agent(), Since: c.acceptedAt(),
-			Cause: "The agent has not asked for a certificate. Requests that were decided on are gone from the hub after an hour, so it may have asked before.",
+		return broken("not requested", Finding{ID: RequestMissing, Severity: Error, Object: c.object(), Turn: c.agent(), Since: c.acceptedAt(),
+			Cause: "The agent has not requested a certificate. The hub deletes a request an hour after its approval or denial, so the agent may have requested one before.",
 			Fix:   []string{c.onCluster()}})
 	}
 	last := &mine[len(mine)-1]
@@ -91,19 +91,19 @@ func (c *clusterChain) identity() outcome {
 	case !last.Expires.IsZero():
 		return passed("by certificate, until %s", last.Expires.UTC().Format(time.RFC3339))
 	case last.Approved:
-		return broken("approved, and not signed", Finding{ID: RequestNotSigned, Severity: Error, Object: last.object(), Since: since(last.Made),
-			Cause: fmt.Sprintf("Certificate request %s is approved, and has no certificate: the signer of %s, which is part of kube-controller-manager of the hub, does that within seconds.",
+		return broken("approved, but not signed", Finding{ID: RequestNotSigned, Severity: Error, Object: last.object(), Since: since(last.Made),
+			Cause: fmt.Sprintf("Certificate request %s is approved, but has no certificate: the signer of %s, which is part of the hub's kube-controller-manager, issues it within seconds.",
 				last.Name, registration.SignerName),
 			Turn: "the signer of the hub", Fix: []string{"kubectl hub doctor", paste("kubectl", "describe", "csr", last.Name)}})
 	}
-	return broken("asked for "+ago(c.Now, last.Made.Time), Finding{ID: RequestWaits, Severity: Error, Object: last.object(), Since: since(last.Made),
-		Cause: fmt.Sprintf("Certificate request %s, asked for by %s, is neither approved nor denied. The hub decides within seconds, or says on the cluster that it leaves the request to a user. %s",
+	return broken("requested "+ago(c.Now, last.Made.Time), Finding{ID: RequestWaits, Severity: Error, Object: last.object(), Since: since(last.Made),
+		Cause: fmt.Sprintf("Certificate request %s, created by %s, is neither approved nor denied. The hub decides within seconds, or reports on the cluster that it leaves the request to a user. %s",
 			last.Name, last.Requester, lookFirst),
-		Turn: "the hub, and else an admin of the hub", Fix: c.approve()})
+		Turn: "the hub, or else an admin of the hub", Fix: c.approve()})
 }
 
 // lookFirst is printed if a request could be approved. The hub leaves a request to an admin if it cannot be sure about it.
-const lookFirst = "The certificate makes its owner the agent of the cluster: look at who asks before you approve it."
+const lookFirst = "The certificate makes its owner the agent of the cluster: check its requester before you approve it."
 
 // approve returns the commands to review and approve the pending requests. If there are several, this program does not know the right one.
 func (c *clusterChain) approve() []string {
@@ -126,7 +126,7 @@ func (c *clusterChain) waits() (outcome, bool) {
 		return outcome{}, false
 	}
 	return broken("a request waits", Finding{ID: RequestWaits, Severity: Error, Object: c.object(), Since: since(said.LastTransitionTime), Turn: "an admin of the hub",
-		Cause: "A certificate request of the cluster waits for a decision that the hub does not take: " + strings.TrimSuffix(said.Message, ".") + ". " + lookFirst, Fix: c.approve()}).without(c.Requests.Why()), true
+		Cause: "A certificate request of the cluster waits for an admin to approve or deny it: " + strings.TrimSuffix(said.Message, ".") + ". " + lookFirst, Fix: c.approve()}).without(c.Requests.Why()), true
 }
 
 func (c *clusterChain) refused(r *CertificateRequest) outcome {
@@ -135,14 +135,14 @@ func (c *clusterChain) refused(r *CertificateRequest) outcome {
 		why = ": " + r.Why
 	}
 	return broken("refused"+why, Finding{ID: RequestRefused, Severity: Error, Object: r.object(), Since: since(r.Made), Turn: "an admin of the hub",
-		Cause: fmt.Sprintf("Certificate request %s, asked for by %s, was denied or has failed%s. The agent asks again once the request is gone.", r.Name, r.Requester, why),
+		Cause: fmt.Sprintf("Certificate request %s, created by %s, was denied or has failed%s. The agent creates another one after this one is deleted.", r.Name, r.Requester, why),
 		Fix:   []string{paste("kubectl", "describe", "csr", r.Name), paste("kubectl", "delete", "csr", r.Name)}})
 }
 
 func (c *clusterChain) expired(r *CertificateRequest) outcome {
 	at := metav1.NewTime(r.Expires)
 	return broken("expired "+ago(c.Now, r.Expires), Finding{ID: CertificateExpired, Severity: Error, Object: r.object(), Since: &at, Turn: c.agent() + ", and an admin of the cluster",
-		Cause: "The certificate of the agent has expired, so that it cannot ask for another one by it. It comes back by a bootstrap token.",
+		Cause: "The certificate of the agent has expired, so it cannot be renewed. The agent needs a bootstrap token to request another one.",
 		Fix:   []string{"kubectl hub get token", "kubectl hub join --hub-token <TOKEN> --hub-apiserver <SERVER> --cluster-name " + c.Name + " --context <CONTEXT OF THE CLUSTER>"}})
 }
 
@@ -180,10 +180,10 @@ func (c *clusterChain) certificate() outcome {
 	switch {
 	case status == metav1.ConditionFalse:
 		return broken(said.Message, Finding{ID: CertificateNotRenewed, Severity: Warning, Object: c.object(), Since: since(said.LastTransitionTime), Turn: c.agent() + ", and an admin of the hub",
-			Cause: "The agent works, and cannot renew its certificate: " + said.Message + ". It is lost when the certificate expires.",
+			Cause: "The agent works, but cannot renew its certificate: " + said.Message + ". The hub loses the agent when the certificate expires.",
 			Fix:   []string{paste("kubectl", "get", "csr", "-l", registration.ClusterNameLabel+"="+c.Name), c.onCluster()}})
 	case said != nil:
 		return passed("%s", said.Message)
 	}
-	return passed("valid: the hub hears the agent by it")
+	return passed("valid: the agent connects with it")
 }

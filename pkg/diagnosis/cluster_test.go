@@ -107,7 +107,7 @@ func TestOfCluster(t *testing.T) {
 		"denied": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
 			m.Spec.HubAcceptsClient = false
 			condition(m, registration.ConditionHubAccepted, metav1.ConditionFalse, registration.ReasonDenied, "denied")
-		}, ClusterNotAccepted, "accepted", []string{"accepted once"}},
+		}, ClusterNotAccepted, "accepted", []string{"denied later"}},
 		"the hub cannot make what it needs": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
 			condition(m, registration.ConditionHubAccepted, metav1.ConditionFalse, registration.ReasonError, "the namespace is another's")
 		}, ClusterSetupFailed, "accepted", []string{"the namespace is another's"}},
@@ -128,7 +128,7 @@ func TestOfCluster(t *testing.T) {
 		"several pending": {func(f *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
 			notJoined(m)
 			f.Requests = Found([]CertificateRequest{{Name: "r1", Requester: "eve"}, {Name: "r2", Requester: "bob"}})
-		}, RequestWaits, "identity", []string{"<NAME OF THE RIGHT REQUEST>", "look at who asks"}},
+		}, RequestWaits, "identity", []string{"<NAME OF THE RIGHT REQUEST>", "check its requester"}},
 		"left to an admin": {func(f *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
 			notJoined(m)
 			condition(m, registration.ConditionRequestWaits, metav1.ConditionTrue, registration.ReasonRequestWaits, "another key")
@@ -188,7 +188,7 @@ func TestOfCluster(t *testing.T) {
 		}, ClusterNotAvailable, "available", nil},
 		"no renewal": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, _ *coordinationv1.Lease) {
 			condition(m, registration.ConditionCertificateRotated, metav1.ConditionFalse, registration.ReasonCertificateFailed, "refused")
-		}, CertificateNotRenewed, "certificate", []string{"works, and may lose its identity"}},
+		}, CertificateNotRenewed, "certificate", []string{"works, but may lose its identity"}},
 		"a clock that is off makes the lease look old": {func(_ *ClusterFacts, m *clusterv1.ManagedCluster, l *coordinationv1.Lease) {
 			l.Spec.RenewTime = new(metav1.NewMicroTime(now.Add(-time.Hour)))
 			condition(m, registration.ConditionClockSynced, metav1.ConditionFalse, registration.ReasonClockOutOfSync, "off.")
@@ -213,7 +213,7 @@ func TestOfCluster_Unseen(t *testing.T) {
 	}{
 		"all":              {change: func(*ClusterFacts) {}},
 		"not the cluster":  {func(f *ClusterFacts) { f.Cluster = Hidden[*clusterv1.ManagedCluster]("no cluster") }, true, "no cluster"},
-		"nothing was read": {func(f *ClusterFacts) { *f = ClusterFacts{Name: "c1", Now: now} }, true, "it was not looked at"},
+		"nothing was read": {func(f *ClusterFacts) { *f = ClusterFacts{Name: "c1", Now: now} }, true, "it was not checked"},
 		"not the lease":    {func(f *ClusterFacts) { f.Lease = Hidden[*coordinationv1.Lease]("no lease") }, true, "no lease"},
 		"not the requests": {func(f *ClusterFacts) { f.Requests = Hidden[[]CertificateRequest]("no requests") }, false, ""},
 		"the requests, and it has not joined": {func(f *ClusterFacts) {

@@ -202,11 +202,11 @@ func TestHub_Faults(t *testing.T) {
 		"a caBundle that is none": {func(h *diagnosis.Hub) { service(h).Spec.CABundle = []byte("x") },
 			diagnosis.APIServiceDistrusted, diagnosis.Error, "apiservice/" + first, "no certificate", "CA=$(kubectl"},
 		"a CA that has ended": {func(h *diagnosis.Hub) { service(h).Spec.CABundle = authority(t, now.Add(-time.Hour)) },
-			diagnosis.APIServiceDistrusted, diagnosis.Error, "apiservice/" + first, "ended on 2026-06-01", "CA=$(kubectl"},
+			diagnosis.APIServiceDistrusted, diagnosis.Error, "apiservice/" + first, "expired on 2026-06-01", "CA=$(kubectl"},
 		"a CA that ends": {func(h *diagnosis.Hub) { service(h).Spec.CABundle = authority(t, now.Add(time.Hour)) },
-			diagnosis.CertificateExpiring, diagnosis.Warning, "apiservice/" + first, "ends on 2026-06-01", "kubectl"},
+			diagnosis.CertificateExpiring, diagnosis.Warning, "apiservice/" + first, "expires on 2026-06-01", "kubectl"},
 		"no check of the server": {func(h *diagnosis.Hub) { service(h).Spec.InsecureSkipTLSVerify, service(h).Spec.CABundle = true, nil },
-			diagnosis.APIServiceInsecure, diagnosis.Warning, "apiservice/" + first, "whatever answers", "insecureSkipTLSVerify"},
+			diagnosis.APIServiceInsecure, diagnosis.Warning, "apiservice/" + first, "any server at the address", "insecureSkipTLSVerify"},
 		"CRDs serve": {func(h *diagnosis.Hub) {
 			service(h).Spec.Service = nil
 			h.CRDs.Items = append(h.CRDs.Items, "managedclusters.cluster.open-cluster-management.io")
@@ -219,15 +219,15 @@ func TestHub_Faults(t *testing.T) {
 		"a role is missing": {func(h *diagnosis.Hub) {
 			h.Rights.Items = without(h.Rights.Items, "ClusterRole", "clusterhub:hub-apiserver")
 		},
-			diagnosis.PermissionsMissing, diagnosis.Error, "clusterrole/clusterhub:hub-apiserver", "no such ClusterRole", "--show clusterrole/clusterhub:hub-apiserver |"},
+			diagnosis.PermissionsMissing, diagnosis.Error, "clusterrole/clusterhub:hub-apiserver", "The ClusterRole does not exist", "--show clusterrole/clusterhub:hub-apiserver |"},
 		"a policy is missing": {func(h *diagnosis.Hub) {
 			h.Policies.Items = without(h.Policies.Items, "ValidatingAdmissionPolicy", "controllers-sets.clusterhub.dev")
 		},
-			diagnosis.PolicyMissing, diagnosis.Error, "validatingadmissionpolicy/controllers-sets", "nothing bounds", "--show"},
+			diagnosis.PolicyMissing, diagnosis.Error, "validatingadmissionpolicy/controllers-sets", "does not limit", "--show"},
 		"no lease": {func(h *diagnosis.Hub) { h.Leases.Items = h.Leases.Items[1:] },
 			diagnosis.LeaderMissing, diagnosis.Error, "lease/hub-controller-manager", "never run", "kubectl"},
 		"a lease that was given back": {func(h *diagnosis.Hub) { h.Leases.Items[0] = lease("hub-controller-manager", "", time.Second) },
-			diagnosis.LeaderMissing, diagnosis.Error, "lease/hub-controller-manager", "given its lease back", "kubectl"},
+			diagnosis.LeaderMissing, diagnosis.Error, "lease/hub-controller-manager", "released its lease", "kubectl"},
 		"a lease that has ended": {func(h *diagnosis.Hub) { h.Leases.Items[0] = lease("hub-controller-manager", "a", time.Minute) },
 			diagnosis.LeaderMissing, diagnosis.Error, "lease/hub-controller-manager", "renewed its lease 1m0s ago", "kubectl"},
 		"the local clock is ahead":  {func(h *diagnosis.Hub) { h.Skew = time.Minute }, diagnosis.ClockSkew, diagnosis.Warning, "clock/local", "1m0s ahead of", "set-ntp"},
@@ -235,9 +235,9 @@ func TestHub_Faults(t *testing.T) {
 		"the clock of a controller is ahead": {func(h *diagnosis.Hub) { h.Leases.Items[0] = lease("hub-controller-manager", "a\nrm", -time.Minute) },
 			diagnosis.ClockSkew, diagnosis.Error, "lease/hub-controller-manager", "1m0s in the future", "# on the machine of a?rm:"},
 		"components of two versions": {func(h *diagnosis.Hub) { h.Deployments.Items[1] = deployment("hub-controller-manager", "v1.2.2") },
-			diagnosis.VersionSkew, diagnosis.Warning, "deployment/hub-controller-manager", "of version v1.2.2", "hub-controller-manager=images.example:5000/x/hub-controller-manager:v1.2.3"},
+			diagnosis.VersionSkew, diagnosis.Warning, "deployment/hub-controller-manager", "has version v1.2.2", "hub-controller-manager=images.example:5000/x/hub-controller-manager:v1.2.3"},
 		"another kubectl hub": {func(h *diagnosis.Hub) { h.Version, h.Rights.Items, h.Policies.Items = "v1.3.0", nil, nil },
-			diagnosis.VersionSkew, diagnosis.Warning, "program/kubectl-hub", "v1.3.0, and the hub of v1.2.3", "install kubectl-hub v1.2.3"},
+			diagnosis.VersionSkew, diagnosis.Warning, "program/kubectl-hub", "v1.3.0, and the hub v1.2.3", "install kubectl-hub v1.2.3"},
 		"no room": {func(h *diagnosis.Hub) { h.Storage.Refused = "the database is full." },
 			diagnosis.StorageFull, diagnosis.Error, "etcd", "database is full.", "kubectl get"},
 		"a full etcd, by clusters that wait": {func(h *diagnosis.Hub) {
@@ -252,11 +252,11 @@ func TestHub_Faults(t *testing.T) {
 		"the certificate of the front ends": {func(h *diagnosis.Hub) { h.Serving = new(now.Add(24 * time.Hour)) },
 			diagnosis.CertificateExpiring, diagnosis.Warning, "kube-apiserver", "2026-06-02", "kubeadm"},
 		"a webhook without a Service": {func(h *diagnosis.Hub) { h.Webhooks = []diagnosis.Webhook{toService(false, false, true)} },
-			diagnosis.WebhookUnreachable, diagnosis.Error, "validatingwebhookconfiguration/w", "is not there", "/webhooks/0/failurePolicy"},
+			diagnosis.WebhookUnreachable, diagnosis.Error, "validatingwebhookconfiguration/w", "does not exist", "/webhooks/0/failurePolicy"},
 		"a webhook without endpoints": {func(h *diagnosis.Hub) {
 			h.Webhooks = []diagnosis.Webhook{toService(true, false, true)}
 			h.Webhooks[0].Narrowed = true
-		}, diagnosis.WebhookUnreachable, diagnosis.Warning, "validatingwebhookconfiguration/w", "no endpoint", "kubectl"},
+		}, diagnosis.WebhookUnreachable, diagnosis.Warning, "validatingwebhookconfiguration/w", "no ready endpoint", "kubectl"},
 		"a cluster waits": {func(h *diagnosis.Hub) {
 			h.Clusters.Items[0].Spec.HubAcceptsClient = false
 			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r", 2*time.Hour)} // for the same reason
@@ -268,24 +268,24 @@ func TestHub_Faults(t *testing.T) {
 			says(h, "v1.2.3", "old")
 			h.Authorities = []string{registration.CertificateHash([]byte("new"))}
 			unheard(h)
-		}, diagnosis.AgentTrustsOtherCA, diagnosis.Error, "managedcluster/rome", "It trusts the hub by " + registration.CertificateHash([]byte("old")), "kubectl hub get token\n"},
+		}, diagnosis.AgentTrustsOtherCA, diagnosis.Error, "managedcluster/rome", "It trusts the CA " + registration.CertificateHash([]byte("old")), "kubectl hub get token\n"},
 		"an agent is newer than the hub": {func(h *diagnosis.Hub) { says(h, "v1.3.0") }, diagnosis.AgentVersionSkew, diagnosis.Warning, "managedcluster/rome",
-			"version v1.3.0, and the hub of v1.2.3: it is newer than the hub", "set image deployment/hub-agent"},
+			"version v1.3.0, and the hub v1.2.3: it is newer than the hub", "set image deployment/hub-agent"},
 		// A client with a bootstrap token chooses the name of a request.
 		"a request waits": {func(h *diagnosis.Hub) {
 			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r;reboot", 2*time.Hour)}
 		},
-			diagnosis.CertificateRequestPending, diagnosis.Warning, "certificatesigningrequest/r;reboot", "mallory has asked", "kubectl describe csr 'r;reboot'"},
+			diagnosis.CertificateRequestPending, diagnosis.Warning, "certificatesigningrequest/r;reboot", "mallory requested", "kubectl describe csr 'r;reboot'"},
 		"a request is not signed": {func(h *diagnosis.Hub) {
 			h.Requests.Items = []certificatesv1.CertificateSigningRequest{request("r", 2*time.Hour, approved(time.Hour))}
-		}, diagnosis.SignerMissing, diagnosis.Error, "certificatesigningrequest/r", "got no certificate", "kubectl"},
+		}, diagnosis.SignerMissing, diagnosis.Error, "certificatesigningrequest/r", "no certificate was issued", "kubectl"},
 		"a set names a missing label": {func(h *diagnosis.Hub) { h.Sets.Items[0] = set("gold", "teir") },
 			diagnosis.SetLabelUnknown, diagnosis.Warning, "managedclusterset/gold", "the label teir", "label <CLUSTER> teir='a;b'"},
 		"an exclusive set names a missing label": {func(h *diagnosis.Hub) {
 			h.Sets.Items[0].Spec.ClusterSelector = v1beta1.ManagedClusterSelector{SelectorType: v1beta1.ExclusiveLabel, ExclusiveLabel: &v1beta1.ManagedClusterLabel{Key: "team", Value: "x"}}
 		}, diagnosis.SetLabelUnknown, diagnosis.Warning, "managedclusterset/gold", "the label team", "label <CLUSTER> team=x"},
 		"a binding to a missing set": {func(h *diagnosis.Hub) { h.Bindings.Items[0] = binding("blue") },
-			diagnosis.BoundSetMissing, diagnosis.Warning, "managedclustersetbinding/blue in team", "blue, which is not there", "kubectl -n team delete"},
+			diagnosis.BoundSetMissing, diagnosis.Warning, "managedclustersetbinding/blue in team", "blue, which does not exist", "kubectl -n team delete"},
 	} {
 		h := healthy(t)
 		test.change(h)

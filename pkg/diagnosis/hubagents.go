@@ -54,7 +54,7 @@ func (h *Hub) agents() (found []Finding) {
 			continue
 		}
 		found = append(found, Finding{ID: AgentVersionSkew, Severity: Warning, Object: "managedcluster/" + c.Name, Turn: "an admin of " + c.Name,
-			Cause: fmt.Sprintf("Its agent is of version %s, and the hub of %s: it is %s. An agent may be two minor versions older than its hub, and not newer.", version, ours, skew),
+			Cause: fmt.Sprintf("Its agent has version %s, and the hub %s: it is %s. An agent may be two minor versions older than its hub, and not newer.", version, ours, skew),
 			Fix: []string{fmt.Sprintf("kubectl -n %s set image deployment/%s %[2]s=<IMAGE OF %[2]s %s> --context <CONTEXT OF %s>", registration.AgentNamespace, agentName,
 				oneLine(ours), c.Name)}})
 	}

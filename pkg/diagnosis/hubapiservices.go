@@ -119,7 +119,7 @@ func (h *Hub) unanswered() (found []Finding) {
 	for _, o := range h.expected("APIService") {
 		if why := h.Paths[o.GetName()]; why != "" {
 			found = append(found, Finding{ID: APIServiceUnavailable, Severity: Error, Object: "apiservice/" + o.GetName(), Turn: turnAdmin,
-				Cause: "The front does not answer for this group and version: " + dotless(why) + ". " + h.runs(apiServer), Fix: h.start(apiServer)})
+				Cause: "The front does not serve this group and version: " + dotless(why) + ". " + h.runs(apiServer), Fix: h.start(apiServer)})
 		}
 	}
 	return found
@@ -144,7 +144,7 @@ func (h *Hub) runs(component string) string {
 	case d == nil && h.Deployments.Seen:
 		return fmt.Sprintf("The hub has no Deployment %s in %s: it runs elsewhere, or not at all.", component, systemNamespace)
 	case d == nil:
-		return "Whether it runs could not be seen."
+		return "You may not see whether it runs."
 	}
 	return fmt.Sprintf("The Deployment %s has %d available replicas of %d.", component, d.Status.AvailableReplicas, replicas(d))
 }
@@ -153,7 +153,7 @@ func (h *Hub) runs(component string) string {
 func (h *Hub) start(component string) []string {
 	switch d := h.deployment(component); {
 	case d == nil:
-		return []string{"# start " + component + " where it runs, and see its log"}
+		return []string{"# start " + component + " where it runs, and check its log"}
 	case replicas(d) == 0:
 		return []string{fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", systemNamespace, component)}
 	case d.Status.AvailableReplicas > 0: // it runs, and is not available
@@ -210,20 +210,20 @@ func (h *Hub) authorities() (found []Finding) {
 		switch {
 		case s.Spec.InsecureSkipTLSVerify:
 			f.ID, f.Severity = APIServiceInsecure, Warning
-			f.Cause = "It has insecureSkipTLSVerify: the front hands the users' requests to whatever answers at the address of the Service."
+			f.Cause = "It has insecureSkipTLSVerify: the front sends the users' requests to any server at the address of the Service, without verifying it."
 			f.Fix = []string{fmt.Sprintf(`kubectl patch apiservice %s --type=json -p '[{"op":"remove","path":"/spec/insecureSkipTLSVerify"}]'`, s.Name)}
 		case problem != "":
 			f.Cause = "Its caBundle " + problem + ", so the front does not trust hub-apiserver."
 		case ends.Before(h.Now):
-			f.Cause = fmt.Sprintf("The certificate in its caBundle ended on %s.", ends.UTC().Format(time.RFC3339))
+			f.Cause = fmt.Sprintf("The certificate in its caBundle expired on %s.", ends.UTC().Format(time.RFC3339))
 		case isTrust(why):
-			f.Cause, f.Since = "The front does not trust the certificate of hub-apiserver by the caBundle "+Hash(s.Spec.CABundle)+": "+dotless(why)+".", since
+			f.Cause, f.Since = "The front does not trust the certificate of hub-apiserver with the caBundle "+Hash(s.Spec.CABundle)+": "+dotless(why)+".", since
 		case h.hasForeignCA(s) && why != "":
-			f.Cause = "Its caBundle " + Hash(s.Spec.CABundle) + " is another one than that of the other APIServices of the same Service, and the front says: " + dotless(why) + "."
+			f.Cause = "Its caBundle " + Hash(s.Spec.CABundle) + " differs from the caBundle of the other APIServices of the same Service, and the front reports: " + dotless(why) + "."
 			f.Since = since
 		case ends.Before(h.Now.Add(expiresSoon)):
 			f.ID, f.Severity = CertificateExpiring, Warning
-			f.Cause = fmt.Sprintf("The certificate in its caBundle ends on %s. hub-apiserver renews it long before, if it may write APIServices and its Secret.",
+			f.Cause = fmt.Sprintf("The certificate in its caBundle expires on %s. hub-apiserver renews it long before, if it may write APIServices and its Secret.",
 				ends.UTC().Format(time.RFC3339))
 			f.Fix = h.start(apiServer)
 		default:
@@ -271,7 +271,7 @@ func (h *Hub) customResources() (found []Finding) {
 	for _, o := range h.expected("APIService") {
 		if s := h.apiService(o.GetName()); s != nil && s.Spec.Service == nil {
 			found = append(found, Finding{ID: CustomResourcesInTheWay, Severity: Error, Object: "apiservice/" + s.Name, Turn: turnAdmin,
-				Cause: "The front serves this group and version from CustomResourceDefinitions, not from hub-apiserver: what was written by one is not seen by the other.",
+				Cause: "The front serves this group and version from CustomResourceDefinitions, not from hub-apiserver: objects written to one are not visible in the other.",
 				Fix:   append(h.removeCRDs(o), Show("APIService", "", s.Name))})
 		}
 	}
@@ -283,8 +283,8 @@ func (h *Hub) customResources() (found []Finding) {
 		// A cluster that is also managed has ClusterClaims and work records of its agent.
 		if slices.Contains(h.groups(), group) && !slices.Contains(ofAgents, name) {
 			found = append(found, Finding{ID: CustomResourcesInTheWay, Severity: Warning, Object: "customresourcedefinition/" + name, Turn: turnAdmin,
-				Cause: "The hub has a CustomResourceDefinition of a group that hub-apiserver serves. Its objects are hidden now, and take the place of the hub's " +
-					"when an APIService is deleted. docs/operating.md says how to move them.", Fix: []string{"kubectl delete crd " + word(name)}})
+				Cause: "The hub has a CustomResourceDefinition of a group that hub-apiserver serves. Its objects are hidden now, and replace the hub's " +
+					"when an APIService is deleted. docs/operating.md describes how to move them.", Fix: []string{"kubectl delete crd " + word(name)}})
 		}
 	}
 	return found
@@ -295,7 +295,7 @@ var ofAgents = []string{"clusterclaims.cluster.open-cluster-management.io", "app
 
 func (h *Hub) removeCRDs(apiService *unstructured.Unstructured) (fix []string) {
 	ours, _, _ := unstructured.NestedString(apiService.Object, "spec", "group")
-	fix = append(fix, "# docs/operating.md says how to save the objects of these CustomResourceDefinitions first: they are deleted with them")
+	fix = append(fix, "# save the objects of these CustomResourceDefinitions first, as docs/operating.md describes: they are deleted with them")
 	for _, name := range h.CRDs.Items {
 		if _, group, _ := strings.Cut(name, "."); group == ours {
 			fix = append(fix, "kubectl delete crd "+name)

@@ -64,7 +64,7 @@ func (h *Hub) leaders() (found []Finding) {
 		case l == nil:
 			f.Cause = fmt.Sprintf("%s has never run here: it has no lease. %s", component, h.runs(component))
 		case state != "":
-			f.Cause = fmt.Sprintf("No %s acts: %s. %s", component, state, h.runs(component))
+			f.Cause = fmt.Sprintf("No %s is active: %s. %s", component, state, h.runs(component))
 			if l.Spec.RenewTime != nil {
 				f.Since = &metav1.Time{Time: l.Spec.RenewTime.Time}
 			}
@@ -82,13 +82,13 @@ func (h *Hub) holder(l *coordinationv1.Lease) string {
 	case l == nil:
 		return ""
 	case l.Spec.HolderIdentity == nil || *l.Spec.HolderIdentity == "":
-		return "the last one has given its lease back when it ended"
+		return "the last one released its lease when it ended"
 	case l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil:
-		return "its lease says not when it was renewed"
+		return "its lease has no renewTime or leaseDurationSeconds"
 	}
 	duration := time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
 	if age := h.age(l.Spec.RenewTime.Time); age > duration+h.SkewWithin {
-		return fmt.Sprintf("%s renewed its lease %s ago, and it is for %s", *l.Spec.HolderIdentity, age, duration)
+		return fmt.Sprintf("%s renewed its lease %s ago, and the lease lasts %s", *l.Spec.HolderIdentity, age, duration)
 	}
 	return ""
 }
@@ -109,7 +109,7 @@ func (h *Hub) clocks() (found []Finding) {
 			direction = "behind"
 		}
 		found = append(found, Finding{ID: ClockSkew, Severity: Warning, Object: "clock/local", Turn: "an admin of this machine, or of the hub",
-			Cause: fmt.Sprintf("The clock of this machine is %s %s that of the hub. Tokens and certificates are not valid in the eyes of the one that is wrong.",
+			Cause: fmt.Sprintf("The clock of this machine is %s %s that of the hub. The side with the wrong clock may consider tokens and certificates not valid.",
 				h.Skew.Abs().Round(h.skewPrecision()), direction),
 			Fix: []string{"sudo timedatectl set-ntp true"}})
 	}
@@ -120,7 +120,7 @@ func (h *Hub) clocks() (found []Finding) {
 		}
 		if ahead := l.Spec.RenewTime.Sub(h.Now); ahead > mostSkew+h.SkewWithin {
 			found = append(found, Finding{ID: ClockSkew, Severity: Error, Object: "lease/" + l.Name + " in " + systemNamespace, Turn: turnAdmin,
-				Cause: fmt.Sprintf("%s has renewed its lease %s in the future: its clock is ahead of that of the hub. No other process takes over in time when it ends.",
+				Cause: fmt.Sprintf("%s has renewed its lease %s in the future: its clock is ahead of that of the hub. If it ends, no other process takes over in time.",
 					*l.Spec.HolderIdentity, ahead.Round(time.Second)),
 				Fix: []string{"# on the machine of " + oneLine(*l.Spec.HolderIdentity) + ":", "sudo timedatectl set-ntp true"}})
 		}
@@ -156,13 +156,13 @@ func (h *Hub) versions() (found []Finding) {
 		name := h.Deployments.Items[i].Name
 		if tag := tags[name]; tag != "" && ours != "" && tag != ours {
 			found = append(found, Finding{ID: VersionSkew, Severity: Warning, Object: "deployment/" + name + " in " + systemNamespace, Turn: turnAdmin,
-				Cause: fmt.Sprintf("It is of version %s, and hub-apiserver of %s. Components are tested with those of their own version.", tag, ours),
+				Cause: fmt.Sprintf("It has version %s, and hub-apiserver %s. Components are only tested with the same version of the others.", tag, ours),
 				Fix:   []string{fmt.Sprintf("kubectl -n %s set image deployment/%s %[2]s=%s", systemNamespace, word(name), word(h.imageOf(name, ours)))}})
 		}
 	}
 	if tag := h.otherVersion(); tag != "" {
 		found = append(found, Finding{ID: VersionSkew, Severity: Warning, Object: "program/kubectl-hub", Turn: "you",
-			Cause: fmt.Sprintf("This kubectl hub is of version %s, and the hub of %s. Rights and admission policies were not compared with those of its own version.", h.Version, tag),
+			Cause: fmt.Sprintf("This kubectl hub has version %s, and the hub %s. Permissions and admission policies were not compared with those of that version.", h.Version, tag),
 			Fix:   []string{"# install kubectl-hub " + oneLine(tag)}})
 	}
 	return found
@@ -180,11 +180,11 @@ func (h *Hub) imageOf(name, tag string) string {
 func (h *Hub) front() (found []Finding) {
 	if h.FrontReady != "" {
 		found = append(found, Finding{ID: FrontNotReady, Severity: Error, Object: "kube-apiserver", Turn: turnAdmin,
-			Cause: "The front says that it is not ready: " + dotless(h.FrontReady) + ".", Fix: []string{"kubectl get --raw '/readyz?verbose'"}})
+			Cause: "The front reports that it is not ready: " + dotless(h.FrontReady) + ".", Fix: []string{"kubectl get --raw '/readyz?verbose'"}})
 	}
 	if h.Serving != nil && h.Serving.Before(h.Now.Add(expiresSoon)) {
 		found = append(found, Finding{ID: CertificateExpiring, Severity: Warning, Object: "kube-apiserver", Turn: turnAdmin,
-			Cause: fmt.Sprintf("The certificate that the front has for its clients ends on %s. No agent and no user reaches the hub then.", h.Serving.UTC().Format(time.RFC3339)),
+			Cause: fmt.Sprintf("The serving certificate of the front expires on %s. After that, no agent and no user can connect to the hub.", h.Serving.UTC().Format(time.RFC3339)),
 			Fix:   []string{"# renew the certificate of kube-apiserver, such as by: kubeadm certs renew apiserver"}})
 	}
 	return found

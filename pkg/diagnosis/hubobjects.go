@@ -77,16 +77,16 @@ func (h *Hub) webhooks() (found []Finding) {
 		if matched == "" || !w.Fails || w.Service == "" || !w.Seen || w.HasEndpoints {
 			continue
 		}
-		f := Finding{ID: WebhookUnreachable, Severity: Error, Object: w.Resource + "/" + w.Configuration, Turn: "who runs " + w.Namespace + "/" + w.Service}
+		f := Finding{ID: WebhookUnreachable, Severity: Error, Object: w.Resource + "/" + w.Configuration, Turn: "the owner of the Service " + w.Namespace + "/" + w.Service}
 		if w.Narrowed {
 			f.Severity = Warning
 		}
-		what := "has no endpoint that is ready"
+		what := "has no ready endpoint"
 		if !w.HasService {
-			what = "is not there"
+			what = "does not exist"
 		}
-		f.Cause = fmt.Sprintf("Its webhook %s is asked about %s, the Service %s/%s %s, and its failurePolicy is Fail: such changes are refused. "+
-			"Bring the Service back; or, until then, let changes pass that it does not answer for.", w.Name, matched, w.Namespace, w.Service, what)
+		f.Cause = fmt.Sprintf("Its webhook %s is called for %s, the Service %s/%s %s, and its failurePolicy is Fail: such changes are refused. "+
+			"Restore the Service. Until then, ignore failures of the webhook.", w.Name, matched, w.Namespace, w.Service, what)
 		f.Fix = []string{fmt.Sprintf(`kubectl patch %s %s --type=json -p '[{"op":"replace","path":"/webhooks/%d/failurePolicy","value":"Ignore"}]'`, w.Resource, word(w.Configuration), w.Index)}
 		found = append(found, f)
 	}
@@ -104,16 +104,16 @@ func (h *Hub) clusters() (found []Finding) {
 			continue
 		case !c.Spec.HubAcceptsClient && !denied && h.age(c.CreationTimestamp.Time) >= h.Patience:
 			f.ID, f.Turn, f.Since = AcceptancePending, turnAdmin, &c.CreationTimestamp
-			f.Cause = fmt.Sprintf("It has waited for %s to be accepted. kubectl hub deny --clusters %s refuses it.", h.age(c.CreationTimestamp.Time), c.Name)
+			f.Cause = fmt.Sprintf("It has waited for %s to be accepted. To deny it, run kubectl hub deny --clusters %s.", h.age(c.CreationTimestamp.Time), c.Name)
 			f.Fix = []string{"kubectl hub accept --clusters " + word(c.Name)}
 		case c.Spec.HubAcceptsClient && available != nil && available.Status == metav1.ConditionUnknown:
 			f.ID, f.Turn, f.Since = ClusterUnheard, "the agent of "+c.Name, &available.LastTransitionTime
-			f.Cause = fmt.Sprintf("Its agent has stopped renewing its lease %s ago: %s.", h.age(available.LastTransitionTime.Time), dotless(available.Message))
+			f.Cause = fmt.Sprintf("Its agent stopped renewing its lease %s ago: %s.", h.age(available.LastTransitionTime.Time), dotless(available.Message))
 			f.Fix = []string{fmt.Sprintf("kubectl hub doctor --managed --context <CONTEXT OF %s>", c.Name)}
 			if trusted := h.trustsOther(c); trusted != "" {
 				f.ID, f.Severity, f.Turn = AgentTrustsOtherCA, Error, "an admin of "+c.Name
-				f.Cause += fmt.Sprintf(" It trusts the hub by %s, and the certificate that the hub has now is by %s: the CA of the hub was renewed, or this is another "+
-					"address of the hub. Have the agent trust the new CA, by a new bootstrap kubeconfig.", trusted, strings.Join(h.Authorities, ", "))
+				f.Cause += fmt.Sprintf(" It trusts the CA %s, and the hub now has a certificate of %s: the CA of the hub was renewed, or this is another "+
+					"address of the hub. Give the agent a new bootstrap kubeconfig, so that it trusts the new CA.", trusted, strings.Join(h.Authorities, ", "))
 				f.Fix = append(rejoin(c.Name), f.Fix...)
 			}
 		default:
@@ -136,13 +136,13 @@ func (h *Hub) requests() (found []Finding) {
 		switch {
 		case !decided && h.age(r.CreationTimestamp.Time) >= h.Patience && !h.waitsForAcceptance(cluster):
 			f.ID = CertificateRequestPending
-			f.Cause = fmt.Sprintf("%s has asked for a certificate of cluster %s %s ago, and nothing approves it by itself. Who holds it is the cluster in the eyes of the hub: "+
-				"approve it if you know that the agent asks, and else deny it by kubectl certificate deny.", r.Spec.Username, cluster, h.age(r.CreationTimestamp.Time))
+			f.Cause = fmt.Sprintf("%s requested a certificate of cluster %s %s ago, and no controller approves it. Its holder can act as the cluster on the hub: "+
+				"approve it if you know that the requester is the agent. Otherwise deny it with kubectl certificate deny.", r.Spec.Username, cluster, h.age(r.CreationTimestamp.Time))
 			f.Fix = []string{"kubectl describe csr " + word(r.Name),
-				fmt.Sprintf("kubectl hub accept --clusters %s --csr=<NAME OF THE REQUEST, IF THE AGENT HAS MADE IT>", word(cluster))}
+				fmt.Sprintf("kubectl hub accept --clusters %s --csr=<NAME OF THE REQUEST, IF THE AGENT CREATED IT>", word(cluster))}
 		case approved != nil && len(r.Status.Certificate) == 0 && h.age(approved.LastUpdateTime.Time) >= signsWithin:
 			f.ID, f.Severity, f.Since = SignerMissing, Error, &approved.LastUpdateTime
-			f.Cause = fmt.Sprintf("It was approved %s ago, and got no certificate: kube-controller-manager does not run, or has no key to sign with "+
+			f.Cause = fmt.Sprintf("It was approved %s ago, but no certificate was issued: kube-controller-manager does not run, or has no key to sign with "+
 				"(--cluster-signing-cert-file, --cluster-signing-key-file).", h.age(approved.LastUpdateTime.Time))
 			f.Fix = []string{"kubectl -n kube-system describe pods -l component=kube-controller-manager"}
 		default:
@@ -187,8 +187,8 @@ func (h *Hub) sets() (found []Finding) {
 			if keys.Has(key) {
 				continue
 			}
-			found = append(found, Finding{ID: SetLabelUnknown, Severity: Warning, Object: "managedclusterset/" + s.Name, Turn: "who labels the clusters, or who wrote the set",
-				Cause: fmt.Sprintf("It wants the label %s, and none of the %d clusters has it, whatever its value: so the set has no cluster. Is it spelled as it should be?",
+			found = append(found, Finding{ID: SetLabelUnknown, Severity: Warning, Object: "managedclusterset/" + s.Name, Turn: "a user who labels the clusters, or the author of the set",
+				Cause: fmt.Sprintf("It selects by the label %s, and none of the %d clusters has that label with any value, so the set has no cluster. Check the spelling.",
 					key, len(h.Clusters.Items)),
 				Fix: []string{fmt.Sprintf("kubectl hub label <CLUSTER> %s=%s", word(key), valueOf(&s.Spec.ClusterSelector, key))}})
 			break
@@ -233,7 +233,7 @@ func valueOf(s *v1beta1.ManagedClusterSelector, key string) string {
 
 // SetNotThere describes a binding to a set that does not exist, and what to do. The condition of the binding has the same text.
 func SetNotThere(set string) string {
-	return fmt.Sprintf("It binds the set %s, which is not there: placements of the namespace get no cluster by it. If the set should be there: %s. If not, delete the binding.",
+	return fmt.Sprintf("It binds the set %s, which does not exist: placements of the namespace get no clusters from it. To create the set: %s. Otherwise delete the binding.",
 		oneLine(set), paste("kubectl", "hub", "create", "clusterset", set))
 }
 
@@ -251,7 +251,7 @@ func (h *Hub) bindings() (found []Finding) {
 			continue
 		}
 		found = append(found, Finding{ID: BoundSetMissing, Severity: Warning, Object: "managedclustersetbinding/" + b.Name + " in " + b.Namespace,
-			Turn: "who runs the namespace " + b.Namespace, Since: &b.CreationTimestamp,
+			Turn: "an owner of the namespace " + b.Namespace, Since: &b.CreationTimestamp,
 			Cause: SetNotThere(b.Spec.ClusterSet),
 			Fix:   []string{fmt.Sprintf("kubectl -n %s delete managedclustersetbindings.%s %s", word(b.Namespace), clusterv1.GroupName, word(b.Name))}})
 	}

@@ -85,7 +85,7 @@ func missingRights(expected, have []*unstructured.Unstructured, skip func(*unstr
 		is := sameObject(have, want)
 		switch {
 		case is == nil:
-			f.Cause = fmt.Sprintf("There is no such %s. %s", want.GetKind(), purpose(want))
+			f.Cause = fmt.Sprintf("The %s does not exist. %s", want.GetKind(), purpose(want))
 		case strings.HasSuffix(want.GetKind(), "Binding"):
 			missing := slices.DeleteFunc(subjectsOf(want), func(s rbacv1.Subject) bool { return slices.Contains(subjectsOf(is), s) })
 			if len(missing) == 0 && equality.Semantic.DeepEqual(want.Object["roleRef"], is.Object["roleRef"]) {
@@ -111,10 +111,10 @@ func purpose(o *unstructured.Unstructured) string {
 		who = append(who, strings.ToLower(s.Kind)+" "+s.Name)
 	}
 	if len(who) == 0 {
-		return "What it is for does not have these rights."
+		return "Its subjects do not have these rights."
 	}
 	role, _, _ := unstructured.NestedString(o.Object, "roleRef", "name")
-	return fmt.Sprintf("So %s does not have the rights of %s by it.", strings.Join(who, ", "), role)
+	return fmt.Sprintf("So %s does not have the rights of %s.", strings.Join(who, ", "), role)
 }
 
 func sameObject(all []*unstructured.Unstructured, o *unstructured.Unstructured) *unstructured.Unstructured {
@@ -207,9 +207,9 @@ func (h *Hub) policies() (found []Finding) {
 		is := sameObject(h.Policies.Items, want)
 		switch {
 		case is == nil:
-			f.Cause = fmt.Sprintf("There is no such %s, so nothing bounds the rights that it is about: who holds the account of a component can use all of them.", want.GetKind())
+			f.Cause = fmt.Sprintf("The %s does not exist, so it does not limit the rights of the component: a client with the component's account can use all of them.", want.GetKind())
 		case !hasFields(is.Object["spec"], want.Object["spec"]):
-			f.Cause = "It is another one than that of artifacts/deploy, so it may let pass what that refuses."
+			f.Cause = "It differs from the one in artifacts/deploy, so it may allow requests that the other refuses."
 		default:
 			continue
 		}

@@ -17,22 +17,22 @@ func (h *Hub) storage() (found []Finding) {
 	f := Finding{Object: "etcd", Turn: turnAdmin}
 	switch {
 	case s.Refused != "":
-		f.ID, f.Severity, f.Cause = StorageFull, Error, "hub-apiserver refuses writes for want of room: "+dotless(s.Refused)+"."
+		f.ID, f.Severity, f.Cause = StorageFull, Error, "hub-apiserver refuses writes because the storage is full: "+dotless(s.Refused)+"."
 	case s.Quota > 0 && s.Size >= s.Quota:
-		f.ID, f.Severity, f.Cause = StorageFull, Error, fmt.Sprintf("An etcd has %s of the %s that it may have.", mebibytes(s.Size), mebibytes(s.Quota))
+		f.ID, f.Severity, f.Cause = StorageFull, Error, fmt.Sprintf("An etcd uses %s of its quota of %s.", mebibytes(s.Size), mebibytes(s.Quota))
 	case s.Quota > 0 && s.Size >= s.Quota/10*9:
-		f.ID, f.Severity, f.Cause = StorageNearlyFull, Warning, fmt.Sprintf("An etcd has %s of the %s that it may have.", mebibytes(s.Size), mebibytes(s.Quota))
+		f.ID, f.Severity, f.Cause = StorageNearlyFull, Warning, fmt.Sprintf("An etcd uses %s of its quota of %s.", mebibytes(s.Size), mebibytes(s.Quota))
 	default:
 		return nil
 	}
 	large, words := h.largest()
 	f.Cause += words
 	f.Fix = []string{
-		"# delete what is not needed: deletions are still taken, and hub-apiserver makes room by itself then",
+		"# delete objects that are not needed: deletions still work, and hub-apiserver then frees the space",
 		"kubectl get managedclusters --sort-by=.metadata.creationTimestamp",
 	}
 	if f.ID == StorageFull && len(large) > 0 {
-		f.Fix = append(f.Fix, "# large clusters that are not accepted: agents that are still there ask again",
+		f.Fix = append(f.Fix, "# large clusters that are not accepted: agents that still run create them again",
 			paste(append([]string{"kubectl", "delete", "managedclusters." + clusterv1.GroupName, "--wait=false"}, large...)...))
 	}
 	f.Fix = append(f.Fix, "# an etcd outside of hub-apiserver: docs/operating.md#storage")

@@ -142,7 +142,7 @@ func (m *Managed) agent() []Finding {
 	d := m.deployment()
 	switch {
 	case d == nil:
-		f.ID, f.Cause, f.Fix = AgentMissing, "There is no agent in this namespace: the cluster has not joined a hub, or has left it.", m.rejoin()
+		f.ID, f.Cause, f.Fix = AgentMissing, "This namespace has no agent: the cluster has not joined a hub, or has left it.", m.rejoin()
 	case replicas(d) == 0:
 		f.ID, f.Cause = AgentNotReady, "The agent is scaled to 0."
 		f.Fix = []string{fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", m.Namespace, agentName)}
@@ -151,7 +151,7 @@ func (m *Managed) agent() []Finding {
 		if why := m.podTrouble(); why != "" {
 			f.Cause += ": " + why
 		}
-		f.Cause += ". It is ready when the hub has a lease of the cluster: the other findings, if there are any, may be why it has not."
+		f.Cause += ". The agent becomes ready when it renews its lease on the hub: other findings, if any, may explain why it does not."
 		f.Fix = []string{fmt.Sprintf("kubectl -n %s logs deployment/%s --tail=50", m.Namespace, agentName)}
 	default:
 		return nil
@@ -224,12 +224,12 @@ func (m *Managed) bootstrap() []Finding {
 	f := Finding{Severity: Error, Object: "secret/" + registration.BootstrapSecret + " in " + m.Namespace, Turn: "an admin of the hub, then " + m.turn(), Fix: m.rejoin()}
 	switch {
 	case !b.Found:
-		f.ID, f.Cause = BootstrapKubeconfigUnusable, "There is no kubeconfig in it, and the agent has no identity on the hub yet: it cannot ask for one."
+		f.ID, f.Cause = BootstrapKubeconfigUnusable, "It contains no kubeconfig, and the agent has no identity on the hub yet: it cannot request one."
 	case b.Trouble == Unusable:
 		f.ID, f.Cause = BootstrapKubeconfigUnusable, "Its kubeconfig cannot be used: it "+dotless(b.Text)+"."
 	case b.Trouble == Refused:
 		f.ID = BootstrapTokenRefused
-		f.Cause = fmt.Sprintf("The hub %s does not take its token: it has expired, or was revoked. The agent has no identity that still holds, and gets none by it.", b.Server)
+		f.Cause = fmt.Sprintf("The hub %s does not accept its token: it has expired, or was revoked. The agent has no valid identity, and cannot request one.", b.Server)
 	default:
 		return m.inTheWay(b, f)
 	}
@@ -241,12 +241,12 @@ func (m *Managed) inTheWay(w *Way, f Finding) []Finding {
 	switch w.Trouble {
 	case Distrusted:
 		f.ID = HubDistrusted
-		f.Cause = fmt.Sprintf("The certificate of the hub %s is not of the CA in this kubeconfig: %s. Either the hub has another CA now, or something else answers at its address: "+
-			"find out which, before the agent trusts it.", w.Server, dotless(w.Text))
+		f.Cause = fmt.Sprintf("The certificate of the hub %s was not issued by the CA in this kubeconfig: %s. Either the hub has another CA now, or another server responds at its address: "+
+			"find out which before you have the agent trust it.", w.Server, dotless(w.Text))
 	case Network, NotAnswered:
 		f.ID = HubUnreachable
-		f.Cause = fmt.Sprintf("The hub %s cannot be reached: %s. It was asked from this machine, and the agent is not ready either.", w.Server, dotless(w.Text))
-		f.Fix = append([]string{"# see whether the cluster reaches that address: name, route, firewall, proxy. If the hub has another address now:"}, f.Fix...)
+		f.Cause = fmt.Sprintf("The hub %s cannot be reached: %s. This was checked from this machine, and the agent is not ready either.", w.Server, dotless(w.Text))
+		f.Fix = append([]string{"# check whether the cluster reaches that address: DNS, routes, firewall, proxy. If the hub has another address now:"}, f.Fix...)
 		if m.ready() { // this machine may be in another network
 			return nil
 		}
@@ -270,10 +270,10 @@ func (m *Managed) identity() []Finding {
 	switch {
 	case i.Ends != nil && !i.Ends.After(m.Now):
 		f.ID, f.Since = AgentIdentityRefused, &metav1.Time{Time: *i.Ends}
-		f.Cause = "The certificate of the agent ended on " + i.Ends.UTC().Format(time.RFC3339) + ": it was not renewed in time. The agent needs a bootstrap token to get another."
+		f.Cause = "The certificate of the agent expired on " + i.Ends.UTC().Format(time.RFC3339) + ": it was not renewed in time. The agent needs a bootstrap token to request another one."
 	case i.Trouble == Refused:
 		f.ID = AgentIdentityRefused
-		f.Cause = fmt.Sprintf("The hub %s does not take the identity of the agent (401): the CA for clients of the hub was changed, or this is another hub.", i.Server)
+		f.Cause = fmt.Sprintf("The hub %s does not accept the identity of the agent (401): the hub's CA for clients was changed, or this is another hub.", i.Server)
 	case i.Trouble == Unusable:
 		f.ID, f.Cause = AgentIdentityRefused, "Its kubeconfig cannot be used: it "+dotless(i.Text)+"."
 	default:
@@ -286,10 +286,10 @@ func (m *Managed) refusal() []Finding {
 	f := Finding{ID: AgentRefused, Severity: Error, Object: "managedcluster/" + m.name(), Turn: turnAdmin}
 	switch m.Refusal {
 	case registration.RefusalNotAccepted:
-		f.Cause = "The hub does not accept the cluster, or not any more."
+		f.Cause = "The hub does not accept the cluster, or no longer accepts it."
 		f.Fix = []string{"kubectl hub accept --clusters " + word(m.name()) + " --context <CONTEXT OF THE HUB>"}
 	case registration.RefusalNoCluster:
-		f.Cause, f.Fix = "The hub does not let the agent see its ManagedCluster. As a rule that was deleted: the cluster has to join again.", m.rejoin()
+		f.Cause, f.Fix = "The hub does not allow the agent to get its ManagedCluster. Usually the ManagedCluster was deleted, and the cluster must join again.", m.rejoin()
 	case registration.RefusalUnknown:
 		f.Cause, f.Fix = "The hub does not know the identity of the agent.", m.rejoin()
 	default:
@@ -307,7 +307,7 @@ func (m *Managed) lease() []Finding {
 		return nil
 	}
 	return []Finding{{ID: AgentLeaseStale, Severity: Error, Object: "managedcluster/" + m.name(), Turn: m.turn(), Since: &metav1.Time{Time: *m.Renewed},
-		Cause: fmt.Sprintf("The agent has renewed its lease on the hub %s ago, and should every %s: to the hub the cluster is lost.", age, m.Lasts),
+		Cause: fmt.Sprintf("The agent renewed its lease on the hub %s ago, and should renew it every %s: the hub considers the cluster lost.", age, m.Lasts),
 		Fix:   []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s", m.Namespace, agentName)}}}
 }
 

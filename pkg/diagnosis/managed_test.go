@@ -86,14 +86,14 @@ func TestManaged_Faults(t *testing.T) {
 		}, diagnosis.AgentNotReady, "FailedCreate: quota", "logs"},
 		"a role is missing": {func(m *diagnosis.Managed) {
 			m.Rights.Items = without(append([]*unstructured.Unstructured{}, m.Rights.Items...), "ClusterRole", "clusterhub:hub-agent")
-		}, diagnosis.AgentPermissionsMissing, "no such ClusterRole", "--show clusterrole/clusterhub:hub-agent"},
+		}, diagnosis.AgentPermissionsMissing, "The ClusterRole does not exist", "--show clusterrole/clusterhub:hub-agent"},
 		"nothing to begin with": {func(m *diagnosis.Managed) { m.Bootstrap, m.Identity = none, none }, diagnosis.BootstrapKubeconfigUnusable, "no kubeconfig", "get token"},
 		"a kubeconfig that names a file": {func(m *diagnosis.Managed) {
 			m.Bootstrap.Trouble, m.Bootstrap.Text, m.Identity = diagnosis.Unusable, "names a file.", none
 		},
 			diagnosis.BootstrapKubeconfigUnusable, "it names a file.", "get token"},
-		"an expired token": {func(m *diagnosis.Managed) { m.Identity = none }, diagnosis.BootstrapTokenRefused, "does not take its token", "get token"},
-		"another CA":       {func(m *diagnosis.Managed) { m.Identity.Trouble = diagnosis.Distrusted }, diagnosis.HubDistrusted, "not of the CA", "get token"},
+		"an expired token": {func(m *diagnosis.Managed) { m.Identity = none }, diagnosis.BootstrapTokenRefused, "does not accept its token", "get token"},
+		"another CA":       {func(m *diagnosis.Managed) { m.Identity.Trouble = diagnosis.Distrusted }, diagnosis.HubDistrusted, "not issued by the CA", "get token"},
 		"no way": {func(m *diagnosis.Managed) {
 			m.Identity, m.Bootstrap.Trouble, m.Bootstrap.Text = none, diagnosis.Network, "connection refused"
 			m.Deployments = diagnosis.List[appsv1.Deployment]{}
@@ -108,7 +108,7 @@ func TestManaged_Faults(t *testing.T) {
 			diagnosis.AgentIdentityRefused, "(401)", "get token"},
 		"an identity that has ended": {func(m *diagnosis.Managed) {
 			m.Identity.Ends, m.Bootstrap.Trouble = new(now.Add(-time.Hour)), diagnosis.NoTrouble
-		}, diagnosis.AgentIdentityRefused, "ended on 2026-06-01T11:00:00Z", "get token"},
+		}, diagnosis.AgentIdentityRefused, "expired on 2026-06-01T11:00:00Z", "get token"},
 		"denied":       {func(m *diagnosis.Managed) { m.Refusal = registration.RefusalNotAccepted }, diagnosis.AgentRefused, "does not accept", "accept --clusters rome --context <CONTEXT OF THE HUB>"},
 		"deleted":      {func(m *diagnosis.Managed) { m.Refusal = registration.RefusalNoCluster }, diagnosis.AgentRefused, "deleted", "get token"},
 		"an old lease": {func(m *diagnosis.Managed) { m.Renewed = new(now.Add(-time.Hour)) }, diagnosis.AgentLeaseStale, "1h0m0s ago", "rollout restart"},

@@ -78,7 +78,7 @@ func OfMember(facts MemberFacts) Answer {
 func (m *memberChain) clusterThere() outcome {
 	switch {
 	case m.cluster != nil:
-		return passed("made %s", ago(m.Now, m.cluster.CreationTimestamp.Time))
+		return passed("created %s", ago(m.Now, m.cluster.CreationTimestamp.Time))
 	case m.Object.IsMissing():
 		return broken("the hub has no ManagedCluster "+m.Cluster, Finding{ID: ClusterMissing, Severity: Error, Object: "managedcluster/" + m.Cluster,
 			Cause: "The hub has no ManagedCluster " + m.Cluster + ", so it is in no set.", Turn: "an admin of the cluster", Fix: []string{paste("kubectl", "hub", "why", "cluster", m.Cluster)}})
@@ -92,10 +92,10 @@ func (m *memberChain) clusterThere() outcome {
 func (m *memberChain) setThere() outcome {
 	switch {
 	case m.set != nil:
-		return passed("made %s", ago(m.Now, m.set.CreationTimestamp.Time))
+		return passed("created %s", ago(m.Now, m.set.CreationTimestamp.Time))
 	case m.Selects.IsMissing():
 		return broken("the hub has no set "+m.Set, Finding{ID: SetMissing, Severity: Error, Object: "managedclusterset/" + m.Set,
-			Cause: "The hub has no ManagedClusterSet " + m.Set + ".", Turn: "a user who may make sets",
+			Cause: "The hub has no ManagedClusterSet " + m.Set + ".", Turn: "a user who may create sets",
 			Fix: []string{"kubectl hub get clustersets", paste("kubectl", "hub", "create", "clusterset", m.Set)}})
 	}
 	return unseen(m.Selects.Why())
@@ -112,7 +112,7 @@ func (m *memberChain) selects() outcome {
 	}
 	requirements, selectable := selects.Requirements()
 	if !selectable {
-		return m.selectsNothing("its selector is none")
+		return m.selectsNothing("its selector is not valid")
 	}
 	if m.cluster == nil {
 		if member, is := m.Member.Get(); is {
@@ -141,14 +141,14 @@ func after(separator, text string) string {
 
 func orEvery(selector string) string {
 	if selector == "" {
-		return "nothing: every cluster is in it"
+		return "nothing: it has all clusters"
 	}
 	return selector
 }
 
 func orNothing(text string) string {
 	if text == "" {
-		return "what that takes"
+		return "the labels that this requires"
 	}
 	return text
 }
@@ -182,7 +182,7 @@ func (m *memberChain) mismatch(selects labels.Selector, all labels.Requirements,
 		}
 		f.Cause = fmt.Sprintf("The set %s selects by %s, and cluster %s has %s=%s%s.", m.Set, selects, m.Cluster, key, value, after(", written ", m.writer(key)))
 		if claimer := m.claimer(key, value); claimer != "" {
-			f.Cause += fmt.Sprintf(" This label puts it into the set %s, which claims the label for itself: a cluster is in one of these sets at a time, and leaves that one with the label.", claimer)
+			f.Cause += fmt.Sprintf(" This label puts it into the set %s, which claims the label exclusively: a cluster is in one of these sets at a time, and leaves the other one when its label changes.", claimer)
 		}
 	}
 	f.Fix = m.fix(all)
@@ -282,15 +282,15 @@ func (m *memberChain) member() outcome {
 		return unseen(m.Member.Why())
 	}
 	if m.set == nil {
-		return unseen("the hub shows you no such member: it is none, or you may not see the set " + m.Set)
+		return unseen("the hub shows you no such member: the cluster is not in the set, or you may not see the set " + m.Set)
 	}
 	if m.cluster == nil { // users who see a set see all its members
 		return broken("the hub shows no such member", Finding{ID: NotAMember, Severity: Error, Object: "clustersetmember/" + m.Cluster + "." + m.Set,
-			Turn:  "a user who may get the cluster, and so see why",
-			Cause: fmt.Sprintf("Cluster %s is not in the set %s, or is not on the hub. The labels of the cluster say why, and you may not see them.", m.Cluster, m.Set),
+			Turn:  "a user who may get the cluster, and so see its labels",
+			Cause: fmt.Sprintf("Cluster %s is not in the set %s, or is not on the hub. Its labels show the reason, but you may not see them.", m.Cluster, m.Set),
 			Fix:   []string{paste("kubectl", "hub", "members", m.Set)}})
 	}
 	return broken("the hub does not show it", Finding{ID: NotYetMember, Severity: Error, Object: "clustersetmember/" + m.Cluster + "." + m.Set, Turn: "hub-apiserver",
-		Cause: "The labels of the cluster match, and hub-apiserver does not show it as a member: it does so within a second of the change, or you may not see the set's members.",
+		Cause: "The labels of the cluster match, but hub-apiserver does not show it as a member: it does so within a second of the change, or you may not see the set's members.",
 		Since: since(metav1.Time{}), Fix: []string{paste("kubectl", "hub", "members", m.Set)}})
 }

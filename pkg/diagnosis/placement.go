@@ -90,8 +90,8 @@ func (p *placementChain) there() outcome {
 	case p.explanation != nil:
 		return passed("there").without(p.Placement.Why())
 	case p.Explanation.IsMissing():
-		return broken("there is none", Finding{ID: PlacementMissing, Severity: Error, Object: p.object(),
-			Cause: fmt.Sprintf("There is no placement %s in the namespace %s.", p.Name, p.Namespace), Turn: "you, or another user who may make placements",
+		return broken("it does not exist", Finding{ID: PlacementMissing, Severity: Error, Object: p.object(),
+			Cause: fmt.Sprintf("Placement %s does not exist in the namespace %s.", p.Name, p.Namespace), Turn: "you, or another user who may create placements",
 			Fix: []string{"kubectl hub get placements -A"}})
 	case p.ClusterMissing:
 		return passed("there")
@@ -104,7 +104,7 @@ func (p *placementChain) clusterSeen() outcome {
 	case p.explained != nil:
 		return passed("you see it")
 	case p.ClusterMissing:
-		return unseen("there is no cluster " + p.Cluster + " that you may see")
+		return unseen("you may not see a cluster " + p.Cluster)
 	case p.explanation != nil:
 		return unseen("the hub does not explain cluster " + p.Cluster)
 	}
@@ -133,10 +133,10 @@ func (p *placementChain) steps() []link {
 func (p *placementChain) problem() outcome {
 	text := p.explanation.Status.Problem
 	if text == "" {
-		return passed("nothing stands against all of them")
+		return passed("no problem that affects all of them")
 	}
-	f := Finding{ID: PlacementProblem, Severity: Error, Object: p.object(), Turn: "those who may change the placement, or what it names",
-		Cause: "The placement chooses nothing new, whatever the clusters are: " + text, Fix: []string{paste("kubectl", "describe", "placement", p.Name, "-n", p.Namespace)}}
+	f := Finding{ID: PlacementProblem, Severity: Error, Object: p.object(), Turn: "a user who may change the placement, or the objects that it refers to",
+		Cause: "The placement cannot choose any new cluster: " + text, Fix: []string{paste("kubectl", "describe", "placement", p.Name, "-n", p.Namespace)}}
 	if p.placement != nil {
 		if c := meta.FindStatusCondition(p.placement.Status.Conditions, v1beta1.PlacementConditionSatisfied); c != nil {
 			f.Since = since(c.LastTransitionTime)
@@ -150,7 +150,7 @@ func (p *placementChain) chosen() outcome {
 		return passed("yes")
 	}
 	return broken("no", Finding{ID: NotInDecisions, Severity: Error, Object: p.object(), Turn: "the hub's scheduler",
-		Cause: "The hub names nothing that the cluster fell out by: " + p.explained.Message + ".",
+		Cause: "The hub does not report which step excluded the cluster: " + p.explained.Message + ".",
 		Fix:   []string{paste("kubectl", "hub", "explain", "placement", p.Name, "-n", p.Namespace, "--cluster", p.Cluster)}})
 }
 
@@ -178,7 +178,7 @@ func (p *placementChain) fell(says string) Finding {
 		f.ID = TaintNotTolerated
 		f.Fix = []string{paste("kubectl", "get", "managedcluster", p.Cluster, "-o", "jsonpath={.spec.taints}"), edit}
 		if strings.Contains(p.explained.Message, registration.TaintUnreachable) || strings.Contains(p.explained.Message, registration.TaintUnavailable) {
-			f.Turn = "those who run the cluster: the hub has put the taint on it, and takes it off when the cluster is well"
+			f.Turn = "an admin of the cluster: the hub added the taint, and removes it when the cluster is available again"
 			f.Fix = []string{paste("kubectl", "hub", "why", "cluster", p.Cluster)}
 		}
 	case "Spread":

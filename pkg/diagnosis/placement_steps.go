@@ -116,11 +116,11 @@ func numberStep(p *v1beta1.Placement, c *v1beta1.ExplainedCluster) string {
 	case c.FilteredBy == "NumberOfClusters":
 		return c.Message
 	case p != nil && p.Spec.NumberOfClusters == nil:
-		return "all clusters that pass are wanted"
+		return "all clusters that pass are chosen"
 	case p != nil:
-		return fmt.Sprintf("among the %d that are wanted", *p.Spec.NumberOfClusters)
+		return fmt.Sprintf("among the %d that are requested", *p.Spec.NumberOfClusters)
 	}
-	return "among those that are wanted"
+	return "among those that are requested"
 }
 
 // GroupOf returns the decision group of a chosen cluster.

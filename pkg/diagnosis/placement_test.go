@@ -40,7 +40,7 @@ func TestOfPlacement(t *testing.T) {
 		"being deleted":   {"Deletion", "Deleted", ClusterDeleting, "Deletion", nil},
 		"no predicate":    {"Predicate", "No match", PredicateMismatch, "Predicates", []string{"env=prod", "kubectl hub label c1 env=prod --overwrite"}},
 		"a taint":         {"TaintToleration", "The taint k=v:NoSelect", TaintNotTolerated, "Taints", []string{"kubectl edit placement web -n dev"}},
-		"a taint of ours": {"TaintToleration", "The taint " + registration.TaintUnreachable, TaintNotTolerated, "Taints", []string{"kubectl hub why cluster c1", "the hub has put"}},
+		"a taint of ours": {"TaintToleration", "The taint " + registration.TaintUnreachable, TaintNotTolerated, "Taints", []string{"kubectl hub why cluster c1", "the hub added the taint"}},
 		"spread":          {"Spread", "Too many in eu", LeftOutBySpread, "Spread", nil},
 		"number":          {"NumberOfClusters", "2 are wanted", NotNeeded, "Number", []string{`'{"spec":{"numberOfClusters":3}}'`}},
 	} {

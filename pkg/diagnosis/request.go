@@ -85,13 +85,13 @@ func OfAccessRequest(facts AccessRequestFacts) Answer {
 	case a.Finding.ID == AccessRequestMissing:
 		a.Verdict = subject + " does not exist"
 	case a.Finding.ID == AccessRequestEnding:
-		a.Verdict = subject + " is being deleted, and its access taken back"
+		a.Verdict = subject + " is being deleted, and its access is being revoked"
 	case a.Finding.ID == AccessRequestDenied:
 		a.Verdict = subject + " is denied"
 	case a.Finding.Severity == Warning:
-		a.Verdict = subject + " gives access, and not to all that it asks for"
+		a.Verdict = subject + " gives access, but not all that it requests"
 	case r.granted():
-		a.Verdict = subject + " gives access still, and waits for " + a.Finding.Turn
+		a.Verdict = subject + " still gives access, and waits for " + a.Finding.Turn
 	default:
 		a.Verdict = subject + " waits for " + a.Finding.Turn
 	}
@@ -127,11 +127,11 @@ func (r *requestChain) provider() string {
 func (r *requestChain) exists() outcome {
 	switch {
 	case r.request != nil:
-		return passed("made %s", ago(r.Now, r.request.CreationTimestamp.Time))
+		return passed("created %s", ago(r.Now, r.request.CreationTimestamp.Time))
 	case r.Request.IsMissing():
-		return broken("there is none", Finding{ID: AccessRequestMissing, Severity: Error, Object: r.object(), Turn: "you, or another user who may make requests there",
-			Cause: fmt.Sprintf("The namespace %s has no AccessRequest %s. A request is deleted when its ttl is over, or when the ClusterRequest by which it came is gone: "+
-				"the events of the namespace say so.", r.Namespace, r.Name),
+		return broken("it does not exist", Finding{ID: AccessRequestMissing, Severity: Error, Object: r.object(), Turn: "you, or another user who may create requests there",
+			Cause: fmt.Sprintf("The namespace %s has no AccessRequest %s. A request is deleted when its ttl has expired, or when the ClusterRequest that it refers to is gone: "+
+				"see the events of the namespace.", r.Namespace, r.Name),
 			Fix: []string{paste("kubectl", "get", "accessrequests", "-n", r.Namespace), paste("kubectl", "events", "-n", r.Namespace)}})
 	}
 	return unseen(r.Request.Why())
@@ -143,7 +143,7 @@ func (r *requestChain) notIgnored() outcome {
 	}
 	by := whoSet(&r.request.ObjectMeta, r.Now, "metadata", "annotations", openmcpv1alpha1.OperationAnnotation)
 	return broken("by no program", Finding{ID: AccessRequestIgnored, Severity: Error, Object: r.object(), Turn: "you, or another user who may write the request",
-		Cause: fmt.Sprintf("The annotation %s=%s%s has the hub and all providers leave the request alone, even when its time is up.", openmcpv1alpha1.OperationAnnotation,
+		Cause: fmt.Sprintf("The annotation %s=%s%s makes the hub and all providers ignore the request, even after its ttl has expired.", openmcpv1alpha1.OperationAnnotation,
 			openmcpv1alpha1.OperationAnnotationValueIgnore, after(", set ", by)),
 		Fix: []string{r.command("annotate", openmcpv1alpha1.OperationAnnotation+"-")}})
 }
@@ -152,12 +152,12 @@ func (r *requestChain) notEnding() outcome {
 	if r.request.DeletionTimestamp.IsZero() {
 		return passed("is not being deleted")
 	}
-	text := "the access is not taken back yet"
+	text := "the access is not revoked yet"
 	if said, _ := r.condition(accessReady); said.Status == metav1.ConditionFalse && said.Message != "" {
 		text = dotless(said.Message)
 	}
 	return broken(text, Finding{ID: AccessRequestEnding, Severity: Error, Object: r.object(), Since: r.request.DeletionTimestamp, Turn: r.provider(),
-		Cause: "The request was deleted, and stays until its access is taken back from the cluster: " + text + ".", Fix: []string{r.command("describe")}})
+		Cause: "The request was deleted, and remains until its access is revoked in the cluster: " + text + ".", Fix: []string{r.command("describe")}})
 }
 
 func (r *requestChain) notDenied() outcome {
@@ -165,16 +165,16 @@ func (r *requestChain) notDenied() outcome {
 	if !r.request.Status.IsDenied() && denied.Status != metav1.ConditionTrue {
 		return passed("neither by the policy nor by an approver")
 	}
-	f := Finding{ID: AccessRequestDenied, Severity: Error, Object: r.object(), Since: since(denied.LastTransitionTime), Turn: "you, or another user who may ask again",
-		Cause: "The request was denied" + after(" ", whoSet(&r.request.ObjectMeta, r.Now, "status", "phase")) + ": a user with the right to write accessrequests/status did so.",
+	f := Finding{ID: AccessRequestDenied, Severity: Error, Object: r.object(), Since: since(denied.LastTransitionTime), Turn: "you, or another user who may create another request",
+		Cause: "The request was denied" + after(" ", whoSet(&r.request.ObjectMeta, r.Now, "status", "phase")) + ", by a user with the right to write accessrequests/status.",
 		Fix:   []string{r.command("delete")}}
 	if said, _ := r.condition(openmcpv1alpha1.ConditionPrepared); said.Reason == openmcpv1alpha1.ReasonDeniedByPolicy {
 		f.Since = since(said.LastTransitionTime)
-		f.Turn = "an admin of the hub, who writes the policy of the scheduler; or you, to ask for what it allows"
+		f.Turn = "an admin of the hub, who writes the policy of the scheduler; or you, to request access that it allows"
 		f.Cause = "The policy of the hub has denied the request: " + dotless(said.Message) + "."
 	}
-	f.Cause += " A denial is for good, whatever is changed in the request: delete it, and ask again."
-	return broken("for good", f)
+	f.Cause += " A denial is permanent, and changing the request does not undo it: delete it, and create another one."
+	return broken("permanently", f)
 }
 
 // clusterRequest checks the ClusterRequest that the request refers to.
@@ -187,10 +187,10 @@ func (r *requestChain) clusterRequest() outcome {
 		return unseen(r.ClusterRequest.Why())
 	}
 	if !found {
-		f.ID, f.Turn, f.Since = ClusterRequestMissing, "you, or another user who may make ClusterRequests", since(r.request.CreationTimestamp)
-		f.Cause = fmt.Sprintf("There is no ClusterRequest %s, by which the request is to get its Cluster. Make it, or delete this request: what it refers to cannot be changed.", key)
+		f.ID, f.Turn, f.Since = ClusterRequestMissing, "you, or another user who may create ClusterRequests", since(r.request.CreationTimestamp)
+		f.Cause = fmt.Sprintf("ClusterRequest %s, to which the request refers for its Cluster, does not exist. Create it, or delete this request: its requestRef cannot be changed.", key)
 		f.Fix = []string{paste("kubectl", "get", "clusterrequests", "-n", key.Namespace), r.command("delete")}
-		return broken("is not there", f)
+		return broken("does not exist", f)
 	}
 	said := metav1.Condition{}
 	if c := meta.FindStatusCondition(request.Status.Conditions, clusterGranted); c != nil {
@@ -200,16 +200,16 @@ func (r *requestChain) clusterRequest() outcome {
 	f.Since = since(said.LastTransitionTime)
 	switch {
 	case !request.DeletionTimestamp.IsZero():
-		f.ID, f.Turn, f.Since = ClusterRequestDenied, "you: ask anew, by a ClusterRequest that stays", request.DeletionTimestamp
-		f.Cause, f.Fix = fmt.Sprintf("ClusterRequest %s is being deleted, so there is no access by it.", key), []string{r.command("delete")}
+		f.ID, f.Turn, f.Since = ClusterRequestDenied, "you, to create another request for another ClusterRequest", request.DeletionTimestamp
+		f.Cause, f.Fix = fmt.Sprintf("ClusterRequest %s is being deleted, so it gives no access.", key), []string{r.command("delete")}
 	case request.Status.IsDenied():
-		f.ID, f.Turn = ClusterRequestDenied, "an admin of the hub, who writes the policy of the scheduler; or you, to ask for what it allows"
+		f.ID, f.Turn = ClusterRequestDenied, "an admin of the hub, who writes the policy of the scheduler; or you, to request access that it allows"
 		f.Cause = fmt.Sprintf("ClusterRequest %s is denied%s.", key, why)
 	case request.Status.IsGranted() && request.Status.Cluster != nil:
 		return passed("%s has Cluster %s", key, request.Status.Cluster.NamespacedName())
 	case said.Type == "":
 		f.ID, f.Turn, f.Since = ClusterRequestWaits, "the scheduler of hub-controller-manager", since(request.CreationTimestamp)
-		f.Cause = fmt.Sprintf("The scheduler has not looked at ClusterRequest %s: it does so within seconds while it runs and is configured.", key)
+		f.Cause = fmt.Sprintf("The scheduler has not handled ClusterRequest %s: it does so within seconds while it runs and is configured.", key)
 		f.Fix = []string{"kubectl hub doctor", describe}
 	case said.Reason == openmcpv1alpha1.ReasonConfigurationProblem:
 		f.ID, f.Turn = ClusterRequestWaits, "an admin of the hub, who configures the scheduler"
@@ -234,22 +234,22 @@ func (r *requestChain) prepared() outcome {
 		if said.Type != "" {
 			at = said.LastTransitionTime
 		}
-		return broken("not as it is now", Finding{ID: AccessRequestUnhandled, Severity: Error, Object: r.object(), Since: since(at), Turn: "hub-controller-manager",
-			Cause: "hub-controller-manager has not looked at the request as it is now: it does so within seconds while it runs, unless it was told to prepare only requests with certain labels.",
+		return broken("not in its current generation", Finding{ID: AccessRequestUnhandled, Severity: Error, Object: r.object(), Since: since(at), Turn: "hub-controller-manager",
+			Cause: "hub-controller-manager has not handled the current generation of the request: it does so within seconds while it runs, unless it only prepares requests with certain labels.",
 			Fix:   []string{"kubectl hub doctor"}})
 	}
 	text := dotless(said.Message)
-	f := Finding{ID: AccessRequestUnclear, Severity: Error, Object: r.object(), Since: since(said.LastTransitionTime), Cause: "The hub cannot hand the request to a provider: " + text + ".",
+	f := Finding{ID: AccessRequestUnclear, Severity: Error, Object: r.object(), Since: since(said.LastTransitionTime), Cause: "The hub cannot assign the request to a provider: " + text + ".",
 		Turn: "you, or another user who may write the request", Fix: []string{r.command("describe")}}
 	switch said.Reason {
 	case openmcpv1alpha1.ReasonInvalidReference:
-		f.ID, f.Turn = AccessClusterMissing, "who makes what the request refers to; or you, to ask for another Cluster"
+		f.ID, f.Turn = AccessClusterMissing, "a user who creates the object that the request refers to; or you, to request another Cluster"
 		f.Fix = []string{paste("kubectl", "get", "clusters.clusters.openmcp.cloud,clusterrequests", "-A"), r.command("delete")}
 	case openmcpv1alpha1.ReasonWaitingForAccessRequestDeletion:
-		f.ID, f.Turn = AccessClusterMissing, "you, to ask for another Cluster"
+		f.ID, f.Turn = AccessClusterMissing, "you, to request another Cluster"
 		f.Fix = []string{r.command("delete")}
 	case openmcpv1alpha1.ReasonConfigurationProblem:
-		f.Turn += "; an admin of the hub, if it is the policy"
+		f.Turn += "; an admin of the hub, if the policy is the problem"
 	}
 	return broken(text, f)
 }
@@ -264,6 +264,6 @@ func (r *requestChain) time() outcome {
 		return passed("until %s", end.UTC().Format(time.RFC3339))
 	}
 	at := metav1.NewTime(end)
-	return broken("is over", Finding{ID: AccessRequestUnhandled, Severity: Error, Object: r.object(), Since: &at, Turn: "hub-controller-manager",
-		Cause: "The time of the request is over, and hub-controller-manager has not deleted it: it does so within seconds while it runs.", Fix: []string{"kubectl hub doctor"}})
+	return broken("has expired", Finding{ID: AccessRequestUnhandled, Severity: Error, Object: r.object(), Since: &at, Turn: "hub-controller-manager",
+		Cause: "The ttl of the request has expired, but hub-controller-manager has not deleted it: it does so within seconds while it runs.", Fix: []string{"kubectl hub doctor"}})
 }

@@ -54,13 +54,13 @@ var parties = map[string]party{
 	"OIDCIssuerRefused":                        refused,
 	"OIDCPrefixRefused":                        refused,
 	"ResourceNotManaged": {AccessRefused, func(r *requestChain) string {
-		return "who has the object that is in the way, or you, to ask under another name"
+		return "the owner of the conflicting object; or you, to create a request with another name"
 	}},
 	"ClusterInteractionProblem": {AccessClusterUnreachable, func(r *requestChain) string {
-		return "those who run the cluster" + after(" of Cluster ", r.clusterName())
+		return "an admin of the cluster" + after(" of Cluster ", r.clusterName())
 	}},
 	"ClusterNotHeld": {AccessClusterNotHeld, func(*requestChain) string {
-		return "an admin of the hub, who says which namespaces may have the cluster"
+		return "an admin of the hub, who defines which namespaces may have the cluster"
 	}},
 	"SecretsForbidden": {AccessSecretsForbidden, func(*requestChain) string {
 		return "an admin of the hub, who lets the provider write Secrets in the namespace"
@@ -83,14 +83,14 @@ func (r *requestChain) describeCluster() []string {
 }
 
 func (r *requestChain) clusterThere() outcome {
-	f := Finding{ID: AccessClusterMissing, Severity: Error, Object: "cluster/" + r.clusterName(), Turn: "you, to ask for another Cluster", Since: since(r.request.CreationTimestamp),
+	f := Finding{ID: AccessClusterMissing, Severity: Error, Object: "cluster/" + r.clusterName(), Turn: "you, to request another Cluster", Since: since(r.request.CreationTimestamp),
 		Fix: []string{paste("kubectl", "get", "clusters."+openmcpv1alpha1.GroupName, "-A"), r.command("delete")}}
 	switch {
 	case r.cluster == nil && r.Cluster.IsMissing():
-		f.Cause = fmt.Sprintf("There is no Cluster %s. Which Cluster a request is for cannot be changed: delete it, and ask for another; or make the Cluster.", r.clusterName())
-		return broken("is not there", f)
+		f.Cause = fmt.Sprintf("Cluster %s does not exist. The Cluster of a request cannot be changed: delete the request, and request another Cluster; or create the Cluster.", r.clusterName())
+		return broken("does not exist", f)
 	case r.cluster == nil && r.granted():
-		return passed("the access is there, whatever its state").without(r.Cluster.Why())
+		return passed("the access exists, whatever the state of the Cluster").without(r.Cluster.Why())
 	case r.cluster == nil:
 		return unseen(r.Cluster.Why())
 	case !r.cluster.DeletionTimestamp.IsZero():
@@ -105,7 +105,7 @@ func (r *requestChain) clusterThere() outcome {
 func (r *requestChain) clusterReady() outcome {
 	switch {
 	case r.granted():
-		return passed("when the access was given")
+		return passed("when the access was granted")
 	case r.cluster == nil:
 		return unseen(orReasonOf(r.Cluster.Why()))
 	case r.cluster.Status.Phase == openmcpv1alpha1.StatusPhaseReady:
@@ -113,10 +113,10 @@ func (r *requestChain) clusterReady() outcome {
 	}
 	f := Finding{ID: AccessClusterNotReady, Severity: Error, Object: "cluster/" + r.clusterName(), Turn: r.provider(), Since: since(r.cluster.CreationTimestamp), Fix: r.describeCluster()}
 	if missing := meta.FindStatusCondition(r.cluster.Status.Conditions, openmcpv1alpha1.ConditionProviderMissing); missing != nil {
-		f.ID, f.Since, f.Turn = AccessProviderMissing, since(missing.LastTransitionTime), "who runs "+r.provider()
-		f.Cause = "No program acts on the Cluster, which so gets neither made nor ready: " + dotless(missing.Message) + "."
+		f.ID, f.Since, f.Turn = AccessProviderMissing, since(missing.LastTransitionTime), "an admin of "+r.provider()
+		f.Cause = "No provider acts on the Cluster, so it is not created and does not become ready: " + dotless(missing.Message) + "."
 		f.Fix = []string{paste("kubectl", "get", "clusterprofile", r.cluster.Spec.Profile, "-o", "yaml"), "kubectl get deployments -A"}
-		return broken("no provider looks at it", f)
+		return broken("no provider handles it", f)
 	}
 	text := "its phase is " + orUnknown(oneLine(r.cluster.Status.Phase))
 	for _, c := range r.cluster.Status.Conditions {
@@ -131,7 +131,7 @@ func (r *requestChain) clusterReady() outcome {
 
 func orReasonOf(why string) string {
 	if why == "" {
-		return "which Cluster it is"
+		return "the Cluster is not known"
 	}
 	return why
 }
@@ -158,10 +158,10 @@ func (r *requestChain) access() outcome {
 		}
 		state := "The Cluster is ready"
 		if r.cluster == nil {
-			state = "Whether the Cluster is ready you may not see"
+			state = "You may not see whether the Cluster is ready"
 		}
-		return broken("not answered", Finding{ID: AccessNotAnswered, Severity: Error, Object: r.object(), Since: since(at), Turn: r.provider(),
-			Cause: state + ", and " + r.provider() + " has not answered the request as it is now: it does so within seconds while it runs.",
+		return broken("not handled", Finding{ID: AccessNotAnswered, Severity: Error, Object: r.object(), Since: since(at), Turn: r.provider(),
+			Cause: state + ", and " + r.provider() + " has not handled the current generation of the request: it does so within seconds while it runs.",
 			Fix:   []string{"kubectl get deployments -A", r.command("annotate", openmcpv1alpha1.OperationAnnotation+"="+openmcpv1alpha1.OperationAnnotationValueReconcile)}})
 	}
 	is, known := parties[said.Reason]
@@ -170,7 +170,7 @@ func (r *requestChain) access() outcome {
 	}
 	text := dotless(said.Message)
 	f := Finding{ID: is.id, Severity: Error, Object: r.object(), Since: since(said.LastTransitionTime), Turn: is.turn(r), Fix: []string{r.command("describe")},
-		Cause: "The provider says: " + text + "."}
+		Cause: "The provider reports: " + text + "."}
 	switch is.id {
 	case AccessRefused:
 		f.Fix = append(f.Fix, r.command("edit"))
@@ -218,7 +218,7 @@ func (r *requestChain) roles() outcome {
 		return passed("none is missing")
 	}
 	text := dotless(said.Message)
-	return broken(text, Finding{ID: RequestedRolesMissing, Severity: Warning, Object: r.object(), Since: since(said.LastTransitionTime), Turn: "an admin of the cluster, who makes the roles",
-		Cause: "The access is granted, and roles that the request refers to are not in the cluster, so they give no rights: " + text + ".",
+	return broken(text, Finding{ID: RequestedRolesMissing, Severity: Warning, Object: r.object(), Since: since(said.LastTransitionTime), Turn: "an admin of the cluster, who creates the roles",
+		Cause: "The access is granted, but the cluster does not have all roles that the request refers to, and those give no rights: " + text + ".",
 		Fix:   []string{r.command("get", "-o", "jsonpath={.spec.token.roleRefs}{.spec.oidc.roleBindings}"), r.command("edit")}})
 }

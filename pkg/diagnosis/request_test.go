@@ -91,11 +91,11 @@ func TestOfAccessRequest(t *testing.T) {
 		"denied by an approver": {func(_ *AccessRequestFacts, r *request, _ *cluster) {
 			r.Status.Phase = openmcpv1alpha1.REQUEST_DENIED
 			r.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl-patch", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:phase":{}}}`)}}
-		}, AccessRequestDenied, "not denied", []string{"denied by kubectl-patch: a user"}},
+		}, AccessRequestDenied, "not denied", []string{"denied by kubectl-patch, by a user"}},
 		"without the ClusterRequest": {func(f *AccessRequestFacts, r *request, _ *cluster) {
 			by(f, r)
 			f.ClusterRequest = Missing[*openmcpv1alpha1.ClusterRequest]()
-		}, ClusterRequestMissing, "ClusterRequest", []string{"no ClusterRequest teams/shop"}},
+		}, ClusterRequestMissing, "ClusterRequest", []string{"ClusterRequest teams/shop, to which"}},
 		"by a ClusterRequest that is denied": {func(f *AccessRequestFacts, r *request, _ *cluster) {
 			by(f, r).Status.Phase = openmcpv1alpha1.REQUEST_DENIED
 		}, ClusterRequestDenied, "ClusterRequest", []string{"policy of the scheduler"}},
@@ -109,7 +109,7 @@ func TestOfAccessRequest(t *testing.T) {
 		"the Cluster is not there": {func(f *AccessRequestFacts, r *request, _ *cluster) {
 			pending(r)
 			f.Cluster = Missing[*cluster]()
-		}, AccessClusterMissing, "Cluster", []string{"no Cluster teams/blue"}},
+		}, AccessClusterMissing, "Cluster", []string{"Cluster teams/blue does not exist"}},
 		"the Cluster goes": {func(_ *AccessRequestFacts, r *request, c *cluster) {
 			pending(r)
 			c.DeletionTimestamp = new(before(time.Minute))
@@ -121,7 +121,7 @@ func TestOfAccessRequest(t *testing.T) {
 		"hub-controller-manager has seen an older one": {func(_ *AccessRequestFacts, r *request, _ *cluster) {
 			pending(r)
 			r.Status.Conditions[0].ObservedGeneration = 1
-		}, AccessRequestUnhandled, "prepared", []string{"as it is now"}},
+		}, AccessRequestUnhandled, "prepared", []string{"current generation"}},
 		"the profile is not there": {func(_ *AccessRequestFacts, r *request, _ *cluster) {
 			pending(r)
 			said(r, "Prepared", metav1.ConditionFalse, "InvalidReference", "ClusterProfile not found")
@@ -129,12 +129,12 @@ func TestOfAccessRequest(t *testing.T) {
 		"a rule of the policy fails": {func(_ *AccessRequestFacts, r *request, _ *cluster) {
 			pending(r)
 			said(r, "Prepared", metav1.ConditionFalse, "ConfigurationProblem", "no such key")
-		}, AccessRequestUnclear, "prepared", []string{"no such key", "an admin of the hub, if it is the policy"}},
+		}, AccessRequestUnclear, "prepared", []string{"no such key", "an admin of the hub, if the policy is the problem"}},
 		"no provider": {func(_ *AccessRequestFacts, r *request, c *cluster) {
 			pending(r)
 			c.Status.Phase = ""
 			setCondition(&c.Status.Conditions, openmcpv1alpha1.ConditionProviderMissing, metav1.ConditionTrue, "NotLookedAt", "see whether it runs")
-		}, AccessProviderMissing, "Cluster ready", []string{"waits for who runs the cluster provider kind", "see whether it runs", "kubectl get clusterprofile dev.kind"}},
+		}, AccessProviderMissing, "Cluster ready", []string{"waits for an admin of the cluster provider kind", "see whether it runs", "kubectl get clusterprofile dev.kind"}},
 		"the Cluster is not ready": {func(_ *AccessRequestFacts, r *request, c *cluster) {
 			pending(r)
 			c.Status.Phase = openmcpv1alpha1.StatusPhaseProgressing
@@ -143,17 +143,17 @@ func TestOfAccessRequest(t *testing.T) {
 		"the provider says nothing": {func(_ *AccessRequestFacts, r *request, _ *cluster) { pending(r) }, AccessNotAnswered, "access",
 			[]string{"waits for the cluster provider kind", "kubectl annotate accessrequest ann -n teams openmcp.cloud/operation=reconcile"}},
 		"the provider has seen an older one": {func(_ *AccessRequestFacts, r *request, _ *cluster) { r.Status.Conditions[1].ObservedGeneration = 1 }, AccessNotAnswered, "access",
-			[]string{"gives access still"}},
+			[]string{"still gives access"}},
 		"what it asks for cannot be given": {refused("OIDCNotSupported", "ask for a token"), AccessRefused, "access", []string{"ask for a token", "kubectl edit accessrequest ann -n teams"}},
-		"the cluster does not answer":      {refused("ClusterInteractionProblem", "connection refused"), AccessClusterUnreachable, "access", []string{"waits for those who run the cluster of Cluster teams/blue"}},
+		"the cluster does not answer":      {refused("ClusterInteractionProblem", "connection refused"), AccessClusterUnreachable, "access", []string{"waits for an admin of the cluster of Cluster teams/blue"}},
 		"the cluster is taken":             {refused("ClusterNotHeld", "not named"), AccessClusterNotHeld, "access", []string{"an admin of the hub"}},
-		"a reason that others give":        {refused("Sunspots", "wait"), AccessNotAnswered, "access", []string{"The provider says: wait."}},
+		"a reason that others give":        {refused("Sunspots", "wait"), AccessNotAnswered, "access", []string{"The provider reports: wait."}},
 		"Secrets are forbidden": {refused("SecretsForbidden", "may not: "+LetWriteSecrets("kind", "teams", "--serviceaccount=openmcp-system:kind")), AccessSecretsForbidden, "access",
 			[]string{"kubectl create rolebinding cluster-provider-kind -n teams --clusterrole=clusterhub:cluster-provider-secrets --serviceaccount=openmcp-system:kind"}},
 		"Secrets are forbidden to a liar": {refused("SecretsForbidden", "kubectl create x --user=a; reboot"), AccessSecretsForbidden, "access", []string{"--serviceaccount=<NAMESPACE:NAME"}},
 		"roles are missing": {func(_ *AccessRequestFacts, r *request, _ *cluster) {
 			said(r, "RolesFound", metav1.ConditionFalse, "RolesMissing", "not in the cluster: view2")
-		}, RequestedRolesMissing, "roles", []string{"gives access, and not to all", "view2"}},
+		}, RequestedRolesMissing, "roles", []string{"gives access, but not all", "view2"}},
 		"its time is over": {func(_ *AccessRequestFacts, r *request, _ *cluster) {
 			r.Spec.TTL = &duration.Duration{Duration: time.Minute}
 		}, AccessRequestUnhandled, "time", []string{"has not deleted it"}},

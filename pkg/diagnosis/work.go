@@ -68,7 +68,7 @@ func OfWork(facts WorkFacts) Answer {
 		case a.Finding.ID == WorkDeleting:
 			a.Verdict = subject + " is being deleted"
 		case facts.OfCluster.Finding != nil && a.Finding.ID == facts.OfCluster.Finding.ID:
-			a.Verdict = subject + " cannot be done, or what is known of it is old: " + facts.OfCluster.Verdict
+			a.Verdict = subject + " cannot be applied, or its status is out of date: " + facts.OfCluster.Verdict
 		}
 		return a
 	}
@@ -80,9 +80,9 @@ func (w *workChain) object() string { return "manifestwork/" + w.Cluster + "/" +
 func (w *workChain) exists() outcome {
 	switch {
 	case w.work != nil:
-		return passed("made %s, with %d manifests", ago(w.Now, w.work.CreationTimestamp.Time), len(w.work.Spec.Workload.Manifests))
+		return passed("created %s, with %d manifests", ago(w.Now, w.work.CreationTimestamp.Time), len(w.work.Spec.Workload.Manifests))
 	case w.Work.IsMissing():
-		return broken("there is none", Finding{ID: WorkMissing, Severity: Error, Object: w.object(), Turn: "you, or another user who may make works there",
+		return broken("it does not exist", Finding{ID: WorkMissing, Severity: Error, Object: w.object(), Turn: "you, or another user who may create works there",
 			Cause: fmt.Sprintf("The namespace %s has no ManifestWork %s. The works of a ManifestWorkReplicaSet have longer names, which begin with its name.", w.Cluster, w.Name),
 			Fix:   []string{paste("kubectl", "hub", "get", "works", "--clusters", w.Cluster)}})
 	}
@@ -98,7 +98,7 @@ func (w *workChain) cluster() outcome {
 		f.Fix = append([]string{paste("kubectl", "hub", "why", "cluster", w.Cluster)}, f.Fix...)
 		return broken(a.Verdict, f).without(a.Unseen...)
 	case len(a.Steps) == 0:
-		return unseen("the cluster was not looked at")
+		return unseen("the cluster was not checked")
 	case a.IsBlind():
 		return unseen(a.Verdict).without(a.Unseen...)
 	}
@@ -121,22 +121,22 @@ func (w *workChain) taken() outcome {
 	}
 	switch {
 	case len(told) == 0:
-		return w.notTaken(w.work.CreationTimestamp, "The agent has told nothing of the work.")
+		return w.notTaken(w.work.CreationTimestamp, "The agent has not reported on the work.")
 	case newest < w.work.Generation:
-		return w.notTaken(at, fmt.Sprintf("The agent has told of generation %d of the work, and the work has generation %d: its conditions are about an older one.", newest, w.work.Generation))
+		return w.notTaken(at, fmt.Sprintf("The agent has reported on generation %d of the work, but the work has generation %d: its conditions are about the older one.", newest, w.work.Generation))
 	}
 	return passed("generation %d; its conditions changed %s", newest, ago(w.Now, at.Time))
 }
 
 func (w *workChain) notTaken(at metav1.Time, cause string) outcome {
-	return broken("not as it is now", Finding{ID: WorkNotTaken, Severity: Error, Object: w.object(), Since: since(at), Turn: "the agent of " + w.Cluster,
-		Cause: cause + " The cluster is well, so the agent was not told to bring works (kubectl hub join --works), or does so this minute.",
+	return broken("not in its current generation", Finding{ID: WorkNotTaken, Severity: Error, Object: w.object(), Since: since(at), Turn: "the agent of " + w.Cluster,
+		Cause: cause + " The cluster is healthy, so the agent does not apply works (kubectl hub join --works), or will do so within a minute.",
 		Fix: []string{paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster, "--wait", "--timeout=1m"),
 			"kubectl hub doctor --managed --context <CONTEXT OF THE CLUSTER>"}})
 }
 
 func (w *workChain) deleting() outcome {
-	says := "its objects are not gone yet"
+	says := "its objects are not deleted yet"
 	if c := meta.FindStatusCondition(w.work.Status.Conditions, workv1.WorkDeleting); c != nil && c.Message != "" {
 		says = c.Message
 	}
@@ -158,14 +158,14 @@ func (w *workChain) state(condition, is string, bad metav1.ConditionStatus, id I
 			return broken("not known", w.unknown(id, condition, c))
 		}
 		if c == nil {
-			return passed("no rule of the work says otherwise")
+			return passed("no rule of the work evaluates it")
 		}
 		return passed("since %s", ago(w.Now, c.LastTransitionTime.Time))
 	}
-	f := Finding{ID: id, Severity: Error, Object: w.object(), Turn: "those who write the work, or run the cluster",
+	f := Finding{ID: id, Severity: Error, Object: w.object(), Turn: "an author of the work, or an admin of the cluster",
 		Fix: []string{paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster), paste("kubectl", "edit", "manifestwork", w.Name, "-n", w.Cluster)}}
 	if len(to) == 0 {
-		f.Cause, f.Since = "The agent says of the work: "+c.Message+".", since(c.LastTransitionTime)
+		f.Cause, f.Since = "The agent reports for the work: "+c.Message+".", since(c.LastTransitionTime)
 		return broken(c.Message, f)
 	}
 	first := to[0]
@@ -177,7 +177,7 @@ func (w *workChain) state(condition, is string, bad metav1.ConditionStatus, id I
 	case is == "not applied" && strings.Contains(first.Why, "is forbidden"):
 		w.forbidden(&f)
 	case is == "not applied" && lost != nil:
-		f.Turn = "those who write the work: it could have the namespace in it; or an admin of the cluster"
+		f.Turn = "an author of the work, to add the namespace to it; or an admin of the cluster"
 		f.Fix = append([]string{paste("kubectl", "create", "namespace", lost[1]) + " --context <CONTEXT OF THE CLUSTER>"}, f.Fix...)
 	}
 	return broken(first.String(), f)
@@ -189,7 +189,7 @@ func (w *workChain) unknown(id ID, condition string, c *metav1.Condition) Findin
 		Fix:   []string{paste("kubectl", "hub", "work", "status", w.Name, "--clusters", w.Cluster, "-o", "wide")}}
 	if c != nil {
 		f.Since = since(c.LastTransitionTime)
-		f.Cause += after(" It says: ", c.Message)
+		f.Cause += after(" It reports: ", c.Message)
 	}
 	return f
 }
@@ -197,12 +197,12 @@ func (w *workChain) unknown(id ID, condition string, c *metav1.Condition) Findin
 // forbidden sets whose permission is missing: the agent's, or that of the executor of the work.
 func (w *workChain) forbidden(f *Finding) {
 	f.ID = ManifestForbidden
-	f.Turn = "an admin of the cluster " + w.Cluster + ", who gives the agent the right"
+	f.Turn = "an admin of the cluster " + w.Cluster + ", who grants the right to the agent"
 	f.Fix = []string{"kubectl hub join --works admin --works-namespaces <NAMESPACES> --context <CONTEXT OF THE CLUSTER>"}
 	if executor := w.work.Spec.Executor; executor != nil && executor.Subject.ServiceAccount != nil {
 		account := executor.Subject.ServiceAccount
-		f.Turn = "an admin of the cluster " + w.Cluster + ", who gives the executor of the work the right"
-		f.Cause += fmt.Sprintf(" The work has the rights of its executor, the service account %s:%s, and no more.", account.Namespace, account.Name)
+		f.Turn = "an admin of the cluster " + w.Cluster + ", who grants the right to the executor of the work"
+		f.Cause += fmt.Sprintf(" The work only has the rights of its executor, the service account %s:%s.", account.Namespace, account.Name)
 		f.Fix = []string{paste("kubectl", "create", "rolebinding", account.Name+"-works", "--clusterrole=admin", "--serviceaccount="+account.Namespace+":"+account.Name) +
 			" -n <NAMESPACE> --context <CONTEXT OF THE CLUSTER>"}
 	}

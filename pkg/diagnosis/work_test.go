@@ -58,8 +58,8 @@ func TestOfWork(t *testing.T) {
 		"done":               {},
 		"with a warning":     {change: func(f *WorkFacts, _ *workv1.ManifestWork) { f.OfCluster = OfCluster(warned) }},
 		"not there":          {func(f *WorkFacts, _ *workv1.ManifestWork) { f.Work = Missing[*workv1.ManifestWork]() }, WorkMissing, "exists", nil},
-		"on a lost cluster":  {func(f *WorkFacts, _ *workv1.ManifestWork) { f.OfCluster = OfCluster(lost) }, AgentNotHeard, "cluster", []string{"what is known of it is old", "kubectl hub why cluster c1"}},
-		"not told":           {func(_ *WorkFacts, w *workv1.ManifestWork) { w.Status = workv1.ManifestWorkStatus{} }, WorkNotTaken, "taken by agent", []string{"told nothing"}},
+		"on a lost cluster":  {func(f *WorkFacts, _ *workv1.ManifestWork) { f.OfCluster = OfCluster(lost) }, AgentNotHeard, "cluster", []string{"its status is out of date", "kubectl hub why cluster c1"}},
+		"not told":           {func(_ *WorkFacts, w *workv1.ManifestWork) { w.Status = workv1.ManifestWorkStatus{} }, WorkNotTaken, "taken by agent", []string{"not reported"}},
 		"told of an old one": {func(_ *WorkFacts, w *workv1.ManifestWork) { taken(w, 1) }, WorkNotTaken, "taken by agent", []string{"generation 1", "generation 2"}},
 		"being deleted": {func(_ *WorkFacts, w *workv1.ManifestWork) {
 			w.DeletionTimestamp = new(before(time.Minute))
@@ -74,7 +74,7 @@ func TestOfWork(t *testing.T) {
 		}, ManifestNotApplied, "applied", []string{"kubectl create namespace web --context <CONTEXT OF THE CLUSTER>"}},
 		"forbidden": {func(_ *WorkFacts, w *workv1.ManifestWork) {
 			manifest(w, workv1.ManifestApplied, metav1.ConditionFalse, `configmaps "a" is forbidden: User "x" cannot create`)
-		}, ManifestForbidden, "applied", []string{"gives the agent the right", "kubectl hub join --works admin"}},
+		}, ManifestForbidden, "applied", []string{"grants the right to the agent", "kubectl hub join --works admin"}},
 		"forbidden to the executor": {func(_ *WorkFacts, w *workv1.ManifestWork) {
 			manifest(w, workv1.ManifestApplied, metav1.ConditionFalse, `configmaps "a" is forbidden`)
 			w.Spec.Executor = &workv1.ManifestWorkExecutor{Subject: workv1.ManifestWorkExecutorSubject{ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "ci", Name: "d"}}}

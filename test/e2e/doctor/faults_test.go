@@ -57,7 +57,7 @@ func storageFull(t *testing.T, w *world) {
 		}
 		return harness.Holds(false, r)
 	})
-	harness.Contains(t, f.Cause, "refuses writes for want of room", "The largest of ", " is noise-")
+	harness.Contains(t, f.Cause, "refuses writes because the storage is full", "The largest of ", " is noise-")
 	w.paste(t, f)
 	w.healthy(t, onHub)
 	for i := range made {

@@ -71,9 +71,9 @@ func ruleMissing(t *testing.T, w *world) {
 func policyMissing(t *testing.T, w *world) {
 	const binding = "validatingadmissionpolicybinding/controllers-clusterroles.clusterhub.dev"
 	w.kubectl(t, onHub, "", "patch", binding, "--type=merge", `-p={"spec":{"validationActions":["Audit"]}}`)
-	w.paste(t, w.found(t, onHub, "PolicyMissing", binding, []string{"another one than that of artifacts/deploy"}))
+	w.paste(t, w.found(t, onHub, "PolicyMissing", binding, []string{"differs from the one in artifacts/deploy"}))
 	w.kubectl(t, onHub, "", "delete", binding)
-	w.paste(t, w.found(t, onHub, "PolicyMissing", binding, []string{"There is no such"}))
+	w.paste(t, w.found(t, onHub, "PolicyMissing", binding, []string{"does not exist"}))
 }
 
 // wrongCA persists as long as hub-apiserver may not write APIServices.
@@ -131,7 +131,7 @@ webhooks: [{name: other.example.com, rules: [{apiGroups: ["*"], apiVersions: ["*
 clientConfig: {service: {namespace: default, name: nothing}}},
 {name: nowhere.example.com, rules: [{apiGroups: [cluster.open-cluster-management.io], apiVersions: ["*"], operations: ["CREATE"], resources: [managedclusters]}], sideEffects: None,
 admissionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: nothing}}}]}`, "apply", "-f", "-")
-	f := w.found(t, onHub, "WebhookUnreachable", "validatingwebhookconfiguration/nowhere", []string{"nowhere.example.com", "default/nothing is not there", "managedclusters"})
+	f := w.found(t, onHub, "WebhookUnreachable", "validatingwebhookconfiguration/nowhere", []string{"nowhere.example.com", "default/nothing does not exist", "managedclusters"})
 	w.paste(t, f)
 	w.healthy(t, onHub) // it is no longer relevant
 	w.kubectl(t, onHub, "", "delete", "validatingwebhookconfiguration", "nowhere")
@@ -140,7 +140,7 @@ admissionReviewVersions: [v1], clientConfig: {service: {namespace: default, name
 func bindingOfNoSet(t *testing.T, w *world) {
 	w.kubectl(t, onHub, `{apiVersion: cluster.open-cluster-management.io/v1beta2, kind: ManagedClusterSetBinding, metadata: {name: blue, namespace: default}, spec: {clusterSet: blue}}`,
 		"apply", "-f", "-")
-	w.paste(t, w.found(t, onHub, "BoundSetMissing", "managedclustersetbinding/blue in default", []string{"the set blue, which is not there"}))
+	w.paste(t, w.found(t, onHub, "BoundSetMissing", "managedclustersetbinding/blue in default", []string{"the set blue, which does not exist"}))
 }
 
 func setOfNoLabel(t *testing.T, w *world) {
@@ -166,7 +166,7 @@ func acceptancePending(t *testing.T, w *world) {
 
 func noLeader(t *testing.T, w *world) {
 	w.hub.StopHubControllerManager()
-	f := w.found(t, onHub, "LeaderMissing", "lease/hub-controller-manager", []string{"No hub-controller-manager acts", "runs elsewhere, or not at all"})
+	f := w.found(t, onHub, "LeaderMissing", "lease/hub-controller-manager", []string{"No hub-controller-manager is active", "runs elsewhere, or not at all"})
 	if !strings.HasPrefix(f.Fix[0], "# start hub-controller-manager") {
 		t.Errorf("the fix is %v", f.Fix)
 	}

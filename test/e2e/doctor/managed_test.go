@@ -197,7 +197,7 @@ func agentsCA(t *testing.T, w *world) {
 	for _, name := range []string{registration.BootstrapSecret, registration.HubKubeconfigSecret} {
 		w.change(t, name, token.CA, base64.StdEncoding.EncodeToString(other))
 	}
-	w.rejoin(t, w.found(t, onSpoke, "HubDistrusted", "secret/"+registration.HubKubeconfigSecret, []string{"not of the CA in this kubeconfig", "sha256:"}))
+	w.rejoin(t, w.found(t, onSpoke, "HubDistrusted", "secret/"+registration.HubKubeconfigSecret, []string{"not issued by the CA in this kubeconfig", "sha256:"}))
 	w.startAgent(t)
 	w.podState(t, 1, `{"running": {}}`)
 }
@@ -208,6 +208,6 @@ func tokenRefused(t *testing.T, w *world) {
 	token = strings.Fields(token)[0]
 	w.change(t, registration.BootstrapSecret, token, "abcdef.0123456789abcdef")
 	w.kubectl(t, onSpoke, "", inAgents, "delete", "secret", registration.HubKubeconfigSecret)
-	f := w.found(t, onSpoke, "BootstrapTokenRefused", bootstrap, []string{"does not take its token"})
+	f := w.found(t, onSpoke, "BootstrapTokenRefused", bootstrap, []string{"does not accept its token"})
 	w.rejoin(t, f)
 }

@@ -59,8 +59,8 @@ func newBinding(namespace, set string, conditions ...metav1.Condition) *clusterv
 func bound(status metav1.ConditionStatus, reason string) metav1.Condition {
 	c := metav1.Condition{Type: "Bound", Status: status, Reason: reason, ObservedGeneration: 1, LastTransitionTime: earlier}
 	if status == metav1.ConditionFalse {
-		c.Message = "It binds the set dev, which is not there: placements of the namespace get no cluster by it. If the set should be there: kubectl hub create clusterset dev. " +
-			"If not, delete the binding."
+		c.Message = "It binds the set dev, which does not exist: placements of the namespace get no clusters from it. To create the set: kubectl hub create clusterset dev. " +
+			"Otherwise delete the binding."
 	}
 	return c
 }
