@@ -110,8 +110,8 @@ func (h *Hub) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
 				if err == nil {
 					answer = diagnosis.Review{Allowed: status.Allowed, Reason: status.Reason}
 				}
-				if facts.Reviews[p], err = look(answer, err, "create subjectaccessreviews, by which the front kube-apiserver says what another user may"); err != nil {
-					return fmt.Errorf("asking for the rights of %s: %w", facts.User, err)
+				if facts.Reviews[p], err = look(answer, err, "create subjectaccessreviews, which show what another user may do"); err != nil {
+					return fmt.Errorf("checking the rights of %s: %w", facts.User, err)
 				}
 			}
 		}

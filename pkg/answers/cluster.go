@@ -57,11 +57,11 @@ func (h *Hub) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFacts) (
 		facts.Accepters = rules.Holders(accept, upstreams)
 	}
 	lease, err := h.kube.CoordinationV1().Leases(facts.Name).Get(ctx, registration.LeaseName, metav1.GetOptions{})
-	if facts.Lease, err = look(lease, err, "get leases in the namespace "+facts.Name+", where the agent says that it lives"); err != nil {
+	if facts.Lease, err = look(lease, err, "get leases in the namespace "+facts.Name+", which the agent renews"); err != nil {
 		return err
 	}
 	requests, err := h.agentRequests(ctx, facts.Name)
-	facts.Requests, err = look(requests, err, "list certificatesigningrequests, by which agents get their identity")
+	facts.Requests, err = look(requests, err, "list certificatesigningrequests, with which agents get their identity")
 	return err
 }
 

@@ -95,7 +95,7 @@ func (r *Reader) Hub(ctx context.Context, o HubOptions) (*diagnosis.Report, erro
 		metav1.ListOptions{LabelSelector: registration.ClusterNameLabel}))
 	h.FrontReady = r.ready(ctx)
 	if len(h.Paths) == len(r.unanswered(h.Paths)) {
-		r.Unseen = append(r.Unseen, "clusters, sets, bindings and storage: hub-apiserver does not answer")
+		r.Unseen = append(r.Unseen, "clusters, sets, bindings and storage: hub-apiserver does not respond")
 	} else {
 		h.Clusters = Typed[clusterv1.ManagedCluster](r.List(ctx, GVR(clusterv1.GroupName, "v1", "managedclusters"), "", metav1.ListOptions{}))
 		h.Sets = Typed[v1beta1.ManagedClusterSet](r.List(ctx, GVR(clusterv1.GroupName, "v1beta1", "managedclustersets"), "", metav1.ListOptions{}))
@@ -132,7 +132,7 @@ func (r *Reader) paths(ctx context.Context, expected []*unstructured.Unstructure
 			forbidden[i] = path + ": you may not get it"
 		case response.StatusCode != http.StatusOK:
 			text := strings.TrimSpace(string(body[:min(len(body), 300)]))
-			answers[i] = fmt.Sprintf("GET %s answers %d %s", path, response.StatusCode, command.Printable(text))
+			answers[i] = fmt.Sprintf("GET %s returned %d %s", path, response.StatusCode, command.Printable(text))
 		}
 	})
 	paths := map[string]string{}
@@ -172,7 +172,7 @@ func (r *Reader) ready(ctx context.Context) string {
 			failed = append(failed, command.Printable(strings.TrimSpace(line)))
 		}
 	}
-	return fmt.Sprintf("/readyz answers %d %s", response.StatusCode, strings.Join(failed, ", "))
+	return fmt.Sprintf("/readyz returned %d %s", response.StatusCode, strings.Join(failed, ", "))
 }
 
 // mostQuota is the largest quota that etcd recommends for its database.
@@ -185,7 +185,7 @@ func (r *Reader) storage(ctx context.Context, dryRun bool) (s diagnosis.Storage)
 	if dryRun {
 		s.Refused = r.room(ctx)
 	} else {
-		r.Unseen = append(r.Unseen, "whether there is room for writes: kubectl hub doctor has the hub try one")
+		r.Unseen = append(r.Unseen, "free storage for writes: kubectl hub doctor checks it with a dry run")
 	}
 	if s.Size = r.etcdSize(ctx); s.Size > 0 {
 		s.Quota = mostQuota
@@ -218,9 +218,9 @@ func (r *Reader) room(ctx context.Context) string {
 	case errors.As(err, &status) && status.Status().Code == http.StatusInsufficientStorage:
 		return command.ErrorLine(err)
 	case apierrors.IsForbidden(err):
-		r.Unseen = append(r.Unseen, "whether there is room for writes: you may not create sets, not even in a dry run")
+		r.Unseen = append(r.Unseen, "free storage for writes: you may not create sets, not even in a dry run")
 	case err != nil:
-		r.Unseen = append(r.Unseen, "whether there is room for writes: a dry run of a set answers "+command.ErrorLine(err))
+		r.Unseen = append(r.Unseen, "free storage for writes: a dry run of a set returned "+command.ErrorLine(err))
 	}
 	return ""
 }

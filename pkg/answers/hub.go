@@ -38,17 +38,17 @@ type Hub struct {
 func New(config *rest.Config) (*Hub, error) {
 	client, err := Client(config)
 	if err != nil {
-		return nil, fmt.Errorf("the way to the hub: %w", err)
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	h := &Hub{}
 	if h.kube, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
-		return nil, fmt.Errorf("the way to the hub: %w", err)
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	if h.clusters, err = versioned.NewForConfigAndClient(config, client); err != nil {
-		return nil, fmt.Errorf("the way to the hub: %w", err)
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	if h.objects, err = dynamic.NewForConfigAndClient(config, client); err != nil {
-		return nil, fmt.Errorf("the way to the hub: %w", err)
+		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	return h, nil
 }
@@ -121,7 +121,7 @@ func (h *Hub) service(ctx context.Context, cluster string) (*diagnosis.ClusterFa
 		return nil, &NotServedError{err}
 	}
 	services := h.objects.Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
-	facts.ServiceFault = "the front kube-apiserver answers 503 for it"
+	facts.ServiceFault = "the front kube-apiserver returned 503 for it"
 	if service, err := services.Get(ctx, facts.Service, metav1.GetOptions{}); err == nil {
 		facts.ServiceFault, facts.ServiceSince = serviceFault(service, facts.ServiceFault)
 	}

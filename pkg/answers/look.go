@@ -44,7 +44,7 @@ func (h *Hub) setsOf(ctx context.Context, cluster string) (diagnosis.Read[[]stri
 		return sets, page.Continue, nil
 	})
 	slices.Sort(members)
-	return look(members, err, "list clustersetmembers, which say in which sets the cluster is")
+	return look(members, err, "list clustersetmembers, which show the sets of the cluster")
 }
 
 // Explain returns the explanation of a placement, for one cluster or for all.

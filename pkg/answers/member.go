@@ -63,7 +63,7 @@ func (h *Hub) mayLabel(ctx context.Context, facts *diagnosis.MemberFacts) (may d
 	requirements, _ := selects.Requirements()
 	changes, clear := diagnosis.Changes(requirements, object.Labels)
 	if !clear {
-		return diagnosis.Hidden[bool]("the selector of the set leaves open which label is wanted, so it was not asked whether you may write it"), nil
+		return diagnosis.Hidden[bool]("the selector of the set does not determine the label, so your right to write it was not checked"), nil
 	}
 	for _, change := range changes {
 		key, value, adds := strings.Cut(strings.TrimSuffix(change, "-"), "=")
@@ -94,7 +94,7 @@ func (h *Hub) mayI(ctx context.Context, names ...string) (bool, error) {
 			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "create", Group: cluster.GroupName, Resource: "managedclusters", Subresource: "label", Name: name}}}
 		answer, err := h.kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
-			return false, fmt.Errorf("asking for your own rights: %w", err)
+			return false, fmt.Errorf("checking your own rights: %w", err)
 		}
 		if answer.Status.Allowed {
 			return true, nil

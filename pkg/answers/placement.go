@@ -24,7 +24,7 @@ func (h *Hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFact
 		return nil
 	}
 	placement, err := h.clusters.ClusterV1beta1().Placements(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})
-	if facts.Placement, err = look(placement, err, "get placements in the namespace "+facts.Namespace+", which say what is wanted"); err != nil {
+	if facts.Placement, err = look(placement, err, "get placements in the namespace "+facts.Namespace+", which have the requirements"); err != nil {
 		return err
 	}
 	if facts.Sets, err = h.setsOf(ctx, facts.Cluster); err != nil {

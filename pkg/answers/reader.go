@@ -93,7 +93,7 @@ func (r *Reader) greet(ctx context.Context) error {
 		r.Skew = asked.Add(took / 2).Sub(date.Add(time.Second / 2))
 		r.Within = took/2 + time.Second/2
 	} else {
-		r.Unseen = append(r.Unseen, "the clock of the server: its answers have no Date")
+		r.Unseen = append(r.Unseen, "the clock of the server: its responses have no Date header")
 	}
 	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
 		r.Serving = &response.TLS.PeerCertificates[0].NotAfter
@@ -168,7 +168,7 @@ func (r *Reader) IsHub(ctx context.Context) (bool, error) {
 	}
 	groups := metav1.APIGroupList{}
 	if err := jsonInto(body, &groups); err != nil {
-		return false, fmt.Errorf("/apis of %s is no list of groups", r.Config.Host)
+		return false, fmt.Errorf("/apis of %s is not a list of API groups", r.Config.Host)
 	}
 	for _, g := range groups.Groups {
 		for _, v := range g.Versions {

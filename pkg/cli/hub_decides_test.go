@@ -39,7 +39,7 @@ func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 			r.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: as, Status: "True"}}
 		}
 	}
-	const stranger = "neither the agent that it asks for nor a bootstrap identity"
+	const stranger = "neither the agent that the request is for nor a bootstrap identity"
 	for name, test := range map[string]struct {
 		user   string
 		change func(*certificatesv1.CertificateSigningRequest)

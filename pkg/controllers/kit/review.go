@@ -23,7 +23,7 @@ func Allowed(ctx context.Context, c client.Client, who *author.Author, what auth
 		review.Spec.Extra[k] = v
 	}
 	if err := c.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("asking what user %q may do: %w", who.Username, err)
+		return false, fmt.Errorf("checking the rights of user %q: %w", who.Username, err)
 	}
 	return review.Status.Allowed && !review.Status.Denied, nil
 }

@@ -28,7 +28,7 @@ func Requests(ctx context.Context, cache client.Reader, list client.ObjectList, 
 		})
 	}
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing what a change concerns", "options", options)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list the objects that a change affects", "options", options)
 	}
 	return requests
 }

@@ -39,7 +39,7 @@ func newAccessOptions() AccessOptions {
 func (o *AccessOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "access-controllers", o.Controllers,
 		"Controllers of clusters.openmcp.cloud that run here: "+strings.Join(controllersOfAccess, ", ")+". Leave out those that "+
-			"another program has, such as openMCP's own operator. Clusters are kept until their AccessRequests are gone in any case.")
+			"another program has, such as openMCP's own operator. Clusters are always kept until their AccessRequests are gone.")
 	o.Requests.AddFlags(fs)
 	o.Scheduler.AddFlags(fs)
 }
@@ -47,7 +47,7 @@ func (o *AccessOptions) addFlags(fs *pflag.FlagSet) {
 func (o *AccessOptions) validate() (errs []error) {
 	for _, name := range o.Controllers {
 		if !slices.Contains(controllersOfAccess, name) {
-			errs = append(errs, fmt.Errorf("--access-controllers: there is no controller %q, only %s", name, strings.Join(controllersOfAccess, ", ")))
+			errs = append(errs, fmt.Errorf("--access-controllers: unknown controller %q, use one of %s", name, strings.Join(controllersOfAccess, ", ")))
 		}
 	}
 	if err := o.Requests.Validate(); err != nil {

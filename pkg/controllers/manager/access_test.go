@@ -18,7 +18,7 @@ func TestValidate_OfAccessIsOneClearError(t *testing.T) {
 		"as it comes":      {},
 		"all off":          {args: []string{"--access-controllers="}},
 		"one":              {args: []string{"--access-controllers=accessrequest", "--access-request-selector=landscape in (dev, live)"}},
-		"no controller":    {args: []string{"--access-controllers=cluster"}, want: `--access-controllers: there is no controller "cluster", only accessrequest, scheduler`},
+		"no controller":    {args: []string{"--access-controllers=cluster"}, want: `--access-controllers: unknown controller "cluster", use one of accessrequest, scheduler`},
 		"no such selector": {args: []string{"--access-request-selector=a in b"}, want: "--access-request-selector: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,10 +19,10 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hub-controller-manager",
 		Short: "Run the controllers of a hub",
-		Long: "hub-controller-manager keeps the sets \"default\" and \"global\", writes the status of cluster sets and of " +
-			"their bindings, chooses clusters for placements, keeps the works of replica sets, gives clusters that are accepted their identity and rights on the hub, and prepares requests for " +
+		Long: "hub-controller-manager maintains the sets \"default\" and \"global\", writes the status of cluster sets and of " +
+			"their bindings, chooses clusters for placements, writes the works of replica sets, grants accepted clusters their identity and rights on the hub, and prepares requests for " +
 			"clusters and for access to them. Several may run: " +
-			"one acts, the others stand by.",
+			"one is the leader, and the others stand by.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -216,7 +216,7 @@ func TestValidate_NamesTheFlag(t *testing.T) {
 		"no controller": {change: func(o *Options) { o.Controllers = nil }, want: "--controllers must name at least one of sets, "},
 		"an unknown one": {
 			change: func(o *Options) { o.Controllers = []string{"sets", "csr"} },
-			want:   `--controllers: there is no "csr", only sets, placements, works, edge, access, registration, certificates`,
+			want:   `--controllers: unknown controller "csr", use one of sets, placements, works, edge, access, registration, certificates`,
 		},
 		"no retry": {
 			change: func(o *Options) { o.LeaderElection.RetryPeriod = 0 }, want: "--leader-elect-retry-period",

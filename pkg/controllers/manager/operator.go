@@ -65,7 +65,7 @@ func (o *hubOperator) Start(ctx context.Context) error {
 		_, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil && err.Error() != last {
 			last = err.Error()
-			logger.Info("Waiting for the right to act as hub-operator: is artifacts/deploy/operator-in-hub applied?", "controllers", o.Controllers, "reason", last)
+			logger.Info("Waiting for permission to act as hub-operator: check that artifacts/deploy/operator-in-hub is applied", "controllers", o.Controllers, "reason", last)
 		}
 		return err == nil, nil
 	})

@@ -121,7 +121,7 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addClientFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
-		"Path of the kubeconfig of the hub's kube-apiserver. Inside a cluster, the default is that cluster and the "+
+		"Path of the kubeconfig of the hub's kube-apiserver. Inside a cluster, it defaults to that cluster and the "+
 			"pod's service account.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second that the controllers may send.")
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests that the controllers may send at once.")
@@ -130,9 +130,9 @@ func (o *Options) addClientFlags(fs *pflag.FlagSet) {
 func (o *Options) addControllersFlag(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Controllers, "controllers", o.Controllers,
 		"Controllers that run in this process: "+strings.Join(allControllers, ", ")+". Leave out those that another process "+
-			"runs; the two processes need different names of their Leases. "+everything+" stands for all of these. Not among them, for a hub that is "+
+			"runs; the two processes need different names of their Leases. "+everything+" means all of these. Not included, for a hub that is "+
 			"also a management cluster: "+strings.Join(ofOperator, ", ")+". They are those of hub-operator, whose ServiceAccount and Lease they "+
-			"use: one hub-operator acts, whichever process it is in.")
+			"use: only one hub-operator is active, in whichever process.")
 }
 
 func (o *Options) runs(controllers string) bool {
@@ -141,7 +141,7 @@ func (o *Options) runs(controllers string) bool {
 
 func (o *Options) addEndpointFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
-		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
+		"Address of /healthz and /readyz, plain HTTP. Port 0 means any free port, and the address 0 disables it.")
 	o.Metrics.AddFlags(fs, "the hub's kube-apiserver")
 }
 
@@ -159,7 +159,7 @@ func (o *Options) Validate() error {
 	known := slices.Concat(allControllers, ofOperator, []string{everything})
 	for _, name := range o.Controllers {
 		if !slices.Contains(known, name) {
-			errs = append(errs, fmt.Errorf("--controllers: there is no %q, only %s", name, strings.Join(known, ", ")))
+			errs = append(errs, fmt.Errorf("--controllers: unknown controller %q, use one of %s", name, strings.Join(known, ", ")))
 		}
 	}
 	if len(o.Controllers) == 0 {

@@ -70,13 +70,13 @@ func newRegistrationOptions() RegistrationOptions {
 
 func (o *RegistrationOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Drivers, "registration-drivers", o.Drivers,
-		"How clusters may register: "+strings.Join(o.known(), ", ")+", or several of them. Of several that handle a cluster, the "+
-			"first counts. Empty leaves registration to another process.")
+		"How clusters may register: "+strings.Join(o.known(), ", ")+", or several of them. If several handle a cluster, the "+
+			"first one is used. Empty leaves registration to another process.")
 	o.AgentRoles.AddFlags(fs)
 	o.Leftovers.AddFlags(fs)
 	o.Certificates.AddFlags(fs)
 	fs.DurationVar(&o.DriftCheckInterval, "drift-check-interval", o.DriftCheckInterval,
-		"How often the hub checks and repairs what it made for a cluster outside of the hub, such as IAM roles. 0 means never.")
+		"How often the hub checks and repairs the objects that it created for a cluster outside of the hub, such as IAM roles. 0 means never.")
 	for _, kind := range o.Kinds {
 		kind.AddFlags(fs)
 	}
@@ -117,7 +117,7 @@ func (o *RegistrationOptions) enabled() (enabled []string) {
 func (o *RegistrationOptions) validate(autoApproval bool) (errs []error) {
 	for _, name := range o.enabled() {
 		if o.kind(name) == nil {
-			errs = append(errs, fmt.Errorf("--registration-drivers: there is no driver %q; there are: %s", name, strings.Join(o.known(), ", ")))
+			errs = append(errs, fmt.Errorf("--registration-drivers: unknown driver %q, use one of %s", name, strings.Join(o.known(), ", ")))
 		}
 	}
 	if o.Leftovers.TTL < 0 || o.DriftCheckInterval < 0 {
@@ -139,7 +139,7 @@ func (o *RegistrationOptions) drivers(ctx context.Context, hub *rest.Config, cac
 	for _, name := range o.enabled() {
 		kind := o.kind(name)
 		if kind == nil {
-			return nil, fmt.Errorf("there is no registration driver %q", name)
+			return nil, fmt.Errorf("unknown registration driver %q", name)
 		}
 		driver, err := kind.New(ctx, options)
 		if err != nil {

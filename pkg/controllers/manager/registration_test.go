@@ -120,10 +120,10 @@ func TestValidate_OfRegistrationIsOneClearError(t *testing.T) {
 	}{
 		"defaults":                       {},
 		"no registration":                {args: []string{"--registration-drivers="}},
-		"an unknown driver":              {args: []string{"--registration-drivers=csr,grpc"}, want: `--registration-drivers: there is no driver "grpc"; there are: `},
+		"an unknown driver":              {args: []string{"--registration-drivers=csr,grpc"}, want: `--registration-drivers: unknown driver "grpc", use one of `},
 		"a time below 0":                 {args: []string{"--leftover-ttl=-1h"}, want: "--leftover-ttl and --drift-check-interval must not be below 0"},
 		"a tag without a value":          {args: []string{"--aws-resource-tags=team"}, want: `--aws-resource-tags: "team" is not of the form key=value`},
-		"a tag twice":                    {args: []string{"--aws-resource-tags=a=1,a=2"}, want: `--aws-resource-tags: the key "a" is there twice`},
+		"a tag twice":                    {args: []string{"--aws-resource-tags=a=1,a=2"}, want: `--aws-resource-tags: duplicate key "a"`},
 		"agents' roles of no kind":       {args: []string{"--agent-roles=none"}, want: `--agent-roles must be shared or per-cluster, not "none"`},
 		"a Service without a namespace":  {args: []string{"--hub-apiserver-service=hub-apiserver"}, want: `--hub-apiserver-service must be NAMESPACE/NAME of a Service, not "hub-apiserver"`},
 		"a role for each cluster":        {args: []string{"--agent-roles=per-cluster", "--agents-list-csrs"}},

@@ -245,7 +245,7 @@ func aProviderThatIsGone(g *guarded) {
 			return condition != nil && condition.Status == "False" && strings.HasSuffix(condition.Message, message)
 		})
 	}
-	const already = " being deleted already, until the provider has taken back the access"
+	const already = " already being deleted, until the provider has revoked the access"
 	waits(": 2 (" + here.Name + ", and 1 more); 1" + already)
 	if err := g.Delete(g.Context(), here); err != nil {
 		g.Fatal(err)

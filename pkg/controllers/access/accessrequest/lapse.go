@@ -93,7 +93,7 @@ func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest
 	has := request.Status.Cluster
 	switch {
 	case request.FinalizerForCluster() != mark:
-		return fmt.Sprintf("the ClusterRequest %q was made anew", key), nil
+		return fmt.Sprintf("the ClusterRequest %q was deleted and created again", key), nil
 	case !request.DeletionTimestamp.IsZero():
 		return fmt.Sprintf("the ClusterRequest %q is being deleted", key), nil
 	case request.Status.IsDenied():
@@ -111,5 +111,5 @@ func end(ctx context.Context, from client.Reader, access *v1alpha1.AccessRequest
 	if slices.Contains(cluster.Finalizers, mark) {
 		return "", nil
 	}
-	return fmt.Sprintf("the ClusterRequest %q does not have the Cluster any more", key), nil
+	return fmt.Sprintf("the ClusterRequest %q no longer has the Cluster", key), nil
 }

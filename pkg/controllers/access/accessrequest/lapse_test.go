@@ -168,7 +168,7 @@ func TestEvents_TellWhatBecomesOfRequests(t *testing.T) {
 		`Warning InvalidReference ClusterRequest "foo/my-cluster-request" not found`,
 		`Normal Prepared the provider "asdf" is responsible`,
 		`Normal AccessEnded The access ends: the ClusterRequest "foo/my-cluster-request" is gone`,
-		`Normal AccessEnded The access ends: its time is up, 1m0s after its creation`,
+		`Normal AccessEnded The access ends: its ttl has expired, 1m0s after its creation`,
 	} {
 		select {
 		case got := <-f.events.Events:

@@ -28,7 +28,7 @@ func newMetrics() *metrics {
 		Tally: kit.NewTally(requestsDescription, func(a *v1alpha1.AccessRequest) []string { return []string{phaseLabel(a)} },
 			[]string{v1alpha1.REQUEST_PENDING}, []string{v1alpha1.REQUEST_GRANTED}, []string{v1alpha1.REQUEST_DENIED}),
 		took: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "clusterhub_access_request_duration_seconds",
-			Help:    "Time from the creation of an AccessRequest to when it was granted for the first time.",
+			Help:    "Time from the creation of an AccessRequest to when it was first granted.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 12)}), // to half an hour
 	}
 }

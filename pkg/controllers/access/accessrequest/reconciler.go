@@ -111,7 +111,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	remaining, limited := r.remaining(access)
 	if limited && remaining <= 0 {
 		// The deletion fails if a user extends the time concurrently.
-		return reconcile.Result{}, kit.IgnoreOutdated(r.delete(ctx, access, fmt.Sprintf("its time is up, %s after its creation", access.Spec.TTL.Duration)))
+		return reconcile.Result{}, kit.IgnoreOutdated(r.delete(ctx, access, fmt.Sprintf("its ttl has expired, %s after its creation", access.Spec.TTL.Duration)))
 	}
 	result := reconcile.Result{}
 	if limited {

@@ -115,6 +115,6 @@ func (r *Reconciler) waiting(ctx context.Context, options ...client.ListOption) 
 // list reads from the cache, which fails only until the cache is synced. Each of the AccessRequests is reconciled after that.
 func (r *Reconciler) list(ctx context.Context, into client.ObjectList, options ...client.ListOption) {
 	if err := r.client.List(ctx, into, options...); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Listing who waits", "options", options)
+		ctrl.LoggerFrom(ctx).Error(err, "Failed to list the waiting AccessRequests", "options", options)
 	}
 }

@@ -184,7 +184,7 @@ func message(namespace string, holding []v1alpha1.AccessRequest) string {
 		text += " (" + strings.Join(names, ", ") + ")"
 	}
 	if going > 0 {
-		text += fmt.Sprintf("; %d being deleted already, until the provider has taken back the access", going)
+		text += fmt.Sprintf("; %d already being deleted, until the provider has revoked the access", going)
 	}
 	return text
 }

@@ -157,7 +157,7 @@ func TestReconcile_KeepsAClusterForItsAccessRequests(t *testing.T) {
 		"deleted, and one goes whom the policy denied": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", deniedByPolicy, labelled)}, finalizers: []string{provider}, writes: 1},
 		"deleted, and one waits for its provider": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", going), access("foo", "b")},
 			finalizers: []string{finalizer, provider}, status: "False", writes: 1,
-			message: "2 (a, b); 1 being deleted already, until the provider has taken back the access"},
+			message: "2 (a, b); 1 already being deleted, until the provider has revoked the access"},
 		"deleted, and one goes who had access before it": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", deniedByPolicy, hadAccess)},
 			finalizers: []string{finalizer, provider}, status: "False", message: "1 (a)", writes: 1},
 		"deleted, and one has labels though it came late": {cluster: deleting(finalizer, provider), cached: []client.Object{access("foo", "a", tooLate, labelled)},

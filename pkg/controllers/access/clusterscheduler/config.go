@@ -167,7 +167,7 @@ func (c *Config) complete() error {
 	}
 	if !c.schedules() && (c.Policy == nil || c.Policy.AccessRequests == nil || c.Policy.ClusterRequests != nil) {
 		errs = append(errs, field.Required(path.Child("purposeMappings"),
-			"without a purpose no request can be granted: add one, or have nothing but policy.accessRequests"))
+			"without a purpose no request can be granted: add one, or only configure policy.accessRequests"))
 	}
 	var invalid field.ErrorList
 	c.requests, invalid = selector(c.Selectors.Requests, path.Child("selectors", "requests"))
@@ -207,7 +207,7 @@ func (d *ClusterDefinition) complete(purpose string, global *metav1.LabelSelecto
 	}
 	switch tenancies := []v1alpha1.Tenancy{v1alpha1.TENANCY_EXCLUSIVE, v1alpha1.TENANCY_SHARED}; {
 	case spec.Tenancy == "":
-		errs = append(errs, field.Required(specPath.Child("tenancy"), "say Exclusive or Shared"))
+		errs = append(errs, field.Required(specPath.Child("tenancy"), "must be Exclusive or Shared"))
 	case !slices.Contains(tenancies, spec.Tenancy):
 		errs = append(errs, field.NotSupported(specPath.Child("tenancy"), spec.Tenancy, tenancies))
 	}

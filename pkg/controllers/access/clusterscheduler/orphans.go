@@ -59,7 +59,7 @@ func (o orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 // reclaim releases the cluster of a request that is gone. If the status of a request names the cluster, it is about to hold it again, as after a
 // restore, which gives every request a different UID: the cluster stays for it.
 func (o orphans) reclaim(ctx context.Context, cluster *v1alpha1.Cluster, uid string) error {
-	ctrl.LoggerFrom(ctx).Info("Taking the Cluster from a ClusterRequest that is gone", "uid", uid)
+	ctrl.LoggerFrom(ctx).Info("Releasing the Cluster of a ClusterRequest that no longer exists", "uid", uid)
 	request := &v1alpha1.ClusterRequest{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}}
 	if len(o.scheduler.requestsBy(ctx, clusterIndex, client.ObjectKeyFromObject(cluster).String())) > 0 {
 		return o.scheduler.removeFinalizer(ctx, cluster, request.FinalizerForCluster())

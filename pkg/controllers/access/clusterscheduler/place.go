@@ -254,7 +254,7 @@ func (r *Reconciler) adoptable(ctx context.Context, d *ClusterDefinition, reques
 		if d.TenancyCount == 0 || there.GetTenancyCount() < d.TenancyCount {
 			return nil
 		}
-		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and %d requests have it, which is its limit",
+		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by %d requests, which is its limit",
 			key, there.GetTenancyCount())
 	}
 	return r.onlyStale(ctx, request, there)
@@ -266,7 +266,7 @@ func (r *Reconciler) onlyStale(ctx context.Context, request *v1alpha1.ClusterReq
 	gone, err := r.gone(ctx, others)
 	if err == nil && gone.Len() < others.Len() {
 		return kit.Problemf(v1alpha1.ReasonClusterConflict, "cluster '%s' already exists and is used by a different ClusterRequest "+
-			"(the '%s' label with value 'true' can be set on the ClusterRequest for a name that is free)",
+			"(the '%s' label with value 'true' can be set on the ClusterRequest for an unused name)",
 			client.ObjectKeyFromObject(cluster), v1alpha1.RandomizeClusterNameLabel)
 	}
 	return err

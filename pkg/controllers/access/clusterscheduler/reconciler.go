@@ -128,7 +128,7 @@ func (r *Reconciler) grant(ctx context.Context, config *Config, request *v1alpha
 		condition.Reason, condition.Message = reasonOf(err), err.Error()
 	case cluster.DeletionTimestamp != nil:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonClusterBeingDeleted
-		condition.Message = fmt.Sprintf("Cluster %s is being deleted, and stays until the request is deleted", client.ObjectKeyFromObject(cluster))
+		condition.Message = fmt.Sprintf("Cluster %s is being deleted, and remains until the request is deleted", client.ObjectKeyFromObject(cluster))
 	default:
 		condition.Status, condition.Reason = metav1.ConditionTrue, reasonGranted
 		condition.Message = fmt.Sprintf("The request has Cluster %s", client.ObjectKeyFromObject(cluster))

@@ -42,8 +42,8 @@ type Options struct {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.ConfigFiles, "scheduler-config", o.ConfigFiles,
-		"YAML files with a block \"scheduler\", which says which clusters ClusterRequests are given and who may ask for what. Of "+
-			"several files, later ones count more. Changes are followed. Without files, or without purposes in them, ClusterRequests "+
+		"YAML files with a block \"scheduler\", which defines which clusters ClusterRequests are granted and who may request what. Of "+
+			"several files, later ones take precedence. Changes are reloaded. Without files, or without purposes in them, ClusterRequests "+
 			"are left to another process.")
 }
 

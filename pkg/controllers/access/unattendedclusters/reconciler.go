@@ -105,8 +105,8 @@ func (r *Reconciler) why(ctx context.Context, cluster *v1alpha1.Cluster) (string
 	profile := &v1alpha1.ClusterProfile{}
 	err := r.client.Get(ctx, client.ObjectKey{Name: cluster.Spec.Profile}, profile)
 	if kit.IsGone(err) {
-		return fmt.Sprintf("no cluster provider has looked at the Cluster: its ClusterProfile %q is gone", cluster.Spec.Profile), nil
+		return fmt.Sprintf("no cluster provider has handled the Cluster: its ClusterProfile %q no longer exists", cluster.Spec.Profile), nil
 	}
-	return fmt.Sprintf("no cluster provider has looked at the Cluster: see whether the provider %q of its ClusterProfile %q runs",
+	return fmt.Sprintf("no cluster provider has handled the Cluster: check whether the provider %q of its ClusterProfile %q runs",
 		profile.Spec.ProviderRef.Name, cluster.Spec.Profile), err
 }

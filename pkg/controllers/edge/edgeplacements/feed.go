@@ -62,7 +62,7 @@ func feed[O any, T interface {
 		func() {
 			defer func() {
 				if fault := recover(); fault != nil {
-					ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "A change is left out of the edge placements",
+					ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "Skipped a change for the edge placements",
 						"kind", fmt.Sprintf("%T", obj), "object", klog.KObj(obj))
 				}
 			}()
@@ -151,7 +151,7 @@ func (r *Reconciler) look(ctx context.Context, name string) {
 		return
 	}
 	if err := r.engine.SetNode(model.Node(n.Name, &n.Spec, &n.Status)); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "A node gets nothing, since it cannot be read", "node", name)
+		ctrl.LoggerFrom(ctx).Error(err, "Nothing is deployed to a node that cannot be read", "node", name)
 	}
 }
 
@@ -199,7 +199,7 @@ func (r *Reconciler) setPattern(ctx context.Context, p *edgev1alpha1.DeploymentP
 
 func (r *Reconciler) failed(ctx context.Context, key engine.Key, err error) {
 	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Nothing is deployed by what cannot be read", "namespace", key.Namespace, "name", key.Name)
+		ctrl.LoggerFrom(ctx).Error(err, "Nothing is deployed for an object that cannot be read", "namespace", key.Namespace, "name", key.Name)
 	}
 }
 

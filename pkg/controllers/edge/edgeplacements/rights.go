@@ -84,14 +84,14 @@ func (r *Reconciler) mayUseOne(ctx context.Context, key engine.Key, s engine.Pla
 	recorded := obj.GetAnnotations()[edgev1alpha1.AuthorAnnotation]
 	who := author.Author{}
 	if json.Unmarshal([]byte(recorded), &who) != nil || who.Username == "" {
-		return fmt.Sprintf("the EdgeService %s of namespace %s is not public, and it is not known who has written the spec: write it again, "+
-			"such as by kubectl apply after a change", name.Name, name.Namespace), nil
+		return fmt.Sprintf("the EdgeService %s of namespace %s is not public, and the author of the spec is not known: write the spec again, "+
+			"such as with kubectl apply after a change", name.Name, name.Namespace), nil
 	}
 	allowed, err := r.ask(ctx, review{recorded, name.Namespace, name.Name}, &who)
 	if err != nil || allowed {
 		return "", err
 	}
-	return fmt.Sprintf("the EdgeService %s of namespace %s is not there, or it is not public and user %q, who has written the spec, may not get it",
+	return fmt.Sprintf("the EdgeService %s of namespace %s does not exist, or it is not public and user %q, the author of the spec, may not get it",
 		name.Name, name.Namespace, who.Username), nil
 }
 

@@ -123,7 +123,7 @@ func (r *Reconciler) valid(key engine.Key) metav1.Condition {
 		return condition(edgev1alpha1.ConditionValid, false, reasonUnreadable, "%v", err)
 	case len(missing) > 0:
 		return condition(edgev1alpha1.ConditionValid, false, edgev1alpha1.ReasonServiceNotFound,
-			"there is no EdgeService of namespace %s for any of the versions of service %s that are named", missing[0].Org, missing[0].Name)
+			"namespace %s has no EdgeService for any of the listed versions of service %s", missing[0].Org, missing[0].Name)
 	case refusal != "":
 		return condition(edgev1alpha1.ConditionValid, false, edgev1alpha1.ReasonServiceNotAllowed, "%s", refusal)
 	}
@@ -134,7 +134,7 @@ func (r *Reconciler) placed(key engine.Key, n edgev1alpha1.NodeCounts) metav1.Co
 	switch {
 	case !r.engine.Bound(key.Namespace):
 		return condition(edgev1alpha1.ConditionPlaced, false, edgev1alpha1.ReasonNoBoundSet,
-			"no ManagedClusterSet is bound to namespace %s, so that it reaches no node", key.Namespace)
+			"no ManagedClusterSet is bound to namespace %s, so it reaches no node", key.Namespace)
 	case n.Selected == 0 && n.Placed == 0:
 		return condition(edgev1alpha1.ConditionPlaced, false, edgev1alpha1.ReasonNoNodeSelected, "%d nodes are reached, and the rules exclude all of them", n.Reached)
 	case n.Placed != n.Selected:

@@ -262,7 +262,7 @@ func Settle(processes ...*Process) {
 					p.Later[request] = result.RequeueAfter
 				}
 				if rounds++; rounds > 1000 {
-					p.t.Fatal("the processes do not come to rest")
+					p.t.Fatal("the processes do not become idle")
 				}
 			}
 		}

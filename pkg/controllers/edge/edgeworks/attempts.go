@@ -254,7 +254,7 @@ func (a *attempts) givenUp() (text string) {
 		if len(a.versions) > 1 {
 			of = " of service " + one.Name
 		}
-		text += fmt.Sprintf("; version %s%s is given up after %d failures: %s", one.Version, of, one.Failures, one.Message)
+		text += fmt.Sprintf("; version %s%s is not retried after %d failures: %s", one.Version, of, one.Failures, one.Message)
 	}
 	return text
 }

@@ -87,7 +87,7 @@ func TestAttempts_AVersionThatFailsIsGivenUp(t *testing.T) {
 	f.say("Applied=True", "Available=True", "Progressing=False", "Degraded=False")
 	f.state("Running Running")
 	f.attempts("2.0.0 GivenUp 1, 1.0.0 Verified 0")
-	if got := f.placement().Status.Message; !strings.Contains(got, "version 2.0.0 is given up after 1 failures: objects do not get to run") {
+	if got := f.placement().Status.Message; !strings.Contains(got, "version 2.0.0 is not retried after 1 failures: objects do not become ready") {
 		t.Errorf("the message is %q", got)
 	}
 	// There is no version after the last one.

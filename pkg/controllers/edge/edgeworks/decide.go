@@ -42,23 +42,23 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	d = &decided{node: &edgev1alpha1.EdgeNode{}}
 	obj, gone, err := r.deployment(ctx, pair.Key, d)
 	if gone || err != nil {
-		return nil, "its policy or pattern is gone", err
+		return nil, "its policy or pattern no longer exists", err
 	}
 	d.author = obj.GetAnnotations()[edgev1alpha1.AuthorAnnotation]
 	c := &clusterv1.ManagedCluster{}
 	for _, get := range []client.Object{d.node, c} {
 		switch err := r.client.Get(ctx, types.NamespacedName{Name: pair.Node}, get); {
 		case kit.IsGone(err):
-			return nil, "its node is gone", nil
+			return nil, "its node no longer exists", nil
 		case err != nil:
 			return nil, "", err
 		}
 	}
 	if !c.Spec.HubAcceptsClient || !c.DeletionTimestamp.IsZero() || !edgeplacements.IsOf(d.node, c.UID) {
-		return nil, "its node is not that of a cluster that is accepted", nil
+		return nil, "its node does not belong to an accepted cluster", nil
 	}
 	if d.sets, err = r.setsOf(ctx, pair.Namespace, c); len(d.sets) == 0 || err != nil {
-		return nil, fmt.Sprintf("no set that is bound to namespace %s has its cluster", pair.Namespace), err
+		return nil, fmt.Sprintf("its cluster is in no set that is bound to namespace %s", pair.Namespace), err
 	}
 	n, err := edge.NewNode(model.Node(d.node.Name, &d.node.Spec, &d.node.Status))
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	for _, s := range p.Spec.Services {
 		origin := originOf(s, decisions, specs)
 		if origin < 0 {
-			return d, fmt.Sprintf("version %s of service %s in namespace %s is not what the rules say now", s.Version, s.Name, s.TargetNamespace), nil
+			return d, fmt.Sprintf("version %s of service %s in namespace %s is no longer the one that the rules choose", s.Version, s.Name, s.TargetNamespace), nil
 		}
 		i := slices.IndexFunc(all, func(one *edgev1alpha1.EdgeService) bool {
 			return one.Namespace == s.Org && one.Spec.URL == s.Name && one.Spec.Version == s.Version && one.Spec.Arch == s.Arch

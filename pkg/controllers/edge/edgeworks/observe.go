@@ -45,17 +45,17 @@ func observe(w *workv1.ManifestWork) told {
 	case applied.Status == metav1.ConditionFalse:
 		return newTold(edgev1alpha1.PlacementFailed, reasonNotApplied, said("the agent cannot apply all objects", applied), w.Name)
 	case degraded.Status == metav1.ConditionTrue:
-		return newTold(edgev1alpha1.PlacementFailed, reasonDegraded, said("objects do not get to run", degraded), w.Name)
+		return newTold(edgev1alpha1.PlacementFailed, reasonDegraded, said("objects do not become ready", degraded), w.Name)
 	case applied.Status != metav1.ConditionTrue:
 		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, "the agent of the node has yet to apply it", w.Name)
 	case now(workv1.WorkComplete).Status == metav1.ConditionTrue && progressing.Status != metav1.ConditionTrue:
-		return newTold(edgev1alpha1.PlacementRunning, reasonComplete, "what runs to an end has come to it", w.Name)
+		return newTold(edgev1alpha1.PlacementRunning, reasonComplete, "all objects that run to completion have completed", w.Name)
 	case available.Status != metav1.ConditionTrue:
-		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("not all objects are there", available), w.Name)
+		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("not all objects exist", available), w.Name)
 	case w.Annotations[asksAnnotation] == "true" && progressing.Status != metav1.ConditionFalse:
-		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("the objects are there, and not all of them are ready", progressing), w.Name)
+		return newTold(edgev1alpha1.PlacementDelivering, reasonDelivering, said("the objects exist, but not all of them are ready", progressing), w.Name)
 	}
-	return newTold(edgev1alpha1.PlacementRunning, reasonRunning, "the cluster says that all objects are there and ready", w.Name)
+	return newTold(edgev1alpha1.PlacementRunning, reasonRunning, "the cluster reports that all objects exist and are ready", w.Name)
 }
 
 // appliedNow reports whether the agent has tried to apply the current generation of the work.
@@ -178,7 +178,7 @@ func (r *Reconciler) archive(ctx context.Context, s *edgev1alpha1.EdgeService) (
 		return nil, nil, err
 	}
 	if full.UID != s.UID || full.Generation != s.Generation {
-		return nil, nil, apierrors.NewConflict(edgev1alpha1.SchemeGroupVersion.WithResource("edgeservices").GroupResource(), s.Name, fmt.Errorf("it was changed meanwhile"))
+		return nil, nil, apierrors.NewConflict(edgev1alpha1.SchemeGroupVersion.WithResource("edgeservices").GroupResource(), s.Name, fmt.Errorf("it has changed since it was observed"))
 	}
 	read, err := model.ReadArchive(&full.Spec)
 	if err == nil && read == nil {

@@ -115,7 +115,7 @@ func TestPatternAttempts_TheServiceThatFailsIsGivenUp(t *testing.T) {
 	f.fails()
 	f.state("Running Running")
 	f.attempts("db 2.0.0 GivenUp 1, web 2.0.0 GivenUp 1, web 1.0.0 Verified 0, db 1.0.0 Verified 0")
-	if got := f.placement().Status.Message; !strings.Contains(got, "version 2.0.0 of service db is given up after 1 failures: Kind elsewhere/e: no pod is ready") {
+	if got := f.placement().Status.Message; !strings.Contains(got, "version 2.0.0 of service db is not retried after 1 failures: Kind elsewhere/e: no pod is ready") {
 		t.Errorf("the message is %q", got)
 	}
 }
@@ -237,7 +237,7 @@ func TestAttempts_AVersionThatIsTooLarge(t *testing.T) {
 	f.attempts("2.0.0 GivenUp 1")
 	f.places("1.0.0")
 	f.state("Delivering Delivering")
-	if got := f.placement().Status.Message; !strings.Contains(got, "version 2.0.0 is given up after 1 failures: its objects are larger than a work may be") {
+	if got := f.placement().Status.Message; !strings.Contains(got, "version 2.0.0 is not retried after 1 failures: its objects exceed the maximum size of a work") {
 		t.Errorf("the message is %q", got)
 	}
 
@@ -291,7 +291,7 @@ func TestAttempts_OneObjectOfAVersionFails(t *testing.T) {
 	f := trying(t, edgev1alpha1.Priority{})
 	f.fails(webDeployment)
 	f.state("Failed Degraded")
-	if got := f.placement().Status.Message; got != "objects do not get to run: Kind elsewhere/b: no pod is ready" {
+	if got := f.placement().Status.Message; got != "objects do not become ready: Kind elsewhere/b: no pod is ready" {
 		t.Errorf("the message is %q", got)
 	}
 	f.pass(failsFor)

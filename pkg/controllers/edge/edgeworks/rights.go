@@ -47,7 +47,7 @@ func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (r
 func (r *Reconciler) authorMayExecute(ctx context.Context, node string, sets []string, record, object string) (refusal string, err error) {
 	who := author.Author{}
 	if json.Unmarshal([]byte(record), &who) != nil || who.Username == "" {
-		return "it is not known who has written the spec of " + object + ": write it again, such as by kubectl apply after a change", nil
+		return "unknown author of the spec of " + object + ": write it again, such as with kubectl apply after a change", nil
 	}
 	// Permission (verb: execute-as; name: `system:serviceaccount::klusterlet-work-sa`; namespace: none, for all nodes, or that of the cluster): with the feature gate
 	// NilExecutorValidating, services are delivered for the authors of a DeploymentPolicy or DeploymentPattern and of its EdgeServices.
@@ -65,6 +65,6 @@ func (r *Reconciler) authorMayExecute(ctx context.Context, node string, sets []s
 			return "", err
 		}
 	}
-	return fmt.Sprintf("user %q, who has written the spec of %s, may not %s %s %q in namespace %s", who.Username, object,
+	return fmt.Sprintf("user %q, the author of the spec of %s, may not %s %s %q in namespace %s", who.Username, object,
 		works.Verb, works.Resource, works.Name, node), nil
 }

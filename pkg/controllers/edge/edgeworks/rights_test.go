@@ -105,9 +105,9 @@ func TestAttack_AnEdgeServiceWithoutTheRightOfTheAgent(t *testing.T) {
 func TestAttack_AnEdgeServiceOfAnAuthorWithoutTheRight(t *testing.T) {
 	const right = `ann: execute-as manifestworks/ system:serviceaccount::klusterlet-work-sa in ""`
 	for name, test := range map[string]struct{ author, want string }{
-		"another user":            {`{"username":"eve"}`, `user "eve", who has written the spec of EdgeService`},
-		"no record":               {"", "it is not known who has written the spec of EdgeService"},
-		"a record without a user": {`{"groups":["system:masters"]}`, "it is not known who has written the spec of EdgeService"},
+		"another user":            {`{"username":"eve"}`, `user "eve", the author of the spec of EdgeService`},
+		"no record":               {"", "unknown author of the spec of EdgeService"},
+		"a record without a user": {`{"groups":["system:masters"]}`, "unknown author of the spec of EdgeService"},
 		"the same with a new uid": {`{"username":"ann","uid":"1"}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ const (
 	reasonNotDecided  = "NotDecided"               // the placement is not what the hub decides itself, so nothing is written for it
 	reasonNotAllowed  = "NotAllowed"               // the author of its policy or pattern may not use the agent to create objects; the message names the permission
 	reasonNameTaken   = "WorkNameTaken"            // a work of its name belongs to something else
-	reasonBeingGone   = "FormerWorkIsBeingRemoved" // a work of its name is still being removed from the node
+	reasonBeingGone   = "FormerWorkIsBeingRemoved" // a work with its name is still being removed from the node
 	reasonNoNamespace = "NoClusterNamespace"       // the hub has not created the namespace of the cluster yet
 	reasonTooLarge    = "TooLarge"                 // the objects are more than a work can have
 	reasonRefused     = "WorkRefused"              // the API server has refused the work; the message says why
@@ -95,7 +95,7 @@ func (r *Reconciler) bring(ctx context.Context, pair engine.Pair, p *edgev1alpha
 	case there && !isOf(now, key):
 		return taken(now), late, nil
 	case there && !now.DeletionTimestamp.IsZero():
-		return newTold(edgev1alpha1.PlacementPending, reasonBeingGone, "a work of its name is still being removed from the node", ""), 0, nil
+		return newTold(edgev1alpha1.PlacementPending, reasonBeingGone, "a work with its name is still being removed from the node", ""), 0, nil
 	}
 	d, refusal, err := r.decide(ctx, pair, p)
 	if err != nil {
@@ -171,11 +171,11 @@ func unwritten(reason, refusal string, now *workv1.ManifestWork) told {
 
 func taken(w *workv1.ManifestWork) told {
 	return newTold(edgev1alpha1.PlacementFailed, reasonNameTaken,
-		fmt.Sprintf("there is a ManifestWork %s in namespace %s that is not of this placement, and it is left as it is: delete it", w.Name, w.Namespace), "")
+		fmt.Sprintf("ManifestWork %s in namespace %s already exists and does not belong to this placement, so it is not changed: delete it", w.Name, w.Namespace), "")
 }
 
 // errTaken reports that another work has the name.
-var errTaken = errors.New("there is another work of the name")
+var errTaken = errors.New("another work has the name")
 
 // outcome returns the status after a write.
 func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (told, time.Duration, error) {
@@ -188,9 +188,9 @@ func (r *Reconciler) outcome(w *workv1.ManifestWork, err error) (told, time.Dura
 	case errors.Is(err, errTaken):
 		return taken(w), late, nil
 	case kit.IsGone(err), apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return newTold(edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster is not there yet, or is being deleted", ""), soon, nil
+		return newTold(edgev1alpha1.PlacementPending, reasonNoNamespace, "the namespace of its cluster does not exist yet, or is being deleted", ""), soon, nil
 	case isTooLarge(err):
-		return newTold(edgev1alpha1.PlacementFailed, reasonTooLarge, fmt.Sprintf("its objects are larger than a work may be: deploy them as several services: %v", err), ""), late, nil
+		return newTold(edgev1alpha1.PlacementFailed, reasonTooLarge, fmt.Sprintf("its objects exceed the maximum size of a work: deploy them as several services: %v", err), ""), late, nil
 	case isRefusal(err):
 		return newTold(edgev1alpha1.PlacementFailed, reasonRefused, err.Error(), ""), late, nil
 	}

@@ -55,7 +55,7 @@ func feed[O any, T interface {
 		r.hear(func() {
 			defer func() {
 				if fault := recover(); fault != nil {
-					ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "A change is left out of the placements",
+					ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "Skipped a change for the placements",
 						"kind", fmt.Sprintf("%T", obj), "object", klog.KObj(obj))
 				}
 			}()

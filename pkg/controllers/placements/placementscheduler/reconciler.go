@@ -178,7 +178,7 @@ func (r *Reconciler) schedule(ctx context.Context, own types.NamespacedName) {
 	now := r.clock.Now()
 	results, err := r.hub.Round(ctx, now)
 	if err != nil && ctx.Err() == nil {
-		ctrl.LoggerFrom(ctx).Error(err, "Some placements could not be scheduled, and stay as they are")
+		ctrl.LoggerFrom(ctx).Error(err, "Some placements could not be scheduled, and are not changed")
 	}
 	for key, result := range results {
 		w := &work{result: result, placement: r.hub.Placement(key), decisions: map[string]*clusterv1beta1.PlacementDecision{}}

@@ -43,7 +43,7 @@ func (r *Reconciler) tell(ctx context.Context, w *work, refused error) error {
 		return errors.Join(refused, err)
 	}
 	if changed {
-		ctrl.LoggerFrom(ctx).Info("A write is refused, and the placement says so", "reason", refused.Error())
+		ctrl.LoggerFrom(ctx).Info("A write was refused, and the status of the placement reports it", "reason", refused.Error())
 		r.learnPlacement(p)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 )
 
 var placementsDescription = prometheus.NewDesc("clusterhub_placements",
-	"Placements by whether all clusters that they ask for were found.", []string{"satisfied"}, nil)
+	"Placements by whether all clusters that they request were found.", []string{"satisfied"}, nil)
 
 const satisfied, unsatisfied, undecided = "true", "false", "unknown"
 

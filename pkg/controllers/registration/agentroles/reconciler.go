@@ -123,13 +123,13 @@ func (r *Reconciler) elsewhere(services []apiregistrationv1.APIService, groups [
 			found = true
 			switch service := s.Spec.Service; {
 			case service == nil:
-				return fmt.Sprintf("the APIService %s is not of hub-apiserver: it is served by a CustomResourceDefinition", s.Name)
+				return fmt.Sprintf("the APIService %s is not served by hub-apiserver, but from a CustomResourceDefinition", s.Name)
 			case service.Namespace+"/"+service.Name != r.Service:
-				return fmt.Sprintf("the APIService %s is of the Service %s/%s, not of %s", s.Name, service.Namespace, service.Name, r.Service)
+				return fmt.Sprintf("the APIService %s refers to the Service %s/%s, not to %s", s.Name, service.Namespace, service.Name, r.Service)
 			}
 		}
 		if !found {
-			return "there is no APIService of " + group
+			return "no APIService exists for " + group
 		}
 	}
 	return ""
@@ -141,9 +141,9 @@ func (r *Reconciler) older(services []apiregistrationv1.APIService) string {
 	i := slices.IndexFunc(services, func(s apiregistrationv1.APIService) bool { return s.Name == sinceHeld })
 	switch {
 	case i < 0:
-		return fmt.Sprintf("there is no APIService %s: apply the manifests of this version", sinceHeld)
+		return fmt.Sprintf("the APIService %s does not exist: apply the manifests of this version", sinceHeld)
 	case !apihelper.IsAPIServiceConditionTrue(&services[i], apiregistrationv1.Available):
-		return fmt.Sprintf("the APIService %s is not available: hub-apiserver does not answer, or is of an older version", sinceHeld)
+		return fmt.Sprintf("the APIService %s is not available: hub-apiserver does not respond, or has an older version", sinceHeld)
 	}
 	return ""
 }
@@ -213,7 +213,7 @@ func (r *Reconciler) bind(ctx context.Context, name string, held bool) error {
 		want = want.WithSubjects(rbacv1ac.Subject().WithAPIGroup(s.APIGroup).WithKind(s.Kind).WithName(s.Name))
 	}
 	if err := r.client.Apply(ctx, want, client.FieldOwner("hub-controller-manager"), client.ForceOwnership); err != nil {
-		return fmt.Errorf("binding the ClusterRole %s, for which the rights of artifacts/deploy/base are needed: %w", name, err)
+		return fmt.Errorf("binding the ClusterRole %s, which requires the rights of artifacts/deploy/base: %w", name, err)
 	}
 	return nil
 }
@@ -233,16 +233,16 @@ func (r *Reconciler) unbind(ctx context.Context, name string) error {
 
 // say logs how agents get their rights, when that has changed. works is the reason why they have the role for works only in their namespaces.
 func (r *Reconciler) say(ctx context.Context, elsewhere, works, older, without string) {
-	what := "Agents have a role of their own for each cluster"
+	what := "Agents use a ClusterRole for each cluster"
 	switch {
 	case elsewhere != "":
-		what = "Agents are not given the shared role: " + elsewhere
+		what = "Agents are not granted the shared ClusterRole: " + elsewhere
 	case r.Roles == Shared && older != "":
-		what = "Agents are not given the shared role if they do not have it yet: " + older
+		what = "Agents are not granted the shared ClusterRole unless they already have it: " + older
 	case without != "":
-		what = "Agents keep the shared role until all accepted clusters have one of their own"
+		what = "Agents keep the shared ClusterRole until all accepted clusters have their own"
 	case r.Roles == Shared:
-		what = "Agents have the shared role"
+		what = "Agents use the shared ClusterRole"
 	}
 	if elsewhere == "" && works != "" {
 		what += ". They have rights to works in the namespaces of their clusters only: " + works

@@ -151,7 +151,7 @@ func (r *Reconciler) changed(cluster *clusterv1.ManagedCluster, pinned record.Re
 		mover.Same(planned.Identity, pinned.Identity) {
 		return ""
 	}
-	return "The cluster would be accepted with another identity by now, and keeps the one that it was accepted with: to change " +
+	return "The cluster would now be accepted with another identity, but keeps the one that it was accepted with: to change " +
 		"that, deny it, wait until it is denied, and accept it again"
 }
 
@@ -177,7 +177,7 @@ func (r *Reconciler) ensureRecord(ctx context.Context, cluster string, kept *cor
 func (r *Reconciler) create(ctx context.Context, kept *corev1.ConfigMap) error {
 	err := r.client.Create(ctx, kept)
 	if kit.IsGone(err) {
-		return failure{fmt.Errorf("the namespace %q, in which the hub remembers what clusters are accepted with, is not there: apply "+
+		return failure{fmt.Errorf("the namespace %q, in which the hub records the identities of accepted clusters, does not exist: apply "+
 			"the manifests of the hub", record.Namespace), kit.LongestBackoff}
 	}
 	return err
@@ -192,7 +192,7 @@ func (r *Reconciler) grant(ctx context.Context, cluster *clusterv1.ManagedCluste
 		if pinned.Granted.IsZero() {
 			return "", 0, failure{error: notEnabled(pinned.Driver)}
 		}
-		return fmt.Sprintf("The registration driver %q, which accepted it, is not enabled any more, so its identity is not "+
+		return fmt.Sprintf("The registration driver %q, which accepted it, is no longer enabled, so its identity is not "+
 			"checked: add the driver to --registration-drivers", pinned.Driver), 0, nil
 	}
 	interval := by.CheckInterval()

@@ -163,7 +163,7 @@ func TestAccept_PinsWhatTheClusterWasAcceptedWith(t *testing.T) {
 			if diff := cmp.Diff(everything, f.has()); diff != "" || f.cloud.grants["c1"] != 1 {
 				t.Errorf("%d grants (-want +got):\n%s", f.cloud.grants["c1"], diff)
 			}
-			if got := f.accepted("c1"); !strings.HasPrefix(got, "True HubClusterAdminAccepted Accepted by hub cluster admin. The cluster would be accepted with another identity") {
+			if got := f.accepted("c1"); !strings.HasPrefix(got, "True HubClusterAdminAccepted Accepted by hub cluster admin. The cluster would now be accepted with another identity") {
 				t.Errorf("condition %q", got)
 			}
 			if got := f.happened(); len(got) != 2 || !strings.HasPrefix(got[1], "Warning ManagedClusterRegistrationChanged") {

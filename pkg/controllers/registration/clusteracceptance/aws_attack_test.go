@@ -49,14 +49,14 @@ func TestAWS_WhatClustersSayIsNotTrusted(t *testing.T) {
 		"two of them": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1", registration.AnnotationManagedClusterARNOfSeed: account + "c2"},
 			"name different clusters"},
 		"the suffix of another": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1",
-			registration.AnnotationRoleSuffix: irsa.Suffix("123456789012", "hub", "210987654321", "c2")}, "the agent and the hub disagree about the hub's ARN"},
+			registration.AnnotationRoleSuffix: irsa.Suffix("123456789012", "hub", "210987654321", "c2")}, "the agent and the hub have different ARNs of the hub"},
 		// The holder of a bootstrap token created the cluster with its own ARN, and an admin expects a certificate.
 		"an ARN, and who accepts it names who asks for its certificate": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1",
 			registration.AnnotationRequesters: "system:bootstrap:abcdef"}, "contradict each other"},
 		"an ARN, and who accepts it names its key": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1",
 			registration.AnnotationAgentKey: strings.Repeat("a", 64)}, "contradict each other"},
 		"a suffix that is none": {map[string]string{registration.AnnotationManagedClusterARN: account + "c1", registration.AnnotationRoleSuffix: "../admin"},
-			"the agent and the hub disagree about the hub's ARN"},
+			"the agent and the hub have different ARNs of the hub"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newAWSFixture(t, awsirsa.AccessEntry, "c1", "c2")
@@ -110,7 +110,7 @@ func TestAWS_WhatAClusterSaysLaterChangesNothing(t *testing.T) {
 			if diff := cmp.Diff(both, f.inAWS()); diff != "" || len(f.aws.Writes()) > 0 || f.aws.Count("iam:GetRole") == 0 {
 				t.Errorf("calls %v, in AWS (-want +got):\n%s", f.aws.Calls(), diff)
 			}
-			if got := f.accepted("c1"); !strings.HasPrefix(got, "True HubClusterAdminAccepted Accepted by hub cluster admin. The cluster would be accepted with another identity") {
+			if got := f.accepted("c1"); !strings.HasPrefix(got, "True HubClusterAdminAccepted Accepted by hub cluster admin. The cluster would now be accepted with another identity") {
 				t.Errorf("condition %q", got)
 			}
 			deleteCluster(f.fixture)

@@ -81,7 +81,7 @@ func TestWarning_OfARoleThatKeepsItsPath(t *testing.T) {
 	if diff := cmp.Diff(f.granted("c1"), f.inAWS()); diff != "" {
 		t.Errorf("in AWS (-want +got):\n%s", diff)
 	}
-	const want = accepted + ". Its IAM role keeps the path / that it was made with, and new ones get /clusterhub/: to give it that, deny the cluster"
+	const want = accepted + ". Its IAM role keeps the path / that it was created with, and new ones get /clusterhub/: to change it, deny the cluster"
 	if got := f.accepted("c1"); !strings.HasPrefix(got, want) {
 		t.Errorf("condition %q, want %q", got, want)
 	}

@@ -121,7 +121,7 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 		return err
 	}
 	if other != "" {
-		return failure{fmt.Errorf("%s, belongs to the cluster %q, and can belong to one only: deny this cluster, or deny that one and wait until it is denied",
+		return failure{fmt.Errorf("%s, belongs to the cluster %q, and can only belong to one: deny this cluster, or deny that one and wait until it is denied",
 			what, other), lastRetry}
 	}
 	// Two workers may reconcile two clusters that were accepted at the same time, and need not see each other's record. But each was enqueued by
@@ -130,7 +130,7 @@ func (r *Reconciler) unheld(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err != nil || other == "" {
 		return err
 	}
-	return failure{fmt.Errorf("%s, is claimed by the cluster %q, which is accepted, too, and can belong to one only: deny one of them",
+	return failure{fmt.Errorf("%s, is claimed by the cluster %q, which is accepted, too, and can only belong to one: deny one of them",
 		what, other), lastRetry}
 }
 
@@ -161,5 +161,5 @@ func (r *Reconciler) undisputed(ctx context.Context, cluster *clusterv1.ManagedC
 // notApproved records an event on why a cluster waits for an admin although it may seem to need none.
 func (r *Reconciler) notApproved(cluster *clusterv1.ManagedCluster, why string) {
 	r.event(cluster, corev1.EventTypeWarning, "ManagedClusterNotAutoApproved",
-		why+". An admin has to decide: kubectl hub accept --clusters "+cluster.Name)
+		why+". An admin must decide: kubectl hub accept --clusters "+cluster.Name)
 }

@@ -127,7 +127,7 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if gone || ended {
 		if err := n.release(ctx, namespace.Name); err != nil {
-			return reconcile.Result{}, fmt.Errorf("letting go of the works in the namespace %s: %w", namespace.Name, err)
+			return reconcile.Result{}, fmt.Errorf("removing the finalizers of the works in the namespace %s: %w", namespace.Name, err)
 		}
 	}
 	switch {
@@ -144,16 +144,16 @@ func (n *namespaces) Reconcile(ctx context.Context, request reconcile.Request) (
 		case bindErr != nil:
 			return reconcile.Result{}, bindErr
 		case !bound:
-			ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a cluster that is gone: no right to list what is in it", "reason", err.Error())
+			ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a deleted cluster: no permission to list its content", "reason", err.Error())
 			return reconcile.Result{RequeueAfter: n.looks.When(namespace.Name)}, nil
 		}
 		// The API server learns of the binding in a moment.
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	case err != nil:
-		return reconcile.Result{}, fmt.Errorf("listing what is in the namespace %s: %w", namespace.Name, err)
+		return reconcile.Result{}, fmt.Errorf("listing the content of the namespace %s: %w", namespace.Name, err)
 	case what != "":
 		wait := n.looks.When(namespace.Name)
-		ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a cluster that is gone", "left", what, "next", wait)
+		ctrl.LoggerFrom(ctx).Info("Keeping the namespace of a deleted cluster", "left", what, "next", wait)
 		return reconcile.Result{RequeueAfter: wait}, n.unbind(ctx, namespace.Name)
 	}
 	err = n.client.Delete(ctx, namespace, kit.AsRead(namespace))
@@ -253,7 +253,7 @@ func (n *namespaces) identity(ctx context.Context) (string, error) {
 	if n.user == "" {
 		review := &authenticationv1.SelfSubjectReview{}
 		if err := n.client.Create(ctx, review); err != nil {
-			return "", fmt.Errorf("asking the hub for the user name of this process: %w", err)
+			return "", fmt.Errorf("getting the user name of this process from the hub: %w", err)
 		}
 		n.user = review.Status.UserInfo.Username
 	}

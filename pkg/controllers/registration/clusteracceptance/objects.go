@@ -73,11 +73,11 @@ func (r *Reconciler) ensureNamespace(ctx context.Context, cluster string) error 
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("making the cluster's namespace: %w", err)
+		return fmt.Errorf("creating the cluster's namespace: %w", err)
 	}
 	if namespace.Labels[registration.ClusterNameLabel] != cluster {
-		return failure{fmt.Errorf("the namespace %[1]q exists and is not the cluster's: if nothing is in it, let the cluster's agents in by "+
-			"kubectl hub accept --clusters %[1]s --adopt-namespace, or else by the label %[2]s=%[1]s, or join the cluster under another name", cluster,
+		return failure{fmt.Errorf("the namespace %[1]q exists and is not the cluster's: if it is empty, let the cluster use it with "+
+			"kubectl hub accept --clusters %[1]s --adopt-namespace, or with the label %[2]s=%[1]s, or join the cluster with another name", cluster,
 			registration.ClusterNameLabel), kit.LongestBackoff}
 	}
 	if !namespace.DeletionTimestamp.IsZero() {
@@ -91,9 +91,9 @@ type terminating struct{ namespace *corev1.Namespace }
 
 // Error implements error. It includes the conditions of the namespace, which say what is left.
 func (t terminating) Error() string {
-	text := fmt.Sprintf("the namespace %[1]q of the cluster is being deleted, and is made again once it is gone. Before, the agent takes out of the "+
-		"cluster what works have brought. If the agent is gone for ever, deny the cluster (kubectl hub deny --clusters %[1]s): then the works "+
-		"go, and what they have brought stays in the cluster", t.namespace.Name)
+	text := fmt.Sprintf("the namespace %[1]q of the cluster is being deleted, and is created again once it is gone. Before that, the agent deletes from "+
+		"the cluster the objects of its works. If the agent is permanently gone, deny the cluster (kubectl hub deny --clusters %[1]s): then the "+
+		"works are deleted, and their objects remain in the cluster", t.namespace.Name)
 	for _, c := range t.namespace.Status.Conditions {
 		if c.Status == corev1.ConditionTrue && c.Message != "" {
 			text += ". " + c.Message
@@ -140,7 +140,7 @@ func ensure[O any, T interface {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("making %T %s: %w", want, key, err)
+		return fmt.Errorf("creating %T %s: %w", want, key, err)
 	}
 	if !got.GetDeletionTimestamp().IsZero() {
 		return nil // it is created again when it is gone, which arrives as an event

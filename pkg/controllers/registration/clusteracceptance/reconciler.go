@@ -174,7 +174,7 @@ type later struct {
 	left string
 }
 
-func (l later) Error() string { return fmt.Sprintf("to be looked at again in %s", l.after) }
+func (l later) Error() string { return fmt.Sprintf("to be checked again in %s", l.after) }
 
 func isLater(err error) bool { return errors.As(err, &later{}) }
 
@@ -204,7 +204,7 @@ func (r *Reconciler) settle(ctx context.Context, cluster *clusterv1.ManagedClust
 		err = failed.error
 	case kit.IsOutdated(err):
 		// The read was stale. The change arrives as an event, usually sooner than this.
-		ctrl.LoggerFrom(ctx).V(2).Info("Trying again with what there is by now", "reason", err.Error())
+		ctrl.LoggerFrom(ctx).V(2).Info("Retrying with the current objects", "reason", err.Error())
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	default:
 		failed.error = err

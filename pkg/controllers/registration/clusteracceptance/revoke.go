@@ -137,8 +137,8 @@ func (r *Reconciler) removeAll(ctx context.Context, cluster string) error {
 	err = r.live.Get(ctx, work, binding)
 	switch {
 	case err == nil: // works of the cluster must be cleaned up
-		return later{after: bindingInterval, left: fmt.Sprintf("The RoleBinding %s has finalizers: what has put them there takes them off when "+
-			"it has cleaned up. Left: %s", work, some(binding.Finalizers))}
+		return later{after: bindingInterval, left: fmt.Sprintf("The RoleBinding %s has finalizers: the controllers that added them remove them after "+
+			"their cleanup. Remaining: %s", work, some(binding.Finalizers))}
 	case !kit.IsGone(err):
 		return err
 	}

@@ -81,9 +81,9 @@ func (r *Reconciler) removeDelivered(ctx context.Context, cluster *clusterv1.Man
 		elapsed := r.clock.Now().Sub(cluster.DeletionTimestamp.Time)
 		after := min(max(elapsed/4, firstLeftLook), lastLeftLook)
 		r.paces.lookIn(cluster.Name, after)
-		return later{after: after, left: fmt.Sprintf("The agent of the cluster has to take out of it what it has brought. "+
-			"If the agent is gone for ever, deny the cluster (kubectl hub deny --clusters %s): then it is deleted at once, these go with it, and "+
-			"nothing is taken out of the cluster. Left: %ss %s", cluster.Name, kind.Kind, some(names))}
+		return later{after: after, left: fmt.Sprintf("The agent must delete the objects that it applied to the cluster. "+
+			"If the agent is permanently gone, deny the cluster (kubectl hub deny --clusters %s): then it is deleted immediately with these, and "+
+			"the objects remain in the cluster. Remaining: %ss %s", cluster.Name, kind.Kind, some(names))}
 	}
 	return nil
 }

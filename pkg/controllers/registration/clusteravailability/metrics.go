@@ -10,7 +10,7 @@ import (
 )
 
 var leaseAge = prometheus.NewDesc("clusterhub_managed_cluster_lease_age_seconds",
-	"Time since the agents of clusters were seen to be alive, by the clock of this process, which has seen all when it begins to lead.", nil, nil)
+	"Time since the agents of clusters were last seen alive, by the clock of this process, which counts all as seen when it becomes the leader.", nil, nil)
 
 // ageBounds distinguish agents that are late from those that are away: a Lease is renewed once a minute, and five renewals may be missed.
 var ageBounds = []float64{30, 60, 90, 120, 180, 300, 600, 1800, 3600, 6 * 3600, 24 * 3600}

@@ -39,17 +39,17 @@ const bootstrapFlag = "bootstrap-identities"
 // AddFlags adds the flags of the controller.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.BootstrapUsers, bootstrapFlag, o.BootstrapUsers,
-		"Users who may ask for the first certificate of an accepted cluster, beside those of bootstrap tokens, "+
+		"Users who may request the first certificate of an accepted cluster, in addition to those of bootstrap tokens, "+
 			registration.BootstrapServiceAccount+" and the auto approved ones.")
 	fs.DurationVar(&o.MaxLifetime, "max-certificate-duration", o.MaxLifetime,
-		"Longest life of an agent's certificate that is approved without an admin. An agent that asks for no lifetime gets the "+
-			"signer's, which counts as one year: with less than that here, agents have to ask for one.")
+		"Maximum lifetime of an agent's certificate that is approved without an admin. An agent that requests no lifetime gets the "+
+			"signer's, which counts as one year: with less than that here, agents must request one.")
 }
 
 // Validate returns the errors of the flags.
 func (o *Options) Validate() (errs []error) {
 	if o.MaxLifetime < shortestLifetime {
-		errs = append(errs, fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be asked for, "+
+		errs = append(errs, fmt.Errorf("--max-certificate-duration must be at least %s, which is the shortest that can be requested, "+
 			"not %s", shortestLifetime, o.MaxLifetime))
 	}
 	for _, user := range o.BootstrapUsers {

@@ -26,12 +26,12 @@ type decision struct {
 func left(format string, args ...any) decision { return decision{why: fmt.Sprintf(format, args...)} }
 
 const (
-	whyUndecided = "several keys were asked for at once, or the cluster was made with what is no key: only an admin can know " +
+	whyUndecided = "several keys were requested at the same time, or the cluster was created with an invalid key: only an admin can know " +
 		"which key is right"
-	whyUnasked = "no certificate of the cluster had been asked for when it was accepted, or only in the seconds before, and the acceptance " +
-		"names no requester that asks: an admin has to approve its first one"
+	whyUnasked = "no certificate of the cluster had been requested when it was accepted, or only in the seconds before, and the acceptance " +
+		"does not name the requester: an admin must approve its first one"
 	whyOverruled = "it is for another key than the request that an admin has approved"
-	whyEarlier   = "it was made before the ManagedCluster, or in the same seconds, so it may be of an earlier cluster of that name"
+	whyEarlier   = "it was created before the ManagedCluster, or in the same seconds, so it may belong to an earlier cluster of that name"
 )
 
 // skew is the maximum difference between the clocks of kube-apiserver and hub-apiserver. The order of two events within it is not known, if each
@@ -43,7 +43,7 @@ func (r *Reconciler) checkRequester(object *certificatesv1.CertificateSigningReq
 	if parsed.Asker(&object.Spec, r.BootstrapUsers) != agentcsr.Stranger {
 		return ""
 	}
-	return fmt.Sprintf("the user %q is neither the agent that it asks for nor a bootstrap identity", object.Spec.Username)
+	return fmt.Sprintf("the user %q is neither the agent that the request is for nor a bootstrap identity", object.Spec.Username)
 }
 
 // signersLifetime is the default lifetime of kube-controller-manager's certificates (--cluster-signing-duration). The value of the flag is not
@@ -52,7 +52,7 @@ const signersLifetime = 365 * 24 * time.Hour
 
 // checkLifetime returns why the lifetime of a certificate would be too long, or "". A certificate cannot be revoked.
 func (r *Reconciler) checkLifetime(spec *certificatesv1.CertificateSigningRequestSpec) string {
-	asked, whose := signersLifetime, "no lifetime (spec.expirationSeconds), so that the signer chooses it, by default"
+	asked, whose := signersLifetime, "no lifetime (spec.expirationSeconds), so the signer chooses it, by default"
 	if spec.ExpirationSeconds != nil {
 		asked, whose = time.Duration(*spec.ExpirationSeconds)*time.Second, "a lifetime of"
 	}
@@ -86,7 +86,7 @@ func (r *Reconciler) decide(object *certificatesv1.CertificateSigningRequest, pa
 	case now.key == registration.UndecidedKey:
 		return decision{why: whyUndecided}, nil
 	case !joined && len(s.requesters()) > 0 && !slices.Contains(s.requesters(), object.Spec.Username):
-		return left("the acceptance of the cluster names the users who may ask for its first certificate, and %q is none of them", object.Spec.Username), nil
+		return left("the acceptance of the cluster names the users who may request its first certificate, and %q is not one of them", object.Spec.Username), nil
 	case now.key == parsed.KeySHA256:
 		return decision{}, nil
 	case now.key != "":

@@ -54,7 +54,7 @@ func TestAttack_ARivalTakesOverNoCluster(t *testing.T) {
 			h.ask("rival", "rival", bootstrap)
 			h.accept(nil)
 			h.want()
-			if !strings.Contains(h.waits(), "several keys were asked for at once") || !strings.Contains(h.waits(), "--csr") {
+			if !strings.Contains(h.waits(), "several keys were requested at the same time") || !strings.Contains(h.waits(), "--csr") {
 				h.Errorf("the cluster says %q", h.waits())
 			}
 			// The other request is deleted: that decides nothing.

@@ -206,11 +206,11 @@ func TestLeft_SaysWhy(t *testing.T) {
 	for want, change := range map[string]func(*scene){
 		"the cluster has joined already":                                               func(s *scene) { s.joined() },
 		"it is for another key than the agent of the cluster has, whose SHA-256 is 00": func(s *scene) { s.pinned("00") },
-		"several keys were asked for at once":                                          func(s *scene) { s.pinned("undecided") },
+		"several keys were requested at the same time":                                 func(s *scene) { s.pinned("undecided") },
 		"it asks for a lifetime of 8760h0m1s, and hub-certificate-approver approves at most 8760h0m0s (--max-certificate-duration)": func(s *scene) {
 			s.csr.Spec.ExpirationSeconds = new(int32(365*24*60*60 + 1))
 		},
-		"no certificate of the cluster had been asked for when":             func(s *scene) { s.unasked() },
+		"no certificate of the cluster had been requested when":             func(s *scene) { s.unasked() },
 		`the user "mallory" is neither the agent`:                           func(s *scene) { s.csr.Spec.Username = "mallory" },
 		`the cluster is accepted by the registration driver "awsirsa"`:      func(s *scene) { s.kept.Data["driver"] = "awsirsa" },
 		"it asks for alternative names":                                     func(s *scene) { s.request.DNSNames = []string{"a"} },

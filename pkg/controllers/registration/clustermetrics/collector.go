@@ -23,9 +23,9 @@ var (
 	pendingNumber = prometheus.NewDesc("clusterhub_registration_requests_pending",
 		"Registrations that wait for an admin: clusters for their first acceptance, or accepted ones for the approval of a certificate.", []string{"reason"}, nil)
 	pendingAge = prometheus.NewDesc("clusterhub_registration_oldest_pending_seconds",
-		"For how long the oldest registration has waited for an admin, 0 if none does.", []string{"reason"}, nil)
+		"How long the oldest registration has waited for an admin, 0 if none waits.", []string{"reason"}, nil)
 	certificates = prometheus.NewDesc("clusterhub_managed_cluster_certificate_expiration_seconds",
-		"Time until the certificates of accepted clusters end, as their agents have told.", nil, nil)
+		"Time until the certificates of accepted clusters expire, as reported by their agents.", nil, nil)
 )
 
 // certificateBounds are from expired to a year.

@@ -7,7 +7,7 @@ import "errors"
 
 // ErrTerminal is in the chain of an error that a retry does not fix: an admin must change something first, and the hub may not see when that is
 // done. So it is retried, but seldom. All other errors of drivers are temporary.
-var ErrTerminal = errors.New("an admin has to change something before it works")
+var ErrTerminal = errors.New("an admin must change something before it works")
 
 // Terminal adds ErrTerminal to the chain of an error, without changing its text.
 func Terminal(err error) error { return terminal{err} }

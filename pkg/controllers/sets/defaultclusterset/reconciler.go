@@ -97,10 +97,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	changed, err := kit.Patch(ctx, r.client, set, func(s *clusterv1beta2.ManagedClusterSet) { s.Spec.ClusterSelector = wanted })
 	if err != nil {
 		// Conflicts are retried, too: another set may hold the label of "default" until it is deleted.
-		return reconcile.Result{}, fmt.Errorf("setting back the selector of set %q: %w", request.Name, err)
+		return reconcile.Result{}, fmt.Errorf("resetting the selector of set %q: %w", request.Name, err)
 	}
 	if changed {
-		ctrl.LoggerFrom(ctx).Info("Set back the selector of a set", "clusterSet", request.Name)
+		ctrl.LoggerFrom(ctx).Info("Reset the selector of a set", "clusterSet", request.Name)
 	}
 	return reconcile.Result{}, nil
 }

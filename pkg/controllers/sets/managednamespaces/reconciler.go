@@ -79,7 +79,7 @@ func (r *Reconciler) sets() handler.EventHandler {
 	set := func(ctx context.Context, obj client.Object, q queue) {
 		touched, err := r.asked.setSet(obj.(*clusterv1beta2.ManagedClusterSet))
 		if err != nil {
-			ctrl.LoggerFrom(ctx).Error(err, "The set cannot be read: the namespaces that it asked for before still count", "clusterSet", obj.GetName())
+			ctrl.LoggerFrom(ctx).Error(err, "Failed to read the set: the namespaces that it requested before still apply", "clusterSet", obj.GetName())
 		}
 		enqueue(q, touched.UnsortedList()...)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 var worksDescription = prometheus.NewDesc("clusterhub_works",
-	"ManifestWorks by whether they are applied to their clusters, and whether what is in them is available there.", []string{"applied", "available"}, nil)
+	"ManifestWorks by whether they are applied to their clusters, and whether their objects are available there.", []string{"applied", "available"}, nil)
 
 // values are the label values of the condition statuses.
 var values = map[metav1.ConditionStatus]string{metav1.ConditionTrue: "true", metav1.ConditionFalse: "false", metav1.ConditionUnknown: "unknown"}

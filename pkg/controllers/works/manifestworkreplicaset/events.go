@@ -47,7 +47,7 @@ func (r *round) tellUnapplied() time.Duration {
 		conditionevents.Note(r.recorder, r.set, corev1.EventTypeWarning, eventNotApplied, action, r.notApplied())
 	}
 	if m.looked && !are {
-		conditionevents.Note(r.recorder, r.set, corev1.EventTypeNormal, eventApplied, action, "no cluster says any more that it cannot apply its work")
+		conditionevents.Note(r.recorder, r.set, corev1.EventTypeNormal, eventApplied, action, "no cluster reports a work that it cannot apply any more")
 	}
 	if m.looked {
 		m.told = r.now
@@ -58,5 +58,5 @@ func (r *round) tellUnapplied() time.Duration {
 
 // notApplied names clusters that could not apply their works. The conditions of the works have the cause.
 func (r *round) notApplied() string {
-	return named(r.unapplied) + " could not apply what they got: see their ManifestWorks"
+	return named(r.unapplied) + " could not apply their works: see their ManifestWorks"
 }

@@ -54,7 +54,7 @@ func TestEvents_TellOfARolloutAndOfWhatHindersIt(t *testing.T) {
 
 	f.decide("p")
 	f.settle()
-	f.wantEvents("no cluster is chosen any more", "Warning PlacementDecisionEmpty no cluster was chosen", "Normal AsExpected Authorized is True", "Warning PlacementDecisionEmpty there are no works", "Normal Complete ")
+	f.wantEvents("no cluster is chosen any more", "Warning PlacementDecisionEmpty no cluster was chosen", "Normal AsExpected Authorized is True", "Warning PlacementDecisionEmpty no works exist", "Normal Complete ")
 }
 
 // The event that works cannot be applied is recorded once, however often their agents report, and not again by a hub that was restarted.
@@ -64,7 +64,7 @@ func TestEvents_TellOfWorksThatCannotBeApplied(t *testing.T) {
 	f.settle()
 	f.report("!Applied", "c1")
 	f.settle()
-	f.wantEvents("one cannot be applied", "Normal Progressing ", "Warning WorksNotApplied c1 could not apply what they got")
+	f.wantEvents("one cannot be applied", "Normal Progressing ", "Warning WorksNotApplied c1 could not apply their works")
 	f.is(workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied, metav1.ConditionFalse, workv1alpha1.ReasonProcessing) // upstream's word
 	if message := f.condition(workv1alpha1.ManifestWorkReplicaSetConditionManifestworkApplied).Message; !strings.Contains(message, "; c1 could not apply") {
 		t.Errorf("the condition says %q", message)

@@ -86,7 +86,7 @@ func feed[O any, T interface {
 	do := func(ctx context.Context, obj client.Object, q queue, tell func(T) []types.NamespacedName) {
 		defer func() {
 			if fault := recover(); fault != nil {
-				ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "A change is left out of the works of replica sets",
+				ctrl.LoggerFrom(ctx).Error(fmt.Errorf("panic: %v\n%s", fault, debug.Stack()), "Skipped a change for the works of replica sets",
 					"kind", fmt.Sprintf("%T", obj), "object", klog.KObj(obj))
 			}
 		}()

@@ -27,7 +27,7 @@ var clusterStates = map[rollout.State]string{
 
 var (
 	setsDescription = prometheus.NewDesc("clusterhub_replicasets",
-		"ManifestWorkReplicaSets by how far their rollout is.", []string{"state"}, nil)
+		"ManifestWorkReplicaSets by the progress of their rollout.", []string{"state"}, nil)
 	clustersDescription = prometheus.NewDesc("clusterhub_replicaset_clusters",
 		"Clusters of the placements of ManifestWorkReplicaSets by their state in the rollout; one counts for each placement that has chosen it.", []string{"state"}, nil)
 )

@@ -164,7 +164,7 @@ func (r *round) addRevision(ctx context.Context) error {
 	case isRefusal(err):
 		// The rollout continues without a revision. If the set has changed, an event enqueues it.
 		r.memory.revise = r.now.Add(reviseAgain)
-		ctrl.LoggerFrom(ctx).Info("The template that was rolled out is not kept for kubectl hub rollout undo", "manifestWorkReplicaSet", klog.KRef(r.key.Namespace, r.key.Name), "err", err.Error())
+		ctrl.LoggerFrom(ctx).Info("Failed to store the rolled-out template for kubectl hub rollout undo", "manifestWorkReplicaSet", klog.KRef(r.key.Namespace, r.key.Name), "err", err.Error())
 		return errNotKept
 	}
 	return fmt.Errorf("ManifestWorkReplicaSetRevision %s/%s: %w", one.Namespace, one.Name, err)

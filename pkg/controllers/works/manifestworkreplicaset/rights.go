@@ -91,7 +91,7 @@ func authorOf(set *workv1alpha1.ManifestWorkReplicaSet, before *author) *author 
 	a := &author{uid: set.UID, generation: set.Generation, recorded: recorded, answers: map[question]answer{}}
 	if json.Unmarshal([]byte(recorded), &a.Author) != nil || a.Username == "" {
 		a.Author = apiauthor.Author{}
-		a.unknown = "it is not known who has written the spec, so nothing is written: write it again, such as by kubectl apply after a change"
+		a.unknown = "the author of the spec is not known, so nothing is written: write the spec again, such as with kubectl apply after a change"
 	}
 	return a
 }
@@ -164,11 +164,11 @@ func (a *rights) holds(ctx context.Context, verb, name, cluster string) (refusal
 		return "", err
 	}
 	if _, asked := a.answers[works]; !asked {
-		return fmt.Sprintf("what user %q may do is yet to be asked", a.Username), nil
+		return fmt.Sprintf("the rights of user %q have not been checked yet", a.Username), nil
 	}
-	refusal = fmt.Sprintf("user %q, who has written the spec, may not %s", a.Username, works)
+	refusal = fmt.Sprintf("user %q, the author of the spec, may not %s", a.Username, works)
 	if name == work.AgentExecutor {
-		refusal += ", as whom a work without an executor is executed: name an executor in the template that the user may execute as"
+		refusal += ", which executes works without an executor: set an executor in the template that the user may execute as"
 	}
 	if len(sets) > 0 && verb == create {
 		refusal += fmt.Sprintf(", and does not have the role %s of the set %s (kubectl hub grant %[2]s --role %[1]s)", setroles.Deployer, sets[0])

@@ -91,7 +91,7 @@ func TestRights_AreThoseOfTheAuthor(t *testing.T) {
 				return
 			}
 			f.is(conditionAuthorized, "False", "NotAllowed")
-			if c := f.condition(conditionAuthorized); !strings.Contains(c.Message, `user "ann", who has written the spec, may not create manifestworks in namespace c`) {
+			if c := f.condition(conditionAuthorized); !strings.Contains(c.Message, `user "ann", the author of the spec, may not create manifestworks in namespace c`) {
 				t.Error(c.Message)
 			} else if !strings.Contains(c.Message, test.says) || test.says == "" && strings.Contains(c.Message, "deployer") {
 				t.Errorf("it says %s, want %q", c.Message, test.says)
@@ -181,8 +181,8 @@ func TestAttack_TheExecutorIsTakenFromATemplate(t *testing.T) {
 			if got := f.texts(); !slices.Equal(got, []string{"c1 one"}) {
 				t.Errorf("%q", got)
 			}
-			const says = `user "eve", who has written the spec, may not execute-as manifestworks "system:serviceaccount::klusterlet-work-sa" in namespace c1, ` +
-				"as whom a work without an executor is executed: name an executor in the template"
+			const says = `user "eve", the author of the spec, may not execute-as manifestworks "system:serviceaccount::klusterlet-work-sa" in namespace c1, ` +
+				"which executes works without an executor: set an executor in the template"
 			if c := f.condition(conditionAuthorized); !strings.Contains(c.Message, says) {
 				t.Error(c.Message)
 			}
@@ -234,7 +234,7 @@ func TestRights_OfTheLastAuthorCount(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	c := f.condition(conditionAuthorized)
-	if want := `user "eve", who has written the spec, may not create manifestworks in namespace c1; nothing is written to 1 clusters: c1`; c.Message != want {
+	if want := `user "eve", the author of the spec, may not create manifestworks in namespace c1; nothing is written to 1 clusters: c1`; c.Message != want {
 		t.Error(c.Message)
 	}
 }

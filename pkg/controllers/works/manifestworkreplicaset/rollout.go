@@ -38,7 +38,7 @@ func (r *round) rollOut(ctx context.Context, t *target) {
 			switch err := r.write(ctx, t, cluster); {
 			case err == nil:
 				c.Current, c.Written, c.Succeeded = true, r.now, time.Time{}
-				c.Observation = rollout.Observation{Waits: "was written just now"}
+				c.Observation = rollout.Observation{Waits: "was just written"}
 			case isRefusal(err):
 				r.memory.refusals[types.NamespacedName{Namespace: cluster, Name: t.placement}] = refusal{err, r.now}
 				r.failures = append(r.failures, err)

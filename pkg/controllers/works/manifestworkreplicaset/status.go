@@ -145,7 +145,7 @@ func (r *round) applied(s workv1alpha1.ManifestWorkReplicaSetSummary) metav1.Con
 		slices.Sort(texts)
 		return condition(kind, false, workv1alpha1.ReasonNotAsExpected, strings.Join(texts[:min(len(texts), mostNamed)], "; "))
 	case s.DesiredTotal == 0 && s.Total == 0:
-		return condition(kind, false, workv1alpha1.ReasonPlacementDecisionEmpty, "there are no works, since no cluster was chosen")
+		return condition(kind, false, workv1alpha1.ReasonPlacementDecisionEmpty, "no works exist, since no cluster was chosen")
 	case s.Degraded > 0:
 		return condition(kind, false, workv1alpha1.ReasonNotAsExpected, counts)
 	case s.Total < s.DesiredTotal || s.Available < s.Total || s.Progressing > 0:

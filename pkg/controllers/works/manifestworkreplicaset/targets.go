@@ -59,7 +59,7 @@ func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alp
 	}
 	switch err := r.client.Get(ctx, types.NamespacedName{Namespace: namespace, Name: ref.Name}, &clusterv1beta1.Placement{}); {
 	case kit.IsGone(err):
-		problem(workv1alpha1.ReasonPlacementDecisionNotFound, "there is none of this name; works that are there stay")
+		problem(workv1alpha1.ReasonPlacementDecisionNotFound, "it does not exist; existing works are kept")
 		return t, nil
 	case err != nil:
 		return nil, err
@@ -69,7 +69,7 @@ func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alp
 		return nil, err
 	}
 	if len(list.Items) == 0 {
-		problem(workv1alpha1.ReasonPlacementDecisionEmpty, "it is not decided yet; works that are there stay")
+		problem(workv1alpha1.ReasonPlacementDecisionEmpty, "it is not decided yet; existing works are kept")
 		return t, nil
 	}
 	var err error

@@ -22,7 +22,7 @@ import (
 )
 
 // errElsewhere reports that a ManifestWork of another owner has the name.
-var errElsewhere = errors.New("there is another ManifestWork of the name, which is not of this set: delete it")
+var errElsewhere = errors.New("a ManifestWork with the name exists that does not belong to this set: delete it")
 
 // isRefusal reports whether the server refused a write for a reason that concerns this write only. Then nothing was written, and other writes may
 // succeed.

@@ -30,7 +30,7 @@ const (
 )
 
 // errNoAWSAuth names the command that creates the ConfigMap: RBAC cannot limit the right to create to one name, so the hub does not have it.
-var errNoAWSAuth = driver.Terminal(fmt.Errorf("the ConfigMap %[1]s/%[2]s is not there, and the hub may not make it: "+
+var errNoAWSAuth = driver.Terminal(fmt.Errorf("the ConfigMap %[1]s/%[2]s does not exist, and the hub may not create it: "+
 	"kubectl create configmap %[2]s --namespace %[1]s", awsAuthNamespace, awsAuthName))
 
 // ensureMapping adds the role to aws-auth.

@@ -18,7 +18,7 @@ import (
 // calls has a series for each operation of the driver and each code of the responses of AWS.
 var calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "clusterhub_aws_calls_total",
-	Help: "Requests to AWS, each attempt by itself, by service, operation, and the error code of the answer, OK if there is none.",
+	Help: "Requests to AWS, counting each attempt, by service, operation, and the error code of the response, OK without an error.",
 }, []string{"service", "operation", "code"})
 
 func init() { metrics.Registry.MustRegister(calls) }

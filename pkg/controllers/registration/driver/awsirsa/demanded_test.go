@@ -151,7 +151,7 @@ func TestDemanded_ABoundaryThatIsNotThereIsTold(t *testing.T) {
 	w := newWorldOf(t, "us-west-2", roles, nil)
 	_, record := w.join("a")
 	err := w.Grant(t.Context(), "a", record)
-	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "(the policy of --hub-role-permissions-boundary, "+roles.Boundary+", has to be there first)") {
+	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "(the policy of --hub-role-permissions-boundary, "+roles.Boundary+", must exist first)") {
 		t.Errorf("got %v", err)
 	}
 	mustEqual(t, "left", w.leaks(), []string(nil))
@@ -179,7 +179,7 @@ func TestDemanded_AChangedPathIsForNewRoles(t *testing.T) {
 			mustEqual(t, "moved", w.Move("a", record), record)
 			w.ResetCalls()
 			said := w.mustGrantWith("a", record)
-			want := "Its IAM role keeps the path " + from.String() + " that it was made with, and new ones get " + to.String()
+			want := "Its IAM role keeps the path " + from.String() + " that it was created with, and new ones get " + to.String()
 			if !strings.HasPrefix(said, want) || !strings.Contains(said, "--hub-role-path="+to.String()) {
 				t.Errorf("it says %q, want %q", said, want)
 			}
@@ -219,7 +219,7 @@ func TestDemanded_ARoleWithAnotherPathIsRefused(t *testing.T) {
 	w.anHour()
 	w.ResetCalls()
 	err := w.Grant(t.Context(), "a", record)
-	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "has the path /elsewhere/ instead of /, which a role keeps: delete it") {
+	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "already exists with the path /elsewhere/ instead of /, and the path of a role cannot be changed: delete it") {
 		t.Errorf("got %v", err)
 	}
 	mustEqual(t, "writes", len(w.Writes()), 0)

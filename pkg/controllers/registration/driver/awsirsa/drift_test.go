@@ -225,7 +225,7 @@ func TestFakeAWS_AForeignEntryStays(t *testing.T) {
 			w.anHour()
 			w.ResetCalls()
 			err := w.Grant(t.Context(), "a", record)
-			if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), `is there already, with the user name "admin", and was not made by this hub`) {
+			if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), `already exists, with the user name "admin", and was not created by this hub`) {
 				t.Errorf("got %v", err)
 			}
 			mustEqual(t, "writes", len(w.Writes()), 0)

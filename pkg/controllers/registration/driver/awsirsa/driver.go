@@ -248,7 +248,7 @@ func (d *Driver) identity(cluster *clusterv1.ManagedCluster) (irsa.Identity, err
 	identity.HubPath = d.path
 	said := cluster.Annotations[registration.AnnotationRoleSuffix]
 	if said != "" && said != identity.Suffix() {
-		return irsa.Identity{}, fmt.Errorf("the agent and the hub disagree about the hub's ARN: this hub is %s, "+
+		return irsa.Identity{}, fmt.Errorf("the agent and the hub have different ARNs of the hub: this hub is %s, "+
 			"for which the annotation %s would be %s", d.hub, registration.AnnotationRoleSuffix, identity.Suffix())
 	}
 	return identity, nil
@@ -290,7 +290,7 @@ func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	}
 	for _, access := range []Access{r.Access, r.Former} {
 		if access != AccessEntry && access != AWSAuth && (access != "" || r.Access == "") {
-			return refuse(fmt.Sprintf("access by %q is not known", access))
+			return refuse(fmt.Sprintf("unknown access %q", access))
 		}
 		if access == AWSAuth && d.awsAuth == nil {
 			return refuse(fmt.Sprintf("access by %s needs a client of the hub", AWSAuth))
@@ -325,7 +325,7 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 	}
 	d.settle.granted(g)
 	if g.HubPath != d.path {
-		g.note(fmt.Sprintf("Its IAM role keeps the path %s that it was made with, and new ones get %s: to give it that, deny the cluster, wait until "+
+		g.note(fmt.Sprintf("Its IAM role keeps the path %s that it was created with, and new ones get %s: to change it, deny the cluster, wait until "+
 			"it is denied, accept it again, and let its agent join again with --hub-role-path=%[2]s", g.HubPath, d.path))
 	}
 	return g.warning()
@@ -355,14 +355,14 @@ func (d *Driver) Revoke(ctx context.Context, cluster string, rec driver.Record) 
 	case roleErr != nil:
 		return roleErr
 	case role == nil && d.settle.unseen(g):
-		return fmt.Errorf("IAM does not show the role %s, but may soon show one that was made a moment ago: looking again", g.HubRole())
+		return fmt.Errorf("IAM does not return the role %s, but may still return one that was just created: checking again", g.HubRole())
 	case mine:
 		if err := d.deleteRole(ctx, g, role); err != nil {
 			return err
 		}
 	}
 	if again {
-		return fmt.Errorf("EKS does not show the access entry of %s, but may soon show one that was made a moment ago: looking again", g.HubRole())
+		return fmt.Errorf("EKS does not return the access entry of %s, but may still return one that was just created: checking again", g.HubRole())
 	}
 	if !mine {
 		d.settle.forget(g)

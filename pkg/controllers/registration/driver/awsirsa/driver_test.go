@@ -93,7 +93,7 @@ func TestNew_SaysWhatIsWrong(t *testing.T) {
 		"aws-auth needs a client":       {HubClusterARN: hubARN, Access: AWSAuth},
 		`prefix "aws:" is reserved`:     {HubClusterARN: hubARN, Tags: map[string]string{"aws:x": ""}},
 		"is the hub's own":              {HubClusterARN: hubARN, Tags: map[string]string{"Hub_Cluster_Name": ""}},
-		`the tag "team" is there twice`: {HubClusterARN: hubARN, Tags: map[string]string{"team": "", "Team": ""}},
+		`duplicate tag "team"`:          {HubClusterARN: hubARN, Tags: map[string]string{"team": "", "Team": ""}},
 		`"clusterhub.dev/managed-clust`: {HubClusterARN: hubARN, Tags: map[string]string{irsa.TagOwner: "c"}},
 		"a key has 1 to 128":            {HubClusterARN: hubARN, Tags: map[string]string{"": ""}},
 		"41 tags are too many":          {HubClusterARN: hubARN, Tags: many},
@@ -155,7 +155,7 @@ func TestPlan_RefusesWhatContradictsItself(t *testing.T) {
 		"name different clusters": newCluster("c", annotation, arn1, annotationSeed, arn1+"x"),
 		"the annotation agent.open-cluster-management.io/managed-cluster-arn: ": newCluster("c", annotation, "arn:aws:eks"),
 		"the annotation eks-managed-cluster-arn: ":                              newCluster("c", annotationSeed, "arn:aws:eks"),
-		"disagree about the hub's ARN: this hub is " + hubARN:                   newCluster("c", annotation, arn1, annotationSuffix, irsa.Suffix("1", "2", "3", "4")),
+		"have different ARNs of the hub: this hub is " + hubARN:                 newCluster("c", annotation, arn1, annotationSuffix, irsa.Suffix("1", "2", "3", "4")),
 		"allows no trust in another partition":                                  newCluster("c", annotation, "arn:aws-cn:eks:cn-north-1:123456789012:cluster/c"),
 	} {
 		if _, err := d.Plan(cluster); err == nil || !strings.Contains(err.Error(), want) {

@@ -102,7 +102,7 @@ func (g grant) ownsEntry(entry *ekstypes.AccessEntry) error {
 	if other := namedCluster(user, entryUser); other != "" {
 		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q, by its user name", what, other))
 	}
-	return driver.Terminal(fmt.Errorf("%s is there already, with the user name %q, and was not made by this hub: delete it",
+	return driver.Terminal(fmt.Errorf("%s already exists, with the user name %q, and was not created by this hub: delete it",
 		what, user))
 }
 

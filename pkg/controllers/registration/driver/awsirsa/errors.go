@@ -63,7 +63,7 @@ func awsError(what string, err error) error {
 	)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		f.text += ": AWS did not answer in time"
+		f.text += ": AWS did not respond in time"
 	case errors.As(err, &api):
 		f.text += ": " + oneLine(api.ErrorCode()+": "+api.ErrorMessage())
 		if terminalCodes[api.ErrorCode()] {

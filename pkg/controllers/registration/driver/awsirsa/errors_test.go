@@ -25,7 +25,7 @@ func TestAWSError_IsOneLineWithoutWhatOnlyAWSCanRead(t *testing.T) {
 		"a refusal":            {api("AccessDenied"), true, "AccessDenied: so it is"},
 		"a text of many lines": {&smithy.GenericAPIError{Code: "X", Message: "a\nb\t c"}, false, "X: a b c"},
 		"no network":           {fmt.Errorf("https response error StatusCode: 0, RequestID: , %w", errors.New("dial tcp: refused")), false, "dial tcp: refused"},
-		"no answer":            {context.DeadlineExceeded, false, "AWS did not answer in time"},
+		"no answer":            {context.DeadlineExceeded, false, "AWS did not respond in time"},
 		"no credentials": {fmt.Errorf("get identity: %w", &smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRoleWithWebIdentity",
 			Err: api("AccessDenied")}), true, "STS AssumeRoleWithWebIdentity: AccessDenied: so it is"},
 	} {

@@ -126,7 +126,7 @@ func (n *notes) unlessDenied(err error) error {
 	if !denied(err) {
 		return err
 	}
-	n.note("What others may have given it is not removed: " + err.Error())
+	n.note("Permissions that others may have given it are not removed: " + err.Error())
 	return nil
 }
 

@@ -159,7 +159,7 @@ func TestGrant_NeverSharesTheRoleOfAnother(t *testing.T) {
 		"a second ManagedCluster with the ARN": {func(*fakeaws.Role) {}, `belongs to the ManagedCluster "a"`},
 		"another hub":                          {func(r *fakeaws.Role) { r.Tags[irsa.TagOwnerHub] = hubARN + "-2" }, `of another hub, ` + hubARN + "-2"},
 		"somebody who tags nothing":            {func(r *fakeaws.Role) { r.Tags = nil }, "delete it, or tag it with clusterhub.dev/managed-cluster=b"},
-		"a hub that tags no cluster":           {func(r *fakeaws.Role) { delete(r.Tags, irsa.TagOwner) }, "was not made by this hub"},
+		"a hub that tags no cluster":           {func(r *fakeaws.Role) { delete(r.Tags, irsa.TagOwner) }, "was not created by this hub"},
 	}
 	for name, test := range others {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestGrant_NeverTakesTheEntryOfAnother(t *testing.T) {
 		mustGrant(t, d, "b", rec)
 		f.changeEntry(change)
 		f.taken()
-		if err := d.Grant(t.Context(), "b", rec); !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "belongs to the ManagedCluster") && !strings.Contains(err.Error(), "was not made by this hub") {
+		if err := d.Grant(t.Context(), "b", rec); !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "belongs to the ManagedCluster") && !strings.Contains(err.Error(), "was not created by this hub") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		mustEqual(t, name, f.taken(), reads[:5])
@@ -276,7 +276,7 @@ func TestGrant_DoesNotTrustARoleThatWasDeletedAMomentAgo(t *testing.T) {
 	ghost, _ := f.role()
 	mustRevoke(t, d, "c", rec)
 	must(f.account.AddRole(ghost))(t)
-	if err := d.Grant(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "deleted a moment ago") {
+	if err := d.Grant(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "was just deleted") {
 		t.Errorf("got %v", err)
 	}
 	f.removeRole()
@@ -296,7 +296,7 @@ func TestGrant_RefusesCredentialsOfAnotherAccount(t *testing.T) {
 	})
 	d, _ := newDriver(t, f, Config{AWS: others})
 	err := d.Grant(t.Context(), "c", f.plan(d, "c", arn1))
-	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "of the AWS account 999999999999") {
+	if !errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "for the AWS account 999999999999") {
 		t.Error(err)
 	}
 	f.mustBeEmpty(t)
@@ -337,7 +337,7 @@ func TestGrant_TellsWhatPassesFromWhatDoesNot(t *testing.T) {
 		"a race":               {"CreateRole", "EntityAlreadyExists", "", false, ""},
 		"a role unseen by put": {"PutRolePolicy", "NoSuchEntity", "", false, ""},
 		"a principal unseen": {"CreateRole", "MalformedPolicyDocument", "Invalid principal in policy", false,
-			"the managed cluster's role arn:aws:iam::123456789012:role/ocm-managed-cluster-" + suffix1 + " has to be there first"},
+			"the managed cluster's role arn:aws:iam::123456789012:role/ocm-managed-cluster-" + suffix1 + " must exist first"},
 		"a right missing in IAM": {"CreateRole", "AccessDenied", "", true, ""},
 		"a right missing in EKS": {"CreateAccessEntry", "AccessDenied", "", true, ""},
 		"no access entries":      {"CreateAccessEntry", "InvalidRequestException", "", true, ""},

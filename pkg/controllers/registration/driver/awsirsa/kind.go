@@ -44,21 +44,21 @@ func (k *Kind) Name() string { return Name }
 // AddFlags implements driver.Kind.
 func (k *Kind) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&k.autoApproved, autoApprovedFlag, k.autoApproved,
-		"Regular expressions of the ARNs of EKS clusters that are accepted without an admin, if the cluster's name is what the "+
+		"Regular expressions of the ARNs of EKS clusters that are accepted without an admin, if the cluster's name equals what the "+
 			"group (?P<name>…) matches or, without that group, the name of the EKS cluster. Needs the feature gate "+
 			driver.AutoApprovalGate+".")
 	fs.StringVar(&k.hubClusterARN, "hub-cluster-arn", k.hubClusterARN,
 		"ARN of the EKS cluster that the hub runs on. The driver awsirsa needs it.")
 	fs.StringVar(&k.access, "eks-access", k.access,
-		"How EKS is told of a cluster's role: access-entry, or aws-auth for hubs that authenticate by that ConfigMap. "+
-			"Clusters that have been accepted with the other one move when they are checked.")
+		"How a cluster's role is registered in EKS: access-entry, or aws-auth for hubs that authenticate with that ConfigMap. "+
+			"Clusters that were accepted with the other one are moved when they are checked.")
 	fs.StringVar(&k.path, pathFlag, k.path,
-		"IAM path of the roles that are made for clusters, such as /clusterhub/. The default is /. Agents need it, too: --"+pathFlag+
-			" of kubectl hub join. A role keeps the path that it was made with.")
+		"IAM path of the roles that are created for clusters, such as /clusterhub/. The default is /. Agents need it, too: --"+pathFlag+
+			" of kubectl hub join. A role keeps the path that it was created with.")
 	fs.StringVar(&k.boundary, boundaryFlag, k.boundary,
-		"ARN of the policy that is the permissions boundary of each role that is made for a cluster. Roles that have another one, or none, "+
+		"ARN of the policy that is the permissions boundary of each role that is created for a cluster. Roles that have another one, or none, "+
 			"get it when they are checked. Without the flag, roles keep what they have.")
-	fs.StringSliceVar(&k.tags, "aws-resource-tags", k.tags, "Tags of what is made in AWS, such as team=platform.")
+	fs.StringSliceVar(&k.tags, "aws-resource-tags", k.tags, "Tags of the objects that are created in AWS, such as team=platform.")
 }
 
 // Validate implements driver.Kind.
@@ -89,7 +89,7 @@ func (k *Kind) resourceTags() (map[string]string, error) {
 			return nil, fmt.Errorf("--aws-resource-tags: %q is not of the form key=value", tag)
 		}
 		if _, twice := tags[key]; twice {
-			return nil, fmt.Errorf("--aws-resource-tags: the key %q is there twice", key)
+			return nil, fmt.Errorf("--aws-resource-tags: duplicate key %q", key)
 		}
 		tags[key] = value
 	}

@@ -126,7 +126,7 @@ func (m *mapRolesDocument) write() (string, error) {
 	// A removed entry may have had an anchor that others use, and not all that can be read is written as the same.
 	got, err := readMapRoles(text)
 	if err == nil && !sameEntries(got.list, m.list) {
-		err = errors.New("an entry of others would get another meaning: write that entry without anchors and aliases")
+		err = errors.New("the meaning of another entry would change: write that entry without anchors and aliases")
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errBroken, err)

@@ -76,7 +76,7 @@ func (d *Driver) leaveFormer(ctx context.Context, g grant) error {
 		return nil
 	}
 	if !d.settle.moved(g) {
-		g.note(fmt.Sprintf("It is let in by %s now. Its access by %s is removed at the next check", g.access, g.former))
+		g.note(fmt.Sprintf("Its access is granted by %s now. Its access by %s is removed at the next check", g.access, g.former))
 		return nil
 	}
 	if _, err := d.removeAccess(ctx, g, g.former, true); err != nil {

@@ -72,7 +72,7 @@ func TestMove_HasTheNewAccessBeforeItLosesTheFormer(t *testing.T) {
 
 			said := m.check()
 			mustEqual(t, "after the first check", m.has(), both)
-			mustEqual(t, "it says", said, "It is let in by "+string(to)+" now. Its access by "+string(from)+" is removed at the next check")
+			mustEqual(t, "it says", said, "Its access is granted by "+string(to)+" now. Its access by "+string(from)+" is removed at the next check")
 			if m.rec == accepted || m.rec == planned || !m.Same(m.rec, planned) || !m.Same(accepted, planned) {
 				t.Errorf("the record is %s", m.rec)
 			}

@@ -33,7 +33,7 @@ const (
 )
 
 // errNoTurn replaces the error of the context: AWS has responded.
-var errNoTurn = errors.New("AWS throttles these calls, and there was no turn for this one in time")
+var errNoTurn = errors.New("AWS throttles these calls, and this one was not sent in time")
 
 // paced is a Retryer that delays calls by the pace of their operation. All clients of an account share it.
 type paced struct {

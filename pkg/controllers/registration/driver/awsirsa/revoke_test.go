@@ -282,7 +282,7 @@ func TestRevoke_OfAnEntryThatCannotBeSeenYetIsTriedAgain(t *testing.T) {
 				d, clk = newDriver(t, f, Config{})
 				d.settle = newSettling(clk)
 			}
-			if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "may soon show one") {
+			if err := d.Revoke(t.Context(), "c", rec); err == nil || errors.Is(err, driver.ErrTerminal) || !strings.Contains(err.Error(), "may still return one") {
 				t.Errorf("got %v", err)
 			}
 			if _, there := f.role(); there {

@@ -70,11 +70,11 @@ func (d *Driver) ensureRole(ctx context.Context, g grant) (r *role, fresh bool, 
 		return nil, false, err
 	}
 	if d.settle.gone(r.id) {
-		return nil, false, fmt.Errorf("the IAM role %s was deleted a moment ago, and IAM still shows it: trying again", g.HubRole())
+		return nil, false, fmt.Errorf("the IAM role %s was just deleted, but IAM still returns it: retrying", g.HubRole())
 	}
 	if r.path != g.HubPath.String() {
-		return nil, false, driver.Terminal(fmt.Errorf("the IAM role %s is there already, and has the path %s instead of %s, which a role keeps: "+
-			"delete it, and the hub makes it again", g.HubRole(), r.path, g.HubPath))
+		return nil, false, driver.Terminal(fmt.Errorf("the IAM role %s already exists with the path %s instead of %s, and the path of a role cannot be changed: "+
+			"delete it, and the hub creates it again", g.HubRole(), r.path, g.HubPath))
 	}
 	// Before it gets any rights.
 	if d.boundary != "" && r.boundary != d.boundary {
@@ -111,7 +111,7 @@ func (d *Driver) createRole(ctx context.Context, g grant) (*role, error) {
 		return nil, awsError("the hub's credentials for AWS", err)
 	}
 	if account != "" && account != g.Hub.Account {
-		return nil, driver.Terminal(fmt.Errorf("the hub's credentials are of the AWS account %s, and its EKS cluster is %s: "+
+		return nil, driver.Terminal(fmt.Errorf("the hub's credentials are for the AWS account %s, but its EKS cluster is %s: "+
 			"use credentials of the account of that cluster", account, g.Hub))
 	}
 	in := &iam.CreateRoleInput{
@@ -210,7 +210,7 @@ func policyName(g grant) string { return g.HubRole() }
 func trustError(what string, g grant, err error) error {
 	wrapped := awsError(what, err)
 	if is[*iamtypes.MalformedPolicyDocumentException](err) {
-		return fmt.Errorf("%w (the managed cluster's role %s has to be there first)", wrapped, g.ManagedRoleARN())
+		return fmt.Errorf("%w (the managed cluster's role %s must exist first)", wrapped, g.ManagedRoleARN())
 	}
 	return wrapped
 }
@@ -221,7 +221,7 @@ func (d *Driver) boundaryError(err error) error {
 	if d.boundary == "" || !errors.As(err, &api) || api.ErrorCode() != "NoSuchEntity" {
 		return err
 	}
-	return driver.Terminal(fmt.Errorf("%w (the policy of --%s, %s, has to be there first)", err, boundaryFlag, d.boundary))
+	return driver.Terminal(fmt.Errorf("%w (the policy of --%s, %s, must exist first)", err, boundaryFlag, d.boundary))
 }
 
 func iamTags(tags map[string]string) []iamtypes.Tag {

@@ -36,7 +36,7 @@ func validateTags(tags map[string]string) error {
 	for key, value := range tags {
 		lower := strings.ToLower(key)
 		if keys[lower] {
-			return fmt.Errorf("the tag %q is there twice: for IAM upper and lower case are the same", lower)
+			return fmt.Errorf("duplicate tag %q: IAM does not distinguish upper and lower case", lower)
 		}
 		keys[lower] = true
 		switch {
@@ -69,7 +69,7 @@ func (g grant) owns(what string, tags map[string]string) error {
 	case cluster == g.cluster && hub == g.Hub.String():
 		return nil
 	case cluster == "" || hub == "":
-		return driver.Terminal(fmt.Errorf("%s is there already and was not made by this hub: delete it, or tag it with %s=%s and %s=%s",
+		return driver.Terminal(fmt.Errorf("%s already exists and was not created by this hub: delete it, or tag it with %s=%s and %s=%s",
 			what, irsa.TagOwner, g.cluster, irsa.TagOwnerHub, g.Hub))
 	case hub != g.Hub.String():
 		return driver.Terminal(fmt.Errorf("%s belongs to the ManagedCluster %q of another hub, %s", what, cluster, hub))
