@@ -277,7 +277,7 @@ func TestEdgeServices_OfOtherNamespacesByAnyPath(t *testing.T) {
 		return fmt.Sprintf(`{"service":{"name":%q,"org":"tools","serviceVersions":[{"version":"1.0.0"}]}}`, url)
 	}
 	policy := func(url string) string { return edgeObject("DeploymentPolicy", `"name":"p"`, service(url)) }
-	const refused, why = http.StatusUnprocessableEntity, "it has to be there, and it has to be public"
+	const refused, why = http.StatusUnprocessableEntity, "it must exist, and be public"
 	h.wants(refused, "ann", http.MethodPost, path, jsonType, policy("closed"))
 	h.wants(refused, "ann", http.MethodPatch, path+"/p?fieldManager=m", applyType, policy("closed"))
 	a := h.wants(http.StatusCreated, "ann", http.MethodPost, path, jsonType, strings.Replace(policy("open"), `"name":"p"`,

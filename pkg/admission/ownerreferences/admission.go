@@ -61,7 +61,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	if set := setOf(a, updated); a.GetOperation() == admission.Update && set != (ofSet{}) && set != setOf(a, old) {
 		// Permission: the labels of a ManifestWork change, so that it becomes one of a ManifestWorkReplicaSet.
-		return p.Require(ctx, a, "make the work one of a ManifestWorkReplicaSet by its labels (the hub deletes works that the set does not want)",
+		return p.Require(ctx, a, "make the work one of a ManifestWorkReplicaSet by its labels (the hub deletes works that are not desired by the set)",
 			permission.On(a, "delete", ""))
 	}
 	if placement := placementOf(a, updated); a.GetOperation() == admission.Update && placement != (ofPlacement{}) && placement != placementOf(a, old) {

@@ -11,7 +11,7 @@ import (
 // refusals has a series for each rule that a plugin can check. No label contains what users send.
 var refusals = metrics.NewCounterVec(&metrics.CounterOpts{
 	Name:           "clusterhub_permission_refusals_total",
-	Help:           "Permissions that writes lacked and were refused for, by the admission plugin that asked, and by verb and resource.",
+	Help:           "Missing permissions that writes were refused for, by the admission plugin that checked, and by verb and resource.",
 	StabilityLevel: metrics.ALPHA,
 }, []string{"plugin", "verb", "resource"})
 

@@ -35,6 +35,6 @@ func Validate(annotation string, updated, old *metav1.ObjectMeta) field.ErrorLis
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("metadata", "annotations").Key(annotation), fmt.Sprintf(
-		"the server records who writes the spec, and what it would record of you has %d bytes of at most %d: write it as a user with fewer groups",
+		"the server records the author of the spec, and your record would have %d bytes, of at most %d: write it as a user with fewer groups",
 		len(record), MaxLength))}
 }

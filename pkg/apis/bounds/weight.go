@@ -28,7 +28,7 @@ func First(errs field.ErrorList) field.ErrorList {
 	more := len(errs) - mostFaults
 	return append(errs[:mostFaults:mostFaults], &field.Error{
 		Type: field.ErrorTypeTooMany, Field: errs[mostFaults].Field, BadValue: field.OmitValueType{},
-		Detail: fmt.Sprintf("%d more faults are not told: correct these first", more),
+		Detail: fmt.Sprintf("%d more errors are not listed: correct these first", more),
 	})
 }
 

@@ -11,7 +11,7 @@ func ClusterFieldLabel(label, value string) (string, string, error) {
 	case "metadata.name", "spec.hubAcceptsClient":
 		return label, value, nil
 	}
-	return "", "", fmt.Errorf("%q is no field selector of managedclusters: use metadata.name or spec.hubAcceptsClient", label)
+	return "", "", fmt.Errorf("%q is not a field selector of managedclusters: use metadata.name or spec.hubAcceptsClient", label)
 }
 
 // SetFieldLabel maps the field selectors of sets, in any version, to the internal form. The key and the value of the label that puts a
@@ -28,7 +28,7 @@ func SetFieldLabel(label, value string) (string, string, error) {
 		}
 		return label, value, nil
 	}
-	return "", "", fmt.Errorf("%q is no field selector of managedclustersets: use metadata.name, spec.clusterSelector.selectorType, "+
+	return "", "", fmt.Errorf("%q is not a field selector of managedclustersets: use metadata.name, spec.clusterSelector.selectorType, "+
 		"spec.clusterSelector.exclusiveLabel.key or spec.clusterSelector.exclusiveLabel.value", label)
 }
 
@@ -38,5 +38,5 @@ func BindingFieldLabel(label, value string) (string, string, error) {
 	case "metadata.name", "metadata.namespace", "spec.clusterSet":
 		return label, value, nil
 	}
-	return "", "", fmt.Errorf("%q is no field selector of managedclustersetbindings: use metadata.name, metadata.namespace or spec.clusterSet", label)
+	return "", "", fmt.Errorf("%q is not a field selector of managedclustersetbindings: use metadata.name, metadata.namespace or spec.clusterSet", label)
 }

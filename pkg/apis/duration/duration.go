@@ -32,11 +32,11 @@ func init() {
 // Parse reads a duration and keeps the text.
 func Parse(text string) (Duration, error) {
 	if len(text) > maxText {
-		return Duration{}, fmt.Errorf("a duration has to have at most %d characters, such as 1h30m, and has %d", maxText, len(text))
+		return Duration{}, fmt.Errorf("a duration must have at most %d characters, such as 1h30m, not %d", maxText, len(text))
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		return Duration{}, fmt.Errorf("a duration has to be numbers with units, such as 1h30m: %w", err)
+		return Duration{}, fmt.Errorf("a duration must be numbers with units, such as 1h30m: %w", err)
 	}
 	return Duration{Duration: parsed, text: text}, nil
 }
@@ -59,7 +59,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	}
 	var text string
 	if err := json.Unmarshal(data, &text); err != nil {
-		return fmt.Errorf("a duration has to be a text, such as 1h30m: %w", err)
+		return fmt.Errorf("a duration must be a string, such as 1h30m: %w", err)
 	}
 	parsed, err := Parse(text)
 	if err != nil {

@@ -143,7 +143,7 @@ func TestRead_SaysWhatIsWrong(t *testing.T) {
 		`{"constraints":[1]}`:  {Node, "constraints[0]: must be a text"},
 		`{"label":1}`:          {Node, "label: must be a text"},
 		`{"label":"$USER"}`:    {Node, "the variable USER"},
-		`{"properties":[{"name":"a","value":{"b":1}}]}`:       {Node, "properties[0].value: a value has to be"},
+		`{"properties":[{"name":"a","value":{"b":1}}]}`:       {Node, "properties[0].value: a value must be"},
 		`{"a/c.1":{"properties":[]}}`:                         {Node, "is that of a ManagedCluster"},
 		`{"a/c1":{"properties":[]},"b/c1":{"properties":[]}}`: {Node, "becomes /c1 as a/c1 does"},
 		`{"url":"web"}`:                                                      {Service, "version: must be there"},

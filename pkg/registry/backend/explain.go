@@ -76,7 +76,7 @@ func explain(err error) error {
 	}
 	client := status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max")
 	if client || errors.Is(err, rpctypes.ErrRequestTooLarge) {
-		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object cannot be stored, remove what it does not need: %v", err))
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the object cannot be stored, remove fields that it does not need: %v", err))
 	}
 	return unanswered(err)
 }
@@ -112,13 +112,13 @@ func unanswered(err error) error {
 	var answer *apierrors.StatusError
 	switch {
 	case late:
-		answer = apierrors.NewTimeoutError("etcd took too long to answer: read what is stored before a write is tried again", retryAfter)
+		answer = apierrors.NewTimeoutError("etcd took too long to respond: read the stored object before you retry a write", retryAfter)
 	case code == codes.Unavailable || errors.Is(err, rpctypes.ErrTooManyRequests):
-		answer = apierrors.NewServiceUnavailable("etcd does not answer at the moment: try again later")
+		answer = apierrors.NewServiceUnavailable("etcd does not respond at the moment: try again later")
 		answer.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfter}
 	default:
 		return err
 	}
-	klog.ErrorS(err, "Etcd has not answered")
+	klog.ErrorS(err, "Etcd did not respond")
 	return answer
 }

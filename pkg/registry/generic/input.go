@@ -35,7 +35,7 @@ func (i input) UpdatedObject(ctx context.Context, old runtime.Object) (updated r
 		if !panickedIn(patchModules) {
 			panic(reason)
 		}
-		updated, err = nil, apierrors.NewBadRequest("the patch is not as its type asks for: an operation of a JSON patch lacks its value, "+
+		updated, err = nil, apierrors.NewBadRequest("the patch is not valid for its type: an operation of a JSON patch lacks its value, "+
 			"or a directive of a strategic merge patch has a value of another type")
 	}()
 	updated, err = i.UpdatedObjectInfo.UpdatedObject(ctx, old)

@@ -177,7 +177,7 @@ func (k *Kind[T]) parts() map[string]Part[T] {
 func (k *Kind[T]) attributes(object runtime.Object) (labels.Set, fields.Set, error) {
 	typed, ok := object.(T)
 	if !ok {
-		return nil, nil, fmt.Errorf("%T is none of the %s", object, k.Resource)
+		return nil, nil, fmt.Errorf("%T is not one of the %s", object, k.Resource)
 	}
 	set := k.fields(typed)
 	set["metadata.name"] = typed.GetName()

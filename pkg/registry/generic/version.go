@@ -29,7 +29,7 @@ var versioner = storage.APIObjectVersioner{}
 // errors.
 func CheckVersion(name, version string) error {
 	if _, err := versioner.ParseResourceVersion(version); err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s: %q is no version that this server has given out", name, version))
+		return apierrors.NewBadRequest(fmt.Sprintf("%s: %q is not a version that this server returned", name, version))
 	}
 	return nil
 }

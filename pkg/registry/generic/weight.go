@@ -32,7 +32,7 @@ func checkWeight(updated, old runtime.Object, most int) error {
 	}
 	if bounds.Heavier(updated, most) && (old == nil || !bounds.Heavier(old, most)) {
 		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
-			"the object has more than %d bytes in its entries: leave out what it does not need", most))
+			"the object has more than %d bytes in its entries: remove those that it does not need", most))
 	}
 	now, err := meta.Accessor(updated)
 	if err != nil {

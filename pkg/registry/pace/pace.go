@@ -76,7 +76,7 @@ func (p *Pace) enter(namespace string) error {
 	}
 	if until := p.until[namespace]; until.After(now.Add(ahead)) {
 		seconds := int(math.Ceil((until.Sub(now) - ahead).Seconds()))
-		return apierrors.NewTooManyRequests(fmt.Sprintf("%s of the namespace %s are computed again in %d s: what they take is bounded "+
+		return apierrors.NewTooManyRequests(fmt.Sprintf("%s of the namespace %s can be computed again in %d s: their computing time is limited "+
 			"for each namespace", p.what, namespace, seconds), seconds)
 	}
 	if len(p.until) >= mostPausing {

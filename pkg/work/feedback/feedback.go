@@ -134,7 +134,7 @@ func (r *reader) read(rule *workv1.FeedbackRule) {
 func (r *reader) add(name, path string) {
 	// The names in a status are unique.
 	if r.names[name] {
-		r.fail(fmt.Errorf("the name %s is there twice: the first counts", name))
+		r.fail(fmt.Errorf("duplicate name %s: the first one is used", name))
 		return
 	}
 	r.names[name] = true

@@ -98,7 +98,7 @@ func TestRead(t *testing.T) {
 		"no path": {object: deployment, rules: []workv1.FeedbackRule{jsonPaths("a", "..[", "b", ".status.conditions[7].type")},
 			err: "[failed to parse json path ..[ of a with error: unterminated array, failed to find value for b with error: array index out of bounds: index 7, length 2]"},
 		"twice": {object: deployment, rules: []workv1.FeedbackRule{jsonPaths("a", ".status.replicas"), jsonPaths("a", ".status.readyReplicas")}, want: []string{"a=Integer:3"},
-			err: "the name a is there twice: the first counts"},
+			err: "duplicate name a: the first one is used"},
 		"no type": {object: deployment, rules: []workv1.FeedbackRule{{}}, err: `expected the type WellKnownStatus or JSONPaths of a rule, got ""`},
 		"long": {object: deployment, rules: []workv1.FeedbackRule{jsonPaths("conditions", ".status.conditions")}, options: Options{Raw: true, MaxJSONRaw: 50},
 			err: "the length of returned json raw string for name conditions is larger than the maximum length 50"},

@@ -169,7 +169,7 @@ func TestPrepare_IsBounded(t *testing.T) {
 		t.Errorf("items that are no lists are not there: %v", err)
 	}
 	paths := []string{".wide[" + strings.Repeat("0:100000,", 50) + "0:100000].a"}
-	if _, err := Prepare(manifest, present(workv1.IgnoreField{JSONPaths: paths})); err == nil || !strings.Contains(err.Error(), "look at too many values") {
+	if _, err := Prepare(manifest, present(workv1.IgnoreField{JSONPaths: paths})); err == nil || !strings.Contains(err.Error(), "visit too many values") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func TestPrepare_JQ(t *testing.T) {
 		"a variable":          {".spec as $x | $x", "expected a path, got imports, definitions or variables"},
 		"the environment":     {"$ENV.HOME", "expected one of the functions all, any,"},
 		"an import":           {`import "a" as a; .a`, "expected a path, got imports, definitions or variables"},
-		"a list":              {"[.spec]", "expected a path such as .spec.containers[].image, got an expression that makes a value"},
+		"a list":              {"[.spec]", "expected a path such as .spec.containers[].image, got an expression that computes a value"},
 		"a slice":             {".spec.template.spec.containers[0:1]", "expected single items of lists such as [0], got a slice"},
 		"a text":              {`.["\(.spec)"]`, "expected a plain text, got one with an expression in it"},
 		"inside":              {`select(if .a then first(. * 5) else 1 end)`, "expected a path, got the operator *"},

@@ -68,7 +68,7 @@ func checkTerm(t *gojq.Term) (err error) {
 			err = errors.Join(err, checkQuery(elif.Cond), checkQuery(elif.Then))
 		}
 	default:
-		return errors.New("expected a path such as .spec.containers[].image, got an expression that makes a value")
+		return errors.New("expected a path such as .spec.containers[].image, got an expression that computes a value")
 	}
 	for _, suffix := range t.SuffixList {
 		err = errors.Join(err, checkIndex(suffix.Index))

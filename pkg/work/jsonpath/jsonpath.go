@@ -22,7 +22,7 @@ const (
 )
 
 // ErrCost reports that a path visits too many values.
-var ErrCost = errors.New("the paths look at too many values of the object: give a path that names its fields")
+var ErrCost = errors.New("the paths visit too many values of the object: use a path that names its fields")
 
 // Meter counts how many values all paths for one object may still visit.
 type Meter struct{ left int }

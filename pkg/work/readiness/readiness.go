@@ -48,7 +48,7 @@ var kinds = map[schema.GroupKind]func(object) answer{
 // Of returns the state of an object in the cluster, and a sentence about it.
 func Of(u *unstructured.Unstructured) (State, string) {
 	if u == nil || u.Object == nil {
-		return Waiting, "the object is not there"
+		return Waiting, "the object does not exist"
 	}
 	if u.GetDeletionTimestamp() != nil {
 		return Waiting, "it is being deleted"

@@ -101,7 +101,7 @@ func TestOf(t *testing.T) {
 			t.Errorf("%s\ngot  %s: %s\nwant %s: %s", test.object, state, why, test.state, test.why)
 		}
 	}
-	if state, why := Of(nil); state != Waiting || why != "the object is not there" {
+	if state, why := Of(nil); state != Waiting || why != "the object does not exist" {
 		t.Errorf("nothing: %s, %s", state, why)
 	}
 }

@@ -71,7 +71,7 @@ func bound(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) {
 		message += fmt.Sprintf(", %d of %d manifests are left out", left, len(all))
 	}
 	set(&s.Conditions, metav1.Condition{Type: conditionStatusTruncated, Status: metav1.ConditionTrue, Reason: reasonStatusTooLarge,
-		Message: fmt.Sprintf("a status has room for %d bytes: %s; make several works of this one", MaxSize, message)}, generation, now)
+		Message: fmt.Sprintf("a status can have %d bytes: %s; split the work into several works", MaxSize, message)}, generation, now)
 }
 
 // bounding is a status that is being reduced.

@@ -264,7 +264,7 @@ func TestAccessAPI_WhoDeletesAClusterIsToldWhoHasAccess(t *testing.T) {
 		return strings.Contains(string(out), "has 2 AccessRequest(s)") && strings.Contains(string(out), elsewhere+"/access"), err
 	})
 	harness.Contains(t, harness.MustKubectl(t, "", "delete", "cluster", "-n", namespace, c.Name, "--wait=false", "--as", who),
-		"has 2 AccessRequest(s), and stays until they are gone: 2 more")
+		"has 2 AccessRequest(s), and remains until they are gone: 2 more")
 	harness.Contains(t, harness.MustKubectl(t, "", "get", "cluster", "-n", namespace, c.Name, "-o", "jsonpath={.metadata.deletionTimestamp}"), "T")
 }
 

@@ -68,7 +68,7 @@ func TestAccessToken(t *testing.T) {
 		var warnings strings.Builder
 		cmd.Stderr = &warnings
 		harness.Must(cmd.Output())(t)
-		harness.Contains(t, warnings.String(), "86401 is not between 600 and 86400", "only: then the time of the AccessRequest is up")
+		harness.Contains(t, warnings.String(), "86401 is not between 600 and 86400", ": then the ttl of the AccessRequest expires")
 	})
 	t.Run("a dry run", func(t *testing.T) {
 		token, err := a.token(t, a.hub.AdminConfig(), "ann", metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -137,7 +137,7 @@ func (a *tokenAccess) refuses(t *testing.T) {
 	}
 	refused("changed", apierrors.IsForbidden, "it is denied")
 	a.grant(t, "short", 9*time.Minute)
-	refused("short", apierrors.IsForbidden, "its time is up at")
+	refused("short", apierrors.IsForbidden, "its ttl expires at")
 	going := a.grant(t, "going", 0)
 	if err := a.client.Patch(t.Context(), going, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":["example.com/stay"]}}`))); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ users: [{name: c, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 		harness.Must(harness.Kube(t, a.hub.AdminConfig()).CoreV1().Secrets(v1alpha1.TokenSourceNamespace).Patch(t.Context(), string(ar.UID),
 			types.MergePatchType, patch, metav1.PatchOptions{}))(t)
 		_, err := a.token(t, a.hub.AdminConfig(), "forged", metav1.CreateOptions{})
-		if !strings.Contains(fmt.Sprint(err), "the user must have nothing but token") {
+		if !strings.Contains(fmt.Sprint(err), "the user may only have token") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

@@ -59,6 +59,6 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return nil
 	}
 	return apierrors.NewTooManyRequests(fmt.Sprintf("the agents of cluster %s change its labels more than %g times a second (and %d times at once), "+
-		"so nothing of this request was written: try again later. Requests that change no labels are taken",
+		"so nothing of this request was written: try again later. Requests that change no labels are accepted",
 		a.GetName(), p.Changes.PerSecond, p.Changes.Burst), p.Changes.Wait())
 }

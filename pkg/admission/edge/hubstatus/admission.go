@@ -48,12 +48,12 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		if who != nil && ownAgent(who, a.GetName()) {
 			return nil
 		}
-		return admission.NewForbidden(a, fmt.Errorf("%s is what its agent sees: only the agent of cluster %q writes it", what, a.GetName()))
+		return admission.NewForbidden(a, fmt.Errorf("%s is reported by its agent: only the agent of cluster %q writes it", what, a.GetName()))
 	}
 	if who != nil && who.GetName() == Controllers {
 		return nil
 	}
-	return admission.NewForbidden(a, errors.New(what+" is written by hub-controller-manager alone: change the DeploymentPolicy, DeploymentPattern or EdgeNode that it follows from"))
+	return admission.NewForbidden(a, errors.New(what+" is only written by hub-controller-manager: change the DeploymentPolicy, DeploymentPattern or EdgeNode that it is computed from"))
 }
 
 func ownAgent(who user.Info, name string) bool {

@@ -60,7 +60,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	who := a.GetUserInfo()
 	if who == nil {
-		return admission.NewForbidden(a, errors.New("it is not known who writes this EdgeNode"))
+		return admission.NewForbidden(a, errors.New("the user who writes this EdgeNode is not known"))
 	}
 	byAgent := registration.IsAgent(who.GetName(), who.GetGroups(), node.Name)
 	if byAgent {
@@ -103,8 +103,8 @@ func agentMay(a admission.Attributes, node *edge.EdgeNode) error {
 	default:
 		return nil
 	}
-	return admission.NewForbidden(a, errors.New("an agent may create the EdgeNode of its own cluster, with nothing but the name, and write its status: "+
-		"what is in the spec, users decide"))
+	return admission.NewForbidden(a, errors.New("an agent may create the EdgeNode of its own cluster, with only the name, and write its status: "+
+		"only users write the spec"))
 }
 
 // userMay returns nil for a user who may update the cluster of this name, or the clusters of one of its sets.
@@ -153,11 +153,11 @@ func (p *Plugin) clusterIsThere(ctx context.Context, a admission.Attributes, nam
 	problem := ""
 	switch {
 	case c == nil:
-		problem = "there is no ManagedCluster of this name: an EdgeNode has the name of the ManagedCluster that its agent registers"
+		problem = "no ManagedCluster has this name: an EdgeNode has the name of the ManagedCluster that its agent registers"
 	case c.DeletionTimestamp != nil:
-		problem = "the ManagedCluster of this name is being deleted: wait until it is gone, and there again"
+		problem = "the ManagedCluster of this name is being deleted: wait until it is gone, and exists again"
 	case byAgent && !c.Spec.HubAcceptsClient:
-		return admission.NewForbidden(a, fmt.Errorf("cluster %q is not accepted: its agent makes no EdgeNode until an admin of the hub accepts it", name))
+		return admission.NewForbidden(a, fmt.Errorf("cluster %q is not accepted: its agent may not create an EdgeNode until an admin of the hub accepts it", name))
 	default:
 		return nil
 	}

@@ -181,7 +181,7 @@ func TestValidate_WithoutACluster(t *testing.T) {
 			t.Errorf("%s: %v", how, err)
 		}
 	}
-	for name, want := range map[string]string{"x1": "no ManagedCluster of this name", "g1": "is being deleted"} {
+	for name, want := range map[string]string{"x1": "no ManagedCluster has this name", "g1": "is being deleted"} {
 		request := requests(name, nil)["create"]
 		err := validate(t, pluginFor(&at.Authorizer{Grants: []permission.Rule{byName("update", name)}}), request)
 		if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), want) {

@@ -94,7 +94,7 @@ func refusal(a admission.Attributes, faults []string) error {
 	var errs field.ErrorList
 	for i, fault := range faults {
 		if i == mostFaults {
-			fault = fmt.Sprintf("%d more faults of this kind", len(faults)-i)
+			fault = fmt.Sprintf("%d more errors of this kind", len(faults)-i)
 		}
 		errs = append(errs, field.Invalid(field.NewPath("spec", "services"), field.OmitValueType{}, fault))
 		if i == mostFaults {

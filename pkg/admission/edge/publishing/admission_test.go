@@ -97,9 +97,9 @@ func TestPolicies(t *testing.T) {
 		"several, and clusterNamespace":     {url: "several", namespace: "abc"},
 		"nothing satisfies it":              {url: "web", constraint: "a > 5 AND a < 3", want: []string{"nothing can be deployed: no node can satisfy the constraints"}},
 		"a constraint that surprises":       {url: "web", constraint: `secure == "true"`, want: []string{"spec.constraints[0]: "}},
-		"no service yet":                    {url: "later", want: []string{"spec.service: there is no EdgeService of later in this namespace"}},
-		"no service yet, and another fault": {url: "later", namespace: "abc", constraint: inXYZ, want: []string{"there is no EdgeService", "all namespace-scoped nodes are excluded"}},
-		"no version for the architecture":   {url: "web", change: func(d *edge.DeploymentPolicy) { d.Spec.Service.Arch = "arm64" }, want: []string{"there is no EdgeService"}},
+		"no service yet":                    {url: "later", want: []string{"spec.service: this namespace has no EdgeService of later"}},
+		"no service yet, and another fault": {url: "later", namespace: "abc", constraint: inXYZ, want: []string{"this namespace has no EdgeService", "all namespace-scoped nodes are excluded"}},
+		"no version for the architecture":   {url: "web", change: func(d *edge.DeploymentPolicy) { d.Spec.Service.Arch = "arm64" }, want: []string{"this namespace has no EdgeService"}},
 		"the second version is there":       {url: "web", change: func(d *edge.DeploymentPolicy) { d.Spec.Service.ServiceVersions = edgetest.Versions("9.0.0", "2.0.0") }},
 		"a priority": {url: "web", change: func(d *edge.DeploymentPolicy) {
 			d.Spec.Service.ServiceVersions[0].Priority = &edge.Priority{PriorityValue: 3}
@@ -206,7 +206,7 @@ func TestPatterns(t *testing.T) {
 		"several, and clusterNamespace": {namespace: "abc", services: of("several")},
 		"overridden":                    {namespace: "xyz", services: of("embedded"), want: []string{"names the namespace abc in its archive, and goes to xyz"}},
 		"only for devices":              {namespace: "abc", services: of("device"), refused: "no service has a clusterDeployment"},
-		"one that is not there yet":     {services: of("web", "later"), want: []string{"spec.services[1]: there is no EdgeService of later"}},
+		"one that is not there yet":     {services: of("web", "later"), want: []string{"spec.services[1]: this namespace has no EdgeService of later"}},
 		"retries":                       {services: retried, want: []string{"spec.services[0].serviceVersions: retries are kept"}},
 	} {
 		d := edgetest.Pattern("shop", c.services...)
@@ -244,10 +244,10 @@ func TestBounds(t *testing.T) {
 		named = append(named, edge.PatternService{ServiceUrl: fmt.Sprint("s", i), ServiceVersions: edgetest.Versions(versions...)})
 	}
 	got, err := publish(t, stored, edgetest.Pattern("shop", named...), &edge.DeploymentPattern{})
-	if !apierrors.IsInvalid(err) || strings.Count(err.Error(), "cannot go to one namespace") != mostFaults || !strings.Contains(err.Error(), "more faults of this kind") || len(err.Error()) > 8<<10 {
+	if !apierrors.IsInvalid(err) || strings.Count(err.Error(), "cannot go to one namespace") != mostFaults || !strings.Contains(err.Error(), "more errors of this kind") || len(err.Error()) > 8<<10 {
 		t.Errorf("got %v", err)
 	}
-	said(t, "many versions", got, fmt.Sprintf("%d services were not looked at", 32*(32-leastServices)), "the archives of 96 services were not looked into")
+	said(t, "many versions", got, fmt.Sprintf("%d services were not checked", 32*(32-leastServices)), "the archives of 96 services were not checked")
 
 	var constraints []string
 	for i := range 64 {

@@ -106,7 +106,7 @@ func (p *Plugin) ofPattern(ctx context.Context, finder *services.Finder, namespa
 	if len(d.Spec.Services) > 1 {
 		// Only the archives show whether two services have the same objects.
 		if left := p.readArchives(ctx, found, known); left > 0 {
-			warnings = append(warnings, fmt.Sprintf("the archives of %d services were not looked into: whether they can be deployed together shows when they are", left))
+			warnings = append(warnings, fmt.Sprintf("the archives of %d services were not checked: conflicts between them are only found when they are deployed", left))
 		}
 	}
 	pattern := model.Pattern(namespace, &wanted, known)
@@ -135,7 +135,7 @@ func find(ctx context.Context, finder *services.Finder, namespace string, named 
 			return found, nil, err
 		}
 		if len(list) == 0 && w.Namespace == namespace {
-			warnings = append(warnings, fmt.Sprintf("%s: there is no EdgeService of %s in this namespace in any of these versions for this architecture yet: nothing of it is deployed until there is one",
+			warnings = append(warnings, fmt.Sprintf("%s: this namespace has no EdgeService of %s in any of these versions for this architecture yet: it is not deployed until one exists",
 				w.Path, w.URL))
 		}
 		slices.SortStableFunc(list, func(a, b api.EdgeService) int {
@@ -154,7 +154,7 @@ func find(ctx context.Context, finder *services.Finder, namespace string, named 
 		}
 	}
 	if left > 0 {
-		warnings = append(warnings, fmt.Sprintf("%d services were not looked at, of so many versions and architectures: name fewer versions, or an architecture", left))
+		warnings = append(warnings, fmt.Sprintf("%d services were not checked, because there are too many versions and architectures: name fewer versions, or an architecture", left))
 	}
 	return found, warnings, nil
 }

@@ -45,10 +45,10 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	}
 	for i, what := range dropped {
 		if i == mostWarnings {
-			warning.AddWarning(ctx, "", fmt.Sprintf("%d more properties were dropped: the hub makes them itself", len(dropped)-i))
+			warning.AddWarning(ctx, "", fmt.Sprintf("%d more properties were dropped: the hub sets them itself", len(dropped)-i))
 			break
 		}
-		warning.AddWarning(ctx, "", what+" was dropped: the hub makes this property itself, of what it knows")
+		warning.AddWarning(ctx, "", what+" was dropped: the hub sets this property itself")
 	}
 	return nil
 }

@@ -65,7 +65,7 @@ func TestAdmit_DropsThemWhereverTheyAre(t *testing.T) {
 		var want []string
 		for _, path := range c.at {
 			for _, name := range []string{"[0]: openhorizon.kubernetesNamespace", "[3]: openhorizon.service.url"} {
-				want = append(want, path+name+" was dropped: the hub makes this property itself, of what it knows")
+				want = append(want, path+name+" was dropped: the hub sets this property itself")
 			}
 		}
 		if !slices.Equal(got, want) {

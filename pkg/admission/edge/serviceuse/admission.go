@@ -72,7 +72,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 				continue
 			}
 			errs = append(errs, field.Invalid(w.VersionsPath.Index(index).Child("version"), w.Versions[index], fmt.Sprintf(
-				"there is no version %s of service %s for this architecture in namespace %s that user %q may use: it has to be there, and it has to be public, "+
+				"version %s of service %s for this architecture in namespace %s does not exist, or user %q may not use it: it must exist, and be public, "+
 					"or this needs the RBAC rule %s", w.Versions[index], w.URL, w.Namespace, a.GetUserInfo().GetName(), services.Get(w.Namespace, ""))))
 		}
 	}

@@ -64,7 +64,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	effect := "whose access ends"
 	if slices.Contains(c.Finalizers, openmcp.AccessFinalizer) {
-		effect = "and stays until they are gone"
+		effect = "and remains until they are gone"
 	}
 	warning.AddWarning(ctx, "", fmt.Sprintf("the Cluster %q has %d AccessRequest(s), %s: %s",
 		c.Name, len(list.Items), effect, p.names(ctx, a.GetUserInfo(), list.Items)))

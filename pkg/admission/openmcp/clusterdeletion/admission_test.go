@@ -107,9 +107,9 @@ func TestValidate_NamesTheRequestsThatTheUserMaySee(t *testing.T) {
 	items = append(items, accessTo("other", "c", "a/elsewhere")...)
 	items = append(items, accessTo("ns", "d", "a/another")...)
 	for namespaces, want := range map[string]string{
-		"a b": "3 AccessRequest(s), and stays until they are gone: a/one, b/two, a/three",
-		"a":   "3 AccessRequest(s), and stays until they are gone: a/one, a/three, 1 more",
-		"":    "3 AccessRequest(s), and stays until they are gone: 3 more",
+		"a b": "3 AccessRequest(s), and remains until they are gone: a/one, b/two, a/three",
+		"a":   "3 AccessRequest(s), and remains until they are gone: a/one, a/three, 1 more",
+		"":    "3 AccessRequest(s), and remains until they are gone: 3 more",
 	} {
 		v := &visible{namespaces: namespaces}
 		if namespaces == "" {

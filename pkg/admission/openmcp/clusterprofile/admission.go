@@ -56,7 +56,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	switch {
 	case apierrors.IsNotFound(err):
 		return invalid(a, c, field.Invalid(field.NewPath("spec", "profile"), c.Spec.Profile,
-			"there is no ClusterProfile with this name: kubectl get clusterprofiles lists them"))
+			"no ClusterProfile has this name: kubectl get clusterprofiles lists them"))
 	case err != nil:
 		return apierrors.NewInternalError(fmt.Errorf("%s cannot read the ClusterProfile %q: %w", PluginName, c.Spec.Profile, err))
 	case !offer.made:

@@ -93,7 +93,7 @@ func TestValidate_AProfileHasToOfferWhatANewClusterAsksFor(t *testing.T) {
 		{profile: "any", version: "1.2.3-x"},
 		{profile: "some", version: "1.32.8", warns: `1.32.8 is deprecated in the ClusterProfile "some"`},
 		{profile: "some", version: "1.33", says: `spec.kubernetes.version: Unsupported value: "1.33": supported values: "1.33.3", "1.32.8"`},
-		{profile: "none", says: `spec.profile: Invalid value: "none": there is no ClusterProfile with this name`},
+		{profile: "none", says: `spec.profile: Invalid value: "none": no ClusterProfile has this name`},
 		{profile: "none", version: "1.33.3", says: `spec.profile: Invalid value: "none"`},
 		{}, // the registry rejects it
 	} {

@@ -42,7 +42,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return nil
 	}
 	if a.GetOperation() == admission.Create {
-		return admission.NewForbidden(a, errors.New("an agent of a cluster makes no works: it does what they say"))
+		return admission.NewForbidden(a, errors.New("an agent of a cluster may not create works: it applies them"))
 	}
 	var what []string
 	for field, same := range map[string]bool{
@@ -61,7 +61,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	}
 	slices.Sort(what)
 	return admission.NewForbidden(a, errors.New("an agent of a cluster can change the finalizer "+work.ManifestWorkFinalizer+
-		" and the status of a work, and cannot change "+strings.Join(what, " and ")+": send them unchanged"))
+		" and the status of a work, but cannot change "+strings.Join(what, " and ")+": send them unchanged"))
 }
 
 // others returns the finalizers that are not the agent's, sorted.

@@ -40,7 +40,7 @@ const (
 // CheckMost validates a value of the flag.
 func CheckMost(most int) error {
 	if most < LeastMost || most > GreatestMost {
-		return fmt.Errorf("must be from %d to %d bytes, so that etcd has room for the work with its status, not %d", LeastMost, GreatestMost, most)
+		return fmt.Errorf("must be from %d to %d bytes, so that the work with its status fits in etcd, not %d", LeastMost, GreatestMost, most)
 	}
 	return nil
 }

@@ -53,8 +53,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return err
 	}
 	if lacking := p.lacking(ctx, a); len(lacking) > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("user %q may not make works on the clusters of the sets that are bound to this namespace (%s), "+
-			"so none are made where the user may not create manifestworks in the cluster's namespace: this needs the role %s of the set "+
+		warning.AddWarning(ctx, "", fmt.Sprintf("user %q may not create works on the clusters of the sets that are bound to this namespace (%s), "+
+			"so none are created where the user may not create manifestworks in the cluster's namespace: this needs the role %s of the set "+
 			"(kubectl hub grant %s --role %[3]s)", a.GetUserInfo().GetName(), strings.Join(lacking, ", "), setroles.Deployer, lacking[0]))
 	}
 	return nil

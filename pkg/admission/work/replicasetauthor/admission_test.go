@@ -53,7 +53,7 @@ func TestAuthor_IsToldWhichRoleIsMissing(t *testing.T) {
 	inSet := at.Rule("create", cluster.GroupName, "managedclustersets/manifestworks", "s2")
 	inNamespace := everywhere
 	inNamespace.Namespace = "ns"
-	const want = "(s1, s2), so none are made where the user may not create manifestworks in the cluster's namespace: this needs the role deployer of the set " +
+	const want = "(s1, s2), so none are created where the user may not create manifestworks in the cluster's namespace: this needs the role deployer of the set " +
 		"(kubectl hub grant s1 --role deployer)"
 	labelled := replicaSet("a")
 	labelled.Labels = map[string]string{"a": "b"}

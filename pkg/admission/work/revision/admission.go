@@ -45,13 +45,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return err
 	}
 	if want := work.RevisionName(r.Spec.ReplicaSet, r.Spec.ReplicaSetUID, r.Spec.Revision); a.GetName() != want {
-		return admission.NewForbidden(a, fmt.Errorf("the name has to be %s, so that there is one for each generation of a set", want))
+		return admission.NewForbidden(a, fmt.Errorf("the name must be %s, so that each generation of a set has at most one", want))
 	}
 	switch problem, err := p.problem(ctx, a.GetNamespace(), &r.Spec); {
 	case err != nil:
 		return apierrors.NewInternalError(fmt.Errorf("%s cannot read the ManifestWorkReplicaSet %q: %w", PluginName, r.Spec.ReplicaSet, err))
 	case problem != "":
-		return admission.NewForbidden(a, fmt.Errorf("a revision is made of a ManifestWorkReplicaSet that is rolled out, as it is: %s", problem))
+		return admission.NewForbidden(a, fmt.Errorf("a revision must have the current template of a ManifestWorkReplicaSet that is rolled out: %s", problem))
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (p *Plugin) problem(ctx context.Context, namespace string, spec *work.Manif
 	}
 	found, err := p.ReplicaSets.Get(request.WithNamespace(ctx, namespace), spec.ReplicaSet, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return fmt.Sprintf("there is none with the name %q in the namespace", spec.ReplicaSet), nil
+		return fmt.Sprintf("no ManifestWorkReplicaSet %q exists in the namespace", spec.ReplicaSet), nil
 	}
 	if err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func (p *Plugin) problem(ctx context.Context, namespace string, spec *work.Manif
 	out := meta.FindStatusCondition(set.Status.Conditions, work.ManifestWorkReplicaSetConditionPlacementRolledOut)
 	switch {
 	case set.UID != spec.ReplicaSetUID:
-		return "the set of this name is another one, with another UID", nil
+		return "the set of this name has another UID", nil
 	case set.DeletionTimestamp != nil:
 		return "the set is being deleted", nil
 	case set.Generation != spec.Revision:

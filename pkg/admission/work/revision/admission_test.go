@@ -81,8 +81,8 @@ func TestAdmission_ARevisionIsWhatItsSetHasAndHasRolledOut(t *testing.T) {
 		"a set without conditions": {set: func(s *work.ManifestWorkReplicaSet) { s.Status.Conditions = nil }, want: "is not True"},
 		"not rolled out":           {set: func(s *work.ManifestWorkReplicaSet) { s.Status.Conditions[0].Status = metav1.ConditionFalse }, want: "is not True"},
 		"rolled out before":        {set: func(s *work.ManifestWorkReplicaSet) { s.Status.Conditions[0].ObservedGeneration = 2 }, want: "is not True"},
-		"another name":             {made: func(r *revisionOf) { r.Name = "web" }, want: "the name has to be web-3-"},
-		"a generated name":         {made: func(r *revisionOf) { r.Name, r.GenerateName = "", "web-" }, want: "the name has to be web-3-"},
+		"another name":             {made: func(r *revisionOf) { r.Name = "web" }, want: "the name must be web-3-"},
+		"a generated name":         {made: func(r *revisionOf) { r.Name, r.GenerateName = "", "web-" }, want: "the name must be web-3-"},
 	} {
 		s, r := set(), made()
 		if c.set != nil {

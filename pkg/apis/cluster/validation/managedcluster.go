@@ -111,7 +111,7 @@ func ValidateManagedClusterStatusUpdate(c, old *cluster.ManagedCluster) field.Er
 			errs = append(errs, field.Invalid(at.Child("name"), n.Name, message))
 		}
 		if n.ClusterSet == "" {
-			errs = append(errs, field.Required(at.Child("clusterSet"), "must name the set that asks for the namespace"))
+			errs = append(errs, field.Required(at.Child("clusterSet"), "must name the set that requests the namespace"))
 		}
 		if key := [2]string{n.ClusterSet, n.Name}; seen.Has(key) {
 			errs = append(errs, field.Duplicate(at, key))

@@ -40,7 +40,7 @@ func ValidatePlacement(p *cluster.Placement) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
 	for _, message := range validation.IsValidLabelValue(p.Name) {
 		errs = append(errs, field.Invalid(path.Child("name"), p.Name,
-			"must be a valid value of the label "+cluster.PlacementLabel+", by which its PlacementDecisions are found: "+message))
+			"must be a valid value of the label "+cluster.PlacementLabel+", which identifies its PlacementDecisions: "+message))
 	}
 	return append(errs, validatePlacementSpec(&p.Spec, field.NewPath("spec"))...)
 }

@@ -32,7 +32,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 			if slices.Contains(known, label) {
 				return label, value, nil
 			}
-			return "", "", fmt.Errorf("%q is no field that %s can be selected by: use one of %s", label, kind, strings.Join(known, ", "))
+			return "", "", fmt.Errorf("%q is not a field selector of %s: use one of %s", label, kind, strings.Join(known, ", "))
 		})
 		if err != nil {
 			return err

@@ -88,13 +88,13 @@ func ValueOf(decoded any) (Value, error) {
 		for i := range typed {
 			text, ok := typed[i].(string)
 			if !ok {
-				return Value{}, fmt.Errorf("a list has to have texts only, and the entry %d is none: write it in quotes", i)
+				return Value{}, fmt.Errorf("a list must only have strings, and entry %d is not a string: write it in quotes", i)
 			}
 			list[i] = text
 		}
 		return Value{Type: ValueList, List: list}, nil
 	}
-	return Value{}, fmt.Errorf("a value has to be a text, a number, true, false, or a list of texts, and is none of these")
+	return Value{}, fmt.Errorf("a value must be a string, a number, true, false, or a list of strings")
 }
 
 // MarshalJSON writes the value itself.

@@ -48,7 +48,7 @@ func TestValue_IsItselfOnTheWire(t *testing.T) {
 }
 
 func TestValue_RefusesWhatItCannotHold(t *testing.T) {
-	for wire, says := range map[string]string{`{"a":1}`: "a value has to be", `["a",1]`: "entry 1", `[["a"]]`: "entry 0", `1e999`: "",
+	for wire, says := range map[string]string{`{"a":1}`: "a value must be", `["a",1]`: "entry 1", `[["a"]]`: "entry 0", `1e999`: "",
 		`9007199254740993`: "would become 9007199254740992", `-9007199254740993`: "in quotes", `9223372036854775807`: "would become 9223372036854776000"} {
 		var got Value
 		if err := json.Unmarshal([]byte(wire), &got); err == nil || !strings.Contains(err.Error(), says) {

@@ -47,7 +47,7 @@ func oneQuestion(spec *edge.DeployCheckSpec, path *field.Path) field.ErrorList {
 	case 1:
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(path.Child(asked[1]), "must not be there with "+asked[0]+": ask of one policy or pattern at a time")}
+	return field.ErrorList{field.Forbidden(path.Child(asked[1]), "must not be set together with "+asked[0]+": check one policy or pattern at a time")}
 }
 
 func validateCheckedServices(services []edge.CheckedService, namespace string, languages Languages, path *field.Path) field.ErrorList {

@@ -176,7 +176,7 @@ func validateInput(inputs []edge.Input, path *field.Path) field.ErrorList {
 		errs = append(errs, bounds.Filled(at.Child("name"), in.Name, maxPropertyName)...)
 		errs = append(errs, once(names, in.Name, at.Child("name"))...)
 		if in.Value.Type == edge.ValueNone {
-			errs = append(errs, field.Required(at.Child("value"), "must be a text, a number, true or false, or a list of texts"))
+			errs = append(errs, field.Required(at.Child("value"), "must be a string, a number, true or false, or a list of strings"))
 		}
 		errs = append(errs, bounds.Length(at.Child("value"), in.Value.String, 0, maxText)...)
 		errs = append(errs, bounds.Count(at.Child("value"), len(in.Value.List), 0, maxEntries)...)

@@ -84,7 +84,7 @@ func validateNodeStatus(s *edge.EdgeNodeStatus, path *field.Path) field.ErrorLis
 	errs = append(errs, fact(s.KubernetesVersion, path.Child("kubernetesVersion"))...)
 	errs = append(errs, namespaceName(s.Namespace, path.Child("namespace"))...)
 	if s.NamespaceScoped != nil && s.Namespace == "" {
-		errs = append(errs, field.Required(path.Child("namespace"), "must be there with namespaceScoped: leave both out if the namespace is not known"))
+		errs = append(errs, field.Required(path.Child("namespace"), "must be set with namespaceScoped: omit both if the namespace is not known"))
 	}
 	errs = append(errs, fact(s.ClusterID, path.Child("clusterID"))...)
 	objects := path.Child("clusterObjects")
@@ -103,7 +103,7 @@ func validateNodeStatus(s *edge.EdgeNodeStatus, path *field.Path) field.ErrorLis
 func fact(text string, path *field.Path) field.ErrorList {
 	errs := bounds.Length(path, text, 0, maxName)
 	if len(errs) == 0 && !factForm.MatchString(text) {
-		errs = field.ErrorList{field.Invalid(path, text, "must have printable ASCII characters without spaces only")}
+		errs = field.ErrorList{field.Invalid(path, text, "must only have printable ASCII characters without spaces")}
 	}
 	return errs
 }

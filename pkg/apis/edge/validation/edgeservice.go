@@ -30,7 +30,7 @@ func ValidateEdgeService(s *edge.EdgeService, languages Languages) field.ErrorLi
 	wrong := validateServiceSpec(&s.Spec, languages, field.NewPath("spec"))
 	if want := edge.ServiceName(s.Spec.URL, s.Spec.Version, s.Spec.Arch); len(wrong) == 0 && s.Name != want {
 		errs = append(errs, field.Invalid(metadata.Child("name"), s.Name, fmt.Sprintf(
-			"must be %s, which follows from url, version and arch, so that each service is there once", want)))
+			"must be %s, which is derived from url, version and arch, so that each service exists once", want)))
 	}
 	return append(errs, wrong...)
 }
@@ -57,7 +57,7 @@ func validateServiceSpec(spec *edge.EdgeServiceSpec, languages Languages, path *
 	errs = append(errs, arch(spec.Arch, anyService, path.Child("arch"))...)
 	errs = append(errs, validateVariables(spec.UserInput, path.Child("userInput"))...)
 	if spec.Deployment == nil && spec.ClusterDeployment == nil {
-		errs = append(errs, field.Required(path.Child("clusterDeployment"), "must say what a cluster runs; a service for devices has deployment in its place"))
+		errs = append(errs, field.Required(path.Child("clusterDeployment"), "must define what a cluster runs; a service for devices has deployment instead"))
 	}
 	if d := spec.Deployment; d != nil {
 		at := path.Child("deployment")

@@ -110,11 +110,11 @@ func propertyName(name string, path *field.Path) field.ErrorList {
 	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !unicode.Is(unicode.Sc, r) && !strings.ContainsRune("_-/!?+~'.", r)
 	}) {
-		return field.ErrorList{field.Invalid(path, name, "must have letters, digits and the characters _ - / ! ? + ~ ' . only")}
+		return field.ErrorList{field.Invalid(path, name, "must only have letters, digits and the characters _ - / ! ? + ~ ' .")}
 	}
 	digits := strings.TrimPrefix(name, "-")
 	if name == "in" || digits != "" && '0' <= digits[0] && digits[0] <= '9' {
-		return field.ErrorList{field.Invalid(path, name, `must not begin as a number does, and must not be "in": a constraint could not name it`)}
+		return field.ErrorList{field.Invalid(path, name, `must not begin like a number, and must not be "in": a constraint could not name it`)}
 	}
 	return nil
 }
@@ -125,11 +125,11 @@ func propertyValue(p *edge.Property, path *field.Path) field.ErrorList {
 	switch p.Type {
 	case edge.PropertyString, edge.PropertyList:
 		if v.Type != edge.ValueString {
-			want = "a text"
+			want = "a string"
 		}
 	case edge.PropertyVersion:
 		if v.Type != edge.ValueString || !plainVersion(v.String) {
-			want = "a version as text: 1 to 3 numbers with dots between them, such as \"1.2.0\""
+			want = "a version as a string: 1 to 3 numbers with dots between them, such as \"1.2.0\""
 		}
 	case edge.PropertyBoolean:
 		if v.Type != edge.ValueBoolean {
@@ -145,7 +145,7 @@ func propertyValue(p *edge.Property, path *field.Path) field.ErrorList {
 		}
 	default:
 		if v.Type == edge.ValueNone || v.Type == edge.ValueList {
-			want = "a text, a number, or true or false"
+			want = "a string, a number, or true or false"
 		}
 	}
 	if want != "" {

@@ -59,7 +59,7 @@ func ValidateEdgePlacement(p *edge.EdgePlacement) field.ErrorList {
 	path := field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMeta(&p.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
 	if want := edge.PlacementName(p.Spec.Origin, p.Spec.Node); p.Name != want {
-		errs = append(errs, field.Invalid(path.Child("name"), p.Name, "must be "+want+", which follows from origin and node"))
+		errs = append(errs, field.Invalid(path.Child("name"), p.Name, "must be "+want+", which is derived from origin and node"))
 	}
 	return append(errs, validatePlacementSpec(&p.Spec, field.NewPath("spec"))...)
 }
@@ -123,7 +123,7 @@ func validatePlacementSpec(spec *edge.EdgePlacementSpec, path *field.Path) field
 	errs = append(errs, bounds.Filled(path.Child("origin", "name"), spec.Origin.Name, edge.MaxOriginName)...)
 	services := path.Child("services")
 	if len(spec.Services) == 0 {
-		errs = append(errs, field.Required(services, "must have what is placed"))
+		errs = append(errs, field.Required(services, "must have the services that are placed"))
 	}
 	if tooMany := bounds.Count(services, len(spec.Services), 0, maxServices); len(tooMany) > 0 {
 		return append(errs, tooMany...)

@@ -34,7 +34,7 @@ func plainVersion(text string) bool {
 func serviceVersion(version string, path *field.Path) field.ErrorList {
 	errs := bounds.Filled(path, version, maxLabel)
 	if len(errs) == 0 && !versionForm.MatchString(version) {
-		errs = field.ErrorList{field.Invalid(path, version, "must be 1 to 3 numbers with dots between them, such as 1.0.1, and may end as 1.0.1-rc1 does")}
+		errs = field.ErrorList{field.Invalid(path, version, "must be 1 to 3 numbers with dots between them, such as 1.0.1, optionally with a suffix as in 1.0.1-rc1")}
 	}
 	return errs
 }
@@ -54,7 +54,7 @@ func arch(arch string, besides []string, path *field.Path) field.ErrorList {
 	}
 	errs := bounds.Filled(path, arch, maxLabel)
 	if len(errs) == 0 && !archForm.MatchString(arch) {
-		errs = field.ErrorList{field.Invalid(path, arch, "must be an architecture as GOARCH has it, such as amd64")}
+		errs = field.ErrorList{field.Invalid(path, arch, "must be a value of GOARCH, such as amd64")}
 	}
 	return errs
 }

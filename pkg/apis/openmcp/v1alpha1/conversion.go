@@ -30,7 +30,7 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 			if slices.Contains(known, label) {
 				return label, value, nil
 			}
-			return "", "", fmt.Errorf("%q is no field selector of %ss: use one of %s",
+			return "", "", fmt.Errorf("%q is not a field selector of %ss: use one of %s",
 				label, strings.ToLower(kind), strings.Join(known, ", "))
 		})
 		if err != nil {

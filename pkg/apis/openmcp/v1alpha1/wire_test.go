@@ -112,7 +112,7 @@ func TestFieldSelectors_AreThoseThatClientsUse(t *testing.T) {
 			}
 		}
 		_, _, err := scheme.ConvertFieldLabel(gvk, "spec.nothing", "x")
-		if err == nil || !strings.Contains(err.Error(), `"spec.nothing" is no field selector of `+strings.ToLower(kind)+"s") {
+		if err == nil || !strings.Contains(err.Error(), `"spec.nothing" is not a field selector of `+strings.ToLower(kind)+"s") {
 			t.Errorf("%s by spec.nothing: %v", kind, err)
 		}
 	}

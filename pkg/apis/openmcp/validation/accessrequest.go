@@ -120,7 +120,7 @@ func validateOIDC(o *openmcp.OIDCConfig, at *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("issuer"), o.Issuer, "must be a URL, such as https://oidc.example.com"))
 	}
 	if o.ClientID == "" {
-		errs = append(errs, field.Required(at.Child("clientID"), "must be the client that asks the OIDC provider for tokens"))
+		errs = append(errs, field.Required(at.Child("clientID"), "must be the client that requests tokens from the OIDC provider"))
 	}
 	bindings := at.Child("roleBindings")
 	if o.RoleBindings == nil {

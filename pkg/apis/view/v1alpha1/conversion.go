@@ -16,6 +16,6 @@ func addFieldLabelConversions(scheme *runtime.Scheme) error {
 			case "metadata.name", "spec.clusterSet", "spec.cluster":
 				return label, value, nil
 			}
-			return "", "", fmt.Errorf("%q is no field selector of clustersetmembers: use metadata.name, spec.clusterSet or spec.cluster", label)
+			return "", "", fmt.Errorf("%q is not a field selector of clustersetmembers: use metadata.name, spec.clusterSet or spec.cluster", label)
 		})
 }

@@ -30,7 +30,7 @@ func ValidateManifestWork(w *work.ManifestWork) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&w.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, path)
 	if len(w.Name) > work.MaxNameLength {
 		errs = append(errs, field.Invalid(path.Child("name"), w.Name, fmt.Sprintf(
-			"must have at most %d characters: the object that the agent makes for it in the cluster has 65 more", work.MaxNameLength)))
+			"must have at most %d characters: the object that the agent creates for it in the cluster has 65 more", work.MaxNameLength)))
 	}
 	return append(errs, validateWorkSpec(&w.Spec, &work.ManifestWorkSpec{}, field.NewPath("spec"))...)
 }

@@ -15,7 +15,7 @@ import (
 var tableConvertor = table.Convertor[*cluster.ManagedCluster]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Hub Accepted", Type: "boolean", Description: "Whether the hub lets the cluster's agent in."},
+		{Name: "Hub Accepted", Type: "boolean", Description: "Whether the hub accepts the cluster's agent."},
 		{Name: "Managed Cluster URLs", Type: "string", Description: "The addresses of the cluster's API server."},
 		{Name: "Joined", Type: "string", Description: "Whether the cluster's agent has its own identity on the hub."},
 		{Name: "Available", Type: "string", Description: "Whether the cluster's agent and API server are healthy."},

@@ -14,7 +14,7 @@ import (
 var tableConvertor = table.Convertor[*cluster.Placement]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Succeeded", Type: "string", Description: "Whether the clusters that the placement asks for were found."},
+		{Name: "Succeeded", Type: "string", Description: "Whether the clusters that the placement requests were found."},
 		{Name: "Reason", Type: "string", Description: "Why, or why not."},
 		{Name: "SelectedClusters", Type: "integer", Description: "The number of chosen clusters."},
 		table.Wide(table.Age()),

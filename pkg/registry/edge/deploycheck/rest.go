@@ -82,7 +82,7 @@ func (r *REST) GetSingularName() string { return "deploycheck" }
 func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	asked, ok := obj.(*edge.DeployCheck)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is no DeployCheck", obj))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is not a DeployCheck", obj))
 	}
 	who, ok := request.UserFrom(ctx)
 	if !ok {
@@ -119,7 +119,7 @@ func (r *REST) Create(ctx context.Context, obj runtime.Object, createValidation 
 	question, err := w.question()
 	if err != nil {
 		if ctx.Err() == nil && bounded.Err() != nil {
-			return nil, apierrors.NewTimeoutError(fmt.Sprintf("the check takes longer than %s: ask for fewer nodes by nodeNames", longest), 0)
+			return nil, apierrors.NewTimeoutError(fmt.Sprintf("the check takes longer than %s: select fewer nodes with nodeNames", longest), 0)
 		}
 		return nil, err
 	}

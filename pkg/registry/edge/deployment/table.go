@@ -13,18 +13,18 @@ import (
 
 // Namespace returns the column of clusterNamespace.
 func Namespace() metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace of the clusters that is deployed to, if it is said."}
+	return metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace of the clusters that is deployed to, if it is set."}
 }
 
 // Columns returns the columns of nodes, after those of the kind.
 func Columns(more ...metav1.TableColumnDefinition) []metav1.TableColumnDefinition {
 	return append([]metav1.TableColumnDefinition{
-		{Name: "Selected", Type: "integer", Description: "How many nodes all rules let in."},
+		{Name: "Selected", Type: "integer", Description: "How many nodes are not excluded by any rule."},
 		{Name: "Placed", Type: "integer", Description: "How many nodes have a placement."},
-		{Name: "Running", Type: "integer", Description: "On how many nodes all runs, as their clusters say."},
+		{Name: "Running", Type: "integer", Description: "On how many nodes everything runs, as their clusters report."},
 		{Name: "Failed", Type: "integer", Description: "On how many nodes it failed."},
 		table.Age(),
-		table.Wide(metav1.TableColumnDefinition{Name: "Valid", Type: "string", Description: "Whether the services are there and may be used, or why not."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Valid", Type: "string", Description: "Whether the services exist and may be used, or why not."}),
 		table.Wide(metav1.TableColumnDefinition{Name: "Reached", Type: "integer", Description: "How many nodes there are in the sets that are bound to the namespace."}),
 	}, more...)
 }

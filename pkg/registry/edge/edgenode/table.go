@@ -17,8 +17,8 @@ var tableConvertor = table.Convertor[*edge.EdgeNode]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
 		{Name: "Type", Type: "string", Description: "What the node is: a cluster or a device."},
-		{Name: "Namespace", Type: "string", Description: "The namespace that services go to where nothing else is said."},
-		{Name: "Scope", Type: "string", Description: "Whether its agent deploys to any namespace of the cluster, or to its own alone."},
+		{Name: "Namespace", Type: "string", Description: "The default namespace of services."},
+		{Name: "Scope", Type: "string", Description: "Whether its agent deploys to any namespace of the cluster, or only to its own."},
 		{Name: "Arch", Type: "string", Description: "The architecture of the node."},
 		{Name: "Pattern", Type: "string", Description: "The pattern that the node runs. With one, no policy deploys to it."},
 		table.Age(),

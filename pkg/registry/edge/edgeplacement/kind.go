@@ -54,7 +54,7 @@ var tableConvertor = table.Convertor[*edge.EdgePlacement]{
 		{Name: "Of", Type: "string", Description: "The policy or pattern."},
 		{Name: "Version", Type: "string", Description: "The version of the service, or of each service of a pattern."},
 		{Name: "Namespace", Type: "string", Description: "The namespace of the cluster, or that of each service of a pattern."},
-		{Name: "State", Type: "string", Description: "How far it has come."},
+		{Name: "State", Type: "string", Description: "The state of the placement."},
 		table.Age(),
 		table.Wide(metav1.TableColumnDefinition{Name: "Reason", Type: "string", Description: "Why it is in this state."}),
 		table.Wide(metav1.TableColumnDefinition{Name: "Work", Type: "string", Description: "The ManifestWork in the namespace of the node."}),

@@ -19,7 +19,7 @@ var tableConvertor = table.Convertor[*edge.EdgeService]{
 		{Name: "Public", Type: "boolean", Description: "Whether policies of all namespaces may use it."},
 		{Name: "For", Type: "string", Description: "What it can be deployed to: clusters, devices, or both."},
 		table.Age(),
-		table.Wide(metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace that the archive asks for, if it asks for one."}),
+		table.Wide(metav1.TableColumnDefinition{Name: "Namespace", Type: "string", Description: "The namespace that the archive requires, if any."}),
 		table.Wide(metav1.TableColumnDefinition{Name: "Objects", Type: "integer", Description: "How many objects there are in the archive."}),
 	},
 	Cells: func(s *edge.EdgeService) []any {

@@ -14,10 +14,10 @@ import (
 var tableConvertor = table.Convertor[*openmcp.AccessRequest]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Phase", Type: "string", Description: "Whether the request is pending, granted or denied, or its access is being taken back."},
-		{Name: "Cluster", Type: "string", Description: "The cluster that access is asked for, if that is known."},
+		{Name: "Phase", Type: "string", Description: "Whether the request is pending, granted or denied, or its access is being revoked."},
+		{Name: "Cluster", Type: "string", Description: "The cluster that access is requested for, if it is known."},
 		{Name: "Cluster-NS", Type: "string", Description: "The namespace of that cluster."},
-		{Name: "Reason", Type: "string", Description: "Why there is no access, or none any more."},
+		{Name: "Reason", Type: "string", Description: "Why access is not granted, or was revoked."},
 		{Name: "Message", Type: "string", Priority: 1, Description: "The same in words."},
 	},
 	Cells: func(r *openmcp.AccessRequest) []any {

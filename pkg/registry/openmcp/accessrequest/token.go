@@ -59,10 +59,10 @@ func (r *TokenREST) Destroy() {}
 func (r *TokenREST) Create(ctx context.Context, name string, obj runtime.Object, createValidation rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	token, ok := obj.(*openmcp.AccessToken)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is no AccessToken", obj))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is not an AccessToken", obj))
 	}
 	if token.Name != "" && token.Name != name {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name must be %q, the name of the AccessRequest, or not be there, not %q",
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("metadata.name must be %q, the name of the AccessRequest, or not be set, not %q",
 			name, token.Name))
 	}
 	if given := len(token.Spec.Audiences); given > maxAudiences {
@@ -96,7 +96,7 @@ func (r *TokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 	token.Status.Server, token.Status.CertificateAuthorityData = source.server, source.ca
 	if dryrun.IsDryRun(options.DryRun) {
 		token.Status.ExpirationTimestamp = metav1.NewTime(r.now().Add(lifetime))
-		warning.AddWarning(ctx, "", fmt.Sprintf("dry run: the cluster has not been asked; it would be, for a token that is valid for %s",
+		warning.AddWarning(ctx, "", fmt.Sprintf("dry run: no token was requested from the cluster; without it, a token that is valid for %s would be requested",
 			lifetime))
 		return token, nil
 	}
@@ -108,7 +108,7 @@ func (r *TokenREST) Create(ctx context.Context, name string, obj runtime.Object,
 		return nil, err
 	}
 	if given := minted.ExpirationTimestamp.Sub(r.now()); given < lifetime-time.Minute {
-		warning.AddWarning(ctx, "", fmt.Sprintf("the cluster gives tokens for %s only", given.Round(time.Second)))
+		warning.AddWarning(ctx, "", fmt.Sprintf("the cluster only grants tokens for %s", given.Round(time.Second)))
 	}
 	token.Status.Token, token.Status.ExpirationTimestamp = minted.Token, minted.ExpirationTimestamp
 	token.Status.Kubeconfig, err = source.kubeconfig(minted.Token)
@@ -148,7 +148,7 @@ func (r *TokenREST) checkAgain(ctx context.Context, before *openmcp.AccessReques
 	}
 	now := found.(*openmcp.AccessRequest)
 	if now.UID != before.UID || now.Generation != before.Generation {
-		return conflict(before, "it has changed while the token was made: ask again")
+		return conflict(before, "it has changed while the token was created: try again")
 	}
 	return r.check(ctx, now)
 }
@@ -171,12 +171,12 @@ func (r *TokenREST) lifetime(ctx context.Context, o *openmcp.AccessRequest, seco
 	left := ends.Sub(r.now()).Truncate(time.Second)
 	switch {
 	case left <= 0:
-		return 0, forbidden(o, fmt.Sprintf("its time was up at %s: make another request", ends.UTC().Format(time.RFC3339)))
+		return 0, forbidden(o, fmt.Sprintf("its ttl expired at %s: create another request", ends.UTC().Format(time.RFC3339)))
 	case left < minLifetime:
-		return 0, forbidden(o, fmt.Sprintf("its time is up at %s, in less than the %s that a token is valid for at least: make another "+
+		return 0, forbidden(o, fmt.Sprintf("its ttl expires at %s, in less than the minimum lifetime of a token, %s: create another "+
 			"request, or give this one a longer spec.ttl", ends.UTC().Format(time.RFC3339), minLifetime))
 	case left < wanted:
-		warning.AddWarning(ctx, "", fmt.Sprintf("the token is valid for %s only: then the time of the AccessRequest is up", left))
+		warning.AddWarning(ctx, "", fmt.Sprintf("the token is only valid for %s: then the ttl of the AccessRequest expires", left))
 		return left, nil
 	}
 	return wanted, nil

@@ -211,9 +211,9 @@ func TestToken_Lifetime(t *testing.T) {
 		"too short":         {seconds(599), 0, 600, "599 is not between 600 and 86400, 600 is taken"},
 		"negative":          {seconds(-1 << 63), 0, 600, "600 is taken"},
 		"too long":          {seconds(1<<63 - 1), 0, 86400, "86400 is taken"},
-		"beyond the ttl":    {seconds(7200), 30 * time.Minute, 1800, "valid for 30m0s only: then"},
+		"beyond the ttl":    {seconds(7200), 30 * time.Minute, 1800, "only valid for 30m0s: then"},
 		"within the ttl":    {seconds(900), 30 * time.Minute, 900, ""},
-		"default and a ttl": {nil, 10 * time.Minute, 600, "valid for 10m0s only"},
+		"default and a ttl": {nil, 10 * time.Minute, 600, "only valid for 10m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMinting(t)
@@ -252,7 +252,7 @@ func TestToken_DryRunMintsNothing(t *testing.T) {
 		t.Fatalf("got %+v, %v, and the cluster was asked %d times", token, err, m.minted.Load())
 	}
 	if left := time.Until(token.Status.ExpirationTimestamp.Time); left < 59*time.Minute || len(m.warned.texts) != 1 ||
-		!strings.Contains(m.warned.texts[0], "would be, for a token that is valid for 1h0m0s") {
+		!strings.Contains(m.warned.texts[0], "without it, a token that is valid for 1h0m0s would be requested") {
 		t.Errorf("%s left, warnings %q", left, m.warned.texts)
 	}
 	m.request.Status.Phase = ""

@@ -58,7 +58,7 @@ func (s tokenSources) of(ctx context.Context, o *openmcp.AccessRequest) (*tokenS
 		return nil, forbidden(o, "the provider of its cluster offers no short-lived tokens: use the Secret that status.secretRef names")
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "Cannot read the token source of an access request", "accessRequest", klog.KObj(o))
-		return nil, generic.Unavailable(errors.New("the hub's kube-apiserver did not give the token source of the request: try again later"))
+		return nil, generic.Unavailable(errors.New("the hub's kube-apiserver did not return the token source of the request: try again later"))
 	}
 	secret := &corev1.Secret{}
 	if err := decode(stream, maxSecret, secret); err != nil {
@@ -67,7 +67,7 @@ func (s tokenSources) of(ctx context.Context, o *openmcp.AccessRequest) (*tokenS
 	source, err := parseSource(secret, o)
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("the Secret %s/%s cannot be used as a token source: %w; the provider of the "+
-			"cluster has to correct it", openmcp.TokenSourceNamespace, o.UID, err))
+			"cluster must correct it", openmcp.TokenSourceNamespace, o.UID, err))
 	}
 	return source, nil
 }
@@ -125,11 +125,11 @@ func (s *tokenSource) parseKubeconfig(data []byte) error {
 		return errors.New("the context must have a cluster and a user")
 	}
 	if others := fieldsBeside(*cluster, "server", "tls-server-name", "certificate-authority-data"); len(others) > 0 {
-		return fmt.Errorf("the cluster must have nothing but server, tls-server-name and certificate-authority-data, and has %s",
+		return fmt.Errorf("the cluster may only have server, tls-server-name and certificate-authority-data, and has %s",
 			strings.Join(others, ", "))
 	}
 	if others := fieldsBeside(*user, "token"); len(others) > 0 {
-		return fmt.Errorf("the user must have nothing but token, and has %s", strings.Join(others, ", "))
+		return fmt.Errorf("the user may only have token, and has %s", strings.Join(others, ", "))
 	}
 	server, err := url.Parse(cluster.Server)
 	if err != nil || server.Scheme != "https" || server.Host == "" || server.User != nil || server.RawQuery != "" ||
@@ -170,7 +170,7 @@ func (s *tokenSource) mint(ctx context.Context, seconds int64, audiences []strin
 	defer cancel()
 	client, err := corev1client.NewForConfigAndClient(&rest.Config{Host: s.server, QPS: -1}, s.httpClient())
 	if err != nil {
-		return nil, apierrors.NewInternalError(errors.New("the way to the cluster cannot be made of its token source"))
+		return nil, apierrors.NewInternalError(errors.New("the token source cannot be used to connect to the cluster"))
 	}
 	stream, err := client.RESTClient().Post().Namespace(s.namespace).Resource("serviceaccounts").Name(s.account).SubResource("token").
 		SetHeader("Authorization", "Bearer "+s.token).SetHeader("Accept", "application/json").MaxRetries(0).
@@ -181,7 +181,7 @@ func (s *tokenSource) mint(ctx context.Context, seconds int64, audiences []strin
 	}
 	answer := &authenticationv1.TokenRequest{}
 	if err := decode(stream, maxAnswer, answer); err != nil || answer.Status.Token == "" || answer.Status.ExpirationTimestamp.IsZero() {
-		return nil, apierrors.NewServiceUnavailable(s.server + " has answered, but with no token: is it the API server of the cluster?")
+		return nil, apierrors.NewServiceUnavailable(s.server + " responded without a token: check that it is the API server of the cluster")
 	}
 	return &answer.Status, nil
 }
@@ -221,12 +221,12 @@ func (s *tokenSource) explain(err error) error {
 	var request *url.Error
 	switch {
 	case errors.As(err, &status) && apierrors.IsUnexpectedServerError(err):
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s has answered with code %d, and not as an API server", s.server,
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s responded with code %d, and not as an API server", s.server,
 			status.Status().Code))
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
-		return apierrors.NewBadRequest("the cluster does not take the request for a token: " + err.Error())
+		return apierrors.NewBadRequest("the cluster refused the request for a token: " + err.Error())
 	case errors.As(err, &status):
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster has not given a token: %v", err))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("the cluster did not return a token: %v", err))
 	case errors.As(err, &request):
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("%s cannot be reached: %v", s.server, request.Err))
 	}

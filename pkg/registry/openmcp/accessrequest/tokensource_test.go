@@ -100,7 +100,7 @@ func TestMint_WhatIsNoCluster(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte("internal page: " + secretToken))
 		},
-		"with no token": func(w http.ResponseWriter, _ *http.Request) {
+		"without a token": func(w http.ResponseWriter, _ *http.Request) {
 			for range 1 << 12 {
 				_, _ = w.Write([]byte(strings.Repeat(" ", 1<<10)))
 			}

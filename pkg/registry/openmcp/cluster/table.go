@@ -15,12 +15,12 @@ import (
 var tableConvertor = table.Convertor[*openmcp.Cluster]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Purposes", Type: "string", Description: "What the cluster is there for."},
-		{Name: "Phase", Type: "string", Description: "What its provider says of it."},
+		{Name: "Purposes", Type: "string", Description: "The purpose of the cluster."},
+		{Name: "Phase", Type: "string", Description: "The state that its provider reports."},
 		{Name: "Version", Type: "string", Description: "The version of Kubernetes that it has."},
-		{Name: "Provider", Type: "string", Description: "The cluster provider that made it."},
-		{Name: "Profile", Type: "string", Priority: 10, Description: "The profile that it is made from."},
-		{Name: "Info", Type: "string", Priority: 10, Description: "What else its provider says of it."},
+		{Name: "Provider", Type: "string", Description: "The cluster provider that created it."},
+		{Name: "Profile", Type: "string", Priority: 10, Description: "The profile that it is created from."},
+		{Name: "Info", Type: "string", Priority: 10, Description: "The message of its provider."},
 		table.Age(),
 	},
 	Cells: func(c *openmcp.Cluster) []any {

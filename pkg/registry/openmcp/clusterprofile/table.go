@@ -13,8 +13,8 @@ import (
 var tableConvertor = table.Convertor[*openmcp.ClusterProfile]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Provider", Type: "string", Description: "The cluster provider that made the profile."},
-		{Name: "Config", Type: "string", Description: "The provider's configuration that it is made from."},
+		{Name: "Provider", Type: "string", Description: "The cluster provider that created the profile."},
+		{Name: "Config", Type: "string", Description: "The provider's configuration that it is created from."},
 	},
 	Cells: func(p *openmcp.ClusterProfile) []any {
 		return []any{p.Name, p.Spec.ProviderRef.Name, p.Spec.ProviderConfigRef.Name}

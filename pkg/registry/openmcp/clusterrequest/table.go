@@ -13,9 +13,9 @@ import (
 var tableConvertor = table.Convertor[*openmcp.ClusterRequest]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
-		{Name: "Purpose", Type: "string", Description: "What the cluster is needed for."},
+		{Name: "Purpose", Type: "string", Description: "The purpose that the cluster is requested for."},
 		{Name: "Phase", Type: "string", Description: "Whether the request is pending, granted or denied."},
-		{Name: "Cluster", Type: "string", Description: "The cluster that the request is given."},
+		{Name: "Cluster", Type: "string", Description: "The cluster that is granted to the request."},
 		{Name: "Cluster-NS", Type: "string", Description: "The namespace of that cluster."},
 	},
 	Cells: func(r *openmcp.ClusterRequest) []any {

@@ -16,7 +16,7 @@ var tableConvertor = table.Convertor[*view.ClusterSetMember]{
 	Columns: []metav1.TableColumnDefinition{
 		{Name: "Set", Type: "string", Description: "The cluster set."},
 		{Name: "Cluster", Type: "string", Description: "The managed cluster."},
-		{Name: "Accepted", Type: "boolean", Description: "Whether the hub lets the cluster's agent in."},
+		{Name: "Accepted", Type: "boolean", Description: "Whether the hub accepts the cluster's agent."},
 		{Name: "Joined", Type: "string", Description: "Whether the cluster's agent has its own identity on the hub."},
 		{Name: "Available", Type: "string", Description: "Whether the cluster's agent and API server are healthy."},
 		table.Age(),

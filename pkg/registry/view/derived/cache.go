@@ -23,8 +23,8 @@ import (
 )
 
 // errNoProgress reports why nothing can be read at the latest version.
-var errNoProgress = errors.New("etcd has not said yet that it answers progress requests, by which derived objects are read at " +
-	"their latest version: it does from 3.4.31 and 3.5.13 on")
+var errNoProgress = errors.New("etcd has not reported yet that it supports progress requests, with which derived objects are read at " +
+	"their latest version: it supports them since 3.4.31 and 3.5.13")
 
 // Cache has all objects of a derived resource, independent of their visibility. Stored resources have cacher.CacheDelegator, which reads from etcd
 // what the cache does not have, and compares the two from time to time. Derived objects are stored nowhere else.
@@ -95,7 +95,7 @@ func (c *Cache) GetList(ctx context.Context, key string, opts storage.ListOption
 		return generic.Unavailable(errNoProgress)
 	}
 	if answer.ShouldDelegate {
-		return apierrors.NewResourceExpired("the requested version of the " + c.kind.GroupResource.Resource + " is no longer kept: list them anew")
+		return apierrors.NewResourceExpired("the requested version of the " + c.kind.GroupResource.Resource + " is no longer available: list them again")
 	}
 	return c.Cacher.GetList(ctx, key, opts, list)
 }

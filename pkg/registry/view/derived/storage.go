@@ -55,9 +55,9 @@ type generation struct {
 
 var _ storage.Interface = &derivation{}
 
-var errReadOnly = errors.New("what is computed from clusters and sets cannot be written")
+var errReadOnly = errors.New("objects that are computed from clusters and sets cannot be written")
 
-var errReadThroughCache = errors.New("what is computed from clusters and sets is read through its cache")
+var errReadThroughCache = errors.New("objects that are computed from clusters and sets are read through their cache")
 
 func (s *derivation) Versioner() storage.Versioner { return storage.APIObjectVersioner{} }
 
@@ -197,7 +197,7 @@ func (s *derivation) build(ctx context.Context, list runtime.Object) (*generatio
 		} else {
 			s.revisions.Reset(now, "")
 		}
-		klog.V(2).InfoS("Computed what is derived from the fleet", "resource", s.kind.GroupResource, "objects", items.Len(), "clusters", len(clusters), "sets", len(sets), "revision", version)
+		klog.V(2).InfoS("Computed the derived resources", "resource", s.kind.GroupResource, "objects", items.Len(), "clusters", len(clusters), "sets", len(sets), "revision", version)
 		return g, nil
 	}
 	return nil, errors.New("the watch of clusters and sets ended before it began")
@@ -209,7 +209,7 @@ func (s *derivation) Watch(ctx context.Context, key string, opts storage.ListOpt
 	defer s.mu.Unlock()
 	g := s.current
 	if key != s.kind.Root() || g == nil || g.at == "" || opts.ResourceVersion != g.at {
-		return nil, apierrors.NewResourceExpired("the objects have to be computed anew")
+		return nil, apierrors.NewResourceExpired("the objects must be recomputed")
 	}
 	g.at, g.last = "", g.at
 	t := &translation{derivation: s, generation: g, result: make(chan watch.Event, 100), stop: make(chan struct{})}

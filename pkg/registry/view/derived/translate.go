@@ -81,7 +81,7 @@ func (t *translation) translate(ctx context.Context, event watch.Event) bool {
 		began := time.Now()
 		changes := t.apply(event)
 		if err := position.CheckBatch(len(changes)); err != nil {
-			klog.ErrorS(err, "Computing the objects anew", "resource", t.derivation.kind.GroupResource)
+			klog.ErrorS(err, "Recomputing the objects", "resource", t.derivation.kind.GroupResource)
 			t.fail(apierrors.NewResourceExpired(err.Error()))
 			return false
 		}

@@ -149,7 +149,7 @@ func (r *REST) right(ctx context.Context, name string, verbs ...string) (may, er
 	}
 	info, ok := request.RequestInfoFrom(ctx)
 	if !ok || !slices.Contains(verbs, info.Verb) {
-		return nil, apierrors.NewInternalError(fmt.Errorf("the request is none of %q", verbs))
+		return nil, apierrors.NewInternalError(fmt.Errorf("the request is not one of %q", verbs))
 	}
 	if _, err := r.Get(ctx, name, &metav1.GetOptions{}); err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func isOf(stored *cluster.ManagedCluster, version string) error {
 	}
 	if based, err := strconv.ParseUint(version, 10, 64); err != nil || position.RevisionOf(based) < revision {
 		return apierrors.NewConflict(resource.GroupResource, stored.Name, errors.New(
-			"the cluster has been changed since that version, or it is a version of another resource: read the cluster here, and try again"))
+			"the cluster has been changed since that version, or it is a version of another resource: get the cluster here, and try again"))
 	}
 	return nil
 }

@@ -79,11 +79,11 @@ func show(p *v1beta1.Placement, all *placement.Explained, seen seer, asked *clus
 func problem(p *v1beta1.Placement, all *placement.Explained, full bool) string {
 	switch {
 	case p.Annotations[v1beta1.PlacementDisableAnnotation] == "true":
-		return fmt.Sprintf("The annotation %s keeps the hub from scheduling the placement: this is what it would choose", v1beta1.PlacementDisableAnnotation)
+		return fmt.Sprintf("The annotation %s prevents the hub from scheduling the placement: these are the clusters that it would choose", v1beta1.PlacementDisableAnnotation)
 	case p.DeletionTimestamp != nil:
-		return "The placement is being deleted: this is what it would choose"
+		return "The placement is being deleted: these are the clusters that it would choose"
 	case all.Problem != "" && !full:
-		return "Nothing new is chosen: the conditions of the placement say why"
+		return "No new clusters are chosen: see the conditions of the placement"
 	}
 	return all.Problem
 }

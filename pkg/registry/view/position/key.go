@@ -80,7 +80,7 @@ func (r Resource) endKey() string { return r.Root() + "/end" }
 func (r Resource) KeyOf(obj runtime.Object) (string, error) {
 	object, ok := obj.(generic.Object)
 	if !ok {
-		return "", fmt.Errorf("%T is none of the %s", obj, r.GroupResource)
+		return "", fmt.Errorf("%T is not one of the %s", obj, r.GroupResource)
 	}
 	switch {
 	case object.GetName() == ClockName:
@@ -95,7 +95,7 @@ func (r Resource) KeyOf(obj runtime.Object) (string, error) {
 	}
 	within, set, ok := r.Split(object.GetName())
 	if !ok {
-		return "", fmt.Errorf("%q is the name of none of the %s", object.GetName(), r.GroupResource)
+		return "", fmt.Errorf("%q is not the name of one of the %s", object.GetName(), r.GroupResource)
 	}
 	return r.Key(within, set), nil
 }
@@ -104,7 +104,7 @@ func (r Resource) KeyOf(obj runtime.Object) (string, error) {
 func (r Resource) Attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	object, ok := obj.(generic.Object)
 	if !ok {
-		return nil, nil, fmt.Errorf("%T is none of the %s", obj, r.GroupResource)
+		return nil, nil, fmt.Errorf("%T is not one of the %s", obj, r.GroupResource)
 	}
 	if isHidden(object) {
 		return labels.Set{ClockName: ""}, fields.Set{ClockName: ""}, nil

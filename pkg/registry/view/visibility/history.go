@@ -144,9 +144,9 @@ func (h *history) find(digest string) *ruling {
 }
 
 // errRulesNotKept makes clients list again, by the current rules.
-var errRulesNotKept = apierrors.NewResourceExpired("what you may see has changed since this version: list anew")
+var errRulesNotKept = apierrors.NewResourceExpired("your visibility has changed since this version: list again")
 
-var errUnknownRules = errors.New("what you may see is not known yet, because RBAC rules have just changed: try again")
+var errUnknownRules = errors.New("your visibility is not known yet, because RBAC rules have just changed: try again")
 
 // now returns what a user may see, and from which version on. It waits for a moment if this replica does not know the rules.
 func (h *history) now(ctx context.Context, who user.Info) (names seen, since uint64, err error) {

@@ -9,7 +9,7 @@ import (
 )
 
 var heard = metrics.NewGaugeVec(&metrics.GaugeOpts{Name: "clusterhub_rbac_last_heard_timestamp_seconds",
-	Help:           "When the hub's kube-apiserver last told of RBAC rules, or that none has changed, in seconds since 1970: it does once a minute.",
+	Help:           "When the hub's kube-apiserver last sent RBAC rules, or reported that none has changed, in seconds since 1970: it does so once a minute.",
 	StabilityLevel: metrics.ALPHA}, []string{"kind"})
 
 func init() { legacyregistry.MustRegister(heard) }

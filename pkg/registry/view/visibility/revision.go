@@ -42,7 +42,7 @@ func (r *Rules) propose(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			klog.ErrorS(err, "Cannot write the visibility revision; changes of what users may see take effect later")
+			klog.ErrorS(err, "Cannot write the visibility revision; changes of visibility take effect later")
 			return
 		}
 		r.behindSince = time.Time{}

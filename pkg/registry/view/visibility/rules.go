@@ -200,7 +200,7 @@ func (o Observer) Observe(ctx context.Context, version uint64, digest string) {
 	}
 	rules := o.history.enter(version, digest)
 	if rules == nil {
-		klog.InfoS("The RBAC rules that another replica sees have not arrived here; what they show is withheld until they have", "version", version)
+		klog.InfoS("The RBAC rules that another replica sees have not arrived here; what they make visible is withheld until they arrive", "version", version)
 	}
 	if rules != o.history.latest() {
 		// This replica may have observed more, and will write it. Rules that have not arrived may never arrive, if the replica that wrote the

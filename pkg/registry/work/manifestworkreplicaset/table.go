@@ -16,8 +16,8 @@ var tableConvertor = table.Convertor[*work.ManifestWorkReplicaSet]{
 		table.Name(),
 		{Name: "Placement", Type: "string", Description: "Whether the placements have decisions, or why not."},
 		{Name: "Found", Type: "string", Description: "Whether the placements have decisions."},
-		{Name: "ManifestWorks", Type: "string", Description: "Whether the works do what they should, or why not."},
-		{Name: "Applied", Type: "string", Description: "Whether the works do what they should."},
+		{Name: "ManifestWorks", Type: "string", Description: "Whether the works are as desired, or why not."},
+		{Name: "Applied", Type: "string", Description: "Whether the works are as desired."},
 		table.Wide(table.Age()),
 	},
 	Cells: func(s *work.ManifestWorkReplicaSet) []any {

@@ -48,7 +48,7 @@ var tableConvertor = table.Convertor[*work.ManifestWorkReplicaSetRevision]{
 	Columns: []metav1.TableColumnDefinition{
 		table.Name(),
 		{Name: "ReplicaSet", Type: "string", Description: "The ManifestWorkReplicaSet that had the template."},
-		{Name: "Revision", Type: "integer", Description: "The generation of the set that had it, larger for what came later."},
+		{Name: "Revision", Type: "integer", Description: "The generation of the set that had it, larger for later templates."},
 		{Name: "Manifests", Type: "integer", Description: "How many manifests the template has."},
 		table.Age(),
 	},

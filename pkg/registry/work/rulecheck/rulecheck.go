@@ -80,7 +80,7 @@ func Validate(errs field.ErrorList, spec, old *work.ManifestWorkSpec, path *fiel
 			return nil
 		}
 		refused = field.Invalid(at.Child("condition"), r.Condition,
-			"must be the type of a condition that the agent does not make itself, such as Ready or example.com/Ready")
+			"must be the type of a condition that the agent does not set itself, such as Ready or example.com/Ready")
 		return errStop
 	}, func(e expression, at *field.Path) error {
 		if known.Has(e) {

@@ -77,11 +77,11 @@ func TestValidate(t *testing.T) {
 		"of placements":                {rule: rule("Ready", `"1".parseJSON() == 1`), at: cel, warns: "undeclared reference to 'parseJSON'"},
 
 		"no type":                  {rule: rule("no type", "true"), at: rule0 + "condition", fault: "must be the type of a condition"},
-		"Applied":                  {rule: rule("Applied", "true"), at: rule0 + "condition", fault: "that the agent does not make itself"},
-		"Applied, well known":      {rule: known, at: rule0 + "condition", fault: "that the agent does not make itself"},
-		"Deleting":                 {rule: rule("Deleting", "true"), at: rule0 + "condition", fault: "that the agent does not make itself"},
-		"StatusFeedbackSynced":     {rule: rule("StatusFeedbackSynced", "true"), at: rule0 + "condition", fault: "that the agent does not make itself"},
-		"StatusTruncated":          {rule: rule("StatusTruncated", "true"), at: rule0 + "condition", fault: "that the agent does not make itself"},
+		"Applied":                  {rule: rule("Applied", "true"), at: rule0 + "condition", fault: "that the agent does not set itself"},
+		"Applied, well known":      {rule: known, at: rule0 + "condition", fault: "that the agent does not set itself"},
+		"Deleting":                 {rule: rule("Deleting", "true"), at: rule0 + "condition", fault: "that the agent does not set itself"},
+		"StatusFeedbackSynced":     {rule: rule("StatusFeedbackSynced", "true"), at: rule0 + "condition", fault: "that the agent does not set itself"},
+		"StatusTruncated":          {rule: rule("StatusTruncated", "true"), at: rule0 + "condition", fault: "that the agent does not set itself"},
 		"a prefix that is no name": {rule: rule("a/b/c", "true"), at: rule0 + "condition", fault: "must be the type of a condition"},
 	} {
 		s := with(c.rule, rule("Other", "true"))

@@ -97,7 +97,7 @@ func unmatched(rule work.ResourceIdentifier, objects []object, exact bool) strin
 		named = append(named, o)
 	}
 	if len(named) == 0 {
-		return fmt.Sprintf("there is no object of the group %q with the namespace %q and the name %q", rule.Group, rule.Namespace, rule.Name)
+		return fmt.Sprintf("no object of the group %q has the namespace %q and the name %q", rule.Group, rule.Namespace, rule.Name)
 	}
 	plural, _ := meta.UnsafeGuessKindToResource(named[0].GroupVersionKind)
 	return fmt.Sprintf("the resource is %q, expected the plural in lower case, %q for the %s %q", rule.Resource, plural.Resource, named[0].Kind, named[0].name)

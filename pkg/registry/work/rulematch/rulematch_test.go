@@ -50,9 +50,9 @@ func TestWarnings(t *testing.T) {
 		"kind of another group":       {rule: work.ResourceIdentifier{Group: "example.com", Resource: "mouse", Namespace: "kept", Name: "jerry"}, wanted: `the resource is "mouse", expected the plural in lower case, "mouses" for the Mouse "jerry"`},
 		"kind":                        {rule: work.ResourceIdentifier{Resource: "Namespace", Name: "kept"}, exact: true, wanted: `the resource is "Namespace", expected the plural in lower case, "namespaces" for the Namespace "kept"`},
 		"another kind":                {rule: work.ResourceIdentifier{Resource: "secrets", Namespace: "kept", Name: "settings"}, wanted: `the resource is "secrets", expected the plural in lower case, "configmaps" for the ConfigMap "settings"`},
-		"no wildcards in orphaning":   {rule: work.ResourceIdentifier{Resource: "configmaps", Namespace: "*", Name: "settings"}, exact: true, wanted: `there is no object of the group "" with the namespace "*" and the name "settings"`},
-		"another group":               {rule: work.ResourceIdentifier{Group: "apps", Resource: "configmaps", Namespace: "kept", Name: "settings"}, wanted: `there is no object of the group "apps"`},
-		"namespace of cluster scoped": {rule: work.ResourceIdentifier{Resource: "namespaces", Namespace: "kept", Name: "kept"}, wanted: "there is no object"},
+		"no wildcards in orphaning":   {rule: work.ResourceIdentifier{Resource: "configmaps", Namespace: "*", Name: "settings"}, exact: true, wanted: `no object of the group "" has the namespace "*" and the name "settings"`},
+		"another group":               {rule: work.ResourceIdentifier{Group: "apps", Resource: "configmaps", Namespace: "kept", Name: "settings"}, wanted: `no object of the group "apps"`},
+		"namespace of cluster scoped": {rule: work.ResourceIdentifier{Resource: "namespaces", Namespace: "kept", Name: "kept"}, wanted: "no object of"},
 	} {
 		spec, at := specOf(t, manifests), "spec.manifestConfigs[0].resourceIdentifier: "
 		if test.exact {
