@@ -10,7 +10,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/diagnosis"
 )
 
-// Who lists the subjects that may do something with a cluster, and the rules that allow it.
+// Who is the query for the subjects that may do something with a cluster, and the rules that allow it.
 type Who struct {
 	// Verb is one of diagnosis.AccessVerbs.
 	Verb string `json:"verb"`

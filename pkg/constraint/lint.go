@@ -74,9 +74,9 @@ func (c *Constraints) Lint() []Warning {
 			case n.kind == leaf:
 				n.term.lint(warn)
 			case n.after == "(":
-				warn(MissingOperand, "There is nothing in the parentheses: they are always satisfied. Take them away.")
+				warn(MissingOperand, "There is nothing in the parentheses: they are always satisfied. Remove them.")
 			case n.after != "":
-				warn(MissingOperand, "There is nothing after %s: that is always satisfied. Take %s away, or write what is missing.", n.after, n.after)
+				warn(MissingOperand, "There is nothing after %s: that is always satisfied. Remove %s, or add the missing part.", n.after, n.after)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func (t *term) lint(warn func(code Code, format string, arguments ...any)) {
 	}
 	switch t.operator {
 	case notEqual:
-		warn(NotEqualMissing, "What has no property %q does not satisfy %s: only what has it, with another value, does.", t.name, t.symbol)
+		warn(NotEqualMissing, "A node or service without the property %q does not satisfy %s: only one that has it with another value does.", t.name, t.symbol)
 	case reversed:
 		meant := strings.TrimSuffix(strings.TrimPrefix(t.symbol, "="), "=") + "="
 		warn(ReversedOperator, "%s compares numbers for being equal. Write %s if that is meant, or ==.", t.symbol, meant)
@@ -104,9 +104,9 @@ func (t *term) lint(warn func(code Code, format string, arguments ...any)) {
 	if t.operator == equal || t.operator == notEqual {
 		switch {
 		case quoted && isTrueOrFalse(t.text):
-			warn(QuotedValue, "%s in quotes is text: a property that is a boolean never satisfies this. Take the quotes away if it is one.", t.literal)
+			warn(QuotedValue, "%s in quotes is text: a property that is a boolean never satisfies this. Remove the quotes if it is one.", t.literal)
 		case quoted && numeric(t.text) == len(t.text) && t.text != "":
-			warn(QuotedValue, "%s in quotes is text: a property that is a number never satisfies this. Take the quotes away if it is one.", t.literal)
+			warn(QuotedValue, "%s in quotes is text: a property that is a number never satisfies this. Remove the quotes if it is one.", t.literal)
 		case !quoted && t.isNumber && likeNumber(t.text) && strconv.FormatFloat(t.number, 'f', -1, 64) != t.text:
 			warn(NumberAsText, "With a property that is text, %s is compared letter by letter: it is not equal to %s.", t.text,
 				strconv.FormatFloat(t.number, 'f', -1, 64))
@@ -118,7 +118,7 @@ func (t *term) lint(warn func(code Code, format string, arguments ...any)) {
 	}
 	for _, part := range split(t.text) {
 		if quoted && strings.HasPrefix(part, "'") && strings.HasSuffix(part, "'") {
-			warn(SingleQuotes, "The single quotes are part of the text: %s is compared with them. Take them away.", part)
+			warn(SingleQuotes, "The single quotes are part of the text: %s is compared with them. Remove them.", part)
 			break
 		}
 	}

@@ -104,7 +104,7 @@ func DecidePattern(n *Node, services []*Deployment, failed ...Failed) (decisions
 func (d *Deployment) selects(n *Node) (Reason, string) {
 	switch {
 	case n.nodeType != Cluster && n.nodeType != Device:
-		return TypeUnknown, fmt.Sprintf("its type is to be %s or %s", Cluster, Device)
+		return TypeUnknown, fmt.Sprintf("its type must be %s or %s", Cluster, Device)
 	case !d.spec.Pattern && n.pattern != "":
 		return HasPattern, fmt.Sprintf("it runs the pattern %s, and a node with a pattern gets nothing by policies", n.pattern)
 	case d.spec.Pattern && n.pattern == "":
@@ -175,7 +175,7 @@ func (c *candidate) choose(n *Node, d *Deployment) (*compiled, Reason, string) {
 	arch := n.facts.Arch
 	if want := d.spec.Arch; want != "" && want != AnyArch && want != arch {
 		if arch == "" {
-			return nil, ArchUnknown, fmt.Sprintf("the %s is for %s, and its agent has not told its architecture", d.what(), want)
+			return nil, ArchUnknown, fmt.Sprintf("the %s is for %s, and its agent has not reported its architecture", d.what(), want)
 		}
 		return nil, ArchMismatch, fmt.Sprintf("it is %s, and the %s is for %s", arch, d.what(), want)
 	}
@@ -188,7 +188,7 @@ func (c *candidate) choose(n *Node, d *Deployment) (*compiled, Reason, string) {
 		others = append(others, s.Arch)
 	}
 	if arch == "" {
-		return nil, ArchUnknown, fmt.Sprintf("version %s is for %s, and its agent has not told its architecture", c.version, named(others))
+		return nil, ArchUnknown, fmt.Sprintf("version %s is for %s, and its agent has not reported its architecture", c.version, named(others))
 	}
 	return nil, ArchMismatch, fmt.Sprintf("it is %s, and version %s is for %s", arch, c.version, named(others))
 }

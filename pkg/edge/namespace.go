@@ -26,11 +26,11 @@ func (q *question) target() (namespace string, reason Reason, message string) {
 		return "", Fits, ""
 	}
 	if q.scope != ClusterScoped && q.scope != NamespaceScoped {
-		return "", ScopeUnknown, "its agent has not told whether it has the rights of a namespace or of the cluster"
+		return "", ScopeUnknown, "its agent has not reported whether it has the rights of a namespace or of the cluster"
 	}
 	scoped := q.scope == NamespaceScoped
 	if scoped && q.namespace == "" {
-		return "", NamespaceUnknown, "its agent has not told in which namespace it is"
+		return "", NamespaceUnknown, "its agent has not reported its namespace"
 	}
 	if q.pattern {
 		if reason, message := q.patternFault(scoped); reason != Fits {
@@ -51,12 +51,12 @@ func (q *question) target() (namespace string, reason Reason, message string) {
 	case q.embedded != "":
 		namespace = q.embedded
 	case q.namespace == "":
-		return "", NamespaceUnknown, "the service goes to the namespace of the agent, and the agent has not told it"
+		return "", NamespaceUnknown, "the service goes to the namespace of the agent, and the agent has not reported it"
 	default:
 		namespace = q.namespace
 	}
 	if !ValidNamespace(namespace) {
-		return "", NamespaceInvalid, fmt.Sprintf("%.70q is no name of a namespace: use small letters, digits and '-', at most 63", namespace)
+		return "", NamespaceInvalid, fmt.Sprintf("%.70q is not a valid name of a namespace: use small letters, digits and '-', at most 63", namespace)
 	}
 	return namespace, Fits, ""
 }
@@ -65,7 +65,7 @@ func (q *question) target() (namespace string, reason Reason, message string) {
 func (q *question) patternFault(scoped bool) (Reason, string) {
 	switch {
 	case scoped && q.clusterNamespace == "":
-		return PatternWithoutNamespace, fmt.Sprintf("its agent deploys only into its own namespace %s, and then a pattern is to name it as clusterNamespace", q.namespace)
+		return PatternWithoutNamespace, fmt.Sprintf("its agent deploys only into its own namespace %s, and then a pattern must name it as clusterNamespace", q.namespace)
 	case scoped && q.clusterNamespace != q.namespace:
 		return PatternOtherNamespace, fmt.Sprintf("its agent deploys only into its own namespace %s, and clusterNamespace of the pattern is %s", q.namespace, q.clusterNamespace)
 	case !scoped && q.clusterNamespace != "":

@@ -104,7 +104,7 @@ func (w *weigher) weigh(e ast.Expr) (size int) {
 	return size
 }
 
-// loop returns the size of the type of a macro, which is that of its accumulator.
+// loop returns the size of the type of a macro: the size of its accumulator's type.
 func (w *weigher) loop(c ast.ComprehensionExpr) int {
 	over, made := w.weigh(c.IterRange()), w.weigh(c.AccuInit())
 	item := max(1, over-1) // without "list" or "map"

@@ -25,7 +25,7 @@ const MaxVerbosity = 7
 func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) error {
 	switch {
 	case !gates.Enabled(logsapi.ContextualLogging):
-		return errors.New("the feature gate ContextualLogging must not be off: it would let what is logged go past the limit of verbosity")
+		return errors.New("the feature gate ContextualLogging must not be off: otherwise messages above the limit of verbosity are logged")
 	case config.Options.Text.InfoBufferSize.Value() != 0:
 		return errors.New("--log-text-info-buffer-size is not supported: it must be 0")
 	}
@@ -44,7 +44,7 @@ func Apply(config *logsapi.LoggingConfiguration, gates featuregate.FeatureGate) 
 	klog.SetLoggerWithOptions(logger, options...)
 	slog.SetDefault(slog.New(logr.ToSlogHandler(logger)))
 	if config.Verbosity > MaxVerbosity {
-		logger.Info("Logging less than was asked for: the content of requests, which begins at verbosity 8, can have keys and tokens in it",
+		logger.Info("Limiting the verbosity: the content of requests, which is logged from 8 on, can contain keys and tokens",
 			"verbosity", MaxVerbosity, "asked", uint32(config.Verbosity))
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// alphabet is that of base32 in small letters, so that a hash can be in the name of any object.
+// alphabet is the base32 alphabet in small letters, so that a hash can be in the name of any object.
 var alphabet = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
 // NameHash is a word of eight letters and digits for a series of names, none of which has a slash.

@@ -134,7 +134,7 @@ func (r *run) explainScores(result *Explained, at map[string]int) {
 
 func (r *run) explainCluster(e *Explanation, index int) {
 	if r.problem != nil || r.failure != nil {
-		e.Message = "The cluster is not in the last decisions, and nothing new is chosen"
+		e.Message = "The cluster is not in the last decisions, and no new clusters are chosen"
 		if e.Chosen {
 			e.Message = "The cluster is in the last decisions, which are kept"
 		}

@@ -35,7 +35,7 @@ func (h *Hub) compiled(p *clusterv1beta1.Placement) (program *Program) {
 		if fault := recover(); fault != nil {
 			h.faults = append(h.faults, fmt.Errorf("compiling the Placement %s/%s: panic: %v\n%s", p.Namespace, p.Name, fault, debug.Stack()))
 			program = &Program{clusterSets: p.Spec.ClusterSets,
-				misconfigured: errors.New("a fault of the hub keeps this spec from being followed; its log says more: change the spec, or ask an admin of the hub")}
+				misconfigured: errors.New("the hub failed to process this spec, see the log of hub-controller-manager: change the spec, or ask an admin of the hub")}
 		}
 	}()
 	return h.compile(&p.Spec)

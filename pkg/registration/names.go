@@ -183,8 +183,8 @@ const (
 	ConditionDeleting       = "Deleting"
 	ReasonResourceRemaining = "ResourceRemaining" // something must be deleted first; the message says what
 	ReasonNoResource        = "NoResource"        // nothing is left
-	MessageHubRemains       = "The hub is taking away what it has made for the cluster."
-	MessageNoResource       = "Nothing of the hub's is left of the cluster."
+	MessageHubRemains       = "The hub is deleting the objects that it created for the cluster."
+	MessageNoResource       = "The hub has deleted all objects that it created for the cluster."
 )
 
 // Taints that the hub sets on clusters.

@@ -109,7 +109,7 @@ func observeApplied(s Status) (o Observation, ready bool) {
 // observeRules judges a work by its condition Progressing, with the semantics of Open Cluster Management.
 func observeRules(s Status, p *metav1.Condition) Observation {
 	if p == nil {
-		return Observation{Waits: "applied; waits for the condition Progressing, for which it has a rule"}
+		return Observation{Waits: "applied; waits for the condition Progressing, which a rule sets"}
 	}
 	if p.ObservedGeneration != s.Generation {
 		return unobserved(p, s.Generation)

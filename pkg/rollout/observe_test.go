@@ -49,7 +49,7 @@ func TestObserve(t *testing.T) {
 		"available before":          {conditions: []string{"Applied=True@2", "Available=True@1"}, want: Progresses, waits: "applied; waits to be available at generation 2"},
 		"not available":             {conditions: []string{"Applied=True@2", "Available=False@2:1 of 3"}, want: Progresses, waits: "applied; waits to be available: 1 of 3"},
 		"available":                 {conditions: []string{"Applied=True@2", "Available=True@2"}, want: Succeeds},
-		"rule not evaluated yet":    {conditions: []string{"Applied=True@2", "Available=True@2"}, byRules: true, want: Unapplied, waits: "applied; waits for the condition Progressing, for which it has a rule"},
+		"rule not evaluated yet":    {conditions: []string{"Applied=True@2", "Available=True@2"}, byRules: true, want: Unapplied, waits: "applied; waits for the condition Progressing, which a rule sets"},
 		"progressing of before":     {conditions: []string{"Applied=True@2", "Available=True@2", "Progressing=False@1"}, want: Unapplied, waits: "waits for the condition Progressing at generation 2"},
 		"degraded of before":        {conditions: []string{"Applied=True@2", "Progressing=False@2", "Degraded=False@1"}, want: Unapplied, waits: "waits for the condition Degraded at generation 2"},
 		"progressing":               {conditions: []string{"Applied=True@2", "Progressing=True@2:1 of 2 pods"}, want: Progresses, waits: "progressing: 1 of 2 pods"},

@@ -269,7 +269,7 @@ func (r *run) begin(c *Cluster) Outcome {
 	o := Outcome{Name: c.Name, Waits: c.Waits}
 	switch {
 	case c.Leaving:
-		o.State, o.Waits = Waiting, "its work is being deleted, and then a new one is made"
+		o.State, o.Waits = Waiting, "its work is being deleted, and then a new one is created"
 	case !c.Current && c.Blocked != "":
 		o.State, o.Waits = Blocked, c.Blocked
 	case !c.Current:

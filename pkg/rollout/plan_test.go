@@ -124,7 +124,7 @@ func TestDecide(t *testing.T) {
 			waits: map[string]string{"c1": "not yours", "a1": `the mandatory decision group "canary" is not done, such as "c1"`},
 		},
 		"what must not be written holds up no others": {strategy: progressive(1), groups: one("c1 no", "c2 old"), write: "c2", waits: map[string]string{"c1": "not yours"}},
-		"what is being deleted holds up no others":    {strategy: progressive(1), groups: one("c1 gone", "c2 old"), write: "c2", waits: map[string]string{"c1": "its work is being deleted, and then a new one is made"}},
+		"what is being deleted holds up no others":    {strategy: progressive(1), groups: one("c1 gone", "c2 old"), write: "c2", waits: map[string]string{"c1": "its work is being deleted, and then a new one is created"}},
 		"group by group": {strategy: perGroup(), groups: []Group{group(1, "", "a1 old"), group(0, "", "b1 old", "b2 old")}, write: "b1 b2", waits: map[string]string{"a1": `the decision group 0 is not done, such as "b1"`}},
 		"the next group": {strategy: perGroup(), groups: []Group{group(1, "", "a1 old"), group(0, "", "b1 ok", "b2 ok")}, write: "a1"},
 		"a group in which one failed": {

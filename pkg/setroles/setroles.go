@@ -24,7 +24,7 @@ const (
 // All are the roles of a set.
 var All = []string{Admin, Deployer, User, Viewer}
 
-// Name is that of the ClusterRole and of the ClusterRoleBinding of a role.
+// Name returns the name of the ClusterRole and of the ClusterRoleBinding of a role.
 func Name(set, role string) string { return "clusterhub:set:" + set + ":" + role }
 
 // Rules are those of a role. Only an exclusive set has a label that is its own: the labels that other sets select by may bring

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reason is that of a Status with the code 507. Kubernetes has none for it.
+// Reason is the reason of a Status with the code 507. Kubernetes has none for it.
 const Reason metav1.StatusReason = "InsufficientStorage"
 
 // NewError is a Status with the code 507. why says what is full, and what ends it. Clients do not try again by themselves:
@@ -20,6 +20,6 @@ const Reason metav1.StatusReason = "InsufficientStorage"
 func NewError(why string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: Reason,
-		Message: fmt.Sprintf("%s. Nothing was written; reading and deleting go on", why),
+		Message: fmt.Sprintf("%s. Nothing was written; reads and deletions still work", why),
 	}}
 }

@@ -125,7 +125,7 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	switch {
 	case b.commas > Most || b.breaks > Most:
-		return n, tooLarge("the request has more than %d entries or lines: leave out what the object does not need", Most)
+		return n, tooLarge("the request has more than %d entries or lines: remove those that the object does not need", Most)
 	case b.merged && b.commas > MostMerged:
 		return n, tooLarge("the strategic merge patch has more than %d entries: use a merge patch (%s), or an update", MostMerged, types.MergePatchType)
 	case b.aliases > MostAliases:

@@ -153,7 +153,7 @@ func disableMissingPlugins(ctx context.Context, hub discovery.DiscoveryInterface
 		return true, nil
 	})
 	if err != nil && last != nil {
-		return fmt.Errorf("the hub's kube-apiserver does not answer, check --kubeconfig: %w", last)
+		return fmt.Errorf("the hub's kube-apiserver does not respond, check --kubeconfig: %w", last)
 	}
 	return err
 }

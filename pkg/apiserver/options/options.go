@@ -114,13 +114,13 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))
 	o.addServiceFlags(fss.FlagSet("service"))
 	fss.FlagSet("registration").IntVar(&o.MaxPendingClusters, "max-pending-clusters", o.MaxPendingClusters,
-		"How many ManagedClusters may wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no bound.")
+		"How many ManagedClusters may wait to be accepted. Above it, only users who may accept a cluster can create it. 0 means no limit.")
 	fss.FlagSet("placements").IntVar(&o.MaxPlacements, "max-placements-per-namespace", o.MaxPlacements,
-		"How many Placements a namespace may have. 0 means no bound.")
+		"How many Placements a namespace may have. 0 means no limit.")
 	fss.FlagSet("namespaces").IntVar(&o.MaxInNamespace.Objects, "max-objects-per-namespace", o.MaxInNamespace.Objects,
-		"How many objects a namespace may have of all kinds that hub-apiserver serves. 0 means no bound.")
+		"How many objects a namespace may have of all kinds that hub-apiserver serves. 0 means no limit.")
 	fss.FlagSet("namespaces").IntVar(&o.MaxInNamespace.Bytes, "max-bytes-per-namespace", o.MaxInNamespace.Bytes,
-		"How many bytes the objects of a namespace may take in etcd, of all kinds that hub-apiserver serves. 0 means no bound.")
+		"How many bytes the objects of a namespace may take in etcd, of all kinds that hub-apiserver serves. 0 means no limit.")
 	fss.FlagSet("works").IntVar(&o.MaxManifests, "max-manifests-bytes", o.MaxManifests, fmt.Sprintf(
 		"How many bytes the manifests of a ManifestWork may have, or those of the template of a ManifestWorkReplicaSet: all together, as JSON. "+
 			"From %d to %d.", manifestsize.LeastMost, manifestsize.GreatestMost))
@@ -130,13 +130,13 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addAgentFlags(fs *pflag.FlagSet) {
 	fs.Float64Var(&o.AgentWrites.PerSecond, "agent-writes-per-second", o.AgentWrites.PerSecond,
-		"Writes per second that this replica takes from the agents of one cluster, on average. 0 means no limit.")
+		"Writes per second that this replica accepts from the agents of one cluster, on average. 0 means no limit.")
 	fs.IntVar(&o.AgentWrites.Burst, "agent-writes-burst", o.AgentWrites.Burst,
-		"Writes that this replica takes from the agents of one cluster at once, after a time without writes.")
+		"Writes that this replica accepts from the agents of one cluster at once, after a time without writes.")
 	fs.Float64Var(&o.AgentLabelChanges.PerSecond, "agent-label-changes-per-second", o.AgentLabelChanges.PerSecond,
-		"Changes of labels per second that this replica takes from the agents of one cluster, on average. Each may move the cluster to other sets. 0 means no limit.")
+		"Changes of labels per second that this replica accepts from the agents of one cluster, on average. Each may move the cluster to other sets. 0 means no limit.")
 	fs.IntVar(&o.AgentLabelChanges.Burst, "agent-label-changes-burst", o.AgentLabelChanges.Burst,
-		"Changes of labels that this replica takes from the agents of one cluster at once, after a time without changes.")
+		"Changes of labels that this replica accepts from the agents of one cluster at once, after a time without changes.")
 	fs.StringSliceVar(&o.AgentLabels, "agent-labels", o.AgentLabels,
 		"Keys of reserved labels that the agent of an accepted cluster may set and remove on its own cluster, without an RBAC rule. "+
 			"Agents then decide whether their clusters are in sets that select by these keys. Empty means none.")

@@ -66,7 +66,7 @@ func (o *Options) Assemble(ctx context.Context) (_ *apiserver.Server, stop func(
 			transport.ServerList, transport.CertFile, transport.KeyFile, transport.TrustedCAFile
 	}
 	if err := disableMissingPlugins(ctx, client.Discovery(), o.Recommended.Admission); err != nil {
-		return nil, nil, explain("asking the hub's kube-apiserver for its admission policies", err)
+		return nil, nil, explain("discovering the admission policies of the hub's kube-apiserver", err)
 	}
 	var room func() error
 	if store != nil {

@@ -60,6 +60,6 @@ func (u unanswered) report(ctx context.Context, err error) error {
 	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonInternalError && reason != metav1.StatusReasonUnknown {
 		return err
 	}
-	klog.FromContext(ctx).Error(err, "The front did not answer an admission plugin")
+	klog.FromContext(ctx).Error(err, "The front did not respond to an admission plugin")
 	return note(ctx, "an admission plugin", err)
 }

@@ -46,7 +46,7 @@ func (t *turns) authorize(ctx context.Context, a authorizer.Attributes) (authori
 	select {
 	case q.seats <- struct{}{}:
 	case <-ctx.Done():
-		return authorizer.DecisionNoOpinion, "", fmt.Errorf("too many questions about what %q may do are being asked: %w", name, ctx.Err())
+		return authorizer.DecisionNoOpinion, "", fmt.Errorf("too many permission checks for %q are in progress: %w", name, ctx.Err())
 	}
 	defer func() { <-q.seats }()
 	return t.asks.Authorize(ctx, a)

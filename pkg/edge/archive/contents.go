@@ -101,7 +101,7 @@ func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 	u := unstructured.Unstructured{Object: content}
 	gv, err := schema.ParseGroupVersion(u.GetAPIVersion())
 	if err != nil || gv.Version == "" || u.GetKind() == "" {
-		return errors.New("has a document that is not an object of Kubernetes: apiVersion and kind are to be texts such as apps/v1 and Deployment")
+		return errors.New("has a document that is not an object of Kubernetes: apiVersion and kind must be strings such as apps/v1 and Deployment")
 	}
 	// Some readers treat any object with items as a list, whatever its kind: namespaces in its items would not be found.
 	if value, there := content["items"]; there {
@@ -121,7 +121,7 @@ func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 		return nil
 	}
 	if len(a.manifests) == MaxObjects {
-		return fmt.Errorf("is one with which the archive has more than %d objects: make several services of it", MaxObjects)
+		return fmt.Errorf("is one with which the archive has more than %d objects: divide it among several services", MaxObjects)
 	}
 	o := Object{Group: gv.Group, Kind: u.GetKind(), Name: u.GetName(), Namespace: u.GetNamespace()}
 	if err := named(content, &o); err != nil {
@@ -137,19 +137,19 @@ func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 func named(content map[string]any, o *Object) error {
 	for _, text := range []string{o.Group, o.Kind, o.Name} {
 		if len(text) > 253 || len(o.Kind) > 63 || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '/' || r == '%' }) {
-			return errors.New("has an object of which group, kind or name is no name in Kubernetes")
+			return errors.New("has an object whose group, kind or name is not a valid name in Kubernetes")
 		}
 	}
 	metadata, is := content["metadata"].(map[string]any)
 	if !is || o.Name == "" {
-		return fmt.Errorf("has a %s without metadata.name: give each object its name, generateName does not do", o.Kind)
+		return fmt.Errorf("has a %s without metadata.name: set a name for each object, generateName is not supported", o.Kind)
 	}
 	namespace, there := metadata["namespace"]
 	if _, text := namespace.(string); there && !text && namespace != nil {
-		return fmt.Errorf("has %s, of which metadata.namespace is not a text: quote it", o)
+		return fmt.Errorf("has %s, whose metadata.namespace is not a string: quote it", o)
 	}
 	if o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0 {
-		return fmt.Errorf("has %s in the namespace %s, which is no name of a namespace: use small letters, digits and '-'", o, short(o.Namespace))
+		return fmt.Errorf("has %s in the namespace %s, which is not a valid name of a namespace: use small letters, digits and '-'", o, short(o.Namespace))
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func (a *Archive) unique() error {
 	for i, o := range a.Contents.Objects {
 		key := Object{Group: o.Group, Kind: o.Kind, Name: o.Name}
 		if first, twice := seen[key]; twice {
-			return fmt.Errorf("the archive has %s twice, in %s and in %s: all objects of a service come to one namespace, so give each a name of its own", o, short(a.files[first]), short(a.files[i]))
+			return fmt.Errorf("the archive has %s twice, in %s and in %s: all objects of a service are deployed to one namespace, so each needs a unique name", o, short(a.files[first]), short(a.files[i]))
 		}
 		seen[key] = i
 	}
@@ -224,7 +224,7 @@ func (a *Archive) definitions() (map[schema.GroupKind]Scope, error) {
 		kind, _ := names["kind"].(string)
 		scope, _ := spec["scope"].(string)
 		if kind == "" || (Scope(scope) != Namespaced && Scope(scope) != Cluster) {
-			return nil, fmt.Errorf("the file %s in the archive has %s, of which spec.names.kind is missing, or spec.scope is neither Namespaced nor Cluster", short(a.files[i]), o)
+			return nil, fmt.Errorf("the file %s in the archive has %s, whose spec.names.kind is missing, or spec.scope is neither Namespaced nor Cluster", short(a.files[i]), o)
 		}
 		defined[schema.GroupKind{Group: group, Kind: kind}] = Scope(scope)
 	}

@@ -66,7 +66,7 @@ func parse(doc []byte, left *budget) (map[string]any, error) {
 		return nil, err
 	}
 	if whole.bytes > MaxExpanded {
-		return nil, fmt.Errorf("has a document that comes to more than %d bytes: aliases repeat too much in it", MaxExpanded)
+		return nil, fmt.Errorf("has a document that expands to more than %d bytes: aliases repeat too much in it", MaxExpanded)
 	}
 	if left.values -= whole.values; left.values < 0 {
 		return nil, errValues
@@ -80,11 +80,11 @@ func expand(doc []byte) (map[string]any, error) {
 	// Messages of this parser may contain values, so they are not passed on.
 	text, err := yaml.YAMLToJSONStrict(doc)
 	if err != nil {
-		return nil, errors.New("has a document that Kubernetes does not take: use plain maps, lists, texts, numbers and booleans")
+		return nil, errors.New("has a document that Kubernetes does not accept: use plain maps, lists, strings, numbers and booleans")
 	}
 	var value any
 	if err := json.Unmarshal(text, &value); err != nil {
-		return nil, errors.New("has a document that cannot be told as JSON: use plain maps, lists, texts, numbers and booleans")
+		return nil, errors.New("has a document that cannot be converted to JSON: use plain maps, lists, strings, numbers and booleans")
 	}
 	switch object := value.(type) {
 	case nil:
@@ -102,7 +102,7 @@ func notYAML(err error) error {
 	if n, _ := fmt.Sscanf(err.Error(), "yaml: line %d:", &line); n == 1 {
 		return fmt.Errorf("is not YAML, near line %d of a document", line)
 	}
-	return errors.New("is not YAML: quote texts that begin with a mark such as * & ! or @")
+	return errors.New("is not YAML: quote strings that begin with a mark such as * & ! or @")
 }
 
 // budget is the number of values and marks that the remaining documents of an archive may have.
@@ -143,7 +143,7 @@ var underWay = size{values: -1}
 func (m *measure) node(n *yamlv3.Node) (size, error) {
 	if known, ok := m.of[n]; ok {
 		if known == underWay {
-			return size{}, fmt.Errorf("has an alias that stands for something around it, in line %d", n.Line)
+			return size{}, fmt.Errorf("has an alias that refers to a value that contains it, in line %d", n.Line)
 		}
 		return known, nil
 	}
@@ -153,7 +153,7 @@ func (m *measure) node(n *yamlv3.Node) (size, error) {
 		return size{}, err
 	}
 	if total.depth > MaxDepth {
-		return size{}, fmt.Errorf("has more than %d lists and maps in each other, in line %d", MaxDepth, n.Line)
+		return size{}, fmt.Errorf("has more than %d levels of lists and maps, in line %d", MaxDepth, n.Line)
 	}
 	m.of[n] = total
 	return total, nil
@@ -204,7 +204,7 @@ func plain(n *yamlv3.Node) error {
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yamlv3.ScalarNode {
-			return fmt.Errorf("has a key in line %d that is not a text", key.Line)
+			return fmt.Errorf("has a key in line %d that is not a string", key.Line)
 		}
 		if keys[key.Value] {
 			return fmt.Errorf("has a key twice in a map, the second time in line %d", key.Line)

@@ -36,7 +36,7 @@ func Read(encoded string) (*Archive, error) {
 // ReadPacked is like Read for a tar.gz that is not encoded.
 func ReadPacked(packed []byte) (*Archive, error) {
 	if len(packed) > MaxPacked {
-		return nil, fmt.Errorf("the archive has %d bytes, and may have %d: leave out what is not a manifest, or make several services of it", len(packed), MaxPacked)
+		return nil, fmt.Errorf("the archive has %d bytes, and may have %d: remove files that are not manifests, or divide it among several services", len(packed), MaxPacked)
 	}
 	files, ignored, err := unpack(packed)
 	if err != nil {
@@ -57,7 +57,7 @@ func ReadPacked(packed []byte) (*Archive, error) {
 
 func decode(encoded string) ([]byte, error) {
 	if len(encoded) > MaxEncoded {
-		return nil, fmt.Errorf("the archive has %d bytes of base64, and may have %d: leave out what is not a manifest, or make several services of it", len(encoded), MaxEncoded)
+		return nil, fmt.Errorf("the archive has %d bytes of base64, and may have %d: remove files that are not manifests, or divide it among several services", len(encoded), MaxEncoded)
 	}
 	packed, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -66,7 +66,7 @@ func decode(encoded string) ([]byte, error) {
 	return packed, nil
 }
 
-var errExpanded = fmt.Errorf("the archive comes to more than %d bytes when it is decompressed: leave out what is not a manifest, or make several services of it", MaxExpanded)
+var errExpanded = fmt.Errorf("the archive has more than %d bytes when it is decompressed: remove files that are not manifests, or divide it among several services", MaxExpanded)
 
 // bounded is a reader that returns an error, and not io.EOF, once a stream exceeds its limit.
 type bounded struct {
@@ -90,7 +90,7 @@ func unpack(packed []byte) (files []file, ignored []string, err error) {
 	source := bufio.NewReader(bytes.NewReader(packed))
 	unzipped, err := gzip.NewReader(source)
 	if err != nil {
-		return nil, nil, errors.New("the archive is not gzip: make it with 'tar -czf'")
+		return nil, nil, errors.New("the archive is not gzip: create it with 'tar -czf'")
 	}
 	unzipped.Multistream(false)
 	stream := &bounded{from: unzipped, left: MaxExpanded}
@@ -103,7 +103,7 @@ func unpack(packed []byte) (files []file, ignored []string, err error) {
 	for {
 		n, err := stream.Read(padding)
 		if len(bytes.Trim(padding[:n], "\x00")) > 0 {
-			return nil, nil, errors.New("the archive has data after the end of its tar: make it anew with 'tar -czf'")
+			return nil, nil, errors.New("the archive has data after the end of its tar: create it again with 'tar -czf'")
 		}
 		if err == io.EOF {
 			break
@@ -113,7 +113,7 @@ func unpack(packed []byte) (files []file, ignored []string, err error) {
 		}
 	}
 	if _, err := source.ReadByte(); err != io.EOF {
-		return nil, nil, errors.New("the archive has data after the end of its gzip: make it anew with 'tar -czf'")
+		return nil, nil, errors.New("the archive has data after the end of its gzip: create it again with 'tar -czf'")
 	}
 	return files, ignored, nil
 }
@@ -122,7 +122,7 @@ func damaged(err error) error {
 	if errors.Is(err, errExpanded) {
 		return err
 	}
-	return errors.New("the archive is damaged, or not a tar.gz: make it anew with 'tar -czf'")
+	return errors.New("the archive is damaged, or not a tar.gz: create it again with 'tar -czf'")
 }
 
 func untar(stream io.Reader) (files []file, ignored []string, err error) {
@@ -137,7 +137,7 @@ func untar(stream io.Reader) (files []file, ignored []string, err error) {
 			return nil, nil, damaged(err)
 		}
 		if n == MaxEntries {
-			return nil, nil, fmt.Errorf("the archive has more than %d entries: leave out what is not a manifest", MaxEntries)
+			return nil, nil, fmt.Errorf("the archive has more than %d entries: remove files that are not manifests", MaxEntries)
 		}
 		name, err := entry(header)
 		if err != nil {
@@ -147,7 +147,7 @@ func untar(stream io.Reader) (files []file, ignored []string, err error) {
 			continue
 		}
 		if seen[name] {
-			return nil, nil, fmt.Errorf("the archive has %s twice: give each file a name of its own", short(name))
+			return nil, nil, fmt.Errorf("the archive has %s twice: each file needs a unique name", short(name))
 		}
 		seen[name] = true
 		if !manifest(name) {
@@ -187,9 +187,9 @@ func entry(header *tar.Header) (string, error) {
 	case tar.TypeDir:
 		return "", nil
 	case tar.TypeSymlink, tar.TypeLink:
-		return "", fmt.Errorf("%s in the archive is a link: put the file itself there", short(name))
+		return "", fmt.Errorf("%s in the archive is a link: replace it with the file", short(name))
 	}
-	return "", fmt.Errorf("%s in the archive is neither a file nor a folder: leave it out", short(name))
+	return "", fmt.Errorf("%s in the archive is neither a file nor a folder: remove it", short(name))
 }
 
 // cleaned checks and cleans a path of an archive. No file is ever written by it; but an archive that other programs would unpack elsewhere is not one
@@ -199,10 +199,10 @@ func cleaned(name string) (string, error) {
 		return "", fmt.Errorf("the path %s in the archive has %d bytes, and may have %d", short(name), len(name), MaxName)
 	}
 	if strings.HasPrefix(name, "/") || strings.Contains(name, `\`) {
-		return "", fmt.Errorf("the path %s in the archive is to be relative, with slashes between its parts", short(name))
+		return "", fmt.Errorf("the path %s in the archive must be relative, with slashes between its parts", short(name))
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }) {
-		return "", fmt.Errorf("the path %s in the archive has characters that cannot be shown", short(name))
+		return "", fmt.Errorf("the path %s in the archive has characters that are not printable", short(name))
 	}
 	parts := strings.Split(name, "/")
 	for _, part := range parts {

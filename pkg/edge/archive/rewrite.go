@@ -33,7 +33,7 @@ func (a *Archive) DeliverNamespaced(namespace string) ([]*unstructured.Unstructu
 
 func (a *Archive) deliver(namespace string, clusterScoped bool) ([]*unstructured.Unstructured, error) {
 	if len(validation.IsDNS1123Label(namespace)) > 0 {
-		return nil, fmt.Errorf("%s is no name of a namespace: use small letters, digits and '-'", short(namespace))
+		return nil, fmt.Errorf("%s is not a valid name of a namespace: use small letters, digits and '-'", short(namespace))
 	}
 	delivered := make([]*unstructured.Unstructured, 0, len(a.manifests))
 	for i, manifest := range a.manifests {
@@ -137,7 +137,7 @@ func each(content map[string]any, field string, do func(map[string]any) error) e
 	for _, value := range list {
 		item, is := value.(map[string]any)
 		if !is {
-			return fmt.Errorf("%s has what is not a map", field)
+			return fmt.Errorf("%s has an entry that is not a map", field)
 		}
 		if err := do(item); err != nil {
 			return err

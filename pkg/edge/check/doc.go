@@ -25,9 +25,9 @@ const (
 
 // messages are the messages of these reasons, without the name of the node.
 var messages = map[edge.Reason]string{
-	NodeNotFound:   "there is no such node, or you may not get it",
-	NotReached:     "it is in none of the sets that are bound to the namespace, so nothing of the namespace comes to it",
-	NodeUnreadable: "its node policy cannot be read, and such a node gets nothing: write it anew",
+	NodeNotFound:   "the node does not exist, or you may not get it",
+	NotReached:     "it is in none of the sets that are bound to the namespace, so the namespace deploys nothing to it",
+	NodeUnreadable: "its node policy cannot be read, so nothing is deployed to it: write it again",
 	Unreadable:     "the policy or pattern, or one of its services, cannot be read: see the warnings",
 	PatternRefused: "the pattern would be refused when it is written: see the warnings",
 }

@@ -144,7 +144,7 @@ func TestRead_SaysWhatIsWrong(t *testing.T) {
 		`{"label":1}`:          {Node, "label: must be a text"},
 		`{"label":"$USER"}`:    {Node, "the variable USER"},
 		`{"properties":[{"name":"a","value":{"b":1}}]}`:       {Node, "properties[0].value: a value must be"},
-		`{"a/c.1":{"properties":[]}}`:                         {Node, "is that of a ManagedCluster"},
+		`{"a/c.1":{"properties":[]}}`:                         {Node, "must have the name of a ManagedCluster"},
 		`{"a/c1":{"properties":[]},"b/c1":{"properties":[]}}`: {Node, "becomes /c1 as a/c1 does"},
 		`{"url":"web"}`:                                                      {Service, "version: must be there"},
 		service(`"org":"Other_Corp"`):                                        {Service, `"Other_Corp" cannot be the name of a namespace`},

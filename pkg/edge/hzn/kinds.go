@@ -20,7 +20,7 @@ import (
 // The texts that several kinds use.
 const (
 	noSecretBinding = "the hub has no secrets manager: put Secrets into the namespace that is deployed to"
-	noNodeHealth    = "whether a node is away is what its ManagedCluster says, by spec.leaseDurationSeconds"
+	noNodeHealth    = "the ManagedCluster of a node defines when it is unavailable, by spec.leaseDurationSeconds"
 	noSignature     = "the hub does not check signatures of Open Horizon"
 	noUpgradePolicy = "what is new is deployed at once"
 )
@@ -33,7 +33,7 @@ func (o *object) node(name string) *v1alpha1.EdgeNode {
 	n := &v1alpha1.EdgeNode{TypeMeta: typeMeta("EdgeNode")}
 	n.Name = o.name(name, o.at)
 	if strings.Contains(n.Name, ".") {
-		o.fail(join(o.at, "name"), "%q cannot be the name of a node, which is that of a ManagedCluster: say which ManagedCluster it is", name)
+		o.fail(join(o.at, "name"), "%q cannot be the name of a node, which must have the name of a ManagedCluster: name the ManagedCluster", name)
 	}
 	n.Spec = v1alpha1.EdgeNodeSpec{
 		NodeType: v1alpha1.NodeType(o.text("nodeType")), Label: o.text("label"), Description: o.text("description"), Policy: o.policyPart(),
@@ -51,7 +51,7 @@ func (o *object) node(name string) *v1alpha1.EdgeNode {
 	}
 	o.leave("token", "an agent proves who it is by its own identity on the hub, not by a token: treat the file as a secret")
 	o.leave("userInput", "variables are set by policies and patterns")
-	o.leave("registeredServices", "the agent is told by the hub what it delivers")
+	o.leave("registeredServices", "the agent gets its services from the hub")
 	o.leave("ha_group", "the hub knows no groups of nodes in which one at a time is changed")
 	o.drop("name", "owner", "msgEndPoint", "softwareVersions", "lastHeartbeat", "publicKey", "heartbeatIntervals", "lastUpdated")
 	o.done()

@@ -103,6 +103,6 @@ func (r *reader) scalar(written, at string) any {
 			return value
 		}
 	}
-	r.fail(at, "has the variable %s without quotes, so that its value has to be a number, true or false, and is none of these", strings.Trim(written, "${}"))
+	r.fail(at, "has the variable %s without quotes, so its value must be a number, true or false", strings.Trim(written, "${}"))
 	return nil
 }

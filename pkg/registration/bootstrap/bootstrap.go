@@ -126,7 +126,7 @@ func checkUser(user *clientcmdapi.AuthInfo) error {
 	case user.Token == "" && user.Username == "" && !byCertificate:
 		return errors.New("has a user without credentials: put a bootstrap token of the hub there")
 	case user.Token != "" && !command.IsToken(user.Token):
-		return fmt.Errorf("has a token that is none: it must have at most %d letters, digits and signs, and no space or line break", command.MaxToken)
+		return fmt.Errorf("has an invalid token: it must have at most %d letters, digits and signs, and no space or line break", command.MaxToken)
 	}
 	if byCertificate {
 		if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil {

@@ -106,7 +106,7 @@ func TestParse_WhatIsRefused(t *testing.T) {
 		"a proxy that is no URL":  {goodCluster + `, proxy-url: "http://u:` + token + `@p:z"`, goodUser, "has an invalid proxy-url"},
 		"no credentials":          {goodCluster, ``, "has a user without credentials"},
 		"an empty token":          {goodCluster, `token: ""`, "has a user without credentials"},
-		"a token and a new line":  {goodCluster, `token: "` + token + `\n"`, "has a token that is none"},
+		"a token and a new line":  {goodCluster, `token: "` + token + `\n"`, "has an invalid token"},
 		"no key":                  {goodCluster, `client-certificate-data: $CERT`, "must have a certificate in"},
 		"a key of nothing":        {goodCluster, `client-certificate-data: aGk=, client-key-data: $KEY`, "must have a certificate in"},
 		"two ways to log in":      {goodCluster, goodUser + `, username: u, password: p`, "do not go together"},

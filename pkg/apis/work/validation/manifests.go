@@ -115,7 +115,7 @@ func validateManifest(m *work.Manifest, at *field.Path) field.ErrorList {
 	errs := validateType(object, at)
 	sent, found := object["metadata"]
 	if !found {
-		return errs // that it has no name is said elsewhere
+		return errs // the missing name is reported elsewhere
 	}
 	metadata := &metav1.ObjectMeta{}
 	fields, ok := sent.(map[string]any)
@@ -126,7 +126,7 @@ func validateManifest(m *work.Manifest, at *field.Path) field.ErrorList {
 		return append(errs, field.Invalid(at.Child("metadata"), field.OmitValueType{}, "must be the metadata of an object: "+shortMessage(err.Error())))
 	}
 	if metadata.Name == "" {
-		metadata.Name = "unnamed" // that it has no name is said elsewhere
+		metadata.Name = "unnamed" // the missing name is reported elsewhere
 	}
 	return append(errs, apivalidation.ValidateObjectMeta(metadata, metadata.Namespace != "", pathSegment, at.Child("metadata"))...)
 }
