@@ -47,7 +47,7 @@ func (a *agent) run(ctx context.Context) error {
 		return nil
 	}
 	if err := hubs.Forget(ctx, a.Store, a.Bootstrap); err != nil {
-		klog.FromContext(ctx).Info("What is remembered of other hubs could not be forgotten", "reason", err.Error())
+		klog.FromContext(ctx).Info("Could not remove the state of other hubs", "reason", err.Error())
 	}
 	a.serve(ctx)
 	return nil
@@ -65,7 +65,7 @@ func (a *agent) serve(ctx context.Context) {
 		if errors.Is(ended, hub.ErrRejected) {
 			klog.FromContext(ctx).Info("The hub rejects the identity: registering with the bootstrap kubeconfig")
 			if err := a.Store.Refused(ctx, registration.RefusalUnknown); err != nil {
-				klog.FromContext(ctx).Info("That the hub rejects the identity could not be remembered", "reason", err.Error())
+				klog.FromContext(ctx).Info("Could not record that the hub rejects the identity", "reason", err.Error())
 			}
 			limited, cancel := context.WithTimeout(ctx, rejoinFor)
 			a.Join(limited)

@@ -18,8 +18,8 @@ func NewCommand() *cobra.Command {
 	o := NewOptions()
 	cmd := &cobra.Command{
 		Use:   "hub-agent",
-		Short: "Register a cluster with a hub, and keep the hub informed of it",
-		Long: "hub-agent runs in a managed cluster. It makes the cluster known to the hub with a bootstrap kubeconfig, " +
+		Short: "Register a cluster with a hub, and report its status to the hub",
+		Long: "hub-agent runs in a managed cluster. It registers the cluster with the hub by a bootstrap kubeconfig, " +
 			"gets the cluster's own identity once the hub has accepted it, and keeps its lease and its status up to date.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,

@@ -115,14 +115,14 @@ func (f *follower) run(ctx context.Context) error {
 			return nil
 		}
 		log := klog.FromContext(ctx).WithValues("cluster", id.ClusterName, "agent", id.AgentName)
-		log.Info("Bringing works", "identity", f.where)
+		log.Info("Applying works", "identity", f.where)
 		last, err := f.session(klog.NewContext(ctx, log), id)
 		if ctx.Err() != nil {
 			return nil
 		}
 		bad = nil
 		if err != nil {
-			log.Info("The identity is of no use: waiting for another one", "reason", err.Error())
+			log.Info("The identity cannot be used: waiting for another one", "reason", err.Error())
 			bad = &refused{found: last, until: time.Now().Add(rejoinFor), why: err}
 		}
 	}
@@ -138,7 +138,7 @@ func (f *follower) await(ctx context.Context, bad *refused) *found {
 		case bad == nil || !id.same(bad.found) || time.Now().After(bad.until):
 			return id
 		default:
-			err = fmt.Errorf("another identity is waited for, since the one in %s is of no use: %w", f.where, bad.why)
+			err = fmt.Errorf("waiting for another identity, since the one in %s cannot be used: %w", f.where, bad.why)
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -196,7 +196,7 @@ func (f *follower) tasks(last **found, certificate *hub.Certificate, rejected <-
 				if err := certificate.Renew(next.Cert, next.Key); err != nil {
 					return err
 				}
-				klog.FromContext(ctx).Info("Took over the renewed certificate")
+				klog.FromContext(ctx).Info("Loaded the renewed certificate")
 				*last = next
 			}
 		}

@@ -156,7 +156,7 @@ func TestFollower_WaitsForAnIdentityThatCanBeUsed(t *testing.T) {
 			{"cannot be used", func(s *state.State) { *s = whole; s.Cert, s.Key = other, otherKey }},
 			{"cannot be used", func(s *state.State) { *s = whole; s.AgentName = "another" }},
 			{"no longer there", func(s *state.State) { f.broken = errors.New("no longer there") }},
-			{"another identity is waited for", func(s *state.State) { f.broken = nil; *s = whole; s.Kubeconfig = []byte("nonsense") }},
+			{"waiting for another identity", func(s *state.State) { f.broken = nil; *s = whole; s.Kubeconfig = []byte("nonsense") }},
 		} {
 			f.write(test.write)
 			f.expect(0, test.want)
@@ -228,7 +228,7 @@ func TestFollower_AnIdentityThatTheHubDoesNotKnowIsSetAside(t *testing.T) {
 			t.Fatal("four times in a row are not enough")
 		}
 		f.answer(http.StatusUnauthorized)
-		f.expect(1, "another identity is waited for")
+		f.expect(1, "waiting for another identity")
 		if f.running.Load() != 0 {
 			t.Fatal("it works on")
 		}
@@ -238,14 +238,14 @@ func TestFollower_AnIdentityThatTheHubDoesNotKnowIsSetAside(t *testing.T) {
 		for range hub.Rejections {
 			f.answer(http.StatusUnauthorized)
 		}
-		f.expect(2, "another identity is waited for")
+		f.expect(2, "waiting for another identity")
 		_, key := agenttest.Certificate(t, "x")
 		f.write(func(s *state.State) {
 			s.Key, s.Cert = key, f.SignKey(key, "system:open-cluster-management:"+whole.ClusterName+":"+whole.AgentName)
 		})
 		f.expect(3, "the hub to answer")
 		f.answer(http.StatusForbidden)
-		f.expect(3, "does not let this cluster in")
+		f.expect(3, "denies access to this cluster")
 		f.answer(http.StatusOK)
 		f.expect(3, "")
 	})

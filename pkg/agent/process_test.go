@@ -123,7 +123,7 @@ func TestProcess_ToBeginAnewRegistersNothingAnew(t *testing.T) {
 		agenttest.Pass(time.Hour)
 		stop()
 		if n := w.Asked(agenttest.BootstrapUser+" create managedclusters") - before; n > 0 {
-			t.Errorf("it was registered anew %d times", n)
+			t.Errorf("it was registered again %d times", n)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestHubs_TheFirstOneThatAcceptsTheClusterIsJoined(t *testing.T) {
 				f.on(test.want)
 				if test.event != nil {
 					f.event(test.event...)
-					f.event("The cluster is with the hub of the bootstrap kubeconfig " + test.want)
+					f.event("The cluster now uses the hub of the bootstrap kubeconfig " + test.want)
 				}
 				if test.want != "c" && f.hubs["c"].Asked("") > 0 {
 					t.Error("a hub was asked that was not to be tried")
@@ -89,7 +89,7 @@ func TestHubs_AHubThatDoesNotAnswerIsGivenUpAfterTheTimeout(t *testing.T) {
 		}
 		f.pass(6*time.Minute, "b")
 		f.on("b")
-		f.event("The hub a is given up (NoAnswer)", "has not let the lease be renewed for 11m15s", "bootstrap kubeconfig b")
+		f.event("The hub a is given up (NoAnswer)", "the lease has not been renewed for 11m15s", "bootstrap kubeconfig b")
 		if s := f.State(); string(s.Key) == string(ofA.Key) || s.AgentName != ofA.AgentName || s.ClusterName != ofA.ClusterName {
 			t.Error("the other hub knows the agent by the same key, or by another name")
 		}

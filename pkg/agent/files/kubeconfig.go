@@ -75,7 +75,7 @@ func ReadMountedWay(path string) (Way, error) {
 		return Way{}, err
 	}
 	if way.Config.ExecProvider != nil || way.Config.AuthProvider != nil {
-		return Way{}, fmt.Errorf("the kubeconfig %s has a user who logs in by a program (exec or auth-provider), and none is run: "+
+		return Way{}, fmt.Errorf("the kubeconfig %s has a user with a credential plugin (exec or auth-provider), which is not supported: "+
 			"put a token into a file beside it, and name that in tokenFile", path)
 	}
 	beside, err := filepath.Abs(filepath.Dir(path))
@@ -156,7 +156,7 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no file", path)
+		return nil, fmt.Errorf("%s is not a file", path)
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -33,7 +33,7 @@ func Serve(ctx context.Context, what, address string, handler http.Handler) (sto
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			klog.FromContext(ctx).Error(err, "Not listening any more", "for", what)
+			klog.FromContext(ctx).Error(err, "The server has stopped", "for", what)
 		}
 	}()
 	return func() {

@@ -67,7 +67,7 @@ func (b *Bootstrap) readSecret(ctx context.Context) (*clientcmdapi.Config, error
 	where := fmt.Sprintf("secret %s/%s", b.Namespace, registration.BootstrapSecret)
 	secret, err := b.Client.CoreV1().Secrets(b.Namespace).Get(ctx, registration.BootstrapSecret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("there is no bootstrap kubeconfig: make %s with the key %s, or set --bootstrap-kubeconfig",
+		return nil, fmt.Errorf("there is no bootstrap kubeconfig: create %s with the key %s, or set --bootstrap-kubeconfig",
 			where, registration.KeyKubeconfig)
 	}
 	if err != nil {

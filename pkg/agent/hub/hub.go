@@ -72,8 +72,8 @@ func connect(config *rest.Config, bound limits.Requests) (*Hub, error) {
 func Refused(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("the hub does not let this cluster in: an admin has denied it, or the hub is still accepting it, or its "+
-			"ManagedCluster was deleted (to register it anew, restart the agent): %w", err)
+		return fmt.Errorf("the hub denies access to this cluster: an admin has denied it, or the hub is still accepting it, or its "+
+			"ManagedCluster was deleted (to register it again, restart the agent): %w", err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("the hub does not know this agent's identity: %w", err)
 	}

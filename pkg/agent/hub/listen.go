@@ -33,7 +33,7 @@ func (l *listener) RoundTrip(request *http.Request) (*http.Response, error) {
 			l.heard(err)
 		}
 	case response.StatusCode == http.StatusUnauthorized:
-		l.heard(apierrors.NewUnauthorized("the server answered 401 Unauthorized"))
+		l.heard(apierrors.NewUnauthorized("the server responded with 401 Unauthorized"))
 	case !reads:
 	case response.StatusCode == http.StatusForbidden:
 		l.heard(apierrors.NewForbidden(schema.GroupResource{}, "", nil))

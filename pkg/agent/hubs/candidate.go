@@ -37,7 +37,7 @@ func (c Candidate) Read() (*clientcmdapi.Config, error) {
 	}
 	data, ok := found[base]
 	if !ok {
-		return nil, &unusableError{fmt.Sprintf("the bootstrap kubeconfig %s is not there: make the Secret %s with the key %s", c.Name, c.Name, base)}
+		return nil, &unusableError{fmt.Sprintf("the bootstrap kubeconfig %s does not exist: create the Secret %s with the key %s", c.Name, c.Name, base)}
 	}
 	config, err := bootstrap.Parse(data)
 	if err != nil {

@@ -52,7 +52,7 @@ type Hubs struct {
 // Serve runs serve for the hub in use until the context ends. When the hub is given up, the context of serve ends, and serve is run for the next hub.
 func (h *Hubs) Serve(ctx context.Context, serve func(context.Context)) {
 	for ctx.Err() == nil {
-		h.persist(ctx, "settling which hub is used", h.settle)
+		h.persist(ctx, "selecting the hub to use", h.settle)
 		s := h.Store.Get()
 		named := klog.NewContext(ctx, klog.FromContext(ctx).WithValues("hub", s.Hub))
 		if why := h.try(named, s, serve); why != nil {
@@ -97,9 +97,9 @@ func (h *Hubs) watch(ctx context.Context) *cause {
 		}
 		if s := h.Store.Get(); h.works() && len(s.GivenUp) > 0 {
 			_, err := h.Store.Update(ctx, func(s *state.State) { s.GivenUp = nil })
-			h.said.Result(ctx, "remembering that the hub works", err)
+			h.said.Result(ctx, "recording that the hub works", err)
 			if err == nil {
-				h.Tell(ctx, corev1.EventTypeNormal, "HubInUse", fmt.Sprintf("The cluster is with the hub of the bootstrap kubeconfig %s now", s.Hub))
+				h.Tell(ctx, corev1.EventTypeNormal, "HubInUse", fmt.Sprintf("The cluster now uses the hub of the bootstrap kubeconfig %s", s.Hub))
 			}
 		}
 	}
@@ -114,7 +114,7 @@ func (h *Hubs) Bootstrap(context.Context) (*clientcmdapi.Config, error) {
 			return c.Read()
 		}
 	}
-	return nil, &unusableError{"the hub in use is that of none of the bootstrap kubeconfigs"}
+	return nil, &unusableError{"no bootstrap kubeconfig is for the hub in use"}
 }
 
 // settle adapts the state to the candidates: the agent may have had one hub before, or different ones.
@@ -124,7 +124,7 @@ func (h *Hubs) settle(ctx context.Context) error {
 	case h.listed(s.Hub):
 		return nil
 	case s.Hub != "":
-		return h.giveUp(ctx, s.Hub, cause{registration.GivenUpNotListed, "it is not among the bootstrap kubeconfigs any more"})
+		return h.giveUp(ctx, s.Hub, cause{registration.GivenUpNotListed, "it is no longer among the bootstrap kubeconfigs"})
 	case len(s.Kubeconfig) == 0:
 		return h.use(ctx, h.Candidates[0].Name)
 	}
@@ -141,7 +141,7 @@ func (h *Hubs) settle(ctx context.Context) error {
 	if !known {
 		return nil // the identity is used as long as it is valid
 	}
-	return h.giveUp(ctx, "", cause{registration.GivenUpNotListed, "the hub at " + url + " is that of none of the bootstrap kubeconfigs"})
+	return h.giveUp(ctx, "", cause{registration.GivenUpNotListed, "no bootstrap kubeconfig is for the hub at " + url})
 }
 
 // listed reports whether a candidate has the name.
@@ -181,7 +181,7 @@ func (h *Hubs) giveUp(ctx context.Context, name string, why cause) error {
 		if name == "" {
 			name = "in use"
 		}
-		text := fmt.Sprintf("The hub %s is given up (%s): %s. The next one is that of the bootstrap kubeconfig %s",
+		text := fmt.Sprintf("The hub %s is given up (%s): %s. The agent switches to the hub of the bootstrap kubeconfig %s",
 			name, why.reason, bounds.Plain(shorten(why.text)), s.Hub)
 		h.Tell(ctx, corev1.EventTypeWarning, "HubGivenUp", text)
 	}

@@ -37,10 +37,10 @@ func NewOptions() Options {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.Files, FlagFiles, o.Files, fmt.Sprintf(
 		"Paths of the bootstrap kubeconfigs of several hubs, at most %d, as NAME/kubeconfig in folders of mounted Secrets. The cluster joins the first "+
-			"hub that answers and accepts it, and leaves it for the next one as --%s says. They are followed when they change, and must name "+
+			"hub that responds and accepts it, and switches to the next one after --%s. The files are reloaded when they change, and must name "+
 			"neither files nor programs.", registration.MaxHubs, FlagTimeout))
 	fs.Int32Var(&o.TimeoutSeconds, FlagTimeout, o.TimeoutSeconds, fmt.Sprintf(
-		"With --%s: how long a hub may not let the lease be renewed, or not accept a cluster that is new to it, before it is given up for the next one; "+
+		"With --%s: how long the lease may fail to be renewed, or a hub may not accept a cluster that is new to it, before the agent switches to the next hub; "+
 			"at least %d.", FlagFiles, registration.LeastHubTimeoutSeconds))
 }
 

@@ -119,9 +119,9 @@ func (h *Hubs) due() *cause {
 	}
 	switch {
 	case h.refusal == registration.RefusalNotAccepted:
-		return &cause{h.refusal, "it does not accept the cluster any more"}
+		return &cause{h.refusal, "it no longer accepts the cluster"}
 	case h.refusal == registration.RefusalNoCluster && now.Sub(h.since) >= refusedFor:
-		return &cause{h.refusal, "it does not let the agent see its ManagedCluster: it was denied or deleted"}
+		return &cause{h.refusal, "it forbids the agent to get its ManagedCluster: the cluster was denied or deleted"}
 	}
 	if !h.tried || h.refusal == "" && renewals > h.before {
 		if last.IsZero() {
@@ -130,7 +130,7 @@ func (h *Hubs) due() *cause {
 		if now.Sub(last) < h.lost {
 			return nil
 		}
-		return &cause{h.reason(), fmt.Sprintf("it has not let the lease be renewed for %s: %s", h.lost.Round(time.Second), h.text())}
+		return &cause{h.reason(), fmt.Sprintf("the lease has not been renewed for %s: %s", h.lost.Round(time.Second), h.text())}
 	}
 	if last = h.began; h.answered.After(last) {
 		last = h.answered
@@ -167,7 +167,7 @@ func (h *Hubs) text() string {
 	if err := h.Health.Ready(); err != nil {
 		return err.Error()
 	}
-	return "it does not answer"
+	return "it does not respond"
 }
 
 func shorten(text string) string {

@@ -109,7 +109,7 @@ func (j *Joiner) explain(err error) error {
 	if unusable := j.Identity.Usable(j.Store.Get()); unusable != nil {
 		why = unusable.Error()
 	}
-	return fmt.Errorf("%s, and the hub does not take the bootstrap token: it has expired or was revoked. Run kubectl hub get token "+
+	return fmt.Errorf("%s, and the hub rejects the bootstrap token: it has expired or was revoked. Run kubectl hub get token "+
 		"on the hub, and the join command that it prints on this cluster: %w", why, err)
 }
 
@@ -160,8 +160,8 @@ func (j *Joiner) Refresh(ctx context.Context) {
 		return
 	}
 	if _, err := j.Store.Update(ctx, func(s *state.State) { s.Kubeconfig = want }); err != nil {
-		klog.FromContext(ctx).Info("The kubeconfig for the hub could not be brought up to date", "reason", err.Error())
+		klog.FromContext(ctx).Info("Could not update the kubeconfig for the hub", "reason", err.Error())
 		return
 	}
-	klog.FromContext(ctx).Info("Brought the kubeconfig for the hub up to date")
+	klog.FromContext(ctx).Info("Updated the kubeconfig for the hub")
 }

@@ -42,7 +42,7 @@ func (j *Joiner) register(ctx context.Context, h *hub.Hub) error {
 			j.newKey = hash != "" && s.RegisteredKey != hash
 		}
 	default:
-		return fmt.Errorf("making ManagedCluster %s on the hub: %w", cluster.Name, err)
+		return fmt.Errorf("creating ManagedCluster %s on the hub: %w", cluster.Name, err)
 	}
 	if j.newKey || hash == s.RegisteredKey {
 		return nil
@@ -65,10 +65,10 @@ func (j *Joiner) Anew(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
-		j.Home.Tell(ctx, corev1.EventTypeNormal, "RegisteredAnew", "The hub had no cluster "+cluster.Name+
-			" any more: it is registered anew, and an admin of the hub has to accept it")
+		j.Home.Tell(ctx, corev1.EventTypeNormal, "RegisteredAnew", "ManagedCluster "+cluster.Name+
+			" no longer existed on the hub: the agent created it again, and an admin of the hub must accept it")
 	case !apierrors.IsAlreadyExists(err): // if it exists, it is denied, or still being accepted
-		return fmt.Errorf("the hub does not let this cluster in, and it cannot be registered anew: %w", err)
+		return fmt.Errorf("the hub denies access to this cluster, and it cannot be registered again: %w", err)
 	}
 	return nil
 }

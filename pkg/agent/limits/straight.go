@@ -25,7 +25,7 @@ func (s straight) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := s.RoundTripper.RoundTrip(request)
 	if err == nil && response.StatusCode >= 300 && response.StatusCode < 400 && response.StatusCode != http.StatusNotModified {
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("the server answered %d, a redirection, which is not followed: the kubeconfig has to name the server itself",
+		return nil, fmt.Errorf("the server responded with a redirect, %d, which is not followed: the kubeconfig must name the server itself",
 			response.StatusCode)
 	}
 	return response, err

@@ -42,6 +42,6 @@ func (c *Cluster) Tell(ctx context.Context, eventType, reason, message string) {
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}, metav1.CreateOptions{})
 	if err != nil {
-		log.Info("The event could not be written", "reason", err.Error())
+		log.Info("Could not record the event", "reason", err.Error())
 	}
 }

@@ -25,7 +25,7 @@ func NewTokenCommand() *cobra.Command {
 		Use:   "eks-token",
 		Short: "Print a token for an EKS cluster, as a credential plugin of kubectl and client-go",
 		Long: "eks-token prints an ExecCredential with a token for an EKS cluster, as \"aws eks get-token\" does. " +
-			"It takes its AWS credentials from where AWS's tools do, by the STS of AWS_REGION; without that, of --region.",
+			"It gets its AWS credentials as the AWS CLI does, from the STS of AWS_REGION; the default of AWS_REGION is --region.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := tokens.validate(); err != nil {

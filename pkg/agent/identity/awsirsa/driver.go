@@ -58,7 +58,7 @@ func (d *Driver) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&d.HubARN, "eks-hub-cluster-arn", d.HubARN, "The same as --hub-cluster-arn.")
 	fs.StringVar(&d.ManagedARN, "managed-cluster-arn", d.ManagedARN, "ARN of the managed EKS cluster, for "+Name+".")
 	fs.StringVar(&d.HubRolePath, "hub-role-path", d.HubRolePath,
-		"IAM path of the roles that the hub makes, as set for hub-controller-manager, for "+Name+". The default is /.")
+		"IAM path of the roles that the hub creates, as set for hub-controller-manager, for "+Name+". The default is /.")
 	fs.StringVar(&d.TokenCommand, "eks-token-command", d.TokenCommand,
 		"Command by which the kubeconfig in the secret gets tokens, for "+Name+": "+tokenCommandOwn+" (hub-agent "+
 			"eks-token) or "+tokenCommandAWS+" (aws eks get-token).")

@@ -72,11 +72,11 @@ func (i *role) Step(ctx context.Context, by identity.Bootstrap) (bool, error) {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		// This is expected until the cluster is accepted. Afterwards the log must show it.
 		if i.said.Again("role", err.Error()) {
-			klog.FromContext(ctx).Info("The hub does not let the agent's role in yet", "role", i.roles.HubRoleARN(), "reason", err.Error())
+			klog.FromContext(ctx).Info("The hub does not authorize the agent's role yet", "role", i.roles.HubRoleARN(), "reason", err.Error())
 		}
 		return false, nil
 	default:
-		return false, fmt.Errorf("trying the role %s: %w", i.roles.HubRoleARN(), err)
+		return false, fmt.Errorf("connecting to the hub with the role %s: %w", i.roles.HubRoleARN(), err)
 	}
 	_, err = i.agent.Store.Update(ctx, func(to *state.State) {
 		to.Kubeconfig, to.ClusterName, to.AgentName = kubeconfig, s.ClusterName, s.AgentName

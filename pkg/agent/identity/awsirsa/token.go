@@ -73,7 +73,7 @@ func (e *Tokens) get(ctx context.Context) (string, time.Time, error) {
 		if refused := (*identity.RefusedError)(nil); !errors.As(err, &refused) {
 			e.credentials, e.client = nil, nil
 		}
-		return "", time.Time{}, fmt.Errorf("making a token for EKS cluster %s: %w", e.Cluster, err)
+		return "", time.Time{}, fmt.Errorf("creating a token for EKS cluster %s: %w", e.Cluster, err)
 	}
 	e.token, e.until = tokenPrefix+base64.RawURLEncoding.EncodeToString([]byte(url)), until
 	return e.token, e.until, nil
@@ -91,7 +91,7 @@ func (e *Tokens) sign(ctx context.Context) (url string, until time.Time, err err
 	}
 	// The SDK corrects the time of its own requests, but not that of a request which it only signs.
 	if skew := time.Duration(e.skew.Load()).Abs(); skew > mostSkew {
-		return "", time.Time{}, fmt.Errorf("this machine's clock differs from that of AWS by %s: set the clock, or AWS rejects "+
+		return "", time.Time{}, fmt.Errorf("this machine's clock differs from the clock of AWS by %s: set the clock, otherwise AWS rejects "+
 			"the token", skew.Round(time.Minute))
 	}
 	// A token is valid no longer than the credentials that it was signed with.

@@ -98,8 +98,8 @@ func (c *certificate) Step(ctx context.Context, by identity.Bootstrap) (bool, er
 	}
 	name, hash, err := c.request(ctx, by.Hub)
 	if err == nil && by.NewKey {
-		c.agent.Tell(ctx, corev1.EventTypeWarning, "NewKey", fmt.Sprintf("The hub knows cluster %s already, and the key of this "+
-			"agent is new to it: unless it was accepted for the user who asks, an admin has to approve certificate request %s, for the key with "+
+		c.agent.Tell(ctx, corev1.EventTypeWarning, "NewKey", fmt.Sprintf("Cluster %s already exists on the hub, which does not know the key of this "+
+			"agent: unless the cluster was accepted for the requester, an admin must approve certificate request %s, for the key with "+
 			"SHA-256 %s", s.ClusterName, name, hash))
 	}
 	return false, err
@@ -121,7 +121,7 @@ func (c *certificate) look(ctx context.Context, h *hub.Hub, kubeconfig []byte) (
 	}
 	for _, condition := range csr.Status.Conditions {
 		if condition.Type == certificatesv1.CertificateDenied || condition.Type == certificatesv1.CertificateFailed {
-			return false, fmt.Errorf("certificate request %s is %s: %s (it is made again once the hub has removed it)",
+			return false, fmt.Errorf("certificate request %s is %s: %s (the agent creates another one after the hub has deleted it)",
 				csr.Name, condition.Type, condition.Message)
 		}
 	}
@@ -130,7 +130,7 @@ func (c *certificate) look(ctx context.Context, h *hub.Hub, kubeconfig []byte) (
 	}
 	leaf, err := parseCert(csr.Status.Certificate, s.NextKey, s.ClusterName, s.AgentName)
 	if err != nil {
-		return false, errors.Join(c.forget(ctx, s, "has been answered wrongly"), err)
+		return false, errors.Join(c.forget(ctx, s, "has an invalid certificate"), err)
 	}
 	if !time.Now().Before(leaf.NotAfter) {
 		return false, c.forget(ctx, s, "has a certificate that has expired")
@@ -161,7 +161,7 @@ func (c *certificate) request(ctx context.Context, h *hub.Hub) (name, hash strin
 	}
 	made, err := h.Kube.CertificatesV1().CertificateSigningRequests().Create(ctx, csr, metav1.CreateOptions{})
 	if err != nil {
-		return "", "", fmt.Errorf("asking for a certificate: %w", err)
+		return "", "", fmt.Errorf("requesting a certificate: %w", err)
 	}
 	if _, err := c.agent.Store.Update(ctx, func(to *state.State) {
 		if string(to.NextKey) == string(s.NextKey) {
@@ -174,13 +174,13 @@ func (c *certificate) request(ctx context.Context, h *hub.Hub) (name, hash strin
 	if err != nil {
 		return "", "", err
 	}
-	klog.FromContext(ctx).Info("Asked for a certificate", "request", made.Name, "keySHA256", hash)
+	klog.FromContext(ctx).Info("Requested a certificate", "request", made.Name, "keySHA256", hash)
 	return made.Name, hash, nil
 }
 
 // forget makes the next step create a new request.
 func (c *certificate) forget(ctx context.Context, s state.State, why string) error {
-	klog.FromContext(ctx).Info("Asking for a certificate again", "request", s.NextCSR, "because it", why)
+	klog.FromContext(ctx).Info("Requesting a certificate again", "request", s.NextCSR, "because it", why)
 	_, err := c.agent.Store.Update(ctx, func(to *state.State) {
 		if to.NextCSR == s.NextCSR {
 			to.NextCSR = ""

@@ -39,7 +39,7 @@ func (d *Driver) Summary() string { return "a client certificate" }
 // AddFlags implements identity.Driver.
 func (d *Driver) AddFlags(fs *pflag.FlagSet) {
 	fs.Int32Var(&d.ExpirationSeconds, "client-cert-expiration-seconds", d.ExpirationSeconds,
-		"Life of client certificates to ask for, at least 600. 0 leaves it to the hub.")
+		"Lifetime of client certificates to request, in seconds, at least 600. If 0, the hub decides.")
 }
 
 // Validate implements identity.Driver.

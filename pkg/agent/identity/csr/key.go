@@ -26,11 +26,11 @@ import (
 func newKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making a private key: %w", err)
+		return nil, fmt.Errorf("generating a private key: %w", err)
 	}
 	der, err := x509.MarshalECPrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("making a private key: %w", err)
+		return nil, fmt.Errorf("generating a private key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: keyutil.ECPrivateKeyBlockType, Bytes: der}), nil
 }
@@ -102,7 +102,7 @@ func parseCert(certificate, key []byte, cluster, agent string) (*x509.Certificat
 	}
 	leaf := parsed[0]
 	if want := registration.ClusterUser(cluster, agent); leaf.Subject.CommonName != want {
-		return nil, fmt.Errorf("the certificate is that of %q, not of %q", leaf.Subject.CommonName, want)
+		return nil, fmt.Errorf("the certificate is for %q, not for %q", leaf.Subject.CommonName, want)
 	}
 	signer, err := parseKey(key)
 	if err != nil {
