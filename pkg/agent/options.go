@@ -123,12 +123,12 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	o.Works.AddFlags(fss.FlagSet("works"))
 	fss.FlagSet("works").StringVar(&o.HubKubeconfigDir, "hub-kubeconfig-dir", o.HubKubeconfigDir,
 		"With --registration=false: folder with the cluster's identity on the hub, the mounted secret "+registration.HubKubeconfigSecret+
-			". It may be empty or missing until the cluster has an identity, and is followed when it changes. The default is to read the secret in "+
+			". It may be empty or missing until the cluster has an identity, and is reloaded when it changes. The default is to read the secret in "+
 			"--namespace.")
 	o.Edge.AddFlags(fss.FlagSet("edge"))
 	fs := fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
-		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
+		"Address of /healthz and /readyz, plain HTTP. Port 0 selects a free port. The address 0 disables the endpoint.")
 	o.Metrics.AddFlags(fs, "the cluster that the agent runs in, the managed cluster or with --detached the management cluster,")
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet(logFlags))
@@ -137,41 +137,41 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 
 func (o *Options) addClusterFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ClusterName, "cluster-name", o.ClusterName,
-		"Name of the cluster on the hub, a DNS label. The default is the name that it has there already, and for a new "+
+		"Name of the cluster on the hub, a DNS label. The default is the name that it already has there, and for a new "+
 			"cluster the UID of its namespace kube-system.")
 	fs.StringVar(&o.ServerURL, "cluster-server-url", o.ServerURL,
 		"https URL of the managed cluster's API server, for users of the hub.")
 	fs.StringVar(&o.ServerCAFile, "cluster-ca-file", o.ServerCAFile,
-		"PEM file with the certificates by which --cluster-server-url is trusted. The default is the system's roots.")
+		"PEM file with the certificate authorities that verify --cluster-server-url. The default is the system's roots.")
 	fs.StringVar(&o.Addresses, "cluster-addresses", o.Addresses,
-		"Addresses of the managed cluster's API server beside --cluster-server-url, for users of the hub, as a list in JSON: "+
+		"Addresses of the managed cluster's API server in addition to --cluster-server-url, for users of the hub, as a list in JSON: "+
 			`[{"url": "https://…", "caBundle": "…"}, …]. A caBundle is PEM in base64; without one, the system's roots are trusted. At most `+
 			fmt.Sprint(registration.MostAddresses)+".")
 	fs.StringToStringVar(&o.ClusterAnnotations, "cluster-annotations", o.ClusterAnnotations,
-		"Annotations of the ManagedCluster, k=v,…; their names have to begin with "+annotationPrefix+".")
+		"Annotations of the ManagedCluster, k=v,…; their names must begin with "+annotationPrefix+".")
 	fs.StringToStringVar(&o.ClusterLabels.Labels, "cluster-labels", o.ClusterLabels.Labels,
-		"Labels of the ManagedCluster, k=v,…, which are set once the hub has accepted the cluster, and removed when they are not in the flag "+
-			"any more. The hub decides which keys an agent may set.")
+		"Labels of the ManagedCluster, k=v,…, which are set once the hub has accepted the cluster, and removed when they are no longer in the "+
+			"flag. The hub decides which keys an agent may set.")
 	fs.BoolVar(&o.ClusterLabels.Detect, "detect-cluster-labels", o.ClusterLabels.Detect,
-		"Label the ManagedCluster with the region, the cloud and the vendor that nodes and version of the cluster tell ("+
-			strings.Join(registration.DefaultAgentLabels(), ", ")+"). What is not known is left out.")
+		"Label the ManagedCluster with the region, the cloud and the vendor, detected from the nodes and the version of the cluster ("+
+			strings.Join(registration.DefaultAgentLabels(), ", ")+"). Unknown values are omitted.")
 	fs.Int32Var(&o.LeaseSeconds, "lease-duration-seconds", o.LeaseSeconds,
 		"Lease duration, in seconds, of a cluster that is new to the hub. Later, the value on the hub is used.")
 	fs.IntVar(&o.Claims.Most, "max-custom-cluster-claims", o.Claims.Most,
-		"Most ClusterClaims of the managed cluster that are sent to the hub, in addition to those that the agent makes itself and those of "+
+		"Maximum number of ClusterClaims of the managed cluster that are sent to the hub, in addition to those that the agent creates itself and those of "+
 			"--reserved-cluster-claim-suffixes.")
 	fs.StringSliceVar(&o.Claims.Reserved, "reserved-cluster-claim-suffixes", o.Claims.Reserved,
-		"Ends of the names of ClusterClaims that are sent to the hub beside --max-custom-cluster-claims. The hub takes "+
+		"Suffixes of the names of ClusterClaims that are sent to the hub in addition to --max-custom-cluster-claims. The hub accepts "+
 			fmt.Sprint(cluster.MaxClusterClaims)+" ClusterClaims of a cluster in all.")
 }
 
 func (o *Options) addRegistrationFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Registration, "registration", o.Registration,
-		"Join the cluster to the hub, and keep the registration. Without it, --works must be set: then works are brought with the identity "+
+		"Join the cluster to the hub, and maintain the registration. Without it, --works must be set: then works are applied with the identity "+
 			"that another hub-agent gets.")
 	fs.StringVar(&o.BootstrapKubeconfig, "bootstrap-kubeconfig", o.BootstrapKubeconfig,
 		"Path of the kubeconfig of the hub for a cluster that has no identity yet. The default is the key "+
-			registration.KeyKubeconfig+" of the secret "+registration.BootstrapSecret+" in --namespace. It is followed when it changes.")
+			registration.KeyKubeconfig+" of the secret "+registration.BootstrapSecret+" in --namespace. It is reloaded when it changes.")
 	o.Hubs.AddFlags(fs)
 	var known []string
 	for _, driver := range o.Drivers {
@@ -254,10 +254,10 @@ func (o *Options) validateScope() (errs []error) {
 		return nil
 	}
 	if o.Registration && o.ClusterName == "" {
-		errs = append(errs, errors.New("--namespace-scoped needs --cluster-name: the default is the cluster's id, which takes a right to read"))
+		errs = append(errs, errors.New("--namespace-scoped needs --cluster-name: the default is the cluster's id, and the agent has no right to read it"))
 	}
 	if o.ClusterLabels.Detect {
-		errs = append(errs, errors.New("--detect-cluster-labels must not be set with --namespace-scoped: it takes the right to list nodes"))
+		errs = append(errs, errors.New("--detect-cluster-labels must not be set with --namespace-scoped: it needs the right to list nodes"))
 	}
 	if o.Works.Namespace != "" && o.Works.Namespace != o.Spoke.Namespace {
 		errs = append(errs, fmt.Errorf("--works-namespace must be %q or not be set with --namespace-scoped, not %q: the agent has rights in --namespace alone",
@@ -291,7 +291,7 @@ func (o *Options) validateEdge() (errs []error) {
 		return errs
 	}
 	if !o.Registration {
-		errs = append(errs, errors.New("--edge needs --registration: the agent that registers the cluster tells its facts"))
+		errs = append(errs, errors.New("--edge needs --registration: the agent that registers the cluster reports its facts"))
 	}
 	if o.works().Namespace == "" && slices.Contains(o.Spoke.Own(), o.Edge.Namespace) {
 		errs = append(errs, fmt.Errorf("--edge-namespace must not be %q, which is the agent's own: services that can read Secrets there could act as the agent",

@@ -71,7 +71,7 @@ func (p *process) until(ctx context.Context, part part, now *clusters) (next *cl
 	var following sync.WaitGroup
 	following.Go(func() {
 		if next = p.next(ctx, now); next != nil {
-			klog.FromContext(ctx).Info("A kubeconfig has changed: beginning anew with it")
+			klog.FromContext(ctx).Info("A kubeconfig has changed: restarting with it")
 		}
 		end()
 	})
@@ -107,13 +107,13 @@ func (p *process) look(before *clusters) (*clusters, error) {
 	var now sums
 	managed, err := p.Spoke.Managed()
 	if err != nil {
-		return nil, fmt.Errorf("the way to the managed cluster, --spoke-kubeconfig: %w", err)
+		return nil, fmt.Errorf("connecting to the managed cluster, --spoke-kubeconfig: %w", err)
 	}
 	now.managed = managed.Sum
 	var home files.Way
 	if p.keeps() {
 		if home, err = p.Spoke.Management(); err != nil {
-			return nil, fmt.Errorf("the way to the management cluster, --management-kubeconfig: %w", err)
+			return nil, fmt.Errorf("connecting to the management cluster, --management-kubeconfig: %w", err)
 		}
 		now.management = home.Sum
 	}
@@ -138,16 +138,16 @@ func (p *process) look(before *clusters) (*clusters, error) {
 	}
 	next := &clusters{sums: now, hubs: several}
 	if next.own, err = p.Spoke.NewCluster(managed.Config); err != nil {
-		return nil, fmt.Errorf("the way to the managed cluster, --spoke-kubeconfig: %w", err)
+		return nil, fmt.Errorf("connecting to the managed cluster, --spoke-kubeconfig: %w", err)
 	}
 	if p.keeps() {
 		if next.home, err = spoke.NewManagement(home.Config, p.Spoke.Namespace); err != nil {
-			return nil, fmt.Errorf("the way to the management cluster, --management-kubeconfig: %w", err)
+			return nil, fmt.Errorf("connecting to the management cluster, --management-kubeconfig: %w", err)
 		}
 	}
 	if p.Metrics.Asks() {
 		if err := p.metrics.Use(home.Config); err != nil {
-			return nil, fmt.Errorf("who reads metrics: %w", err)
+			return nil, fmt.Errorf("authenticating the users of the metrics: %w", err)
 		}
 	}
 	return next, nil

@@ -43,7 +43,7 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	defer stopMetrics()
 	if err := p.run(ctx); err != nil {
-		return explain("the flags do not fit", err)
+		return explain("using the flags", err)
 	}
 	return nil
 }

@@ -51,8 +51,8 @@ func (s *Said) Result(ctx context.Context, what string, err error) {
 	}
 	log := klog.FromContext(ctx)
 	if err != nil {
-		log.Info("Failed, trying again", "doing", what, "reason", text)
+		log.Info("Failed, retrying", "doing", what, "reason", text)
 		return
 	}
-	log.Info("Works again", "doing", what)
+	log.Info("Succeeded again", "doing", what)
 }

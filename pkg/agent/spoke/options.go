@@ -48,27 +48,27 @@ func NewOptions() Options {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Kubeconfig, "spoke-kubeconfig", o.Kubeconfig,
-		"Path of the kubeconfig of the managed cluster. Inside a cluster, the default is that cluster and the pod's "+
-			"service account. It is waited for, and followed when it changes.")
+		"Path of the kubeconfig of the managed cluster. Inside a cluster, the default is the pod's cluster and "+
+			"service account. The agent waits for the file, and reloads it when it changes.")
 	fs.BoolVar(&o.Detached, "detached", o.Detached,
-		"The agent runs outside of the managed cluster, and keeps its secrets and events on another one, the management cluster. "+
+		"The agent runs outside of the managed cluster, and stores its secrets and events on another one, the management cluster. "+
 			"--spoke-kubeconfig must be set.")
 	fs.StringVar(&o.ManagementKubeconfig, "management-kubeconfig", o.ManagementKubeconfig,
-		"With --detached: path of the kubeconfig of the management cluster. Inside a cluster, the default is that cluster and the pod's "+
-			"service account. It is waited for, and followed when it changes.")
+		"With --detached: path of the kubeconfig of the management cluster. Inside a cluster, the default is the pod's cluster and "+
+			"service account. The agent waits for the file, and reloads it when it changes.")
 	fs.StringVar(&o.Namespace, "namespace", o.Namespace,
-		"Namespace of the agent's secrets, on the managed cluster or, with --detached, on the management cluster. It has to exist.")
+		"Namespace of the agent's secrets, on the managed cluster or, with --detached, on the management cluster. It must exist.")
 	fs.StringVar(&o.ManagedNamespace, "spoke-namespace", o.ManagedNamespace,
-		"With --detached: namespace on the managed cluster that has the agent's service accounts. The hub has no say in it. The default is "+
+		"With --detached: namespace on the managed cluster that has the agent's service accounts. The hub cannot control it. The default is "+
 			"--namespace.")
 	fs.BoolVar(&o.SameCluster, "same-cluster", o.SameCluster,
-		"With --detached: the management cluster is the managed cluster. So the hub has no say in --namespace there either, which has "+
+		"With --detached: the management cluster is the managed cluster. Then the hub cannot control --namespace there either, which has "+
 			"the agent's secrets.")
 	fs.BoolVar(&o.NamespaceScoped, "namespace-scoped", o.NamespaceScoped,
-		"The agent has rights in --namespace alone, and asks the cluster for nothing outside of it. What takes other rights is not known to the hub: nodes, "+
-			"ClusterClaims and the cluster's id. Namespaces that sets of the hub ask for are not made, and works are those of --namespace. --cluster-name must be set. "+
-			"Do not change it for an agent that is there.")
-	o.Requests.AddFlags(fs, "", "to the managed cluster, but for works")
+		"The agent has rights in --namespace alone, and reads nothing outside of it. The hub does not know what needs other rights: nodes, "+
+			"ClusterClaims and the cluster's id. Namespaces that sets of the hub request are not created, and works are those of --namespace. --cluster-name must be set. "+
+			"Do not change it for an existing agent.")
+	o.Requests.AddFlags(fs, "", "to the managed cluster, except for works")
 }
 
 // Validate returns all errors of the flags. keeps is whether the process needs the management cluster.
@@ -87,7 +87,7 @@ func (o *Options) Validate(keeps bool) (errs []error) {
 			"hub-agent runs outside of it"))
 	}
 	if !o.Detached && o.ManagementKubeconfig != "" {
-		errs = append(errs, errors.New("--management-kubeconfig needs --detached: otherwise the managed cluster keeps the agent's secrets"))
+		errs = append(errs, errors.New("--management-kubeconfig needs --detached: otherwise the managed cluster has the agent's secrets"))
 	}
 	if !o.Detached && o.ManagedNamespace != "" {
 		errs = append(errs, errors.New("--spoke-namespace needs --detached: otherwise it is --namespace"))

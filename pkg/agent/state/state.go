@@ -207,7 +207,7 @@ func (s *Store) Refused(ctx context.Context, refusal string) error {
 func (s *Store) Remove(ctx context.Context) error {
 	err := s.Client.CoreV1().Secrets(s.Namespace).Delete(ctx, registration.HubKubeconfigSecret, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing secret %s/%s: %w", s.Namespace, registration.HubKubeconfigSecret, err)
+		return fmt.Errorf("deleting secret %s/%s: %w", s.Namespace, registration.HubKubeconfigSecret, err)
 	}
 	return nil
 }

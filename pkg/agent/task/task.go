@@ -91,7 +91,7 @@ func (s Session) keep(ctx context.Context, t Task) error {
 			retry.Reset()
 		}
 		pause := retry.Next()
-		klog.FromContext(ctx).Error(err, "A task has failed: it is started again", "task", t.Name, "after", pause)
+		klog.FromContext(ctx).Error(err, "A task has failed and will be restarted", "task", t.Name, "after", pause)
 		if !repeat.Sleep(ctx, pause) {
 			return nil
 		}

@@ -47,7 +47,7 @@ func New(n Node) task.Task {
 }
 
 func newTask(t *teller) task.Task {
-	const what = "telling the facts of the edge node"
+	const what = "reporting the facts of the edge node"
 	return task.Task{
 		Name: what,
 		// On the cluster it only uses rights of every ServiceAccount.
@@ -127,7 +127,7 @@ func (t *teller) node(ctx context.Context, s task.Session) (*edgev1alpha1.EdgeNo
 		return nil, fmt.Errorf("the hub has no edge nodes: upgrade it, or start the agent without --edge: %w", err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making EdgeNode %s: %w", name, err)
+		return nil, fmt.Errorf("creating EdgeNode %s: %w", name, err)
 	}
 	return node, nil
 }

@@ -52,7 +52,7 @@ func (t *teller) facts(ctx context.Context, before edgev1alpha1.EdgeNodeStatus) 
 		}
 	}
 	id, err := t.id(ctx)
-	t.said.Result(ctx, "reading what tells the cluster from others", err)
+	t.said.Result(ctx, "reading the ID of the cluster", err)
 	if err == nil {
 		now.ClusterID = id
 	}
@@ -62,7 +62,7 @@ func (t *teller) facts(ctx context.Context, before edgev1alpha1.EdgeNodeStatus) 
 	t.addNodes(&now, before)
 	if t.Scoped {
 		objects, unknown, err := definitions(ctx, t.discovery)
-		t.said.Result(ctx, "asking the cluster for its kinds", err)
+		t.said.Result(ctx, "discovering the kinds of the cluster", err)
 		for _, o := range before.ClusterObjects {
 			if unknown(o) && !slices.Contains(objects, o) {
 				objects = append(objects, o)

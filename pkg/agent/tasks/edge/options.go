@@ -29,11 +29,11 @@ func NewOptions() Options { return Options{Namespace: DefaultNamespace} }
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "edge", o.Enabled,
-		"Make an edge node of the cluster: its EdgeNode on the hub, unless it is there, and the facts in its status by which services are placed. "+
-			"--works brings the services.")
+		"Make the cluster an edge node: create its EdgeNode on the hub if it does not exist, and report in its status the facts by which services are placed. "+
+			"--works deploys the services.")
 	fs.StringVar(&o.Namespace, "edge-namespace", o.Namespace,
-		"Namespace on the managed cluster that services of edge nodes go to by default. It must not be the agent's own: who can read Secrets there can "+
-			"act as the agent. With --namespace-scoped or --works-namespace it is that namespace instead, and the flag does not count.")
+		"Namespace on the managed cluster that services of edge nodes go to by default. It must not be the agent's own: users who can read Secrets there can "+
+			"act as the agent. With --namespace-scoped or --works-namespace, services go to that namespace instead, and the flag is ignored.")
 }
 
 // Validate returns all errors of the flags.

@@ -95,7 +95,7 @@ func (l *labeller) look(ctx context.Context, s task.Session) error {
 	if l.Detect {
 		var err error
 		if detected, err = detect(ctx, l.Own.Client); err != nil {
-			return fmt.Errorf("looking where the cluster runs: %w", err)
+			return fmt.Errorf("detecting where the cluster runs: %w", err)
 		}
 	}
 	clusters := s.Hub.Clusters.ClusterV1().ManagedClusters()
@@ -112,7 +112,7 @@ func (l *labeller) look(ctx context.Context, s task.Session) error {
 		}
 		_, err = clusters.Update(ctx, next, metav1.UpdateOptions{})
 		if apierrors.IsForbidden(err) {
-			refused = fmt.Errorf("the hub does not let this agent set the labels %s: ask an admin of the hub for the RBAC rule that is missing, or to add "+
+			refused = fmt.Errorf("the hub forbids this agent to set the labels %s: ask an admin of the hub for the RBAC rule that is missing, or to add "+
 				"the keys to --agent-labels of hub-apiserver: %w", wanted(next), err)
 			return nil
 		}

@@ -21,7 +21,7 @@ import (
 )
 
 var renewals = metrics.NewCounter(&metrics.CounterOpts{Namespace: "hub_agent", Name: "lease_renewals_total",
-	Help: "How often the cluster's lease has been renewed.", StabilityLevel: metrics.ALPHA})
+	Help: "Number of renewals of the cluster's lease.", StabilityLevel: metrics.ALPHA})
 
 func init() { legacyregistry.MustRegister(renewals) }
 

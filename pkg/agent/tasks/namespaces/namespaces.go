@@ -39,7 +39,7 @@ const atOnce = 10 * time.Second
 
 // New returns the task.
 func New(cluster *spoke.Cluster, view *hub.View) task.Task {
-	const what = "making the namespaces that the hub asks for"
+	const what = "creating the namespaces that the hub requests"
 	return task.Task{
 		Name: what,
 		Rights: rights.Rights{Own: rights.Rules{Cluster: []rbacv1.PolicyRule{
@@ -151,7 +151,7 @@ func (n *Namespaces) refuse(name string) error {
 	case len(validation.IsDNS1123Label(name)) > 0:
 		return fmt.Errorf("no namespace can have the name %q", name)
 	case strings.HasPrefix(name, "kube-"), name == metav1.NamespaceDefault, slices.Contains(n.own, name):
-		return fmt.Errorf("namespace %s belongs to the cluster itself: the agent leaves it alone", name)
+		return fmt.Errorf("namespace %s belongs to the cluster itself: the agent does not change it", name)
 	}
 	return nil
 }
@@ -170,16 +170,16 @@ func (n *Namespaces) apply(ctx context.Context, name string) error {
 	_, err := n.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 	switch {
 	case err == nil:
-		klog.FromContext(ctx).Info("Made a namespace that the hub asks for", "namespace", name)
+		klog.FromContext(ctx).Info("Created a namespace that the hub requests", "namespace", name)
 		return nil
 	case !apierrors.IsAlreadyExists(err):
-		return fmt.Errorf("making namespace %s: %w", name, err)
+		return fmt.Errorf("creating namespace %s: %w", name, err)
 	}
 	namespace, err = n.set(ctx, name, "true")
 	if err != nil {
 		return err
 	}
-	klog.FromContext(ctx).Info("Labelled a namespace that the hub asks for", "namespace", name)
+	klog.FromContext(ctx).Info("Labelled a namespace that the hub requests", "namespace", name)
 	return beingDeleted(namespace)
 }
 
@@ -194,7 +194,7 @@ func (n *Namespaces) drop(ctx context.Context, labelled []corev1.Namespace, want
 		_, err := n.set(ctx, name, "false")
 		switch {
 		case err == nil:
-			klog.FromContext(ctx).Info("The hub does not ask for a namespace any more: it stays", "namespace", name)
+			klog.FromContext(ctx).Info("The hub no longer requests a namespace: it is not deleted", "namespace", name)
 		case !apierrors.IsNotFound(err):
 			errs = append(errs, err)
 		}
@@ -216,5 +216,5 @@ func beingDeleted(namespace *corev1.Namespace) error {
 	if namespace.DeletionTimestamp.IsZero() {
 		return nil
 	}
-	return fmt.Errorf("namespace %s is being deleted: it is made anew when it is gone", namespace.Name)
+	return fmt.Errorf("namespace %s is being deleted: the agent creates it again after the deletion", namespace.Name)
 }

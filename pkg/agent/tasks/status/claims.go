@@ -75,7 +75,7 @@ func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, erro
 			}
 		}
 		if read += len(list.Items); read > mostRead {
-			return nil, fmt.Errorf("the cluster has more than %d ClusterClaims, and so many are not read", mostRead)
+			return nil, fmt.Errorf("the cluster has more than %d ClusterClaims, the maximum that the agent reads", mostRead)
 		}
 		if options.Continue = list.GetContinue(); options.Continue == "" {
 			return claims, nil
@@ -105,7 +105,7 @@ func (f *spokeFacts) mergeClaims(ctx context.Context, own, product map[string]st
 	}
 	text := strings.Join(skipped, " ")
 	if f.skipped.Again("skipped", text) && text != "" {
-		klog.FromContext(ctx).Info("ClusterClaims are not told to the hub: there are too many, or their values are too long",
+		klog.FromContext(ctx).Info("ClusterClaims are not reported to the hub: there are too many, or their values are too long",
 			"most", f.claims.Most, "longest", longestClaim, "claims", shorten(text, longestMessage))
 	}
 	claims := make([]clusterv1.ManagedClusterClaim, 0, len(all))

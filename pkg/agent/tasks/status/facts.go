@@ -142,7 +142,7 @@ func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 	own, err := f.clusterClaims(ctx)
 	if err != nil {
 		if f.skipped.Again("claims", err.Error()) {
-			klog.FromContext(ctx).Info("The ClusterClaims could not be read", "reason", err.Error())
+			klog.FromContext(ctx).Info("Could not read the ClusterClaims", "reason", err.Error())
 		}
 		return o
 	}

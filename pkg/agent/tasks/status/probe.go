@@ -29,9 +29,9 @@ func probeLive(client rest.Interface) func(context.Context) error {
 		case status == http.StatusNotFound:
 			return apierrors.NewNotFound(corev1.Resource("path"), path)
 		case status != 0 && len(body) > 0:
-			return fmt.Errorf("%s answered %d: %s", path, status, shorten(string(body[:min(len(body), 2*longestMessage)]), longestMessage))
+			return fmt.Errorf("%s returned %d: %s", path, status, shorten(string(body[:min(len(body), 2*longestMessage)]), longestMessage))
 		case err == nil:
-			return fmt.Errorf("%s answered %d", path, status)
+			return fmt.Errorf("%s returned %d", path, status)
 		}
 		return err
 	}
@@ -41,7 +41,7 @@ func probeLive(client rest.Interface) func(context.Context) error {
 			err = ask(ctx, "/healthz")
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("no answer within %s", spoke.Timeout)
+			return fmt.Errorf("no response within %s", spoke.Timeout)
 		}
 		return err
 	}

@@ -152,7 +152,7 @@ func (t *reporter) tellRefusal(ctx context.Context, cluster *clusterv1.ManagedCl
 	default:
 		return
 	}
-	t.said.Result(ctx, "remembering whether the hub refuses this agent", t.Refused(ctx, refusal))
+	t.said.Result(ctx, "recording whether the hub refuses this agent", t.Refused(ctx, refusal))
 }
 
 // update updates the ManagedCluster itself with the agent's own rights.
@@ -186,6 +186,6 @@ func (t *reporter) warnOfClock(ctx context.Context, cluster *clusterv1.ManagedCl
 		text = c.Message
 	}
 	if t.said.Again("clock", text) && text != "" {
-		klog.FromContext(ctx).Info("The hub says that this cluster's clock is wrong", "message", text)
+		klog.FromContext(ctx).Info("The hub reports that this cluster's clock is wrong", "message", text)
 	}
 }
