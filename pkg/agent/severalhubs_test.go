@@ -30,7 +30,7 @@ func TestHubs_TheFirstOneThatAcceptsTheClusterIsJoined(t *testing.T) {
 		"the first is down": {func(f *fleet) { f.set("a") }, []string{"a", "b"}, 2 * time.Minute, "b",
 			[]string{"The hub a is given up (NoAnswer)", "connection refused", "bootstrap kubeconfig b"}},
 		"there is no Secret of the first": {func(f *fleet) { f.secret("a", "") }, []string{"a", "b"}, 2 * time.Minute, "b",
-			[]string{"(BootstrapKubeconfigUnusable)", "make the Secret a with the key kubeconfig"}},
+			[]string{"(BootstrapKubeconfigUnusable)", "create the Secret a with the key kubeconfig"}},
 		"the Secret of the first is garbage": {func(f *fleet) { f.secret("a", "\x00"+fleetToken) }, []string{"a", "b"}, 2 * time.Minute, "b",
 			[]string{"(BootstrapKubeconfigUnusable)", "the bootstrap kubeconfig a cannot be read as a kubeconfig"}},
 		"the first does not know the token": {func(f *fleet) {

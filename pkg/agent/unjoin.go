@@ -44,11 +44,11 @@ func newUnjoinCommand() *cobra.Command {
 	timeout, force := 5*time.Minute, false
 	cmd := &cobra.Command{
 		Use:   "unjoin",
-		Short: "Take this cluster out of its hub, and remove its identity",
-		Long: "unjoin tells the hub with the cluster's own identity that the cluster leaves, waits until the hub has taken " +
-			"the cluster's rights away, and removes the agent's secret. The agent itself has to be removed too: otherwise it " +
-			"registers the cluster again when it is started next. The ManagedCluster stays on the hub, not accepted. It has the same flags for the clusters, and " +
-			"needs the same rights, as the hub-agent that registers the cluster; one that only brings works cannot take the cluster out of the hub.",
+		Short: "Unregister this cluster from its hub, and delete its identity",
+		Long: "unjoin denies the cluster on the hub with the cluster's own identity, waits until the hub has revoked " +
+			"the cluster's rights, and deletes the agent's secret. The agent itself must be deleted too: otherwise it " +
+			"registers the cluster again when it restarts. The ManagedCluster stays on the hub, not accepted. It has the same flags for the clusters, and " +
+			"needs the same rights, as the hub-agent that registers the cluster; one that only applies works cannot unregister the cluster.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if errs := own.Validate(true); len(errs) > 0 {
@@ -68,7 +68,7 @@ func newUnjoinCommand() *cobra.Command {
 	}
 	own.AddFlags(cmd.Flags())
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "How long to wait until the hub has revoked the cluster's rights.")
-	cmd.Flags().BoolVar(&force, "force", force, "Remove the agent's secret even if the hub cannot be told.")
+	cmd.Flags().BoolVar(&force, "force", force, "Delete the agent's secret even if the hub cannot be notified.")
 	return cmd
 }
 
@@ -95,7 +95,7 @@ func (u *unjoiner) reach(o *spoke.Options) error {
 		if !u.force {
 			return err
 		}
-		u.say("The managed cluster stays as it is: %v.", err)
+		u.say("The managed cluster is not changed: %v.", err)
 		u.own = nil
 	}
 	return nil
@@ -109,17 +109,17 @@ func (u *unjoiner) run(ctx context.Context) error {
 		return err
 	}
 	if s.ClusterName == "" {
-		u.say("This cluster is registered with no hub: there is no secret %s/%s.", u.store.Namespace,
+		u.say("This cluster is not registered with a hub: there is no secret %s/%s.", u.store.Namespace,
 			registration.HubKubeconfigSecret)
 		return nil
 	}
 	err = u.leave(ctx, s)
 	switch {
 	case err != nil && !u.force:
-		return fmt.Errorf("the hub was not told that cluster %s leaves: %w (--force removes the agent's secret all the same)",
+		return fmt.Errorf("could not notify the hub that cluster %s leaves: %w (--force deletes the agent's secret nevertheless)",
 			s.ClusterName, err)
 	case err != nil:
-		u.say("The hub could not be told: %v. An admin has to set hubAcceptsClient of ManagedCluster %s to false.", err,
+		u.say("The hub could not be notified: %v. An admin must set hubAcceptsClient of ManagedCluster %s to false.", err,
 			s.ClusterName)
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // the hub has had all the time; the rest is on this cluster
 			var cancel context.CancelFunc
@@ -128,7 +128,7 @@ func (u *unjoiner) run(ctx context.Context) error {
 		}
 	}
 	u.release(ctx, s)
-	u.say("Removing secret %s/%s ...", u.store.Namespace, registration.HubKubeconfigSecret)
+	u.say("Deleting secret %s/%s ...", u.store.Namespace, registration.HubKubeconfigSecret)
 	if err := u.store.Remove(ctx); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (u *unjoiner) leave(ctx context.Context, s state.State) error {
 	if err != nil {
 		return err
 	}
-	u.say("Telling the hub that cluster %s leaves ...", s.ClusterName)
+	u.say("Notifying the hub that cluster %s leaves ...", s.ClusterName)
 	return u.untilGone(ctx, h, s.ClusterName)
 }
 
@@ -177,11 +177,11 @@ func (u *unjoiner) untilGone(ctx context.Context, h *hub.Hub, name string) error
 		}
 		if asked && !told {
 			told = true
-			u.say("Waiting until the hub has taken the cluster's rights away ...")
+			u.say("Waiting until the hub has revoked the cluster's rights ...")
 		}
 		if err != nil && err.Error() != said && ctx.Err() == nil {
 			said = err.Error()
-			u.say("Trying again: %v", err)
+			u.say("Retrying: %v", err)
 		}
 		if !repeat.Sleep(ctx, wait.Next()) {
 			return u.gaveUp(ctx, told, said)
@@ -198,7 +198,7 @@ func (u *unjoiner) gaveUp(ctx context.Context, told bool, said string) error {
 	case said != "":
 		return fmt.Errorf("%w: %s", err, said)
 	case told:
-		return fmt.Errorf("%w: the hub has been told, but has not taken the cluster's rights away yet", err)
+		return fmt.Errorf("%w: the hub was notified, but has not revoked the cluster's rights yet", err)
 	}
 	return err
 }
@@ -209,10 +209,10 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool)
 	cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		u.say("The hub has no cluster %s any more.", name)
+		u.say("The hub no longer has cluster %s.", name)
 		return true, told, nil
 	case rightsGone(err, told):
-		u.say("The hub does not let the cluster in any more.")
+		u.say("The hub no longer accepts the cluster's identity.")
 		return true, told, nil
 	case err != nil:
 		return false, told, err
@@ -227,7 +227,7 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool)
 	}
 	accepted := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionHubAccepted)
 	if accepted == nil || accepted.Reason == registration.ReasonDenied {
-		u.say("The hub has taken the cluster's rights away.")
+		u.say("The hub has revoked the cluster's rights.")
 		return true, true, nil
 	}
 	return false, true, nil
@@ -250,10 +250,10 @@ func (u *unjoiner) release(ctx context.Context, s state.State) {
 	}
 	n, err := namespaces.Of(s.Kubeconfig, u.own.Client, u.own.Namespace, u.own.Home)
 	if err != nil {
-		u.say("Labels of namespaces that the hub has asked for stay as they are: %v.", err)
+		u.say("Labels of namespaces that the hub has requested are not changed: %v.", err)
 		return
 	}
 	if err := n.Release(ctx); err != nil {
-		u.say("Namespaces may still have the label %s=true, although no hub asks for them: %v.", n.Label, err)
+		u.say("Namespaces may still have the label %s=true, although no hub requests them: %v.", n.Label, err)
 	}
 }

@@ -94,7 +94,7 @@ func TestUnjoin_KeepsItsIdentityUntilTheHubHasTakenItsRightsAway(t *testing.T) {
 				if n := w.Asked("update managedclusters"); n != 1 {
 					t.Errorf("the hub was told %d times", n)
 				}
-				for _, line := range []string{"Telling the hub", "Waiting until", "Removing secret", "has left the hub"} {
+				for _, line := range []string{"Notifying the hub", "Waiting until", "Deleting secret", "has left the hub"} {
 					if !strings.Contains(out.String(), line) {
 						t.Errorf("%q is not in %q", line, out)
 					}
@@ -202,7 +202,7 @@ func TestUnjoin_CanBeCalledAgain(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if !strings.Contains(out.String(), "registered with no hub") || w.Asked("update managedclusters") > 0 {
+		if !strings.Contains(out.String(), "not registered with a hub") || w.Asked("update managedclusters") > 0 {
 			t.Errorf("it said %q", out)
 		}
 	})

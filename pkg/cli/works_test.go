@@ -86,9 +86,9 @@ func TestWorkStatus_Deleting(t *testing.T) {
 		w.DeletionTimestamp, w.Finalizers = &metav1.Time{Time: time.Now()}, []string{workv1.ManifestWorkFinalizer}
 	}
 	meta.SetStatusCondition(&told.Status.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: "WorkDeleting",
-		Message: "ManifestWork is being deleted; waits for the end of namespaces x"})
+		Message: "ManifestWork is being deleted; waits for the deletion of namespaces x"})
 	got := mustRun(t, kubeconfig(t, map[string]*fakeServer{"hub": newServer(t, begun, told)}), "work", "status", "web")
-	says(t, squeeze(got), "c1: is being deleted", "c2: is being deleted; waits for the end of namespaces x")
+	says(t, squeeze(got), "c1: is being deleted", "c2: is being deleted; waits for the deletion of namespaces x")
 }
 
 func TestWorkStatus(t *testing.T) {
@@ -258,14 +258,14 @@ func TestDeleteWork_SaysWhatItWaitsFor(t *testing.T) {
 	ending := newWork("c1", "web", 2, "True", "True")
 	ending.DeletionTimestamp, ending.Finalizers = &metav1.Time{Time: time.Now()}, []string{workv1.ManifestWorkFinalizer}
 	meta.SetStatusCondition(&ending.Status.Conditions, metav1.Condition{Type: workv1.WorkDeleting, Status: metav1.ConditionTrue, Reason: "WorkDeleting",
-		Message: "ManifestWork is being deleted; waits for the end of namespaces x"})
+		Message: "ManifestWork is being deleted; waits for the deletion of namespaces x"})
 	s.on["DELETE "+worksPath+"c1/manifestworks/web"] = func(w http.ResponseWriter, _ []byte) bool {
 		s.put(ending)
 		writeJSON(w, http.StatusOK, ending)
 		return true
 	}
 	_, _, err := runIn(s.interruptedAt("GET "+worksPath+"c1/manifestworks/web", 3), t, config, "delete", "work", "web", "--clusters", "c1", "--wait")
-	if want := "with the finalizers " + workv1.ManifestWorkFinalizer + ": it is being deleted; waits for the end of namespaces x"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "with the finalizers " + workv1.ManifestWorkFinalizer + ": it is being deleted; waits for the deletion of namespaces x"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -170,7 +170,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	}
 	for said := (&repeat.Said{}); ; {
 		a.paces.forget(a.knows)
-		said.Result(ctx, "looking for works that are missing on the hub", a.evict(ctx))
+		said.Result(ctx, "deleting the objects of works that are missing on the hub", a.evict(ctx))
 		if !repeat.Sleep(ctx, repeat.Jittered(min(max(a.Grace/10, time.Second), resync), a.Random)) {
 			return nil
 		}
@@ -193,7 +193,7 @@ func (a *Agent) next(ctx context.Context) bool {
 		// A newer version arrives as an event; if it has arrived already, this is the next sync.
 		a.queue.AddAfter(name, shortestRetry/10)
 	case err != nil:
-		klog.FromContext(ctx).Error(err, "A work is tried again")
+		klog.FromContext(ctx).Error(err, "Retrying a work")
 		a.queue.AddRateLimited(name)
 	default:
 		a.queue.Forget(name)

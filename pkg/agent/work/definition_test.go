@@ -193,7 +193,7 @@ func TestAttack_AnAPIThatDoesNotAnswer(t *testing.T) {
 				} else {
 					worktest.Eventually(t, "the work says what it waits for", func() bool {
 						got := w.deleting("a")
-						return strings.Contains(got, "widgets") && (object == "unavailable" || strings.Contains(got, "asking the cluster for the resources of "+resource.Group))
+						return strings.Contains(got, "widgets") && (object == "unavailable" || strings.Contains(got, "discovering the resources of "+resource.Group))
 					})
 				}
 				if !strings.Contains(w.recorded("a"), "x") || w.get(resource) == nil || w.get(resource).GetDeletionTimestamp() != nil {

@@ -34,7 +34,7 @@ func TestDelete_WaitsForFinalizersOfOthers(t *testing.T) {
 	for _, name := range []string{"cm1", "cm2"} {
 		worktest.Eventually(t, name+" is being deleted", func() bool { return w.get(w.target(name)).GetDeletionTimestamp() != nil })
 	}
-	w.eventually("what the work says", fmt.Sprintf("True WorkDeleting ManifestWork is being deleted; waits for the end of %s; the end of %s", w.target("cm1"), w.target("cm2")),
+	w.eventually("what the work says", fmt.Sprintf("True WorkDeleting ManifestWork is being deleted; waits for the deletion of %s; the deletion of %s", w.target("cm1"), w.target("cm2")),
 		func() string { return w.deleting("a") })
 	w.change(w.target("cm1"), func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 	if w.record("a") == nil || w.get(w.target("cm2")) == nil {

@@ -57,7 +57,7 @@ func TestDelete_InOrder(t *testing.T) {
 				if how == "the work is deleted" {
 					worktest.Eventually(t, "the work says what it waits for", func() bool {
 						got := w.deleting("a")
-						return strings.Contains(got, "the end of widgets") && strings.Contains(got, "2 objects that are deleted after that")
+						return strings.Contains(got, "the deletion of widgets") && strings.Contains(got, "2 objects that are deleted after that")
 					})
 				}
 				w.eventuallyIdle()

@@ -88,10 +88,10 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 		uid, _ := record.UID(t)
 		done, err := a.takeAway(ctx, work.Name, record.Owner, memory.Resource{Target: t, UID: uid}, true)
 		if err == nil && !done {
-			err = errors.New("the cluster has stopped serving its resource, or begins to serve it")
+			err = errors.New("the cluster has stopped or started to serve its resource")
 		}
 		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("letting go of %s: %w", t, err))
+			failed = errors.Join(failed, fmt.Errorf("orphaning %s: %w", t, err))
 		}
 	}
 	return failed
@@ -196,12 +196,12 @@ func (a *Agent) remove(ctx context.Context, d *deletion, record *memory.Record, 
 		err = fmt.Errorf("deleting %s: %w", one.Target, err)
 		why = err.Error()
 		if apierrors.IsForbidden(err) {
-			why += " (give the agent the right to that, or let the object be, by spec.deleteOption of the work)"
+			why += " (grant the agent the right to delete the object, or orphan the object by spec.deleteOption of the work)"
 		}
 	case gone:
 		d.setGone(one.Target)
 	default:
-		why = fmt.Sprintf("the end of %s", one.Target)
+		why = fmt.Sprintf("the deletion of %s", one.Target)
 	}
 	return why, err
 }

@@ -129,7 +129,7 @@ func TestAgent_OfOneNamespace(t *testing.T) {
 	w.delete("orphaned")
 	worktest.Eventually(t, "the other one says it, too", func() bool {
 		got := w.deleting("orphaned")
-		return strings.Contains(got, "letting go of configmaps "+w.namespace+"/cm") && strings.Contains(got, "forbidden")
+		return strings.Contains(got, "orphaning configmaps "+w.namespace+"/cm") && strings.Contains(got, "forbidden")
 	})
 	w.bind("admin", w.namespace)
 	w.eventuallyGone("lost")

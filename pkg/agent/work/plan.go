@@ -74,7 +74,7 @@ func (a *Agent) locate(one *item, raw []byte) error {
 	object := &unstructured.Unstructured{}
 	// Integers stay int64, as in the objects that servers return: as float64, those above 2^53 would change, and none would equal the observed ones.
 	if err := utiljson.Unmarshal(raw, &object.Object); err != nil {
-		return fmt.Errorf("the manifest is no JSON object: %w", err)
+		return fmt.Errorf("the manifest is not a JSON object: %w", err)
 	}
 	kind := object.GroupVersionKind()
 	one.manifest.Object = object

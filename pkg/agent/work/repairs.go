@@ -54,6 +54,6 @@ func (r *repairs) contested(now time.Time) string {
 	if r.count <= freeRepairs || now.Sub(r.last) >= quiet {
 		return ""
 	}
-	return r.repair.String() + " again and again, and applied again after longer and longer delays: " +
+	return r.repair.String() + " repeatedly, and the manifest is applied again with increasing delays: " +
 		"remove it from the manifest, or stop the other program"
 }

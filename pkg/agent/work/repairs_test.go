@@ -112,9 +112,9 @@ func TestContested(t *testing.T) {
 			if applied > 6 {
 				t.Errorf("it was applied %d times", applied)
 			}
-			want := `The field .data.k is changed by "rival" again and again`
+			want := `The field .data.k is changed by "rival" repeatedly`
 			if c.deletes {
-				want = "The object is deleted by another program again and again"
+				want = "The object is deleted by another program repeatedly"
 			}
 			if got := w.message("a", 0, workv1.ManifestContested); !strings.HasPrefix(got, want) {
 				t.Errorf("the manifest says %q", got)

@@ -70,27 +70,27 @@ func NewOptions() Options {
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "works", o.Enabled,
-		"Bring the ManifestWorks of the cluster to it. The cluster needs the CustomResourceDefinition of AppliedManifestWorks, unless "+
-			"--works-namespace is set, and the agent the rights to what the works have.")
+		"Apply the ManifestWorks of the cluster. The cluster needs the CustomResourceDefinition of AppliedManifestWorks, unless "+
+			"--works-namespace is set, and the agent needs the rights to the objects of the works.")
 	fs.StringVar(&o.Namespace, "works-namespace", o.Namespace,
-		"Namespace on the managed cluster that works may have objects in, and no others. The agent remembers in ConfigMaps there what it has brought, "+
-			"and needs no rights outside of it. Without the flag works may have objects anywhere, and the agent remembers them in AppliedManifestWorks. "+
-			"Do not change it while there are works.")
+		"The only namespace on the managed cluster that works may have objects in. The agent records the objects in ConfigMaps there, "+
+			"and needs no rights outside of it. Without the flag, works may have objects in all namespaces, and the agent records them in AppliedManifestWorks. "+
+			"Do not change it while works exist.")
 	fs.DurationVar(&o.Grace, "appliedmanifestwork-eviction-grace-period", o.Grace,
-		"How long a work may be missing on the hub, which is no longer there or was restored from a backup, before its objects are taken away. From 100 years on they never are.")
+		"How long a work may be missing on a hub that no longer exists or was restored from a backup, before its objects are deleted. From 100 years on, they are never deleted.")
 	fs.StringVar(&o.AgentID, "agent-id", o.AgentID,
-		"Name of this agent in AppliedManifestWorks. Only with the same name does an agent take over those of a hub that has got another address. "+
+		"Name of this agent in AppliedManifestWorks. An agent takes over the AppliedManifestWorks of a hub whose address has changed only with the same name. "+
 			"The default is a hash of the hub's address.")
 	fs.StringVar(&o.UpgradeRepository, "upgrade-repository", o.UpgradeRepository,
-		"Repository of images, such as clusterhub/hub-agent, of which works may set a tag or a digest in the agent's own Deployment. It is called "+
-			registration.AgentDeployment+", in --namespace. Who writes works then decides which image of that repository has the rights and the identity of the agent. "+
-			"Without the flag no work may name the Deployment.")
+		"Repository of images, such as clusterhub/hub-agent, of which works may set a tag or a digest in the agent's own Deployment, "+
+			registration.AgentDeployment+" in --namespace. Users who write works then decide which image of that repository has the rights and the identity of the agent. "+
+			"Without the flag, no work may name the Deployment.")
 	fs.IntVar(&o.MaxWatches, "max-work-watches", o.MaxWatches,
-		"Most objects of works that are watched, one request for each. The others are looked at every five minutes.")
+		"Maximum number of objects of works that are watched, with one request for each. The others are checked every five minutes.")
 	o.Requests.AddFlags(fs, flagRequests, "to the managed cluster for works")
 	o.HubRequests.AddFlags(fs, flagHubRequests, "to the hub for works")
 	fs.IntVar(&o.Feedback.MaxJSONRaw, "max-json-raw-length", o.Feedback.MaxJSONRaw, fmt.Sprintf(
-		"Longest list or object, as JSON, in bytes, in the feedback of works, 1 to %d. It counts with the feature gate %s only.", feedback.MaxJSONRaw, RawFeedback))
+		"Maximum size of a list or object, as JSON, in bytes, in the feedback of works, 1 to %d. It requires the feature gate %s.", feedback.MaxJSONRaw, RawFeedback))
 }
 
 // Validate returns all errors of the flags.
@@ -102,7 +102,7 @@ func (o *Options) Validate() (errs []error) {
 		errs = append(errs, fmt.Errorf("--upgrade-repository must be the name of an image without tag and digest, not %q", o.UpgradeRepository))
 	}
 	if o.UpgradeRepository != "" && !o.Enabled {
-		errs = append(errs, errors.New("--upgrade-repository needs --works: it is works that set the image"))
+		errs = append(errs, errors.New("--upgrade-repository needs --works: works set the image"))
 	}
 	if o.MaxWatches < 0 {
 		errs = append(errs, fmt.Errorf("--max-work-watches must be at least 0, not %d", o.MaxWatches))
@@ -171,7 +171,7 @@ func (o Options) own(cluster *spoke.Cluster) work.Own {
 
 // New returns the task.
 func New(o Options, own *spoke.Cluster) task.Task {
-	return task.Task{Name: "bringing works to the cluster", Rights: o.rights(), Run: func(ctx context.Context, s task.Session) error {
+	return task.Task{Name: "applying works", Rights: o.rights(), Run: func(ctx context.Context, s task.Session) error {
 		agent, err := o.agent(own, s)
 		if err != nil {
 			return err

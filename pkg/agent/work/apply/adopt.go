@@ -48,7 +48,7 @@ type NotAdopted struct {
 func (e *NotAdopted) Error() string {
 	if e.Policy == AdoptIfNoDiff {
 		return fmt.Sprintf("%s exists, and does not belong to this work, whose adoption is %s: the manifest would change the field %s. "+
-			"Write into the manifest what the object has, or set adoption to %s", e.Target, e.Policy, e.Field, AdoptAlways)
+			"Set the field in the manifest to the value of the object, or set adoption to %s", e.Target, e.Policy, e.Field, AdoptAlways)
 	}
 	return fmt.Sprintf("%s exists, and does not belong to this work, whose adoption is %s: delete the object, remove the manifest, or set adoption to %s",
 		e.Target, e.Policy, AdoptAlways)

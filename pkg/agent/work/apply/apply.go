@@ -162,7 +162,7 @@ func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *uns
 // applyOnce writes the object only if it is unchanged since it was read as have.
 func (a *Applier) applyOnce(ctx context.Context, m Manifest, have *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if have != nil && have.GetDeletionTimestamp() != nil {
-		return nil, fmt.Errorf("%s is being deleted: it is made again when it is gone", m.Target)
+		return nil, fmt.Errorf("%s is being deleted: the agent creates it again after the deletion", m.Target)
 	}
 	if have == nil && a.Making != nil {
 		if err := a.Making(ctx, m.Target); err != nil {
@@ -193,7 +193,7 @@ func (w *write) send(ctx context.Context) (*unstructured.Unstructured, error) {
 	case ServerSideApply:
 		return w.serverSideApply(ctx)
 	}
-	return nil, fmt.Errorf("the update strategy %q is not known", w.Strategy.Type)
+	return nil, fmt.Errorf("unknown update strategy %q", w.Strategy.Type)
 }
 
 // write is one attempt to apply a manifest.

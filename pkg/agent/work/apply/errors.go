@@ -21,7 +21,7 @@ type Contested struct {
 }
 
 func (e *Contested) Error() string {
-	return fmt.Sprintf("%s also belongs to ManifestWork %s, which had it first and wants it differently: change one of the two works",
+	return fmt.Sprintf("%s also belongs to ManifestWork %s, which had it first and has a different manifest: change one of the two works",
 		e.Target, e.Rival)
 }
 

@@ -135,7 +135,7 @@ func (e *Executors) Self(ctx context.Context, access Access) error {
 	for _, verb := range needed {
 		allowed, err := e.askForSelf(ctx, authorizationv1.ResourceAttributes{Version: t.Version, Resource: t.Resource, Name: t.Name, Verb: verb})
 		if err != nil {
-			return fmt.Errorf("asking whether the agent may %s %s: %w", verb, t, err)
+			return fmt.Errorf("checking whether the agent may %s %s: %w", verb, t, err)
 		}
 		if !allowed {
 			return apierrors.NewForbidden(t.GroupResource(), t.Name, fmt.Errorf(
@@ -164,7 +164,7 @@ func (e *Executors) review(ctx context.Context, info user.Info, t apply.Target, 
 			Group: t.Group, Version: t.Version, Resource: t.Resource, Namespace: t.Namespace, Name: t.Name, Verb: verb}}
 	allowed, err := e.ask(ctx, spec)
 	if err != nil {
-		return fmt.Errorf("asking whether %s may %s %s: %w", info.GetName(), verb, t, err)
+		return fmt.Errorf("checking whether %s may %s %s: %w", info.GetName(), verb, t, err)
 	}
 	if !allowed {
 		return &Denied{Target: t}
@@ -190,7 +190,7 @@ func (e *Executors) mayStandInFor(ctx context.Context, account *workv1.ManifestW
 	allowed, err := e.askForSelf(ctx, authorizationv1.ResourceAttributes{
 		Resource: "serviceaccounts", Namespace: account.Namespace, Name: account.Name, Verb: "impersonate"})
 	if err != nil {
-		return false, fmt.Errorf("asking whether the agent may impersonate ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
+		return false, fmt.Errorf("checking whether the agent may impersonate ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
 	}
 	return allowed, nil
 }

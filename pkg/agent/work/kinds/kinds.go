@@ -55,7 +55,7 @@ func (k *Kinds) Resource(kind schema.GroupVersionKind) (resource schema.GroupVer
 		return resource, false, &Unknown{kind}
 	}
 	if err != nil {
-		return resource, false, fmt.Errorf("asking the cluster for its kinds: %w", err)
+		return resource, false, fmt.Errorf("discovering the kinds of the cluster: %w", err)
 	}
 	return mapping.Resource, mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
@@ -96,7 +96,7 @@ func (k *Kinds) Live(ctx context.Context, resource schema.GroupVersionResource) 
 		}
 		switch {
 		case err != nil:
-			failed = errors.Join(failed, fmt.Errorf("asking the cluster for the resources of %s: %w", of, err))
+			failed = errors.Join(failed, fmt.Errorf("discovering the resources of %s: %w", of, err))
 		case !slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }):
 		case v == resource.Version:
 			return v, nil
@@ -119,7 +119,7 @@ func (k *Kinds) versions(ctx context.Context, group string) (versions []string, 
 		err = errors.New("expected groups, got none")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking the cluster for its groups: %w", err)
+		return nil, fmt.Errorf("discovering the groups of the cluster: %w", err)
 	}
 	for _, g := range list.Groups {
 		if g.Name == group {

@@ -123,7 +123,7 @@ func (a *Applied) Make(ctx context.Context, work string, labels map[string]strin
 	delete(given, "status")
 	object, err := findOrMake(ctx, a.client, &unstructured.Unstructured{Object: given}, anew)
 	if err != nil {
-		return nil, fmt.Errorf("finding or making %s %s: %w", apply.AppliedKind, want.Name, err)
+		return nil, fmt.Errorf("getting or creating %s %s: %w", apply.AppliedKind, want.Name, err)
 	}
 	have, err := parse(object)
 	if err != nil {

@@ -145,7 +145,7 @@ func (n *Namespaced) Make(ctx context.Context, work string, labels map[string]st
 	_ = unstructured.SetNestedStringMap(object.Object, want, "data")
 	have, err := findOrMake(ctx, n.client, object, anew)
 	if err != nil {
-		return nil, fmt.Errorf("finding or making the record %s/%s: %w", n.namespace, name, err)
+		return nil, fmt.Errorf("getting or creating the record %s/%s: %w", n.namespace, name, err)
 	}
 	r, data := n.record(have), dataOf(have)
 	same := have.GetLabels()[RecordLabel] == labels[RecordLabel]

@@ -25,7 +25,7 @@ func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 		slow  bool
 		waits string
 	}{
-		"a slow one": {true, "the cluster's garbage collector to let go of the objects of work w"},
+		"a slow one": {true, "the cluster's garbage collector to orphan the objects of work w"},
 		"a fast one": {false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

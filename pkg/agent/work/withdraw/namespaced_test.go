@@ -155,14 +155,14 @@ func TestNamespaced_EndWaits(t *testing.T) {
 		}
 	}
 	hold(owner.Name, "example.com/kept")
-	for _, want := range []string{"the end of ", "the finalizers example.com/kept of the record of work w"} {
+	for _, want := range []string{"the deletion of ", "the finalizers example.com/kept of the record of work w"} {
 		for range 2 { // it does not ask again
 			waits, err := w.cluster.End(t.Context(), w.own()[0], Delete)
 			if err != nil || !strings.HasPrefix(waits, want) {
 				t.Errorf("it waits for %q, %v, want %q", waits, err, want)
 			}
 		}
-		if strings.HasPrefix(want, "the end") {
+		if strings.HasPrefix(want, "the deletion") {
 			hold("brought")
 		}
 	}

@@ -41,7 +41,7 @@ func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource)
 	}
 	group := &metav1.APIGroup{}
 	if err := v.client.Get().AbsPath("apis", resource.Group).Do(ctx).Into(group); err != nil {
-		return "", ignoreNotFound(fmt.Errorf("asking for the versions of group %s: %w", resource.Group, err))
+		return "", ignoreNotFound(fmt.Errorf("discovering the versions of group %s: %w", resource.Group, err))
 	}
 	asked := 0
 	for _, served := range group.Versions {
@@ -54,7 +54,7 @@ func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource)
 		}
 		list := &metav1.APIResourceList{}
 		if err := v.client.Get().AbsPath("apis", resource.Group, served.Version).Do(ctx).Into(list); ignoreNotFound(err) != nil {
-			return "", fmt.Errorf("asking for the resources of %s/%s: %w", resource.Group, served.Version, err)
+			return "", fmt.Errorf("discovering the resources of %s/%s: %w", resource.Group, served.Version, err)
 		}
 		for i := range list.APIResources {
 			if list.APIResources[i].Name == resource.Resource {
@@ -70,7 +70,7 @@ func (v versions) serves(ctx context.Context, resource schema.GroupVersionResour
 	list := &metav1.APIResourceList{}
 	err := v.client.Get().AbsPath("apis", resource.Group, resource.Version).Do(ctx).Into(list)
 	if ignoreNotFound(err) != nil {
-		return false, fmt.Errorf("asking for the resources of %s/%s: %w", resource.Group, resource.Version, err)
+		return false, fmt.Errorf("discovering the resources of %s/%s: %w", resource.Group, resource.Version, err)
 	}
 	for i := range list.APIResources {
 		if list.APIResources[i].Name == resource.Resource {

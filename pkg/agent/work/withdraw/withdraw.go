@@ -284,7 +284,7 @@ func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, ask
 	}
 	switch {
 	case slices.Contains(left, metav1.FinalizerOrphanDependents):
-		return "the cluster's garbage collector to let go of the objects of work " + now.Spec.ManifestWorkName, nil
+		return "the cluster's garbage collector to orphan the objects of work " + now.Spec.ManifestWorkName, nil
 	case len(left) > 0:
 		return fmt.Sprintf("the finalizers %s of the record of work %s", strings.Join(left, ", "), now.Spec.ManifestWorkName), nil
 	}
@@ -304,7 +304,7 @@ func (c *Cluster) deleteObjects(ctx context.Context, r Record) (waitsFor string,
 		}
 		gone, err := owner.Delete(ctx, c.client, t, uid)
 		if err == nil && !gone {
-			waitsFor = "the end of " + t.String()
+			waitsFor = "the deletion of " + t.String()
 		}
 		return err
 	})

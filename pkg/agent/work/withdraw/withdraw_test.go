@@ -238,7 +238,7 @@ func TestEnd_KeepAfterDelete(t *testing.T) {
 	owner := w.record("w", w.target("held"), w.target("late"))
 	w.configMap("held", []string{"example.com/held"}, owner)
 	waits, err := w.cluster.End(t.Context(), w.own()[0], Delete)
-	if err != nil || waits != "the end of configmaps "+w.namespace+"/held" {
+	if err != nil || waits != "the deletion of configmaps "+w.namespace+"/held" {
 		t.Fatalf("%q, %v", waits, err)
 	}
 	w.configMap("late", nil, owner)

@@ -147,6 +147,6 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	err := await.Until(t.Context(), await.Limit, func(context.Context) (bool, error) { return holds(), nil })
 	if err != nil {
-		t.Fatalf("it never holds that %s", what)
+		t.Fatalf("timed out waiting: %s", what)
 	}
 }
