@@ -40,7 +40,7 @@ func newKlusterlet(name string, conditions ...metav1.Condition) *operatorv1.Klus
 var (
 	unready      = condition(operatorv1.ConditionReadyToApply, "False", operatorv1.ReasonKlusterletPrepareFailed, "the secret x is missing\x1b[2J")
 	unapplied    = condition(operatorv1.ConditionKlusterletApplied, "False", operatorv1.ReasonManagedClusterResourceApplyFailed, "the managed cluster: no route")
-	unregisters  = condition(operatorv1.ConditionHubConnectionDegraded, "True", operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not begun to register the cluster")
+	unregisters  = condition(operatorv1.ConditionHubConnectionDegraded, "True", operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not started to register the cluster")
 	rebootstraps = condition(operatorv1.ConditionRebootstrapProgressing, "True", operatorv1.ReasonRebootstrapStarted, "the agent tries the hub of the Secret a")
 	unaccepted   = condition(operatorv1.ConditionHubConnectionDegraded, "True", operatorv1.ReasonHubKubeConfigMissing, "the agent has no identity yet")
 	unavailable  = condition(operatorv1.ConditionKlusterletAvailable, "False", operatorv1.ReasonKlusterletNoAvailablePods, "no pod is ready")
@@ -61,7 +61,7 @@ func TestWaitsFor_SaysWhoseTurnItIs(t *testing.T) {
 		"known of an earlier one": {newKlusterlet("c1", former), "hub-operator has not processed it yet"},
 		"a secret is missing":     {newKlusterlet("c1", unready, unavailable, unregisters), `the secret x is missing\x1b[2J`},
 		"not applied":             {newKlusterlet("c1", unapplied, unavailable, unregisters), "the managed cluster: no route"},
-		"not registered":          {newKlusterlet("c1", applied, unregisters, unavailable), "the agent has not begun to register the cluster"},
+		"not registered":          {newKlusterlet("c1", applied, unregisters, unavailable), "the agent has not started to register the cluster"},
 		"one of several hubs":     {newKlusterlet("c1", applied, unaccepted, rebootstraps, unavailable), "the agent has no identity yet"},
 		"not accepted":            {newKlusterlet("c1", applied, unaccepted, unavailable), "the hub must accept it: kubectl hub accept --clusters c1"},
 		"no pod":                  {newKlusterlet("c1", applied, unavailable), "no pod is ready"},

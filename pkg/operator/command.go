@@ -19,8 +19,8 @@ func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hub-operator",
 		Short: "Install hubs and agents",
-		Long: "hub-operator makes agents of Klusterlets: their pods on the cluster that it runs on, and what they need on the cluster " +
-			"that they serve, which can be another one. Several may run: one acts, the others stand by.",
+		Long: "hub-operator installs agents for Klusterlets: their pods on the cluster that it runs on, and what they need on the cluster " +
+			"that they serve, which can be another one. Several replicas may run: one is active, the others stand by.",
 		SilenceUsage: true,
 		Args:         cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

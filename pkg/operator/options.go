@@ -123,14 +123,14 @@ func (o *Options) Flags() (fss cliflag.NamedFlagSets) {
 	fs := fss.FlagSet("client")
 	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
 		"Path of the kubeconfig of the management cluster, which has the ClusterManagers and Klusterlets, and runs the pods. Inside a cluster, "+
-			"the default is that cluster and the pod's service account.")
+			"the default is the pod's cluster and service account.")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests per second that may be sent to the management cluster.")
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests that may be sent to the management cluster at once.")
 	o.addControllerFlags(fss.FlagSet("controllers"))
 	o.LeaderElection.AddFlags(fss.FlagSet("leader election"))
 	fs = fss.FlagSet("endpoints")
 	fs.StringVar(&o.HealthAddress, "health-probe-bind-address", o.HealthAddress,
-		"Address of /healthz and /readyz, plain HTTP. Port 0 is any free port, the address 0 is none.")
+		"Address of /healthz and /readyz, plain HTTP. Port 0 selects a free port. The address 0 disables the endpoint.")
 	o.Metrics.AddFlags(fs, "the management cluster")
 	o.FeatureGate.AddFlag(fss.FlagSet("features"))
 	logsapi.AddFlags(o.Logs, fss.FlagSet("logs"))

@@ -71,14 +71,14 @@ type Options struct {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	image := func(value *string, name, manifests, more string) {
 		fs.StringVar(value, name+"-image", *value,
-			"Image of "+name+more+". The default is that of the manifests of this program, "+manifests+":v0.0.0.")
+			"Image of "+name+more+". The default is the image in the manifests of this program, "+manifests+":v0.0.0.")
 	}
 	image(&o.APIServerImage, "hub-apiserver", imageAPIServer, " where a ClusterManager names none")
 	image(&o.ManagerImage, "hub-controller-manager", imageManager, " where a ClusterManager names none")
 	image(&o.ProviderImage, "cluster-provider", imageProvider, "")
 	fs.DurationVar(&o.Lifetime, "server-token-lifetime", cmp.Or(o.Lifetime, kubeconfig.DefaultLifetime),
-		"Lifetime that is asked for of the tokens with which servers reach a hub that they do not run on. A hub may grant less. "+
-			"Tokens are renewed long before their end.")
+		"Requested lifetime of the tokens with which servers authenticate to a hub that they do not run on. A hub may grant less. "+
+			"Tokens are renewed long before they expire.")
 }
 
 // Validate returns all errors of the flags.

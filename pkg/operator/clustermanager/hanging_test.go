@@ -28,7 +28,7 @@ func hubsThatHang(t *testing.T, w *world) (end func()) {
 		all = append(all, cm)
 	}
 	for _, cm := range all {
-		w.condition(cm.Name, operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.condition(cm.Name, operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 		w.giveData(cm, source)
 	}
 	eventually(t, "all of them are asked at one time", func() string {

@@ -82,22 +82,22 @@ func hubsThatLie(t *testing.T, w *world) (end func()) {
 	}{
 		"redirects": {func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			http.Redirect(w, r, "https://kubernetes.default/", http.StatusTemporaryRedirect)
-		}, "which leads to another place"},
-		"endless":     {operatortest.SaysForEver(`{"kind":"`, func(*http.Request, int) string { return long }), "more than is read"},
+		}, "a redirect, which is not followed"},
+		"endless":     {operatortest.SaysForEver(`{"kind":"`, func(*http.Request, int) string { return long }), "exceeds the maximum of"},
 		"no-json":     {operatortest.Says(http.StatusOK, `{"kind":"`+operatortest.Marker), " "},
 		"no-uid":      {operatortest.Says(http.StatusOK, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"`+long[:1<<12]+`"}}`), "no UID"},
 		"many":        {lyingHub(100, 10), operatortest.Marker},
 		"large":       {lyingHub(5, 90_000), operatortest.Marker},
-		"too-large":   {lyingHub(2, 1<<20), "more than is read"},
-		"too-many":    {lyingHub(2000, 1), "more than is read"},
-		"slow-or-not": {operatortest.SaysNothing(enough), "has not answered within 30s"},
+		"too-large":   {lyingHub(2, 1<<20), "exceeds the maximum of"},
+		"too-many":    {lyingHub(2000, 1), "exceeds the maximum of"},
+		"slow-or-not": {operatortest.SaysNothing(enough), "has not responded within 30s"},
 	} {
 		h := &hub{cm: detached("lies-" + name), front: &operatortest.Front{Lies: lie.tells}, says: lie.says}
 		hubs[name] = h
 		w.create(h.cm)
 	}
 	for _, h := range hubs {
-		w.condition(h.cm.Name, operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.condition(h.cm.Name, operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 		w.giveData(h.cm, h.front.Start(t, w.hub.AdminConfig()))
 	}
 	for _, h := range hubs {

@@ -51,8 +51,8 @@ func TestDetached_MakesAHubOfAClusterWithoutNodes(t *testing.T) {
 	cm.Spec.Clusterhub.Components = []string{componentProvider}
 	w.create(cm)
 	// The status tells the user which Secret to create, and its namespace exists.
-	w.condition("blue", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "Secret blue-open-cluster-management-hub/external-hub-kubeconfig is not there")
-	w.condition("blue", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "external-hub-kubeconfig is not there")
+	w.condition("blue", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "Secret blue-open-cluster-management-hub/external-hub-kubeconfig does not exist")
+	w.condition("blue", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "external-hub-kubeconfig does not exist")
 	if on := made(t, w.hub, "blue"); len(on) > 0 {
 		t.Errorf("the hub has %v", on)
 	}

@@ -157,7 +157,7 @@ func (r *reconciler) unreachable(ctx context.Context, cm *operatorv1.ClusterMana
 		return 0, nil
 	}
 	return min(rest, 30*time.Second), r.tellLeaving(ctx, cm, reasonUnreachable, fmt.Sprintf(
-		"the hub cannot be cleaned, and is given up at %s; what is left there stays there: %v", until.UTC().Format(time.RFC3339), why))
+		"the hub cannot be cleaned up; the operator gives up at %s and leaves the remaining objects there: %v", until.UTC().Format(time.RFC3339), why))
 }
 
 // removeKind deletes the objects of one kind, and returns a text about what still exists.

@@ -32,14 +32,14 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	}
 	t.Run("nothing was applied yet", func(t *testing.T) {
 		w.create(detached("early"))
-		w.condition("early", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.condition("early", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 		remove("early")
 		w.gone("early")
 	})
 	t.Run("the hub is the management cluster", func(t *testing.T) {
 		cm := detached("self")
 		w.create(cm)
-		w.condition("self", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.condition("self", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 		w.give(cm, w.management)
 		w.condition("self", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "leads to the management cluster itself")
 		remove("self")
@@ -87,7 +87,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	// As in a copy of one that was being deleted: the annotation must not make the controller give up on the hub.
 	first.Annotations = map[string]string{operatorv1.AnnotationEvictionTimestamp: "2001-01-01T00:00:00Z"}
 	w.create(first)
-	w.condition("first", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+	w.condition("first", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 	front := &operatortest.Front{}
 	w.giveData(first, front.Start(t, w.hub.AdminConfig()))
 	w.condition("first", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
@@ -97,7 +97,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	t.Run("the hub has a ClusterManager already", func(t *testing.T) {
 		second := detached("second")
 		w.create(second)
-		w.condition("second", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.condition("second", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 		w.give(second, w.hub)
 		w.condition("second", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "has another owner")
 		if on := made(t, w.hub, "second"); len(on) > 0 {
@@ -126,7 +126,7 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 			}
 			return ""
 		})
-		w.condition("first", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "what is left there stays there")
+		w.condition("first", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "leaves the remaining objects there")
 		// The hub responds again, but an object has a finalizer. If the hub becomes unreachable again, the timeout starts over.
 		release := w.hold(t, "first")
 		w.give(first, w.hub)
@@ -153,12 +153,12 @@ func TestDetached_LeavesWhateverHasBecomeOfTheHub(t *testing.T) {
 	t.Run("the hub is gone for good", func(t *testing.T) {
 		lost := detached("lost")
 		w.create(lost)
-		w.condition("lost", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+		w.condition("lost", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 		w.give(lost, w.hub)
 		w.condition("lost", operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
 		w.hub.Stop()
 		remove("lost")
-		w.condition("lost", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "what is left there stays there")
+		w.condition("lost", operatorv1.ConditionClusterManagerAvailable, metav1.ConditionFalse, "leaves the remaining objects there")
 		w.clock.step(giveUpAfter + time.Minute)
 		w.change("lost", func(cm *operatorv1.ClusterManager) {
 			metav1.SetMetaDataAnnotation(&cm.ObjectMeta, "example.com/look", "again")
@@ -190,14 +190,14 @@ func checkSharedNamespace(t *testing.T, w *world) {
 	}
 	shared := map[string]string{klusterlet.LabelShared: ""}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Labels: shared}}, hosted("theirs"))
-	w.condition("theirs", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "is that of the agent of a Klusterlet")
+	w.condition("theirs", operatorv1.ConditionClusterManagerApplied, metav1.ConditionFalse, "belongs to the agent of a Klusterlet")
 	if on := made(t, w.management, "theirs"); len(on) > 0 {
 		t.Errorf("it has made %v", on)
 	}
 	leave("theirs")
 
 	w.create(hosted("ours"))
-	w.condition("ours", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+	w.condition("ours", operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 	namespace := &corev1.Namespace{}
 	if err := w.management.client.Get(t.Context(), client.ObjectKey{Name: "ours"}, namespace); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func checkHeldPod(t *testing.T, w *world) {
 	t.Helper()
 	cm := detached("held")
 	w.create(cm)
-	w.condition(cm.Name, operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "is not there")
+	w.condition(cm.Name, operatorv1.ConditionReadyToApply, metav1.ConditionFalse, "does not exist")
 	w.give(cm, w.hub)
 	w.condition(cm.Name, operatorv1.ConditionClusterManagerApplied, metav1.ConditionTrue, "")
 	var all appsv1.DeploymentList

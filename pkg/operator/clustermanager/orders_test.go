@@ -33,7 +33,7 @@ func checkNamespaceFirst(t *testing.T, w *world) {
 	})
 	w.deletes(cm)
 	p.until(cm.Name, "it says what is missing", func(cm *operatorv1.ClusterManager) string {
-		if said := fmt.Sprintf("%+v", cm.Status.Conditions); !strings.Contains(said, operatorv1.ExternalHubKubeconfig+" is not there") {
+		if said := fmt.Sprintf("%+v", cm.Status.Conditions); !strings.Contains(said, operatorv1.ExternalHubKubeconfig+" does not exist") {
 			return said
 		}
 		return ""

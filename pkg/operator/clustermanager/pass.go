@@ -130,8 +130,8 @@ func (p *pass) makeNamespace(ctx context.Context) error {
 		}
 		// Deleting the Klusterlet deletes the namespace, and the servers with it.
 		if there != nil && isKlusterlets(there) {
-			return &kit.Problem{Message: fmt.Sprintf("the namespace %s is that of the agent of a Klusterlet: make the ClusterManager anew with another "+
-				"name, or in mode Detached, whose namespaces are its own", o.GetName())}
+			return &kit.Problem{Message: fmt.Sprintf("the namespace %s belongs to the agent of a Klusterlet: delete the ClusterManager and create it with another "+
+				"name, or in mode Detached, which has its own namespaces", o.GetName())}
 		}
 	}
 	return nil
@@ -166,7 +166,7 @@ func (r *reconciler) readSourceOf(ctx context.Context, cm *operatorv1.ClusterMan
 	key := types.NamespacedName{Namespace: cm.ServerNamespace(), Name: operatorv1.ExternalHubKubeconfig}
 	secret := &corev1.Secret{}
 	if err := r.live.Get(ctx, key, secret); kit.IsGone(err) {
-		return nil, kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s is not there: make it, with a kubeconfig of an admin "+
+		return nil, kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s does not exist: create it, with a kubeconfig of an admin "+
 			"of the hub under the key %s", key, operatorv1.KeyKubeconfig)
 	} else if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
@@ -220,10 +220,10 @@ func checkHub(cm *operatorv1.ClusterManager, uid string, owner remote.Owner) err
 	switch {
 	case uid == owner.Labels[labelManagement]:
 		return kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to the management cluster itself: put the kubeconfig "+
-			"of another cluster there, or make a ClusterManager in mode Default", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig)
+			"of another cluster there, or create a ClusterManager in mode Default", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig)
 	case before != "" && before != uid:
 		return kit.Problemf(operatorv1.ReasonClusterManagerPrepareFailed, "Secret %s/%s leads to another cluster than before (its kube-system has not "+
-			"the UID %s): put back the kubeconfig of that one, or make a new ClusterManager", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig, kit.Message(before))
+			"the UID %s): restore the former kubeconfig, or create a new ClusterManager", cm.ServerNamespace(), operatorv1.ExternalHubKubeconfig, kit.Message(before))
 	}
 	return nil
 }

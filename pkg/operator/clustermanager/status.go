@@ -84,7 +84,7 @@ func (p *pass) unavailable(o *unstructured.Unstructured) string {
 		}
 		return p.hub.explain(fmt.Errorf("%v", condition["message"]))
 	}
-	return "the hub has not looked for it yet"
+	return "the hub has not checked it yet"
 }
 
 // tell writes the observed state to the status.
@@ -100,7 +100,7 @@ func (p *pass) tell(cm *operatorv1.ClusterManager) {
 	case p.failed != nil:
 		set(operatorv1.ConditionClusterManagerApplied, false, p.reason, p.failed.Error())
 	case p.unready == nil:
-		set(operatorv1.ConditionClusterManagerApplied, true, operatorv1.ReasonClusterManagerApplied, "All of the hub is there")
+		set(operatorv1.ConditionClusterManagerApplied, true, operatorv1.ReasonClusterManagerApplied, "All objects of the hub are applied")
 	case meta.FindStatusCondition(status.Conditions, operatorv1.ConditionClusterManagerApplied) == nil:
 		set(operatorv1.ConditionClusterManagerApplied, false, operatorv1.ReasonRuntimeResourceApplyFailed, p.unready.Error())
 	}
@@ -218,7 +218,7 @@ func (p *pass) tellPods(cm *operatorv1.ClusterManager) {
 	slices.Sort(names)
 	ready := "Pods that are ready: " + strings.Join(p.ready(names...), ", ")
 	if rolling {
-		setCondition(cm, operatorv1.ConditionProgressing, true, operatorv1.ReasonDeploymentRolling, "Pods are made or replaced. "+ready)
+		setCondition(cm, operatorv1.ConditionProgressing, true, operatorv1.ReasonDeploymentRolling, "Pods are being created or replaced. "+ready)
 	} else {
 		setCondition(cm, operatorv1.ConditionProgressing, false, operatorv1.ReasonUpToDate, ready)
 	}

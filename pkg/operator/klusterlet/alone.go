@@ -38,7 +38,7 @@ func (r *Reconciler) alone(ctx context.Context, k *operatorv1.Klusterlet) error 
 		if is, err := r.isThere(ctx, &other); err != nil {
 			return err
 		} else if is {
-			return &taken{fmt.Sprintf("namespace %s is that of the agent of Klusterlet %s: make this one anew with another spec.namespace",
+			return &taken{fmt.Sprintf("namespace %s belongs to the agent of Klusterlet %s: delete this Klusterlet and create it with another spec.namespace",
 				k.AgentNamespace(), other.Name)}
 		}
 	}
@@ -73,8 +73,8 @@ type taken struct{ why string }
 func (t *taken) Error() string { return t.why }
 
 func takenByCommandLine(namespace string) error {
-	return &taken{fmt.Sprintf("namespace %s is that of the agent that kubectl hub join has made: take that one out of its hub by kubectl hub unjoin, "+
-		"or make this Klusterlet anew with another spec.namespace", namespace)}
+	return &taken{fmt.Sprintf("namespace %s belongs to the agent that kubectl hub join has installed: unregister that agent by kubectl hub unjoin, "+
+		"or delete this Klusterlet and create it with another spec.namespace", namespace)}
 }
 
 // refuse reports why there can be no agent of a Klusterlet. If the namespace has another agent, both may have run for a while because they were

@@ -68,7 +68,7 @@ func TestAttack_OfTwoAtOnceOneHasTheNamespace(t *testing.T) {
 	}
 	told.Unlock()
 	w.until(r, second, "it is refused", func(k *operatorv1.Klusterlet) bool {
-		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "is that of the agent of Klusterlet "+first.Name)
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "belongs to the agent of Klusterlet "+first.Name)
 	})
 	pods := func(k *operatorv1.Klusterlet) bool {
 		return strings.Contains(strings.Join(w.of(w.here, k), " "), deployments.Kind)
@@ -151,7 +151,7 @@ func TestKeep_MakesWayForAnAgentOfTheCommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.until(r, k, "it is refused, and has no pods", func(now *operatorv1.Klusterlet) bool {
-		return strings.Contains(condition(now, operatorv1.ConditionKlusterletApplied).Message, "that kubectl hub join has made") &&
+		return strings.Contains(condition(now, operatorv1.ConditionKlusterletApplied).Message, "that kubectl hub join has installed") &&
 			!strings.Contains(strings.Join(w.of(w.here, k), " "), deployments.Kind)
 	})
 	w.delete(k)

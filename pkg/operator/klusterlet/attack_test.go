@@ -29,7 +29,7 @@ func TestAttack_ACopyTakesNothingFromTheOneInItsNamespace(t *testing.T) {
 		k.Name, k.Spec, k.Finalizers = "z"+k.Name, first.Spec, first.Finalizers
 	})
 	w.until(r, second, "it is refused", func(k *operatorv1.Klusterlet) bool {
-		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "is that of the agent of Klusterlet "+first.Name)
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "belongs to the agent of Klusterlet "+first.Name)
 	})
 	w.delete(second)
 	w.until(r, second, "it is gone", isGone)
@@ -88,7 +88,7 @@ func TestAttack_AKlusterletTakesNothingFromAnAgentOfTheCommandLine(t *testing.T)
 	})
 	w.secret(k, operatorv1.HubKubeconfigSecret, map[string][]byte{"kubeconfig": []byte("of the agent")})
 	w.until(r, k, "it is refused", func(k *operatorv1.Klusterlet) bool {
-		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "that kubectl hub join has made")
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "that kubectl hub join has installed")
 	})
 	w.delete(k)
 	w.until(r, k, "it is gone", isGone)

@@ -91,7 +91,7 @@ func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want 
 }
 
 // errGoing reports that a desired object is still being deleted.
-var errGoing = errors.New("it is being deleted, and is made again when it is gone")
+var errGoing = errors.New("it is being deleted, and is created again after the deletion")
 
 func (c *cluster) explained(err error) error {
 	var notOurs *remote.NotOurs

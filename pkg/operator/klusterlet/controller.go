@@ -63,10 +63,10 @@ const DefaultImage = "clusterhub/hub-agent"
 // AddFlags adds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Image, "agent-image", o.Image,
-		"Image of the agents where a Klusterlet names none. The default is that of the manifests of this program, "+DefaultImage+":v0.0.0.")
+		"Image of the agents where a Klusterlet names none. The default is the image in the manifests of this program, "+DefaultImage+":v0.0.0.")
 	fs.DurationVar(&o.TokenLifetime, "agent-token-lifetime", cmp.Or(o.TokenLifetime, kubeconfig.DefaultLifetime),
-		"Lifetime that is asked for of the tokens with which agents reach a managed cluster that they do not run on. A cluster may grant less. "+
-			"Tokens are renewed long before their end.")
+		"Requested lifetime of the tokens with which agents authenticate to a managed cluster that they do not run on. A cluster may grant less. "+
+			"Tokens are renewed long before they expire.")
 }
 
 // Validate returns all errors of the flags.

@@ -123,14 +123,14 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 	return map[string]lie{
 		"redirects": {tells: func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 			http.Redirect(w, r, inside+r.URL.Path, http.StatusTemporaryRedirect)
-		}, says: "which leads to another place"},
-		"a text without end":     {tells: operatortest.SaysForEver(fields+`"a":"`, same(long)), says: "more than is read"},
-		"fields without end":     {tells: operatortest.SaysForEver(fields, func(_ *http.Request, i int) string { return fmt.Sprintf(`"a%d":"",`, i) }), says: "more than is read"},
+		}, says: "a redirect, which is not followed"},
+		"a text without end":     {tells: operatortest.SaysForEver(fields+`"a":"`, same(long)), says: "exceeds the maximum of"},
+		"fields without end":     {tells: operatortest.SaysForEver(fields, func(_ *http.Request, i int) string { return fmt.Sprintf(`"a%d":"",`, i) }), says: "exceeds the maximum of"},
 		"no JSON":                {tells: operatortest.Says(http.StatusOK, `{"kind": "`+operatortest.Marker), says: " "},
 		"lists and no end":       {tells: operatortest.Says(http.StatusOK, strings.Repeat(`{"items":[`, 50_000)), says: " "},
 		"another kind":           {tells: operatortest.Says(http.StatusOK, foreign), says: " "},
 		"a failure that is long": {tells: operatortest.Says(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"`+operatortest.Marker+`\u001b[2J\n`+long[:1<<12]+`"}`), says: operatortest.Marker},
-		"a slow answer":          {tells: operatortest.SaysNothing(enough), says: "has not answered within 30s"},
+		"a slow answer":          {tells: operatortest.SaysNothing(enough), says: "has not responded within 30s"},
 		"other names, versions and UIDs": {tells: operatortest.Changes(func(o map[string]any) {
 			m := metadataOf(o)
 			m["namespace"], m["name"], m["uid"], m["resourceVersion"] = "kube-system", operatortest.Marker, operatortest.Marker, strings.Repeat("9", 1<<20)
@@ -147,9 +147,9 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 			}
 			tells(w, r, truth)
 		}, says: "does not match the UID", stays: true},
-		"no token, and one without end": {tells: tokens("", long, time.Hour), says: "none that can be used"},
-		"a token of lines":              {tells: tokens(operatortest.Marker+"\r\nImpersonate-User: admin", operatortest.Marker+"\u202e", time.Hour), says: "none that can be used"},
-		"a token of yesterday":          {tells: tokens(operatortest.Marker, operatortest.Marker, -24*time.Hour), says: "has ended before it was given"},
+		"no token, and one without end": {tells: tokens("", long, time.Hour), says: "but the token cannot be used"},
+		"a token of lines":              {tells: tokens(operatortest.Marker+"\r\nImpersonate-User: admin", operatortest.Marker+"\u202e", time.Hour), says: "but the token cannot be used"},
+		"a token of yesterday":          {tells: tokens(operatortest.Marker, operatortest.Marker, -24*time.Hour), says: "had expired before it was issued"},
 		"a token of centuries":          {tells: tokens(operatortest.Marker, operatortest.Marker, 100_000*time.Hour), says: "do the clocks differ?"},
 		"events without end":            {tells: operatortest.ToWatches(operatortest.SaysForEver("", news))},
 		"foreign events": {tells: operatortest.ToWatches(operatortest.SaysForEver("", func(_ *http.Request, i int) string {

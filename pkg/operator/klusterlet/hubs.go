@@ -103,10 +103,10 @@ func hubNumbers(k *operatorv1.Klusterlet) []number {
 
 // givenUpTexts maps the reasons that agents write to texts.
 var givenUpTexts = map[string]string{
-	registration.RefusalNotAccepted:         "it does not accept the cluster any more",
-	registration.RefusalNoCluster:           "it does not let the agent see its ManagedCluster",
+	registration.RefusalNotAccepted:         "it no longer accepts the cluster",
+	registration.RefusalNoCluster:           "it forbids the agent to get its ManagedCluster",
 	registration.RefusalUnknown:             "it does not know the identity of the agent",
-	registration.GivenUpNoAnswer:            "it does not answer",
+	registration.GivenUpNoAnswer:            "it does not respond",
 	registration.GivenUpNotAcceptedInTime:   "it has not accepted the cluster in time",
 	registration.GivenUpBootstrapKubeconfig: "the Secret is missing, or its kubeconfig cannot be used",
 	registration.GivenUpBootstrapRefused:    "it refuses the bootstrap token",
@@ -121,7 +121,7 @@ func (s *report) rebootstrap(g given) {
 	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub"
 	using, tried := g.hub()
 	if using != "" {
-		message = "the hub is that of the Secret " + using
+		message = "the agent uses the hub of the Secret " + using
 	}
 	if using != "" && (len(tried) > 0 || !g.hasIdentity()) {
 		status, reason = metav1.ConditionTrue, operatorv1.ReasonRebootstrapStarted

@@ -154,8 +154,8 @@ func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
 	}{
 		"nothing yet":    {given{namespace: "k", hubs: []string{"hub-a", "hub-b"}}, "False", operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub", "not begun"},
 		"the first":      {identity("hub-a", nil, false), "True", operatorv1.ReasonRebootstrapStarted, "the agent tries the hub of the Secret hub-a", "hub of the Secret hub-a has to answer"},
-		"the next":       {identity("hub-b", gaveUp, false), "True", operatorv1.ReasonRebootstrapStarted, "the hub of the Secret hub-a was given up: it does not answer; the agent tries the hub of the Secret hub-b", "hub-a was given up"},
-		"it has joined":  {identity("hub-b", nil, true), "False", operatorv1.ReasonRebootstrapCompleted, "the hub is that of the Secret hub-b", "has an identity"},
+		"the next":       {identity("hub-b", gaveUp, false), "True", operatorv1.ReasonRebootstrapStarted, "the hub of the Secret hub-a was given up: it does not respond; the agent tries the hub of the Secret hub-b", "hub-a was given up"},
+		"it has joined":  {identity("hub-b", nil, true), "False", operatorv1.ReasonRebootstrapCompleted, "the agent uses the hub of the Secret hub-b", "has an identity"},
 		"others' words":  {identity("hub-b", evil, false), "True", operatorv1.ReasonRebootstrapStarted, "the agent tries the hub of the Secret hub-b", "hub-b"},
 		"another's name": {identity("evil", nil, true), "False", operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub", "has an identity"},
 	} {
@@ -201,7 +201,7 @@ func TestHubs_FromTheBeginningToTheEnd(t *testing.T) {
 			w.secret(k, operatorv1.HubKubeconfigSecret, map[string][]byte{registration.KeyHub: []byte("hub-b"),
 				registration.KeyGivenUpHubs: registration.FormatGivenUp([]registration.GivenUpHub{{Name: "hub-a", Reason: registration.RefusalNotAccepted, Times: 1}})})
 			w.until(r, k, "it says what the agent says", func(k *operatorv1.Klusterlet) bool {
-				return strings.Contains(condition(k, operatorv1.ConditionRebootstrapProgressing).Message, "hub-a was given up: it does not accept")
+				return strings.Contains(condition(k, operatorv1.ConditionRebootstrapProgressing).Message, "hub-a was given up: it no longer accepts")
 			})
 			w.delete(k)
 			w.until(r, k, "it is gone", isGone)

@@ -29,7 +29,7 @@ func ignoredFields(k *operatorv1.Klusterlet) (ignored []string) {
 		say(spec.ImagePullSpec != "", "spec.imagePullSpec is ignored: the pods have spec.registrationImagePullSpec and spec.workImagePullSpec")
 	}
 	_, refused := addresses(k)
-	say(len(refused) > 0, "spec.externalServerURLs: these are not told to the hub: %s", strings.Join(refused, ", "))
+	say(len(refused) > 0, "spec.externalServerURLs: these are not reported to the hub: %s", strings.Join(refused, ", "))
 	if r := spec.ResourceRequirement; r != nil {
 		say(r.ResourceRequirements != nil && r.Type != operatorv1.ResourceQosClassResourceRequirement,
 			"spec.resourceRequirement.resourceRequirements is ignored: the type is not %s", operatorv1.ResourceQosClassResourceRequirement)

@@ -134,7 +134,7 @@ func TestKeep_SaysWhatTheSecretsLack(t *testing.T) {
 		})
 	}
 	name := k.AgentNamespace() + "/external-managed-kubeconfig"
-	says("Secret " + name + " is not there")
+	says("Secret " + name + " does not exist")
 	w.secret(k, operatorv1.ExternalManagedKubeconfig, nil)
 	says("Secret " + name + " has no key kubeconfig")
 	w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": []byte("secret-words")})
@@ -143,7 +143,7 @@ func TestKeep_SaysWhatTheSecretsLack(t *testing.T) {
 	w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": []byte(insecure)})
 	says("is refused (Insecure)")
 	w.secret(k, operatorv1.ExternalManagedKubeconfig, map[string][]byte{"kubeconfig": w.source})
-	says("Secret " + k.AgentNamespace() + "/bootstrap-hub-kubeconfig is not there")
+	says("Secret " + k.AgentNamespace() + "/bootstrap-hub-kubeconfig does not exist")
 	if now := w.now(k); slices.Contains(now.Finalizers, operatorv1.KlusterletHostedFinalizer) || len(w.of(w.there, k)) > 0 {
 		t.Error("the managed cluster was written to")
 	}
@@ -228,7 +228,7 @@ func TestKeep_RefusesTheNamespaceOfAnother(t *testing.T) {
 	first := w.applied(r, operatorv1.InstallModeSingleton, nil)
 	second := w.klusterlet(operatorv1.InstallModeSingleton, func(k *operatorv1.Klusterlet) { k.Name, k.Spec.Namespace = "z"+k.Name, first.Spec.Namespace })
 	w.until(r, second, "it says so", func(k *operatorv1.Klusterlet) bool {
-		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "is that of the agent of Klusterlet "+first.Name)
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletApplied).Message, "belongs to the agent of Klusterlet "+first.Name)
 	})
 	if got := w.of(w.here, second); len(got) > 0 {
 		t.Errorf("there is %q", got)

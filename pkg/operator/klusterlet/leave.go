@@ -58,7 +58,7 @@ func (r *Reconciler) leave(ctx context.Context, k *operatorv1.Klusterlet) (recon
 	// In the foreground: a Deployment exists until its pods are gone.
 	left, err := r.here(k).remove(ctx, podsOf(objects), metav1.DeletePropagationForeground)
 	if err == nil && len(left) > 0 {
-		err = &waiting{fmt.Sprintf("the end of the pods of %s", left[0])}
+		err = &waiting{fmt.Sprintf("the deletion of the pods of %s", left[0])}
 	}
 	if err == nil && hosted {
 		err = r.leaveManaged(ctx, k, objects)
@@ -100,7 +100,7 @@ func (r *Reconciler) leaveManaged(ctx context.Context, k *operatorv1.Klusterlet,
 	}
 	err = r.cleanManaged(ctx, k, secrets, objects)
 	if apierrors.IsConflict(err) { // the cluster responded
-		err = &waiting{"others on the managed cluster that write what is to be taken away: " + err.Error()}
+		err = &waiting{"other clients that write the objects to delete on the managed cluster: " + err.Error()}
 	}
 	var waits *waiting
 	if err == nil || errors.As(err, &waits) {
@@ -125,7 +125,7 @@ type unreachable struct {
 }
 
 func (u *unreachable) Error() string {
-	return fmt.Sprintf("the managed cluster cannot be cleaned, and is given up at %s: %v", u.until.UTC().Format(time.RFC3339), u.err)
+	return fmt.Sprintf("the managed cluster cannot be cleaned up; the operator gives up at %s: %v", u.until.UTC().Format(time.RFC3339), u.err)
 }
 
 // cleanManaged deletes what is on a managed cluster elsewhere, as its admin.
@@ -215,7 +215,7 @@ func (r *Reconciler) removeAll(ctx context.Context, from *cluster, objects []*un
 		return err
 	}
 	if len(left) > 0 {
-		return &waiting{fmt.Sprintf("the end of %s, which has finalizers", joined(left))}
+		return &waiting{fmt.Sprintf("the deletion of %s, which has finalizers", joined(left))}
 	}
 	for _, o := range common {
 		if err := from.unshare(ctx, o); err != nil {
@@ -285,7 +285,7 @@ func (r *Reconciler) stays(ctx context.Context, k *operatorv1.Klusterlet, why er
 	case errors.As(why, &away):
 		reason, after = reasonUnreachable, max(time.Second, min(after, away.until.Sub(r.clock.Now())))
 	case !apierrors.IsConflict(why):
-		ctrl.LoggerFrom(ctx).Error(why, "The Klusterlet is being deleted, and something cannot be taken away yet")
+		ctrl.LoggerFrom(ctx).Error(why, "The Klusterlet is being deleted, and some objects cannot be deleted yet")
 	}
 	s.applied(reason, why)
 	s.unavailable(reason, "the Klusterlet is being deleted: "+why.Error())

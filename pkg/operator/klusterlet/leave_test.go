@@ -45,13 +45,13 @@ func TestLeave_GivesUpAClusterThatCannotBeReached(t *testing.T) {
 		}, "127.0.0.1:1"},
 		"the secret was deleted": {func(w *world, k *operatorv1.Klusterlet) {
 			w.delete(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: k.AgentNamespace(), Name: operatorv1.ExternalManagedKubeconfig}})
-		}, "external-managed-kubeconfig is not there"},
+		}, "external-managed-kubeconfig does not exist"},
 		"the namespace was deleted": {func(w *world, k *operatorv1.Klusterlet) {
 			w.delete(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: k.AgentNamespace()}})
 			operatortest.Eventually(w.T, "the namespace is gone", func() bool {
 				return apierrors.IsNotFound(w.here.Get(w.Context(), client.ObjectKey{Name: k.AgentNamespace()}, &corev1.Namespace{}))
 			})
-		}, "external-managed-kubeconfig is not there"},
+		}, "external-managed-kubeconfig does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -115,7 +115,7 @@ func TestLeave_WaitsForThoseWhoWriteWhatIsShared(t *testing.T) {
 	for range 3 {
 		w.until(r, k, "it waits", func(k *operatorv1.Klusterlet) bool {
 			applied := condition(k, operatorv1.ConditionKlusterletApplied)
-			return applied.Reason == reasonCleaning && strings.Contains(applied.Message, "that write what is to be taken away: Namespace "+k.ManagedNamespace())
+			return applied.Reason == reasonCleaning && strings.Contains(applied.Message, "that write the objects to delete on the managed cluster: Namespace "+k.ManagedNamespace())
 		})
 		if since := w.now(k).Annotations[operatorv1.AnnotationEvictionTimestamp]; since != "" {
 			t.Fatalf("it is away since %s", since)
@@ -263,7 +263,7 @@ func TestLeave_ANamespaceOfAHubStays(t *testing.T) {
 		}
 	})
 	w.until(r, k, "the namespace is refused", func(k *operatorv1.Klusterlet) bool {
-		return strings.Contains(condition(k, operatorv1.ConditionKlusterletAvailable).Message, "is that of a hub")
+		return strings.Contains(condition(k, operatorv1.ConditionKlusterletAvailable).Message, "belongs to a hub")
 	})
 	namespace := &corev1.Namespace{}
 	check := func(when string) {

@@ -53,10 +53,10 @@ func (o *outside) isCluster(ctx context.Context, id string) (bool, error) {
 	}
 	system := &corev1.Namespace{}
 	if err := o.client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, system); err != nil {
-		return false, fmt.Errorf("asking for namespace %s, which tells clusters apart: %s", metav1.NamespaceSystem, o.Explain(err))
+		return false, fmt.Errorf("reading namespace %s, whose UID identifies the cluster: %s", metav1.NamespaceSystem, o.Explain(err))
 	}
 	if system.UID == "" {
-		return false, fmt.Errorf("namespace %s has no UID, which tells clusters apart", metav1.NamespaceSystem)
+		return false, fmt.Errorf("namespace %s has no UID, which identifies the cluster", metav1.NamespaceSystem)
 	}
 	o.id.Store(&system.UID)
 	return string(system.UID) == id, nil

@@ -40,7 +40,7 @@ func planOnOneCluster(k *operatorv1.Klusterlet, image string) (*plan, error) {
 
 func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 	if why := validation.IsDNS1123Label(k.Name); len(why) > 0 || len(k.Name) > operatorv1.MaxKlusterletName {
-		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: make another one",
+		return nil, fmt.Errorf("the name of a Klusterlet must be a DNS label of at most %d characters, not %q: create another one",
 			operatorv1.MaxKlusterletName, k.Name)
 	}
 	for _, namespace := range []string{k.AgentNamespace(), k.ManagedNamespace()} {
@@ -48,7 +48,7 @@ func planAs(k *operatorv1.Klusterlet, image string, same bool) (*plan, error) {
 			return nil, fmt.Errorf("the namespace would be %q, which is not possible: %s", namespace, strings.Join(why, "; "))
 		}
 		if namespace == corev1.NamespaceDefault || strings.HasPrefix(namespace, "kube-") {
-			return nil, fmt.Errorf("the namespace would be %q, which is the cluster's own: make the Klusterlet anew with another name or spec.namespace", namespace)
+			return nil, fmt.Errorf("the namespace would be %q, which is the cluster's own: delete the Klusterlet and create it with another name or spec.namespace", namespace)
 		}
 	}
 	if name := k.Spec.ClusterName; name != "" {

@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // errOutdated reports that the Klusterlet changed after it was read.
-var errOutdated = errors.New("the Klusterlet has changed meanwhile")
+var errOutdated = errors.New("the Klusterlet was changed concurrently")
 
 func outdated(err error) error {
 	if kit.IsOutdated(err) {
@@ -159,7 +159,7 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 	if err := here.share(ctx, p.namespace); err != nil {
 		err = &failure{object: remote.IDOf(p.namespace), err: err}
 		s.applied(operatorv1.ReasonManagementClusterResourceApplyFailed, err)
-		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the namespace of the agent is not there: "+err.Error())
+		s.unavailable(operatorv1.ReasonKlusterletNoAvailablePods, "the namespace of the agent does not exist: "+err.Error())
 		return 0, err
 	}
 	secrets, err := r.secrets(ctx, k)
@@ -283,7 +283,7 @@ func (r *Reconciler) accounts(ctx context.Context, k *operatorv1.Klusterlet, p *
 		}
 		// A token is requested only for accounts that were created for the Klusterlet.
 		if !ownerOf(k, r.management).Owns(account) {
-			return nil, fmt.Errorf("ServiceAccount %s/%s is not that of the Klusterlet", p.Namespace, part.ServiceAccount)
+			return nil, fmt.Errorf("ServiceAccount %s/%s does not belong to the Klusterlet", p.Namespace, part.ServiceAccount)
 		}
 		uids[part.ServiceAccount] = account.UID
 	}
@@ -312,7 +312,7 @@ func (r *Reconciler) mint(
 		usable = usable && state.Usable
 	}
 	if !usable && err == nil {
-		err = errors.New("a kubeconfig of the managed cluster is not there yet")
+		err = errors.New("a kubeconfig of the managed cluster does not exist yet")
 	}
 	return next, usable, err
 }

@@ -63,7 +63,7 @@ func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g g
 func (g given) source() (*kubeconfig.Source, error) {
 	name := g.namespace + "/" + operatorv1.ExternalManagedKubeconfig
 	if g.external == nil {
-		return nil, fmt.Errorf("the Secret %s is not there: make it with the key %s, a kubeconfig of an admin of the managed cluster", name, operatorv1.KeyKubeconfig)
+		return nil, fmt.Errorf("the Secret %s does not exist: create it with the key %s, a kubeconfig of an admin of the managed cluster", name, operatorv1.KeyKubeconfig)
 	}
 	data, ok := g.external.Data[operatorv1.KeyKubeconfig]
 	if !ok {
@@ -101,7 +101,7 @@ func (g given) bootstrapProblem() error {
 	}
 	name := g.namespace + "/" + operatorv1.BootstrapHubKubeconfig
 	if g.bootstrap == nil {
-		return fmt.Errorf("the Secret %s is not there: make it with the key %s, a kubeconfig with a bootstrap token of the hub", name, operatorv1.KeyKubeconfig)
+		return fmt.Errorf("the Secret %s does not exist: create it with the key %s, a kubeconfig with a bootstrap token of the hub", name, operatorv1.KeyKubeconfig)
 	}
 	data := g.bootstrap.Data[operatorv1.KeyKubeconfig]
 	if len(data) == 0 {
@@ -115,13 +115,13 @@ func (g given) bootstrapProblem() error {
 
 // refusals maps what the agent reports of a hub that rejects it to a text with what to do.
 var refusals = map[string]string{
-	registration.RefusalNotAccepted: "the hub does not accept the cluster, or not any more, so the agent has no rights there: an admin of the hub can " +
+	registration.RefusalNotAccepted: "the hub does not accept the cluster, or no longer, so the agent has no rights there: an admin of the hub can " +
 		"accept it (kubectl hub accept); to have the cluster leave, delete the Klusterlet",
-	registration.RefusalNoCluster: "the hub does not let the agent see its ManagedCluster, as a rule because that was deleted: restart the pods of " +
-		"the registration agent to have the cluster registered anew; to have it leave, delete the Klusterlet",
-	registration.RefusalUnknown: "the hub does not know the identity of the agent, which asks for another one with its bootstrap token: see " +
+	registration.RefusalNoCluster: "the hub forbids the agent to get its ManagedCluster, usually because it was deleted: restart the pods of " +
+		"the registration agent to register the cluster again; to have it leave, delete the Klusterlet",
+	registration.RefusalUnknown: "the hub does not know the identity of the agent, which requests another one with its bootstrap token: check " +
 		"whether the hub is the one that has accepted the cluster, and whether the token in the Secret " + operatorv1.BootstrapHubKubeconfig +
-		" is still good",
+		" is still valid",
 }
 
 // refused returns how the hub rejects the agent, as the agent wrote it, or "". The value selects a text, and is never quoted.

@@ -31,7 +31,7 @@ func TestSecrets_WhatIsSaidOfTheBootstrapKubeconfig(t *testing.T) {
 		reason, want        string
 	}{
 		"good":          {with("", ""), nil, operatorv1.ReasonHubKubeConfigSecretMissing, ""},
-		"none":          {nil, nil, reasonBootstrapMissing, "the Secret n/bootstrap-hub-kubeconfig is not there"},
+		"none":          {nil, nil, reasonBootstrapMissing, "the Secret n/bootstrap-hub-kubeconfig does not exist"},
 		"another key":   {&corev1.Secret{Data: map[string][]byte{"config": nil}}, nil, reasonBootstrapMissing, "has no key kubeconfig"},
 		"an empty key":  {&corev1.Secret{Data: map[string][]byte{"kubeconfig": nil}}, nil, reasonBootstrapMissing, "has no key kubeconfig"},
 		"unreadable":    {with("{", token), nil, reasonBootstrapRefused, "key kubeconfig of Secret n/bootstrap-hub-kubeconfig is refused: it cannot be read"},

@@ -94,7 +94,7 @@ func isHubs(o *unstructured.Unstructured) bool {
 }
 
 // errHubs reports that a Klusterlet would be in a namespace of a hub.
-var errHubs = errors.New("it is that of a hub, and goes with the ClusterManager that has made it: make the Klusterlet anew with another name or spec.namespace")
+var errHubs = errors.New("it belongs to a hub, and is deleted with the ClusterManager that has created it: delete the Klusterlet and create it with another name or spec.namespace")
 
 // share creates a shared object, or uses the existing one. One that others created is only marked.
 func (c *cluster) share(ctx context.Context, want *unstructured.Unstructured) error {
@@ -163,7 +163,7 @@ func applyShared(ctx context.Context, c client.Client, manager string, give *uns
 	// A server reports the UID of a deleted object as a conflict, and that of a recreated one as a field that cannot be changed.
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && apierrors.IsInvalid(err) && isAboutUID(status.Status().Details) {
-		return apierrors.NewConflict(definitions.gvr().GroupResource(), give.GetName(), errors.New("it was made anew meanwhile"))
+		return apierrors.NewConflict(definitions.gvr().GroupResource(), give.GetName(), errors.New("it was deleted and created again concurrently"))
 	}
 	return err
 }

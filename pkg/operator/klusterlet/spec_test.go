@@ -86,7 +86,7 @@ func TestFields_NoneKeepsTheAgentFromStarting(t *testing.T) {
 			r.ClusterLabels = map[string]string{"l00": "v", "b": "v,c=d"}
 		},
 		`"l16" is more than the first 16`: func(_ *operatorv1.KlusterletSpec, r *operatorv1.RegistrationConfiguration) { r.ClusterLabels = many },
-		`spec.externalServerURLs: these are not told to the hub: "http://c.example.com" must be an https URL`: func(s *operatorv1.KlusterletSpec, _ *operatorv1.RegistrationConfiguration) {
+		`spec.externalServerURLs: these are not reported to the hub: "http://c.example.com" must be an https URL`: func(s *operatorv1.KlusterletSpec, _ *operatorv1.RegistrationConfiguration) {
 			s.ExternalServerURLs = []operatorv1.ServerURL{{URL: "http://c.example.com"}}
 		},
 	} {

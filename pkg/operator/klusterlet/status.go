@@ -41,7 +41,7 @@ type report struct {
 
 func newReport(k *operatorv1.Klusterlet) *report {
 	s := &report{detached: k.IsDetached(), generation: k.Generation}
-	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonNoFieldsIgnored, "all that the spec says has an effect"
+	status, reason, message := metav1.ConditionFalse, operatorv1.ReasonNoFieldsIgnored, "all fields of the spec have an effect"
 	if ignored := ignoredFields(k); len(ignored) > 0 {
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonFieldsIgnored, strings.Join(ignored, "; ")
 	}
@@ -50,7 +50,7 @@ func newReport(k *operatorv1.Klusterlet) *report {
 		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionFalse, operatorv1.ReasonInvalidFeatureGatesExisting,
 			"these feature gates have no effect: "+strings.Join(without, ", "))
 	} else {
-		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "all feature gates do what they say")
+		s.set(operatorv1.ConditionValidFeatureGates, metav1.ConditionTrue, operatorv1.ReasonFeatureGatesAllValid, "all feature gates have an effect")
 	}
 	return s
 }
@@ -62,7 +62,7 @@ func (s *report) set(conditionType string, status metav1.ConditionStatus, reason
 
 // applied sets whether all that the agent needs is applied.
 func (s *report) applied(reason string, err error) {
-	status, message := metav1.ConditionTrue, "all that the agent needs is there"
+	status, message := metav1.ConditionTrue, "all objects that the agent needs exist"
 	if err != nil {
 		status, message = metav1.ConditionFalse, err.Error()
 		s.waitsFor = message
@@ -73,7 +73,7 @@ func (s *report) applied(reason string, err error) {
 // ready sets whether the secrets lead to the managed cluster.
 func (s *report) ready(problem error) {
 	if problem == nil {
-		s.set(operatorv1.ConditionReadyToApply, metav1.ConditionTrue, operatorv1.ReasonKlusterletPrepared, "the secrets are there")
+		s.set(operatorv1.ConditionReadyToApply, metav1.ConditionTrue, operatorv1.ReasonKlusterletPrepared, "the secrets exist")
 		return
 	}
 	s.waitsFor = problem.Error()
@@ -97,7 +97,7 @@ func (s *report) hub(g given) {
 			reason = reasonBootstrapRefused
 		}
 	case g.identity == nil:
-		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not begun to register the cluster"
+		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigSecretMissing, "the agent has not started to register the cluster"
 	default:
 		status, reason, message = metav1.ConditionTrue, operatorv1.ReasonHubKubeConfigMissing,
 			"the agent has no identity yet: the hub has to accept the cluster"
@@ -134,7 +134,7 @@ func (r *Reconciler) look(ctx context.Context, p *plan, s *report) error {
 		switch {
 		case apierrors.IsNotFound(err):
 			status, reason, message = metav1.ConditionTrue, operatorv1.ReasonKlusterletGetDeploymentFailed,
-				fmt.Sprintf("Deployment %s/%s is not there", namespace, part.Deployment)
+				fmt.Sprintf("Deployment %s/%s does not exist", namespace, part.Deployment)
 		case err != nil:
 			return err
 		default:

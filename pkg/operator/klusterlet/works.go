@@ -118,10 +118,10 @@ func (r *Reconciler) asAgent(ctx context.Context, k *operatorv1.Klusterlet, p *p
 	request := &authenticationv1.TokenRequest{}
 	request.Spec.ExpirationSeconds = new(int64(withdrawal.Seconds()))
 	if err := r.client.SubResource("token").Create(ctx, account, request); err != nil {
-		return nil, fmt.Errorf("a token of ServiceAccount %s/%s, to end works: %w", account.Namespace, account.Name, err)
+		return nil, fmt.Errorf("requesting a token of ServiceAccount %s/%s to delete works: %w", account.Namespace, account.Name, err)
 	}
 	if request.Status.Token == "" {
-		return nil, errors.New("the API server has given no token")
+		return nil, errors.New("the API server returned no token")
 	}
 	config := rest.AnonymousClientConfig(r.config)
 	config.BearerToken = request.Status.Token

@@ -223,7 +223,7 @@ func (k *Keeper) read(ctx context.Context, from client.Reader, target *target) (
 		found.good = !found.minted.at.After(k.now().Add(clocksDiffer))
 	}
 	if secret.DeletionTimestamp != nil {
-		return found, fmt.Errorf("the Secret %s is being deleted: it is made anew when it is gone", target.Secret)
+		return found, fmt.Errorf("the Secret %s is being deleted: it is created again after the deletion", target.Secret)
 	}
 	return found, nil
 }

@@ -199,7 +199,7 @@ func (k *Keeper) mint(ctx context.Context, target *target) (*minted, error) {
 	case err != nil:
 		return nil, &Failed{ReasonTokenNotGranted, fmt.Sprintf("the cluster has not granted a token %s: %v", of, err)}
 	case answer == nil || !command.IsToken(answer.Status.Token):
-		return nil, &Failed{ReasonTokenInvalid, fmt.Sprintf("the cluster has answered the request for a token %s, but with none that can be "+
+		return nil, &Failed{ReasonTokenInvalid, fmt.Sprintf("the cluster has responded to the request for a token %s, but the token cannot be "+
 			"used: is it the API server of the cluster?", of)}
 	}
 	// The server's clock may differ. The duration that it returns does not depend on clocks, and the shorter one of the two is safe.
@@ -207,18 +207,18 @@ func (k *Keeper) mint(ctx context.Context, target *target) (*minted, error) {
 	granted := expiration.Sub(at)
 	switch {
 	case granted <= 0:
-		return nil, &Failed{ReasonTokenInvalid, fmt.Sprintf("the token %s has ended before it was given, at %s, and here it is %s: "+
+		return nil, &Failed{ReasonTokenInvalid, fmt.Sprintf("the token %s had expired before it was issued, at %s, and the local time is %s: "+
 			"do the clocks differ?", of, format(expiration), format(at))}
 	case granted > asked+tooFar:
-		return nil, &Failed{ReasonTokenInvalid, fmt.Sprintf("the token %s ends at %s, and it was asked for %s: do the clocks differ?",
+		return nil, &Failed{ReasonTokenInvalid, fmt.Sprintf("the token %s expires at %s, and the requested lifetime was %s: do the clocks differ?",
 			of, format(expiration), asked)}
 	}
 	if seconds := answer.Spec.ExpirationSeconds; seconds != nil && 0 < *seconds && *seconds < math.MaxInt64/int64(time.Second) {
 		granted = min(granted, time.Duration(*seconds)*time.Second)
 	}
 	if granted = min(granted, asked).Truncate(time.Second); granted < min(MinLifetime, asked) {
-		return nil, &Failed{ReasonTokenTooShort, fmt.Sprintf("the cluster grants a token %s for %s only, and less than %s is not taken: "+
-			"see --service-account-max-token-expiration of its API server, and whether the clocks differ", of, granted, MinLifetime)}
+		return nil, &Failed{ReasonTokenTooShort, fmt.Sprintf("the cluster grants a token %s for %s only, and the minimum is %s: "+
+			"check --service-account-max-token-expiration of its API server, and whether the clocks differ", of, granted, MinLifetime)}
 	}
 	return &minted{token: answer.Status.Token, at: at, expiration: at.Add(granted)}, nil
 }

@@ -48,7 +48,7 @@ func (p *pace) mayAsk(now time.Time, source string) (time.Time, error) {
 			return p.asked[0].Add(tokensWithin), p.err
 		}
 		return p.asked[0].Add(tokensWithin), &Failed{Reason: ReasonTooManyTokens, Message: fmt.Sprintf(
-			"%d tokens were asked for within %s, and another one is needed already: does another program change the Secret, "+
+			"%d tokens were requested within %s, and another one is already needed: does another program change the Secret, "+
 				"or the ServiceAccount?", len(p.asked), tokensWithin)}
 	}
 	p.asked = append(p.asked, now)

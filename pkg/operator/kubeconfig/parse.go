@@ -34,7 +34,7 @@ const (
 // The only error is a *Refused. It does not quote the kubeconfig.
 func Parse(data []byte) (*Source, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, refuse(ReasonMissing, "the kubeconfig is not there, or empty: put the one of an admin of the cluster there")
+		return nil, refuse(ReasonMissing, "the kubeconfig is missing or empty: put the kubeconfig of an admin of the cluster there")
 	}
 	if len(data) > MaxSize {
 		return nil, refuse(ReasonTooLarge, "the kubeconfig has %d bytes, and may have %d: leave the context that is needed, "+
@@ -42,7 +42,7 @@ func Parse(data []byte) (*Source, error) {
 	}
 	config, err := clientcmd.Load(data)
 	if err != nil {
-		return nil, refuse(ReasonUnreadable, "what should be a kubeconfig cannot be read as one") // the error may quote a part of it
+		return nil, refuse(ReasonUnreadable, "the kubeconfig cannot be parsed") // the error may quote a part of it
 	}
 	current := config.Contexts[config.CurrentContext]
 	if current == nil {
@@ -81,7 +81,7 @@ func noFiles(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 		"client-key": user.ClientKey, "tokenFile": user.TokenFile,
 	} {
 		if path != "" {
-			return refuse(ReasonFilePath, "%s of the kubeconfig is a file, which is not there where the kubeconfig is used: "+
+			return refuse(ReasonFilePath, "%s of the kubeconfig is a file, which does not exist where the kubeconfig is used: "+
 				"make it self-contained, as by kubectl config view --flatten --minify", field)
 		}
 	}

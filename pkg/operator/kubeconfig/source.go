@@ -97,7 +97,7 @@ func digest(parts ...[]byte) string {
 // source that Parse returned.
 func (s *Source) Minted() ([]byte, error) {
 	if s == nil || len(s.minted) == 0 {
-		return nil, errors.New("a kubeconfig is minted of a source that was parsed, and there is none")
+		return nil, errors.New("a minted kubeconfig requires a parsed source, which is not set")
 	}
 	return bytes.Clone(s.minted), nil
 }

@@ -63,7 +63,7 @@ func (b *body) Read(p []byte) (n int, err error) {
 	n, err = b.ReadCloser.Read(p)
 	if !b.count(p[:n]) {
 		b.err = &Error{Reason: ReasonTooLarge, message: fmt.Sprintf(
-			"the cluster has answered more than is read: %d bytes, or %d fields and elements", b.max, b.most)}
+			"the response of the cluster exceeds the maximum of %d bytes, or %d fields and elements", b.max, b.most)}
 		return 0, b.err
 	}
 	if b.idle == nil && b.bytes > largeAnswer && !b.place() {

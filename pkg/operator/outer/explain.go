@@ -50,7 +50,7 @@ func (e *Error) Timeout() bool { return e.Reason == ReasonTooSlow }
 // Temporary implements net.Error.
 func (e *Error) Temporary() bool { return e.Timeout() }
 
-const notAsAPIServersDo = "the cluster has answered, but not as an API server does"
+const notAsAPIServersDo = "the cluster has responded, but not as an API server does"
 
 // Explain formats an error of a client of the cluster for a condition, an event or a log: one line of MaxMessage bytes at most, without control
 // characters and without the credentials of the source. Errors that were not passed through it must not be shown: the server may have written any
@@ -146,7 +146,7 @@ func (g *guard) failure(response *http.Response, body io.Reader) (*metav1.Status
 // ended returns the error of an ended request: canceled by its caller, or by us because the server was too slow.
 func (g *guard) ended(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errTooSlow) {
-		return &Error{Reason: ReasonTooSlow, message: "the cluster has not answered within " + g.requestTimeout.String()}
+		return &Error{Reason: ReasonTooSlow, message: "the cluster has not responded within " + g.requestTimeout.String()}
 	} else if cause != nil {
 		return ctx.Err()
 	}

@@ -50,7 +50,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
-		return nil, &Error{Reason: ReasonNotAnAPIServer, message: "a request to another server than that of the kubeconfig is not sent"}
+		return nil, &Error{Reason: ReasonNotAnAPIServer, message: "a request to another server than the one of the kubeconfig is not sent"}
 	}
 	ctx, cancel := context.WithCancelCause(request.Context())
 	tooSlow := time.AfterFunc(g.requestTimeout, func() { cancel(errTooSlow) })
@@ -113,14 +113,14 @@ func (g *guard) check(response *http.Response, body *body) error {
 		}
 		return replace(response, body, status)
 	case code >= 300 && code < http.StatusBadRequest:
-		return &Error{Reason: ReasonNotAnAPIServer, message: fmt.Sprintf("the cluster has answered with code %d, which leads to "+
-			"another place, and is not followed: is it the URL of its API server?", code)}
+		return &Error{Reason: ReasonNotAnAPIServer, message: fmt.Sprintf("the cluster has responded with code %d, a redirect, "+
+			"which is not followed: is it the URL of its API server?", code)}
 	case code < http.StatusOK || code > http.StatusPartialContent:
-		return &Error{Reason: ReasonNotAnAPIServer, message: fmt.Sprintf("the cluster has answered with code %d, which API servers do not", code)}
+		return &Error{Reason: ReasonNotAnAPIServer, message: fmt.Sprintf("the cluster has responded with code %d, which API servers do not use", code)}
 	}
 	mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if !isJSON(response) && mediaType != "text/plain" {
-		return &Error{Reason: ReasonNotAnAPIServer, message: "the cluster has answered in another form than JSON, which was asked for"}
+		return &Error{Reason: ReasonNotAnAPIServer, message: "the cluster has responded in another format than the requested JSON"}
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (g *guard) check(response *http.Response, body *body) error {
 // replace replaces the body of a failure response with the status of an API server, or with a text that it sent none.
 func replace(response *http.Response, body *body, status *metav1.Status) (err error) {
 	_ = body.Close() // it was read as far as needed
-	data, contentType := []byte("the cluster has not said why in the way of an API server"), "text/plain"
+	data, contentType := []byte("the cluster has not given a reason as an API server does"), "text/plain"
 	if status != nil {
 		contentType = runtime.ContentTypeJSON
 		if data, err = json.Marshal(status); err != nil {

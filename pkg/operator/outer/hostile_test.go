@@ -178,7 +178,7 @@ func TestSlowServers_AreNotWaitedFor(t *testing.T) {
 			c := connect(t, serve(t, answer)).impatient(200*time.Millisecond, time.Hour)
 			for way, ask := range ways(t, c) {
 				err := ask(t.Context())
-				if text := shown(t, c, err); err == nil || !strings.Contains(text, "not answered within 200ms") {
+				if text := shown(t, c, err); err == nil || !strings.Contains(text, "not responded within 200ms") {
 					t.Errorf("%s: %s", way, text)
 				}
 			}

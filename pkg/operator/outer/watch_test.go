@@ -82,7 +82,7 @@ func TestWatch_OneEventIsBounded(t *testing.T) {
 			}
 			for got := range watching.ResultChan() {
 				status, ok := got.Object.(*metav1.Status)
-				if !ok || !strings.Contains(shown(t, c, fmt.Errorf("%s", status.Message)), "more than is read") {
+				if !ok || !strings.Contains(shown(t, c, fmt.Errorf("%s", status.Message)), "exceeds the maximum of") {
 					t.Errorf("the next is %v", got)
 				}
 			}
