@@ -35,7 +35,8 @@ type cluster struct {
 	t *testing.T
 	// behind is the cluster for other clients.
 	behind client.WithWatch
-	// writes are the requested writes, and meanwhile has what other clients do before each of them.
+	// writes are the requested writes.
+	// meanwhile contains what other clients do before each of them.
 	writes    []string
 	meanwhile map[string]func()
 	// selectsNone makes lists ignore selectors.

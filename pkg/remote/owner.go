@@ -57,7 +57,7 @@ type NotOurs struct {
 }
 
 func (e *NotOurs) Error() string {
-	return fmt.Sprintf("it exists already and has another owner: delete it, or hand it over by adding the labels %s", labels.Set(e.Owner.Labels))
+	return fmt.Sprintf("it already exists and has another owner: delete it, or transfer it by adding the labels %s", labels.Set(e.Owner.Labels))
 }
 
 // Recreating reports that an object must be replaced, and the old one still exists.

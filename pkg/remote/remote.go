@@ -106,7 +106,7 @@ func (a *Applier) ApplyAll(ctx context.Context, objects []client.Object, have ma
 		if namespace := want.GetNamespace(); apierrors.IsNotFound(err) && slices.Contains(namespaces, namespace) {
 			err = a.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 			if err != nil && !apierrors.IsAlreadyExists(err) {
-				return fmt.Errorf("making namespace %s: %w", namespace, err)
+				return fmt.Errorf("creating namespace %s: %w", namespace, err)
 			}
 			err = a.Apply(ctx, want, nil)
 		}
@@ -146,10 +146,10 @@ func (a *Applier) bring(ctx context.Context, want, have client.Object) error {
 	case !ours && isNamespace(have):
 		return nil
 	case ours && RoleRefOf(have) != RoleRefOf(want):
-		return a.recreate(ctx, want, have, "it refers to another role now")
+		return a.recreate(ctx, want, have, "it now refers to another role")
 	case ours && a.Owner.formers(have):
 		// Tokens of its ServiceAccount may still be in use.
-		return a.recreate(ctx, want, have, "it was made for a former owner of this name")
+		return a.recreate(ctx, want, have, "it was created for a former owner of this name")
 	}
 	return a.Strategy(ctx, a.Client, want, copyOf(have))
 }

@@ -240,7 +240,7 @@ func TestApplyAll_EndsWithTheFirstThatItCannot(t *testing.T) {
 	c := newCluster(t, namespace("default"), role("*"))
 	a := &Applier{Client: c, Owner: us, Strategy: Update}
 	err := a.ApplyAll(t.Context(), []client.Object{account(), role("get"), binding("a")}, nil)
-	if !errors.As(err, new(*NotOurs)) || !strings.HasPrefix(err.Error(), "ClusterRole a: it exists already") || !strings.Contains(err.Error(), label+"=us") {
+	if !errors.As(err, new(*NotOurs)) || !strings.HasPrefix(err.Error(), "ClusterRole a: it already exists") || !strings.Contains(err.Error(), label+"=us") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := a.Look(t.Context(), role("get")); !errors.As(err, new(*NotOurs)) {
