@@ -84,31 +84,31 @@ func (c Config) within(has topology) (Config, error) {
 			*count.asked = max(count.has, count.least)
 		}
 		if *count.asked < count.least || *count.asked > count.most {
-			return c, fmt.Errorf("%s: %d asked for, ask for %d to %d", count.what, *count.asked, count.least, count.most)
+			return c, fmt.Errorf("%s: requested %d, must be %d to %d", count.what, *count.asked, count.least, count.most)
 		}
 	}
 	const anew = "remove the hub with its data (`localhub clean`) and start it again"
 	switch {
 	case c.EtcdMembers == 2:
-		return c, errors.New("members of each etcd: 2 asked for, which stop when one of them does: ask for 1 or 3")
+		return c, errors.New("members of each etcd: requested 2, which stop when one of them does: request 1 or 3")
 	case has.etcdMembers != 0 && has.etcdMembers != c.EtcdMembers:
-		return c, fmt.Errorf("members of each etcd: %d asked for, and %s has %d, which no restart changes: ask for %d, or %s",
+		return c, fmt.Errorf("members of each etcd: requested %d, and %s has %d, which no restart changes: request %d, or %s",
 			c.EtcdMembers, c.Dir, has.etcdMembers, has.etcdMembers, anew)
 	case has.etcdMembers > 1 && has.etcdPorts != has.etcdMembers:
 		return c, fmt.Errorf("%s does not name the ports by which the %d members of etcd know each other: put the file back, or %s",
 			c.portsFile(), has.etcdMembers, anew)
 	case c.Clusters < has.clusters:
-		return c, fmt.Errorf("clusters beside the hub: %d asked for, and %s has %d: ask for %d or more, or %s",
+		return c, fmt.Errorf("clusters beside the hub: requested %d, and %s has %d: request %d or more, or %s",
 			c.Clusters, c.Dir, has.clusters, has.clusters, anew)
 	case c.Plain && (has.embedded || has.external):
-		return c, fmt.Errorf("a plain cluster is asked for, and %s has a hub: take another directory", c.Dir)
+		return c, fmt.Errorf("a plain cluster was requested, and %s has a hub: use another directory", c.Dir)
 	case c.Plain:
 		return c, nil
 	}
 	c.ExternalEtcd = c.ExternalEtcd || c.Replicas > 1 || c.EtcdMembers > 1 || has.external && !has.embedded
 	if c.ExternalEtcd && has.embedded && !has.external {
-		return c, fmt.Errorf("an etcd outside of hub-apiserver is asked for, which several hub-apiservers and an etcd of 3 members need, "+
-			"and the hub in %s has its objects in the one inside: ask for neither, or %s", c.Dir, anew)
+		return c, fmt.Errorf("an external etcd was requested, which several hub-apiservers and an etcd of 3 members need, "+
+			"and the hub in %s has its objects in the embedded one: request neither, or %s", c.Dir, anew)
 	}
 	return c, nil
 }
@@ -119,7 +119,7 @@ func (h *Hub) stopSurplus() {
 		kind, _ := memberOf(name)
 		surplus := (kind == procFront || kind == procHubAPIServer) && h.ports[name] == 0
 		if surplus && h.running(name) {
-			h.config.Log("Stopping %s, as fewer are asked for", name)
+			h.config.Log("Stopping %s, as fewer were requested", name)
 		}
 		return surplus
 	})

@@ -51,18 +51,18 @@ func TestWithin(t *testing.T) {
 		has   topology
 		says  string
 	}{
-		"too many fronts":             {counts(6, 0, 0, 0), topology{}, "kube-apiservers in front: 6 asked for, ask for 1 to 5"},
-		"fewer than none":             {counts(0, -1, 0, 0), topology{}, "hub-apiservers: -1 asked for, ask for 1 to 5"},
-		"too many members":            {counts(0, 0, 5, 0), topology{}, "members of each etcd: 5 asked for, ask for 1 to 3"},
-		"an even number of members":   {counts(0, 0, 2, 0), topology{}, "ask for 1 or 3"},
-		"too many clusters":           {counts(0, 0, 0, 9), topology{}, "ask for 0 to 8"},
-		"one member becomes three":    {counts(0, 0, 3, 0), small, "has 1, which no restart changes: ask for 1, or remove"},
-		"three members become one":    {counts(0, 0, 1, 0), large, "has 3, which no restart changes: ask for 3, or remove"},
+		"too many fronts":             {counts(6, 0, 0, 0), topology{}, "kube-apiservers in front: requested 6, must be 1 to 5"},
+		"fewer than none":             {counts(0, -1, 0, 0), topology{}, "hub-apiservers: requested -1, must be 1 to 5"},
+		"too many members":            {counts(0, 0, 5, 0), topology{}, "members of each etcd: requested 5, must be 1 to 3"},
+		"an even number of members":   {counts(0, 0, 2, 0), topology{}, "request 1 or 3"},
+		"too many clusters":           {counts(0, 0, 0, 9), topology{}, "must be 0 to 8"},
+		"one member becomes three":    {counts(0, 0, 3, 0), small, "has 1, which no restart changes: request 1, or remove"},
+		"three members become one":    {counts(0, 0, 1, 0), large, "has 3, which no restart changes: request 3, or remove"},
 		"lost ports of three members": {Config{}, topology{etcdMembers: 3, external: true}, "/hub/ports.json does not name the ports"},
-		"the etcd inside comes out":   {external(Config{}), small, "has its objects in the one inside: ask for neither, or remove"},
-		"several on the etcd inside":  {counts(0, 2, 0, 0), small, "has its objects in the one inside: ask for neither, or remove"},
-		"clusters go":                 {counts(0, 0, 0, 1), large, "has 2: ask for 2 or more, or remove"},
-		"a hub becomes plain":         {plain(Config{}), small, "take another directory"},
+		"the etcd inside comes out":   {external(Config{}), small, "has its objects in the embedded one: request neither, or remove"},
+		"several on the etcd inside":  {counts(0, 2, 0, 0), small, "has its objects in the embedded one: request neither, or remove"},
+		"clusters go":                 {counts(0, 0, 0, 1), large, "has 2: request 2 or more, or remove"},
+		"a hub becomes plain":         {plain(Config{}), small, "use another directory"},
 	} {
 		c.asked.Dir = "/hub"
 		if _, err := c.asked.within(c.has); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
