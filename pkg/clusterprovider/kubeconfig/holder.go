@@ -81,8 +81,8 @@ func (p *Provider) hold(ctx context.Context, cluster *v1alpha1.Cluster, secret *
 	case there:
 		return taken, nil
 	case holder != "":
-		return refused(reasonLeftovers, fmt.Sprintf("the cluster of the configuration %q was that of the Cluster '%s', which is gone "+
-			"without having given it back: all access that it left in the cluster is removed first",
+		return refused(reasonLeftovers, fmt.Sprintf("the cluster of the configuration %q belonged to the Cluster '%s', which is gone "+
+			"without having released it: all access that it left in the cluster is removed first",
 			secret.Name, secret.Annotations[HolderNameAnnotation])), nil
 	}
 	return held, p.take(ctx, cluster, secret)

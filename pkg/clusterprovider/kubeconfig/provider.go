@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kubeconfig is the cluster provider of existing clusters. Each is admitted by a Secret with a kubeconfig of its admin, and becomes a
-// profile; the Cluster with that profile is that cluster. No cluster is created or deleted.
+// profile; the Cluster with that profile stands for it. No cluster is created or deleted.
 package kubeconfig
 
 import (
@@ -201,7 +201,7 @@ func parse(data []byte) (*rest.Config, error) {
 	}
 	loaded, err := clientcmd.Load(data)
 	if err != nil {
-		return nil, errors.New("it is no kubeconfig") // the error would quote it
+		return nil, errors.New("it is not a kubeconfig") // the error would quote it
 	}
 	if err := selfContained(loaded); err != nil {
 		return nil, err

@@ -248,7 +248,7 @@ var validUID = regexp.MustCompile(`^[0-9A-Za-z-]+$`)
 
 func (p *Provider) clusterOf(object *v1alpha1.Cluster) (cluster, error) {
 	if !validUID.MatchString(string(object.UID)) {
-		return cluster{}, fmt.Errorf("the UID %q of the Cluster %s/%s is none", object.UID, object.Namespace, object.Name)
+		return cluster{}, fmt.Errorf("the UID %q of the Cluster %s/%s is invalid", object.UID, object.Namespace, object.Name)
 	}
 	return p.cluster(object.UID), nil
 }

@@ -50,7 +50,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 		"Name of this provider: a DNS label, part of the names of its profiles and of its labels.")
 	fs.StringVar(&o.Environment, "environment", "",
 		"Name of the environment: a DNS label, part of the names of the provider's profiles.")
-	fs.StringVarP(&o.verbosity, "verbosity", "v", "INFO", "What is logged: DEBUG, INFO or ERROR.")
+	fs.StringVarP(&o.verbosity, "verbosity", "v", "INFO", "Log level: DEBUG, INFO or ERROR.")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"How to reach the hub: a kubeconfig, or a directory that has one of that name, or host, token and ca.crt. "+
 			"Empty: as the pod's service account.")
@@ -111,7 +111,7 @@ func (o *options) level() (slog.Level, error) {
 	case "ERROR":
 		return slog.LevelError, nil
 	}
-	return 0, fmt.Errorf("--verbosity: %q is none of DEBUG, INFO and ERROR", o.verbosity)
+	return 0, fmt.Errorf("--verbosity must be DEBUG, INFO or ERROR, not %q", o.verbosity)
 }
 
 func (o *options) logger() logr.Logger {

@@ -44,7 +44,7 @@ func (p *profiles) Start(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := p.sync(ctx); err != nil && ctx.Err() == nil {
-			logger.Error(err, "Publishing the profiles failed, and is tried again")
+			logger.Error(err, "Publishing the profiles failed and will be retried")
 		}
 		select {
 		case <-ctx.Done():

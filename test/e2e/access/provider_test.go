@@ -220,7 +220,7 @@ func (p *providing) followsChanges(t *testing.T) {
 	p.patch(t, ar, `{"spec":{"token":{"roleRefs":[{"kind":"ClusterRole","name":"view"}]}}}`)
 	p.pending(t, ar)
 	message := p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "WaitingForRecreation")
-	if !strings.Contains(message, "ClusterRoleBinding "+name+": it refers to another role now") {
+	if !strings.Contains(message, "ClusterRoleBinding "+name+": it now refers to another role") {
 		t.Error(message)
 	}
 	hold("null")

@@ -200,7 +200,7 @@ func (s *seen) giving(d decision) decision {
 		return d.refuse(s.ar, err)
 	}
 	if d.do, d.because = do, because; do == keep {
-		d.do, d.because = grant, "it is asked for by an annotation"
+		d.do, d.because = grant, "an annotation requests it"
 	}
 	return d
 }

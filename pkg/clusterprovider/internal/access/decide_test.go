@@ -206,7 +206,7 @@ func TestDecide_ARequestThatHasAccess(t *testing.T) {
 	decides(t, granted, decided{
 		"all is well":                       {func(*seen) {}, "keep" + look},
 		"nobody has looked closer":          {func(s *seen) { s.closer = nil }, "look"},
-		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "grant: it is asked for by an annotation, forced"},
+		"it is to be looked at":             {func(s *seen) { s.annotate("reconcile") }, "grant: an annotation requests it, forced"},
 		"it is to be ignored":               {func(s *seen) { s.annotate("ignore") }, "leave"},
 		"it is of another generation":       {func(s *seen) { s.edit() }, "grant: it is not granted as it is now"},
 		"it is changed, and not looked at":  {func(s *seen) { s.ar.Generation++ }, "leave"},

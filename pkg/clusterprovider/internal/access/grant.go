@@ -88,7 +88,7 @@ func (r *Reconciler) giveToken(ctx context.Context, s *seen, t *target.Target, n
 	token, err := t.Token(ctx, name, lifetime)
 	issued(r.Name, created, err)
 	if err != nil {
-		return nil, fmt.Errorf("asking for a token: %w", err)
+		return nil, fmt.Errorf("requesting a token: %w", err)
 	}
 	if err := r.keepSource(ctx, s, t, name); err != nil {
 		return nil, fmt.Errorf("the source of short-lived tokens: %w", err)

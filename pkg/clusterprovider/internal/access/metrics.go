@@ -12,7 +12,7 @@ import (
 
 var (
 	tokensIssued = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "clusterhub_access_tokens_issued_total",
-		Help: "Tokens that were asked for in clusters, for AccessRequests, by the name of this provider."}, []string{"provider", "result"})
+		Help: "Tokens that were requested in clusters, for AccessRequests, by the name of this provider."}, []string{"provider", "result"})
 	tokenDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "clusterhub_access_token_duration_seconds",
 		Help:    "Time that clusters take to make a token, by the name of this provider.",
 		Buckets: prometheus.ExponentialBuckets(0.01, 2, 12)}, []string{"provider"}) // to 20 seconds

@@ -170,8 +170,8 @@ func (r *Leftovers) sweep(ctx context.Context, c client.Client, cluster *v1alpha
 		}
 	}
 	if len(strange) > 0 {
-		ctrl.LoggerFrom(ctx).Info("Left alone: it is said to be of an AccessRequest that is gone, but cannot be told from others' "+
-			"by its name. Delete it if it is not needed", "count", len(strange), "first", strange[0])
+		ctrl.LoggerFrom(ctx).Info("Not deleted: it refers to an AccessRequest that is gone, but its name does not distinguish it from the objects of "+
+			"others. Delete it if it is not needed", "count", len(strange), "first", strange[0])
 	}
 	return failure
 }

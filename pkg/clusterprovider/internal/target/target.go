@@ -74,7 +74,7 @@ func (t *Target) Make(ctx context.Context, wanted *rights.Rights, have map[remot
 	case errors.As(err, &notOurs):
 		// The error does not tell the requester of access how to transfer the object.
 		return hub.Because(hub.ReasonNotManaged, fmt.Errorf("%s: it exists but does not contain the expected management labels, "+
-			"so it is somebody else's and is left alone", notOurs.Object))
+			"so it has another owner and is not changed", notOurs.Object))
 	case errors.As(err, &recreating):
 		return hub.Because(hub.ReasonRecreating, err)
 	}

@@ -65,7 +65,7 @@ func (m *Minters) Token(ctx context.Context, place string, t *Target, lifetime t
 	m.made.Store(place, time.Now())
 	token, err := minter.Token(ctx, meta.Name, lifetime)
 	if err != nil {
-		return nil, fmt.Errorf("asking for a token: %w", err)
+		return nil, fmt.Errorf("requesting a token: %w", err)
 	}
 	return token, nil
 }
