@@ -61,7 +61,7 @@ func (s *Server) Room() error {
 	backend := s.etcd.Server.Backend()
 	size := backend.Size()
 	if size < s.opts.limit() && size >= s.opts.limit()-s.opts.reserve() {
-		// The size is that of the last commit, up to a tenth of a second ago: long enough to use up the whole reserve for deletions.
+		// The size was measured at the last commit, up to a tenth of a second ago: long enough to use up the whole reserve for deletions.
 		backend.ForceCommit()
 		size = backend.Size()
 	}

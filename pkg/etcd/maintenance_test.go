@@ -144,7 +144,7 @@ func TestRoom_KeepsAReserve(t *testing.T) {
 		if _, err := server.client.Put(t.Context(), fmt.Sprintf("kept-%d", i), value); err != nil {
 			t.Fatal(err)
 		}
-		server.etcd.Server.Backend().ForceCommit() // the size is that of the last commit; there are ten commits per second
+		server.etcd.Server.Backend().ForceCommit() // the size is measured at each commit; there are ten commits per second
 	}
 	for range 4 {
 		if _, err := server.client.Put(t.Context(), "kept-0", value); err != nil {
