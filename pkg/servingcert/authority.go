@@ -72,10 +72,10 @@ func parseAuthority(certPEM, keyPEM []byte) (*authority, error) {
 		return nil, err
 	}
 	if len(certs) != 1 {
-		return nil, fmt.Errorf("there are %d certificates where one belongs", len(certs))
+		return nil, fmt.Errorf("expected one certificate, found %d", len(certs))
 	}
 	if !certs[0].IsCA {
-		return nil, errors.New("the certificate is not that of a CA")
+		return nil, errors.New("the certificate is not a CA certificate")
 	}
 	block, _ := pem.Decode(keyPEM)
 	if block == nil || block.Type != pemPrivateKey {
@@ -185,7 +185,7 @@ func parseCertificates(data []byte) ([]*x509.Certificate, error) {
 			break
 		}
 		if block.Type != pemCertificate {
-			return nil, errors.New("there is PEM data that is no certificate")
+			return nil, errors.New("there is PEM data that is not a certificate")
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {

@@ -58,7 +58,7 @@ func (m *Manager) runCABundle(ctx context.Context) {
 		},
 	})
 	if err != nil { // only for an informer that was stopped, and this one has not been started
-		klog.FromContext(ctx).Error(err, "The caBundles of our APIServices are not kept up to date")
+		klog.FromContext(ctx).Error(err, "The caBundles of our APIServices are not updated")
 		return
 	}
 	factory.Start(ctx.Done())
@@ -102,7 +102,7 @@ func (c *caBundles) work(ctx context.Context) {
 			// A concurrent write, such as the front's for a new APIService, is not an error.
 			c.queue.AddRateLimited(name)
 		} else if err != nil && ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "The caBundle of an APIService could not be set, trying again", "apiService", name)
+			klog.FromContext(ctx).Error(err, "Could not set the caBundle of an APIService, retrying", "apiService", name)
 			c.queue.AddRateLimited(name)
 		} else {
 			c.queue.Forget(name)

@@ -89,7 +89,7 @@ func New(ctx context.Context, config Config) (*Manager, error) {
 		if errors.Is(err, ErrInvalidSecret) {
 			return nil, err
 		}
-		klog.FromContext(ctx).Info("No serving certificate yet, trying again", "reason", err.Error(), "in", retry)
+		klog.FromContext(ctx).Info("No serving certificate yet, retrying", "reason", err.Error(), "in", retry)
 		if !m.wait(ctx, retry) {
 			return nil, fmt.Errorf("no serving certificate: %w (it needs a Role with get, create and update on Secret %s/%s)",
 				err, config.Namespace, SecretName)
@@ -153,7 +153,7 @@ func (m *Manager) runRotation(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			klog.FromContext(ctx).Error(err, "The serving CA could not be brought up to date; the present certificate stays", "retryIn", retry)
+			klog.FromContext(ctx).Error(err, "Could not update the serving CA; the current certificate stays in use", "retryIn", retry)
 			pause, retry = retry, min(2*retry, maxRetry)
 			continue
 		}
