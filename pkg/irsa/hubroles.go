@@ -50,7 +50,7 @@ func ParseRolePath(path string) (RolePath, error) {
 	case len(path) > longestPath:
 		return refuse(fmt.Sprintf("it has %d characters, and IAM allows %d", len(path), longestPath))
 	case !strings.HasPrefix(path, "/") || !strings.HasSuffix(path, "/"):
-		return refuse("it has to begin and to end with a slash")
+		return refuse("it must begin and end with a slash")
 	case strings.Contains(path, "//"):
 		return refuse("two slashes follow each other")
 	case !pathForm.MatchString(path):
@@ -70,7 +70,7 @@ func CheckBoundary(arn string, hub Cluster) error {
 	}
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 || parts[0] != "arn" {
-		return refuse("it is no ARN")
+		return refuse("it is not an ARN")
 	}
 	policy, isPolicy := strings.CutPrefix(parts[5], "policy")
 	slash := strings.LastIndex(policy, "/")

@@ -17,9 +17,9 @@ func TestParseRolePath(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{
-		"clusterhub": "begin and to end with a slash", "/clusterhub": "begin and to end with a slash", "clusterhub/": "begin and to end with a slash",
+		"clusterhub": "begin and end with a slash", "/clusterhub": "begin and end with a slash", "clusterhub/": "begin and end with a slash",
 		"//": "two slashes", "/a//b/": "two slashes", "/a b/": "letters, digits", "/*/": "letters, digits", "/a?/": "letters, digits", "/${aws:x}/": "letters, digits",
-		"/a'/": "letters, digits", "/ü/": "letters, digits", "/a\n/": "letters, digits", "/a/\n": "begin and to end", "/" + strings.Repeat("a", 511) + "/": "513 characters",
+		"/a'/": "letters, digits", "/ü/": "letters, digits", "/a\n/": "letters, digits", "/a/\n": "begin and end", "/" + strings.Repeat("a", 511) + "/": "513 characters",
 	} {
 		_, err := ParseRolePath(path)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 500 {
@@ -50,7 +50,7 @@ func TestCheckBoundary(t *testing.T) {
 		}
 	}
 	for arn, want := range map[string]string{
-		"limits": "it is no ARN", "arn:aws:iam::123456789012": "it is no ARN",
+		"limits": "it is not an ARN", "arn:aws:iam::123456789012": "it is not an ARN",
 		"arn:aws-cn:iam::123456789012:policy/limits":                    `partition is "aws-cn"`,
 		"arn:aws:s3::123456789012:policy/limits":                        "not of IAM",
 		"arn:aws:iam:us-west-2:123456789012:policy/limits":              "not of IAM",

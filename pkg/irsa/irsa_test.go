@@ -144,7 +144,7 @@ func TestCreatorRole_FitsIntoIAM(t *testing.T) {
 	for name, want := range map[string]string{
 		"hub-cluster1":          "hub-cluster1_managed-cluster-identity-creator",
 		strings.Repeat("a", 31): strings.Repeat("a", 31) + "_managed-cluster-identity-creator",
-		// The hash is that of the whole name.
+		// The hash covers the whole name.
 		strings.Repeat("a", 32):       strings.Repeat("a", 22) + "-3ba3f5f4_managed-cluster-identity-creator",
 		strings.Repeat("a", 99) + "b": strings.Repeat("a", 22) + "-ec1a833c_managed-cluster-identity-creator",
 	} {
