@@ -36,7 +36,7 @@ func (o *LeaderElection) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Enabled, "leader-elect", o.Enabled,
 		"Act only while holding the Lease. Turn it off only where a single process ever runs.")
 	fs.StringVar(&o.Name, "leader-elect-resource-name", o.Name, "Name of the Lease.")
-	fs.StringVar(&o.Namespace, "leader-elect-namespace", o.Namespace, "Namespace of the Lease. It has to exist.")
+	fs.StringVar(&o.Namespace, "leader-elect-namespace", o.Namespace, "Namespace of the Lease. It must exist.")
 	fs.DurationVar(&o.LeaseDuration, "leader-elect-lease-duration", o.LeaseDuration,
 		"How long the others wait, after the leader was last heard of, before one takes over.")
 	fs.DurationVar(&o.RenewDeadline, "leader-elect-renew-deadline", o.RenewDeadline,

@@ -19,7 +19,7 @@ import (
 )
 
 // errNotYet reports that the configuration for the API server is not known yet.
-var errNotYet = errors.New("it is not known yet how the API server is reached")
+var errNotYet = errors.New("the address of the API server is not known yet")
 
 // Server serves metrics.
 type Server struct {
@@ -103,7 +103,7 @@ func (s *Server) Serve(ctx context.Context) (stop func(), err error) {
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			klog.FromContext(ctx).Error(err, "Not listening any more", "for", "metrics")
+			klog.FromContext(ctx).Error(err, "The server has stopped", "for", "metrics")
 		}
 	}()
 	return func() {
