@@ -86,7 +86,7 @@ func (o *options) check() error {
 	ip := net.ParseIP(o.address)
 	switch {
 	case ip == nil || !ip.IsLoopback():
-		return fmt.Errorf("--address must be 127.0.0.1 or ::1, not %q: whoever reaches this port is not logged in by the proxy", o.address)
+		return fmt.Errorf("--address must be 127.0.0.1 or ::1, not %q: users who reach this port directly are not authenticated by the proxy", o.address)
 	case o.port < 0 || o.port > 65535:
 		return fmt.Errorf("--port must be 0 to 65535, not %d", o.port)
 	case len(o.hosts) == 0:
