@@ -47,7 +47,7 @@ func crashAt(w *world, when string, n int64) bool {
 	crash := &crash{when: when, n: n, down: make(chan struct{})}
 	w.around = crash.around
 	stop := w.start(w.newAgent())
-	// reached waits until a stage of the work's life is reached. If the agent has stopped before that, the function meanwhile changes the hub, and
+	// reached waits until a stage of the work's life is reached. If the agent has stopped before that, the parameter changes the hub, and
 	// the next agent does the rest.
 	reached := func(meanwhile func(), stage func() bool) {
 		t.Helper()

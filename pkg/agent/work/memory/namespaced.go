@@ -55,7 +55,7 @@ type Namespaced struct {
 var _ Memory = &Namespaced{}
 
 // NewNamespaced returns the memory of an agent of a hub that has rights in one namespace. There may be several agents in one namespace, even of the
-// same hub: the hash is that of hub and cluster, HubHash("<address>/<cluster>"). The ID is empty unless the address of a hub changes.
+// same hub: the hash identifies hub and cluster, HubHash("<address>/<cluster>"). The ID is empty unless the address of a hub changes.
 func NewNamespaced(client dynamic.Interface, namespace, hash, agentID string) *Namespaced {
 	if agentID == "" {
 		agentID = hash

@@ -45,7 +45,7 @@ const (
 	tries = 5
 	// mostErrors is the maximum number of objects of a record that are named in an error.
 	mostErrors = 8
-	// askedAnnotation has the UID of a record for which the garbage collector was asked to orphan the dependents.
+	// askedAnnotation has the UID of a record for which a request to orphan the dependents was sent to the garbage collector.
 	askedAnnotation = "work.clusterhub.dev/garbage-collector-asked"
 )
 
@@ -212,7 +212,7 @@ func wasAsked(record *workv1.AppliedManifestWork) bool {
 }
 
 // forget starts the deletion of a record, and returns the record afterwards, or nil if it is gone. The server uses the propagation policy of the last
-// request. The garbage collector is asked once to orphan the dependents: to ask again each time it is done would never end. An annotation records the
+// request. Orphaning the dependents is requested once: to request it again each time it is done would never end. An annotation records the
 // request, since missing finalizers do not prove it: other clients may also delete the record and remove finalizers.
 func (c *Cluster) forget(ctx context.Context, r Record, propagation metav1.DeletionPropagation) (*workv1.AppliedManifestWork, error) {
 	begun := r.object.DeletionTimestamp != nil
@@ -249,7 +249,7 @@ func (c *Cluster) read(ctx context.Context, name string, uid types.UID) (*workv1
 
 // drop removes the agent's finalizer from a record that is being deleted, and returns what the record still waits for. It does so while the finalizer
 // of the garbage collector is present: the garbage collector removes that after it has orphaned the dependents, and then the record is gone. The same
-// write records whether the garbage collector was asked.
+// write records whether orphaning was requested.
 func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, asked bool) (waitsFor string, err error) {
 	left := now.Finalizers
 	for try := 1; slices.Contains(now.Finalizers, memory.Finalizer) || asked != wasAsked(now); try++ {
