@@ -9,7 +9,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # As hack/test.sh has it, so that nothing is compiled a second time.
 export GOFLAGS="-trimpath ${GOFLAGS:-}" CGO_ENABLED=0
-steps=(format headers length scripts names words manifests modules compatible generated page lint)
+steps=(format headers length scripts names words structure manifests modules compatible generated page lint)
 
 # files prints the tree's files that match the given patterns: all but deleted and ignored ones.
 files() {
@@ -79,6 +79,10 @@ step_words() {
   found=$(files ':!LICENSE' ':!*go.sum' ':!pkg/generated' ':!*zz_generated*' ':!pkg/ui/assets/app.js' | over grep -nIwiE "s?[h]e|[h]im(self)?|[h]is|[h]ers?(elf)?" || true)
   none "$found" "a user is not a man or a woman: say they, the user, or the name"
   go run ./hack/words || { echo "  → see docs/design/style.md" && return 1; }
+}
+
+step_structure() {
+  files '*.go' | go run ./hack/structure
 }
 
 step_manifests() {

@@ -92,7 +92,8 @@ func unpacked(t *testing.T, packed []byte) (name string, data []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if data, err = io.ReadAll(entries); err != nil {
+	data, err = io.ReadAll(entries)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := entries.Next(); !errors.Is(err, io.EOF) {

@@ -137,7 +137,8 @@ func parameters(object *unstructured.Unstructured) (clusters []map[string]string
 		}
 		cluster := map[string]string{}
 		for key, value := range decision {
-			if cluster[key], ok = value.(string); !ok {
+			cluster[key], ok = value.(string)
+			if !ok {
 				return nil, fmt.Errorf("%s: expected a text in %s, got a %T: placements that such tools follow must not have sortBy: Score",
 					object.GetName(), key, value)
 			}

@@ -318,7 +318,8 @@ func knownFlags(folder string, words []string) error {
 	}
 	for _, word := range words {
 		name, is := strings.CutPrefix(word, "--")
-		if name, _, _ = strings.Cut(name, "="); is && !strings.Contains(source, `"`+name+`"`) && name != "kubeconfig" {
+		name, _, _ = strings.Cut(name, "=")
+		if is && !strings.Contains(source, `"`+name+`"`) && name != "kubeconfig" {
 			return fmt.Errorf("%s has no flag --%s", folder, name)
 		}
 	}

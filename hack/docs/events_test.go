@@ -46,7 +46,8 @@ func parse(t *testing.T) *source {
 	for path, file := range s.files {
 		for _, spec := range file.Imports {
 			name, _ := literal(spec.Path)
-			if name = filepath.Base(name); spec.Name != nil {
+			name = filepath.Base(name)
+			if spec.Name != nil {
 				name = spec.Name.Name
 			}
 			s.imports[filepath.Dir(path)+" "+name] = true

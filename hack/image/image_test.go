@@ -81,7 +81,8 @@ func digests(t *testing.T, dir string) (all []string) {
 		}
 		all = append(all, i.component+"@"+digest.String())
 		for _, bill := range i.bills {
-			if digest, err = bill.Digest(); err != nil {
+			digest, err = bill.Digest()
+			if err != nil {
 				t.Fatal(err)
 			}
 			all = append(all, digest.String())

@@ -98,7 +98,8 @@ func build(r release, license, output string, folders []string) (err error) {
 		return fmt.Errorf("SOURCE_DATE_EPOCH has to be the time of the commit in seconds (git log -1 --format=%%ct): %w", err)
 	}
 	r.created = time.Unix(epoch, 0).UTC()
-	if r.license, err = os.ReadFile(license); err != nil {
+	r.license, err = os.ReadFile(license)
+	if err != nil {
 		return err
 	}
 	digests := ""

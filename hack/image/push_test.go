@@ -152,7 +152,8 @@ func TestComponents(t *testing.T) {
 	for _, c := range components {
 		have = append(have, c.name)
 	}
-	if want = slices.Compact(want); fmt.Sprint(want) != fmt.Sprint(have) {
+	want = slices.Compact(want)
+	if fmt.Sprint(want) != fmt.Sprint(have) {
 		t.Errorf("there are images of %q, and artifacts names %q", have, want)
 	}
 }

@@ -71,7 +71,8 @@ func promtool(t *testing.T, rules []group, args ...string) (string, error) {
 		_, err = os.Stat(tool)
 	}
 	if err != nil {
-		if tool, err = exec.LookPath("promtool"); err != nil {
+		tool, err = exec.LookPath("promtool")
+		if err != nil {
 			t.Skip("there is no promtool: run hack/debian.sh --unpack prometheus, or install Prometheus")
 		}
 	}
@@ -82,7 +83,8 @@ func promtool(t *testing.T, rules []group, args ...string) (string, error) {
 	}
 	files := map[string][]byte{"rules.yaml": text}
 	for _, name := range []string{"alerts.yaml", "edges.yaml"} {
-		if files[name], err = os.ReadFile(filepath.Join("testdata", name)); err != nil {
+		files[name], err = os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

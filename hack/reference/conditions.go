@@ -71,7 +71,8 @@ func conditionsPage(root string) (string, error) {
 		if err != nil {
 			return err
 		}
-		if folder = filepath.ToSlash(folder); slices.Contains(unversioned, folder) {
+		folder = filepath.ToSlash(folder)
+		if slices.Contains(unversioned, folder) {
 			return nil
 		}
 		constants, err := constantsOf(path)

@@ -40,7 +40,8 @@ func check(dir string) error {
 		return err
 	}
 	for _, entry := range entries {
-		if m.files[entry.Name()], err = os.ReadFile(filepath.Join(dir, entry.Name())); err != nil {
+		m.files[entry.Name()], err = os.ReadFile(filepath.Join(dir, entry.Name()))
+		if err != nil {
 			return err
 		}
 	}
@@ -176,7 +177,8 @@ func (m made) charts() (err error) {
 		files, unpacking := unpacked(name, data)
 		of, _, _ := strings.Cut(name, "-"+strings.TrimPrefix(m.version, "v"))
 		chart := struct{ Name, Version, AppVersion string }{}
-		if unpacking = errors.Join(unpacking, yaml.Unmarshal(files[of+"/Chart.yaml"].content, &chart)); unpacking != nil {
+		unpacking = errors.Join(unpacking, yaml.Unmarshal(files[of+"/Chart.yaml"].content, &chart))
+		if unpacking != nil {
 			err = errors.Join(err, fmt.Errorf("%s: %w", name, unpacking))
 		} else if chart.Name != of || "v"+chart.Version != m.version || chart.AppVersion != m.version {
 			err = errors.Join(err, fmt.Errorf("%s is the chart %+v, expected one of %s", name, chart, m.version))

@@ -89,7 +89,8 @@ func (s *site) read(sources []string) error {
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	if s.list(); len(s.order) == 0 {
+	s.list()
+	if len(s.order) == 0 {
 		return fmt.Errorf("%s has no list of pages below ## %s: pages are in its order", home, listed)
 	}
 	s.rank()

@@ -140,7 +140,8 @@ func problems(t *testing.T, files map[string][]byte) (all []string) {
 					}
 				default:
 					file, anchor, _ := strings.Cut(to, "#")
-					if file = path.Join(path.Dir(name), file); strings.HasPrefix(to, "#") {
+					file = path.Join(path.Dir(name), file)
+					if strings.HasPrefix(to, "#") {
 						file = name
 					}
 					if _, there := files[file]; !there || anchor != "" && !ids[file+"#"+anchor] {

@@ -232,7 +232,10 @@ func (f *follower) listen(ctx context.Context, rejected chan<- struct{}) func(er
 		f.health.Waiting(hub.Refused(err).Error())
 		if !apierrors.IsUnauthorized(err) {
 			n = 0
-		} else if n++; n >= hub.Rejections {
+			return
+		}
+		n++
+		if n >= hub.Rejections {
 			reject()
 		}
 	}

@@ -99,7 +99,8 @@ func (f *following) joinedState() state.State {
 		cluster.CertificateAuthorityData, _ = agenttest.Certificate(f.T, "ca")
 	}
 	var err error
-	if s.Kubeconfig, err = clientcmd.Write(*config); err != nil {
+	s.Kubeconfig, err = clientcmd.Write(*config)
+	if err != nil {
 		f.T.Fatal(err)
 	}
 	return s

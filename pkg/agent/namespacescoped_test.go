@@ -74,7 +74,8 @@ func newScoped(t *testing.T) *scoped {
 	t.Helper()
 	s := &scoped{world: newWorld(t), kube: kubernetes.NewForConfigOrDie(worktest.Config(t)), namespace: worktest.Namespace(t)}
 	var err error
-	if s.works, err = hub.New(worktest.Config(t)); err != nil {
+	s.works, err = hub.New(worktest.Config(t))
+	if err != nil {
 		t.Fatal(err)
 	}
 	onHub := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: agenttest.ClusterName}}
@@ -92,10 +93,12 @@ func newScoped(t *testing.T) *scoped {
 		t.Fatal(err)
 	}
 	c := &clusters{}
-	if c.own, err = o.Spoke.NewCluster(recording); err != nil {
+	c.own, err = o.Spoke.NewCluster(recording)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if c.home, err = spoke.NewManagement(recording, s.namespace); err != nil {
+	c.home, err = spoke.NewManagement(recording, s.namespace)
+	if err != nil {
 		t.Fatal(err)
 	}
 	j := s.joiner()
@@ -108,7 +111,8 @@ func newScoped(t *testing.T) *scoped {
 		return h, err
 	}
 	p := &process{Options: o, health: &health.Health{}, view: hub.NewView(60)}
-	if s.agent, err = newAgent(j, p.view, csr.New(), status.NewFacts(c.own, o.Claims), p.tasks(c)...); err != nil {
+	s.agent, err = newAgent(j, p.view, csr.New(), status.NewFacts(c.own, o.Claims), p.tasks(c)...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	s.Grant(s.agent.rights())

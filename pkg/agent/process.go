@@ -57,7 +57,8 @@ func (p *process) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if now, err = p.until(ctx, part, now); err != nil {
+		now, err = p.until(ctx, part, now)
+		if err != nil {
 			return err
 		}
 	}
@@ -70,7 +71,8 @@ func (p *process) until(ctx context.Context, part part, now *clusters) (next *cl
 	defer end()
 	var following sync.WaitGroup
 	following.Go(func() {
-		if next = p.next(ctx, now); next != nil {
+		next = p.next(ctx, now)
+		if next != nil {
 			klog.FromContext(ctx).Info("A kubeconfig has changed: restarting with it")
 		}
 		end()
@@ -112,7 +114,8 @@ func (p *process) look(before *clusters) (*clusters, error) {
 	now.managed = managed.Sum
 	var home files.Way
 	if p.keeps() {
-		if home, err = p.Spoke.Management(); err != nil {
+		home, err = p.Spoke.Management()
+		if err != nil {
 			return nil, fmt.Errorf("connecting to the management cluster, --management-kubeconfig: %w", err)
 		}
 		now.management = home.Sum
@@ -120,7 +123,8 @@ func (p *process) look(before *clusters) (*clusters, error) {
 	// An agent with an identity needs no bootstrap kubeconfig, and one without waits for it itself.
 	var broken error
 	if p.BootstrapKubeconfig != "" {
-		if now.bootstrap, broken = files.HubSum(p.BootstrapKubeconfig); broken != nil && before != nil {
+		now.bootstrap, broken = files.HubSum(p.BootstrapKubeconfig)
+		if broken != nil && before != nil {
 			now.bootstrap = before.sums.bootstrap
 		}
 	}
@@ -137,11 +141,13 @@ func (p *process) look(before *clusters) (*clusters, error) {
 		return nil, broken
 	}
 	next := &clusters{sums: now, hubs: several}
-	if next.own, err = p.Spoke.NewCluster(managed.Config); err != nil {
+	next.own, err = p.Spoke.NewCluster(managed.Config)
+	if err != nil {
 		return nil, fmt.Errorf("connecting to the managed cluster, --spoke-kubeconfig: %w", err)
 	}
 	if p.keeps() {
-		if next.home, err = spoke.NewManagement(home.Config, p.Spoke.Namespace); err != nil {
+		next.home, err = spoke.NewManagement(home.Config, p.Spoke.Namespace)
+		if err != nil {
 			return nil, fmt.Errorf("connecting to the management cluster, --management-kubeconfig: %w", err)
 		}
 	}

@@ -37,10 +37,12 @@ func TestRegistration_OnRealClustersWithItsOwnRights(t *testing.T) {
 	w := newWorld(t)
 	j := w.joiner()
 	var err error
-	if j.Spoke, err = spoke.New(as("own-"+own), own); err != nil {
+	j.Spoke, err = spoke.New(as("own-"+own), own)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Home, err = spoke.NewManagement(as("home-"+home), home); err != nil {
+	j.Home, err = spoke.NewManagement(as("home-"+home), home)
+	if err != nil {
 		t.Fatal(err)
 	}
 	j.Store = &state.Store{Client: j.Home.Client, Namespace: home}

@@ -87,7 +87,8 @@ func (u *unjoiner) reach(o *spoke.Options) error {
 		return fmt.Errorf("reading %s: %w", flag, err)
 	}
 	u.store = &state.Store{Client: home.Client, Namespace: home.Namespace}
-	if way, err = o.Managed(); err == nil {
+	way, err = o.Managed()
+	if err == nil {
 		u.own, err = o.NewCluster(way.Config)
 	}
 	if err != nil {
@@ -221,7 +222,8 @@ func (u *unjoiner) step(ctx context.Context, h *hub.Hub, name string, told bool)
 		cluster = cluster.DeepCopy()
 		cluster.Spec.HubAcceptsClient = false
 		// A forbidden update does not mean that the rights are gone: the next read tells.
-		if cluster, err = clusters.Update(ctx, cluster, metav1.UpdateOptions{}); err != nil {
+		cluster, err = clusters.Update(ctx, cluster, metav1.UpdateOptions{})
+		if err != nil {
 			return false, told, err
 		}
 	}

@@ -57,7 +57,8 @@ func newWorksAlone(t *testing.T) *worksAlone {
 	w := &worksAlone{T: t, cluster: worktest.Namespace(t), own: worktest.Namespace(t), target: worktest.Namespace(t), dir: t.TempDir()}
 	w.kube = kubernetes.NewForConfigOrDie(worktest.Config(t))
 	var err error
-	if w.hub, err = hub.New(worktest.Config(t)); err != nil {
+	w.hub, err = hub.New(worktest.Config(t))
+	if err != nil {
 		t.Fatal(err)
 	}
 	account, err := w.kube.CoreV1().ServiceAccounts(w.own).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "work"}}, metav1.CreateOptions{})

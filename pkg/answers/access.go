@@ -64,7 +64,8 @@ func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rule
 		}
 		return page.Items, page.Continue, nil
 	})
-	if rules.ClusterRoles, err = look(roles, err, "list clusterroles"); err != nil {
+	rules.ClusterRoles, err = look(roles, err, "list clusterroles")
+	if err != nil {
 		return rules, err
 	}
 	bindings, err := Pages(func(options metav1.ListOptions) ([]rbacv1.ClusterRoleBinding, string, error) {
@@ -74,14 +75,16 @@ func (h *Hub) rules(ctx context.Context, namespace string) (rules diagnosis.Rule
 		}
 		return page.Items, page.Continue, nil
 	})
-	if rules.ClusterRoleBindings, err = look(bindings, err, "list clusterrolebindings"); err != nil || namespace == "" {
+	rules.ClusterRoleBindings, err = look(bindings, err, "list clusterrolebindings")
+	if err != nil || namespace == "" {
 		return rules, err
 	}
 	local, err := h.kube.RbacV1().Roles(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		local = &rbacv1.RoleList{}
 	}
-	if rules.Roles, err = look(local.Items, err, "list roles in the namespace "+namespace); err != nil {
+	rules.Roles, err = look(local.Items, err, "list roles in the namespace "+namespace)
+	if err != nil {
 		return rules, err
 	}
 	bound, err := h.kube.RbacV1().RoleBindings(namespace).List(ctx, metav1.ListOptions{})
@@ -110,7 +113,8 @@ func (h *Hub) review(ctx context.Context, facts *diagnosis.AccessFacts) error {
 				if err == nil {
 					answer = diagnosis.Review{Allowed: status.Allowed, Reason: status.Reason}
 				}
-				if facts.Reviews[p], err = look(answer, err, "create subjectaccessreviews, which show what another user may do"); err != nil {
+				facts.Reviews[p], err = look(answer, err, "create subjectaccessreviews, which show what another user may do")
+				if err != nil {
 					return fmt.Errorf("checking the rights of %s: %w", facts.User, err)
 				}
 			}

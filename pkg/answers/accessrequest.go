@@ -15,7 +15,8 @@ import (
 func (h *Hub) accessRequestFacts(ctx context.Context, facts *diagnosis.AccessRequestFacts) error {
 	api := h.clusters.OpenMCPV1alpha1()
 	request, err := api.AccessRequests(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})
-	if facts.Request, err = look(request, err, "get accessrequests in the namespace "+facts.Namespace); err != nil {
+	facts.Request, err = look(request, err, "get accessrequests in the namespace "+facts.Namespace)
+	if err != nil {
 		return err
 	}
 	if _, found := facts.Request.Get(); !found {

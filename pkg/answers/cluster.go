@@ -41,7 +41,8 @@ func serviceFault(service *unstructured.Unstructured, otherwise string) (fault s
 // clusterFacts reads a cluster and its objects. Objects that the user may not see are noted, and cause no error.
 func (h *Hub) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFacts) (err error) {
 	found, err := h.Cluster(ctx, facts.Name)
-	if facts.Cluster, err = look(found, err, "get managedclusters "+facts.Name+", nor is it in a set whose clusters you may get"); err != nil {
+	facts.Cluster, err = look(found, err, "get managedclusters "+facts.Name+", nor is it in a set whose clusters you may get")
+	if err != nil {
 		return err
 	}
 	if found, ok := facts.Cluster.Get(); !ok {
@@ -57,7 +58,8 @@ func (h *Hub) clusterFacts(ctx context.Context, facts *diagnosis.ClusterFacts) (
 		facts.Accepters = rules.Holders(accept, upstreams)
 	}
 	lease, err := h.kube.CoordinationV1().Leases(facts.Name).Get(ctx, registration.LeaseName, metav1.GetOptions{})
-	if facts.Lease, err = look(lease, err, "get leases in the namespace "+facts.Name+", which the agent renews"); err != nil {
+	facts.Lease, err = look(lease, err, "get leases in the namespace "+facts.Name+", which the agent renews")
+	if err != nil {
 		return err
 	}
 	requests, err := h.agentRequests(ctx, facts.Name)

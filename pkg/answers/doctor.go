@@ -187,7 +187,8 @@ func (r *Reader) storage(ctx context.Context, dryRun bool) (s diagnosis.Storage)
 	} else {
 		r.Unseen = append(r.Unseen, "free storage for writes: kubectl hub doctor checks it with a dry run")
 	}
-	if s.Size = r.etcdSize(ctx); s.Size > 0 {
+	s.Size = r.etcdSize(ctx)
+	if s.Size > 0 {
 		s.Quota = mostQuota
 	}
 	return s
@@ -252,7 +253,8 @@ func (r *Reader) webhook(ctx context.Context, kind, configuration string, index 
 		r.Miss("the Service of the webhook "+w.Name, err)
 		return out
 	}
-	if out.HasService = err == nil; !out.HasService {
+	out.HasService = err == nil
+	if !out.HasService {
 		out.Seen = true
 		return out
 	}

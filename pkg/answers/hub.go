@@ -41,13 +41,16 @@ func New(config *rest.Config) (*Hub, error) {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	h := &Hub{}
-	if h.kube, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+	h.kube, err = kubernetes.NewForConfigAndClient(config, client)
+	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
-	if h.clusters, err = versioned.NewForConfigAndClient(config, client); err != nil {
+	h.clusters, err = versioned.NewForConfigAndClient(config, client)
+	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
-	if h.objects, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+	h.objects, err = dynamic.NewForConfigAndClient(config, client)
+	if err != nil {
 		return nil, fmt.Errorf("connecting to the hub: %w", err)
 	}
 	return h, nil

@@ -66,7 +66,8 @@ func (h *Hub) Explain(ctx context.Context, namespace, name, cluster string) (*v1
 		} else {
 			all.Status.Clusters = append(all.Status.Clusters, page.Status.Clusters...)
 		}
-		if options.Continue = page.Status.Continue; options.Continue == "" {
+		options.Continue = page.Status.Continue
+		if options.Continue == "" {
 			all.Status.Continue = ""
 			all.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "PlacementExplanation"}
 			return all, nil
@@ -83,7 +84,8 @@ func Pages[T any](read func(metav1.ListOptions) ([]T, string, error)) ([]T, erro
 			return nil, err
 		}
 		all = append(all, items...)
-		if options.Continue = next; next == "" {
+		options.Continue = next
+		if next == "" {
 			return all, nil
 		}
 	}

@@ -20,16 +20,19 @@ import (
 
 func (h *Hub) memberFacts(ctx context.Context, facts *diagnosis.MemberFacts) error {
 	found, err := h.Cluster(ctx, facts.Cluster)
-	if facts.Object, err = look(found, err, "get managedclusters "+facts.Cluster+", nor is it in a set whose clusters you may get"); err != nil {
+	facts.Object, err = look(found, err, "get managedclusters "+facts.Cluster+", nor is it in a set whose clusters you may get")
+	if err != nil {
 		return err
 	}
 	clusterSets := h.clusters.ClusterV1beta1().ManagedClusterSets()
 	set, err := clusterSets.Get(ctx, facts.Set, metav1.GetOptions{})
-	if facts.Selects, err = look(set, err, "get managedclustersets "+facts.Set); err != nil {
+	facts.Selects, err = look(set, err, "get managedclustersets "+facts.Set)
+	if err != nil {
 		return err
 	}
 	member, err := h.clusters.ViewV1alpha1().ClusterSetMembers().Get(ctx, facts.Cluster+"."+facts.Set, metav1.GetOptions{})
-	if facts.Member, err = look(member, err, "get clustersetmembers"); err != nil {
+	facts.Member, err = look(member, err, "get clustersetmembers")
+	if err != nil {
 		return err
 	}
 	if _, is := facts.Member.Get(); is {
@@ -42,7 +45,8 @@ func (h *Hub) memberFacts(ctx context.Context, facts *diagnosis.MemberFacts) err
 		}
 		return page.Items, page.Continue, nil
 	})
-	if facts.Others, err = look(others, err, "list managedclustersets, of which another one may claim the label"); err != nil {
+	facts.Others, err = look(others, err, "list managedclustersets, of which another one may claim the label")
+	if err != nil {
 		return err
 	}
 	facts.MayLabel, err = h.mayLabel(ctx, facts)

@@ -15,8 +15,10 @@ import (
 // placementFacts reads the explanation of the hub, and what is needed to describe how to change it.
 func (h *Hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFacts) error {
 	explanation, err := h.Explain(ctx, facts.Namespace, facts.Name, facts.Cluster)
-	if facts.ClusterMissing = IsMissing(err, "managedclusters"); !facts.ClusterMissing {
-		if facts.Explanation, err = look(explanation, err, "get placements/explain in the namespace "+facts.Namespace); err != nil {
+	facts.ClusterMissing = IsMissing(err, "managedclusters")
+	if !facts.ClusterMissing {
+		facts.Explanation, err = look(explanation, err, "get placements/explain in the namespace "+facts.Namespace)
+		if err != nil {
 			return err
 		}
 	}
@@ -24,10 +26,12 @@ func (h *Hub) placementFacts(ctx context.Context, facts *diagnosis.PlacementFact
 		return nil
 	}
 	placement, err := h.clusters.ClusterV1beta1().Placements(facts.Namespace).Get(ctx, facts.Name, metav1.GetOptions{})
-	if facts.Placement, err = look(placement, err, "get placements in the namespace "+facts.Namespace+", which have the requirements"); err != nil {
+	facts.Placement, err = look(placement, err, "get placements in the namespace "+facts.Namespace+", which have the requirements")
+	if err != nil {
 		return err
 	}
-	if facts.Sets, err = h.setsOf(ctx, facts.Cluster); err != nil {
+	facts.Sets, err = h.setsOf(ctx, facts.Cluster)
+	if err != nil {
 		return err
 	}
 	list, err := h.clusters.ClusterV1beta2().ManagedClusterSetBindings(facts.Namespace).List(ctx, metav1.ListOptions{})

@@ -67,10 +67,12 @@ type Reader struct {
 func NewReader(ctx context.Context, config *rest.Config, keep bool) (*Reader, error) {
 	r := &Reader{Config: config, Keep: keep, Objects: map[string][]any{}}
 	var err error
-	if r.HTTP, err = Client(config); err != nil {
+	r.HTTP, err = Client(config)
+	if err != nil {
 		return nil, err
 	}
-	if r.Dynamic, err = dynamic.NewForConfigAndClient(config, r.HTTP); err != nil {
+	r.Dynamic, err = dynamic.NewForConfigAndClient(config, r.HTTP)
+	if err != nil {
 		return nil, err
 	}
 	return r, r.greet(ctx)
@@ -208,7 +210,8 @@ func (r *Reader) List(ctx context.Context, resource schema.GroupVersionResource,
 			r.remember(&page.Items[i])
 		}
 		items = append(items, page.Items...)
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		options.Continue = page.GetContinue()
+		if options.Continue == "" {
 			return items, true
 		}
 		if len(items) >= cmp.Or(r.Most, mostRead) {
@@ -270,7 +273,8 @@ func (r *Reader) Named(ctx context.Context, expected []*unstructured.Unstructure
 			r.remember(objects[i])
 			list.Items = append(list.Items, objects[i])
 		case !apierrors.IsNotFound(errs[i]):
-			if list.Seen = false; !missed[name] {
+			list.Seen = false
+			if !missed[name] {
 				r.Miss(name, errs[i])
 			}
 			missed[name] = true

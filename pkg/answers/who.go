@@ -62,7 +62,8 @@ func holdersOf(rules *diagnosis.Rules, verb string, way diagnosis.AccessWay) Who
 			w.Unseen = holders.Why()
 		}
 		for _, who := range found {
-			if count[who]++; count[who] == 1 {
+			count[who]++
+			if count[who] == 1 {
 				order = append(order, who)
 			}
 		}

@@ -58,14 +58,16 @@ func (h *Hub) WhyWork(ctx context.Context, cluster, name string, find func() (st
 		return &a, nil
 	}
 	if cluster == "" {
-		if cluster, err = find(); err != nil {
+		cluster, err = find()
+		if err != nil {
 			return nil, err
 		}
 		facts.Name = cluster
 	}
 	work := diagnosis.WorkFacts{Cluster: cluster, Name: name, Now: time.Now()}
 	found, err := h.clusters.WorkV1().ManifestWorks(cluster).Get(ctx, name, metav1.GetOptions{})
-	if work.Work, err = look(found, err, "get manifestworks in the namespace "+cluster); err != nil {
+	work.Work, err = look(found, err, "get manifestworks in the namespace "+cluster)
+	if err != nil {
 		return nil, err
 	}
 	if err := h.clusterFacts(ctx, facts); err != nil {
@@ -108,7 +110,8 @@ func (h *Hub) WhyAccess(ctx context.Context, asked Access) (*diagnosis.Answer, e
 	if err != nil {
 		return nil, err
 	}
-	if target.Namespace = asked.Namespace; target.Cluster != "" {
+	target.Namespace = asked.Namespace
+	if target.Cluster != "" {
 		sets, err := h.setsOf(ctx, target.Cluster)
 		if err != nil {
 			return nil, err
@@ -124,7 +127,8 @@ func (h *Hub) WhyAccess(ctx context.Context, asked Access) (*diagnosis.Answer, e
 	if target.Cluster != "" {
 		namespace = target.Cluster
 	}
-	if facts.Rules, err = h.rules(ctx, namespace); err != nil {
+	facts.Rules, err = h.rules(ctx, namespace)
+	if err != nil {
 		return nil, err
 	}
 	facts.AddMoves()

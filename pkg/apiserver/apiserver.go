@@ -118,7 +118,8 @@ func (c CompletedConfig) stores() (s stores, err error) {
 	options := c.generic.RESTOptionsGetter
 	s.stored = map[schema.GroupResource]*hubgeneric.Resource{}
 	for _, kind := range kinds {
-		if s.stored[kind.GroupResource()], err = kind.NewStorage(Scheme, options); err != nil {
+		s.stored[kind.GroupResource()], err = kind.NewStorage(Scheme, options)
+		if err != nil {
 			return s, err
 		}
 	}
@@ -145,12 +146,14 @@ func (c CompletedConfig) stores() (s stores, err error) {
 		return s, err
 	}
 	config := filtered.Config{Connect: c.config.Connect, Authorizer: c.generic.Authorization.Authorizer}
-	if config.Fleet, err = derived.Fleet(options, fleetCodec); err != nil {
+	config.Fleet, err = derived.Fleet(options, fleetCodec)
+	if err != nil {
 		return s, err
 	}
 	// Agents do not use what is visible by sets, and where each has a role of its own, the roles are created and deleted with their clusters.
 	agents := []string{registration.ClusterGroup(""), registration.AWSGroup("")}
-	if config.Rules, err = visibility.NewRules(config.Fleet, front, agents...); err != nil {
+	config.Rules, err = visibility.NewRules(config.Fleet, front, agents...)
+	if err != nil {
 		return s, err
 	}
 	s.rules = config.Rules

@@ -56,7 +56,8 @@ func appendCluster(out []byte, c *cluster.ManagedCluster) ([]byte, error) {
 		out = append(out, ']')
 	}
 	out = append(out, `},"status":{`...)
-	if out, err = appendStatus(out, &c.Status); err != nil {
+	out, err = appendStatus(out, &c.Status)
+	if err != nil {
 		return nil, err
 	}
 	return append(out, "}}"...), nil
@@ -65,10 +66,12 @@ func appendCluster(out []byte, c *cluster.ManagedCluster) ([]byte, error) {
 func appendStatus(out []byte, s *cluster.ManagedClusterStatus) ([]byte, error) {
 	out = appendConditions(out, s.Conditions)
 	var err error
-	if out, err = appendResources(out, `"capacity":{`, s.Capacity); err != nil {
+	out, err = appendResources(out, `"capacity":{`, s.Capacity)
+	if err != nil {
 		return nil, err
 	}
-	if out, err = appendResources(out, `"allocatable":{`, s.Allocatable); err != nil {
+	out, err = appendResources(out, `"allocatable":{`, s.Allocatable)
+	if err != nil {
 		return nil, err
 	}
 	out = append(separate(out), `"version":{`...)

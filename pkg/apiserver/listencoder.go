@@ -73,7 +73,8 @@ func encodeList[T any](
 			if i > 0 {
 				out = append(out, ',')
 			}
-			if out, err = appendItem(append(out, beginItem...), &items[i]); err != nil {
+			out, err = appendItem(append(out, beginItem...), &items[i])
+			if err != nil {
 				return err
 			}
 			if len(out) > chunk {
@@ -128,7 +129,8 @@ func appendMeta(out []byte, m *metav1.ObjectMeta) ([]byte, error) {
 		out = append(separate(out), `"managedFields":[`...)
 		for i := range m.ManagedFields {
 			var err error
-			if out, err = appendManagedFields(append(separate(out), '{'), &m.ManagedFields[i]); err != nil {
+			out, err = appendManagedFields(append(separate(out), '{'), &m.ManagedFields[i])
+			if err != nil {
 				return nil, err
 			}
 			out = append(out, '}')

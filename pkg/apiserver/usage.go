@@ -71,7 +71,8 @@ var _ clustersetdeletion.Counter = usage{}
 
 // Uses implements clustersetdeletion.Counter.
 func (u usage) Uses(ctx context.Context, set string) (members, bindings int, err error) {
-	if members, err = u.members.Count(ctx, set); err != nil {
+	members, err = u.members.Count(ctx, set)
+	if err != nil {
 		return 0, 0, err
 	}
 	list, err := u.of(managedclustersetbinding.Kind).List(request.WithNamespace(ctx, ""), &internalversion.ListOptions{

@@ -153,7 +153,8 @@ func TestViewedDeletes_AreCheckedAgainAfterAConflict(t *testing.T) {
 			asked := 0
 			h.before = func(a admission.Attributes) {
 				if a.GetUserInfo().GetName() == "ann" {
-					if asked++; asked == 1 {
+					asked++
+					if asked == 1 {
 						h.patch("c2", between.change)
 					}
 				}

@@ -292,7 +292,8 @@ func TestViewedWrites_AreCheckedAgainAfterAConflict(t *testing.T) {
 			asked := 0
 			h.before = func(a admission.Attributes) {
 				if a.GetUserInfo().GetName() == "ann" {
-					if asked++; asked == 1 {
+					asked++
+					if asked == 1 {
 						between.do()
 					}
 				}

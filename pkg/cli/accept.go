@@ -177,7 +177,8 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 		a.told = true
 	}
 	if a.ARN == "" {
-		if a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed); err != nil {
+		a.Requests, err = o.requestsOf(ctx, h, cluster, a.Changed)
+		if err != nil {
 			return nil, err
 		}
 		a.Requesters = requesters(a.Requests)
@@ -190,12 +191,14 @@ func (o *acceptOptions) accept(ctx context.Context, h *hub, name string) (*accep
 		_, _ = fmt.Fprintf(o.ErrOut, "managed cluster %s: %s\n", name, made)
 	}
 	if o.adoptNamespace {
-		if a.Adopted, err = o.adopt(ctx, h, name); err != nil {
+		a.Adopted, err = o.adopt(ctx, h, name)
+		if err != nil {
 			return nil, err
 		}
 	}
 	if a.Changed {
-		if cluster, err = o.patch(ctx, h, cluster, o.keyOf(cluster, a.Requests)); err != nil {
+		cluster, err = o.patch(ctx, h, cluster, o.keyOf(cluster, a.Requests))
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -132,7 +132,8 @@ func (o *accessOptions) validate(cluster string) (*v1alpha1.TokenConfig, error) 
 	}
 	if o.namespace == "" {
 		var err error
-		if o.namespace, _, err = o.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+		o.namespace, _, err = o.flags.ToRawKubeConfigLoader().Namespace()
+		if err != nil {
 			return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 		}
 	}

@@ -44,7 +44,8 @@ func newAccess(t *testing.T, looks int) (*fakeServer, string) {
 		Status:   v1alpha1.AccessTokenStatus{Token: accessToken, ExpirationTimestamp: metav1.NewTime(expiry), Kubeconfig: clusterToken}})
 	s.on["GET "+accessRequests+"/"+annsBlue] = func(http.ResponseWriter, []byte) bool {
 		if r := s.get(accessRequests + "/" + annsBlue); r != nil {
-			if looks--; looks <= 0 {
+			looks--
+			if looks <= 0 {
 				r.Object["status"] = map[string]any{"phase": v1alpha1.REQUEST_GRANTED, "observedGeneration": int64(0)}
 				s.putRaw(r)
 			}
@@ -121,7 +122,8 @@ func TestAccess_AgainChangesWhatIsAskedFor(t *testing.T) {
 			if got := len(spec.Token.RoleRefs); got != len(test.roles) || spec.Token.RoleRefs[0].Name != test.roles[0] || spec.TTL.Duration != test.ttl {
 				t.Errorf("it asks for %+v, %s", spec.Token, spec.TTL.Duration)
 			}
-			if config, err = clientcmd.LoadFromFile(file); err != nil || config.Contexts["teams--blue"].Namespace != "web" {
+			config, err = clientcmd.LoadFromFile(file)
+			if err != nil || config.Contexts["teams--blue"].Namespace != "web" {
 				t.Errorf("the namespace is lost: %v", err)
 			}
 		})
@@ -154,7 +156,8 @@ func TestAccess_Revoke(t *testing.T) {
 	delete(s.on, "GET "+accessRequests+"/"+annsBlue)
 	s.on["DELETE "+accessRequests+"/"+annsBlue] = func(w http.ResponseWriter, _ []byte) bool {
 		s.on["GET "+accessRequests+"/"+annsBlue] = func(http.ResponseWriter, []byte) bool {
-			if looks++; looks == 3 {
+			looks++
+			if looks == 3 {
 				s.mu.Lock()
 				delete(s.objects, accessRequests+"/"+annsBlue)
 				s.mu.Unlock()

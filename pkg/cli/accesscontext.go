@@ -38,7 +38,8 @@ func (o *accessOptions) contextFor(request string) (*accessContext, error) {
 	c := &accessContext{global: o.global, name: o.cluster.Namespace + "--" + o.cluster.Name, request: request, namespace: o.namespace,
 		access: o.flags.ToRawKubeConfigLoader().ConfigAccess()}
 	var err error
-	if c.kubeconfig, err = c.access.GetStartingConfig(); err != nil {
+	c.kubeconfig, err = c.access.GetStartingConfig()
+	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
 	user, ok := c.kubeconfig.AuthInfos[c.name]

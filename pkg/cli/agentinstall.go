@@ -213,7 +213,8 @@ func (o *installOptions) complete(ctx context.Context) error {
 	if o.clusterName != "" {
 		return nil
 	}
-	if o.clusterName = o.nameOfCluster(); o.clusterName == "" {
+	o.clusterName = o.nameOfCluster()
+	if o.clusterName == "" {
 		return errors.New("--cluster-name must be set: no name can be made from the cluster's name in the kubeconfig")
 	}
 	_, _ = fmt.Fprintf(o.ErrOut, "Its name on the hub is %s (set --cluster-name for another)\n", o.clusterName)

@@ -64,7 +64,8 @@ func (m *managed) sharedBy(ctx context.Context, binding *rbacv1.RoleBinding) (wh
 		return "", "", err
 	}
 	for i := range rules {
-		if right = takesOver(&rules[i]); right != "" {
+		right = takesOver(&rules[i])
+		if right != "" {
 			break
 		}
 	}

@@ -97,7 +97,8 @@ func (m *managed) keepOthers(ctx context.Context) error {
 	elsewhere := ""
 	if !m.scoped {
 		var err error
-		if elsewhere, err = m.wholeAgentElsewhere(ctx); err != nil {
+		elsewhere, err = m.wholeAgentElsewhere(ctx)
+		if err != nil {
 			return err
 		}
 	}

@@ -80,7 +80,8 @@ func (o *upgradeOptions) upgrade(ctx context.Context) error {
 	}
 	done := "created"
 	if !o.isClient() {
-		if set, done, err = o.write(ctx, set); err != nil {
+		set, done, err = o.write(ctx, set)
+		if err != nil {
 			return err
 		}
 	}

@@ -90,7 +90,8 @@ func TestAgentUpgrade(t *testing.T) {
 		ServiceAccount: &workv1.ManifestWorkSubjectServiceAccount{Namespace: "n", Name: "executor"}}}
 	s.put(set)
 	says(t, upgrade("--image=clusterhub/hub-agent:v3", "--max-concurrency=1"), "manifestworkreplicaset/agent-upgrade-stores configured")
-	if set = read(); upgradeVersion(&set.Spec.ManifestWorkTemplate) != "v3" || set.Spec.PlacementRefs[0].RolloutStrategy.Progressive.MaxConcurrency.IntValue() != 1 ||
+	set = read()
+	if upgradeVersion(&set.Spec.ManifestWorkTemplate) != "v3" || set.Spec.PlacementRefs[0].RolloutStrategy.Progressive.MaxConcurrency.IntValue() != 1 ||
 		set.Spec.ManifestWorkTemplate.Executor == nil {
 		t.Errorf("it becomes %+v", set.Spec)
 	}

@@ -71,7 +71,8 @@ func TestAwait_GoesOnAfterWhatMayPass(t *testing.T) {
 		refused := &url.Error{Op: "Get", URL: "https://hub", Err: syscall.ECONNREFUSED}
 		looks, wrong := 0, errors.New("wrong")
 		err := g.await(t.Context(), "it", func(context.Context) (bool, string, error) {
-			if looks++; looks == 1 {
+			looks++
+			if looks == 1 {
 				return false, "", refused
 			}
 			return false, "", wrong
@@ -106,7 +107,8 @@ func TestAwait_MovesNoCursor(t *testing.T) {
 		defer cancel()
 		looks := 0
 		err := g.await(ctx, "it", func(context.Context) (bool, string, error) {
-			if looks++; looks%2 == 0 {
+			looks++
+			if looks%2 == 0 {
 				return false, "", &url.Error{Op: "Get", URL: "https://hub", Err: &net.OpError{Op: "dial", Err: errors.New("\x1b[1A\nb")}}
 			}
 			return false, "a\x1b[2J\u202e\nError: b", nil

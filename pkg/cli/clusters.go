@@ -63,7 +63,8 @@ func (h *hub) listSets(ctx context.Context, options metav1.ListOptions) (*v1beta
 		return nil, viewErr
 	}
 	seen := &v1beta2.ManagedClusterSetList{}
-	if viewErr = listView(ctx, view, options, seen); viewErr != nil || len(seen.Items) == 0 {
+	viewErr = listView(ctx, view, options, seen)
+	if viewErr != nil || len(seen.Items) == 0 {
 		return nil, err // the error names the missing permission
 	}
 	return seen, nil

@@ -177,7 +177,8 @@ func (g *global) newBindCommands() []*cobra.Command {
 					return err
 				}
 				if namespace == "" {
-					if namespace, _, err = g.flags.ToRawKubeConfigLoader().Namespace(); err != nil {
+					namespace, _, err = g.flags.ToRawKubeConfigLoader().Namespace()
+					if err != nil {
 						return fmt.Errorf("reading the kubeconfig: %w", err)
 					}
 				}

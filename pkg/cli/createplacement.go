@@ -74,7 +74,8 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 	if counted {
 		p.Spec.NumberOfClusters = &o.count
 	}
-	if p.Spec.Predicates, err = o.predicatesOf(); err != nil {
+	p.Spec.Predicates, err = o.predicatesOf()
+	if err != nil {
 		return err
 	}
 	for _, text := range o.prioritizers {
@@ -103,7 +104,8 @@ func (o *createPlacementOptions) run(ctx context.Context, name string, counted b
 			return err
 		}
 		there.Spec = p.Spec
-		if made, err = placements.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()}); err != nil {
+		made, err = placements.Update(ctx, there, metav1.UpdateOptions{DryRun: o.options()})
+		if err != nil {
 			return err
 		}
 		return o.done(made, "configured")

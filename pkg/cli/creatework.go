@@ -100,20 +100,23 @@ func (o *createWorkOptions) run(ctx context.Context, name string) error {
 			return errors.New("--clusters must name the clusters to create the work on, or --placement a placement that chooses them: kubectl hub get clusters shows clusters, " +
 				"kubectl hub get placements -A placements")
 		}
-		if o.clusters, err = namedClusters("create the work on", o.clusters, o.more); err != nil {
+		o.clusters, err = namedClusters("create the work on", o.clusters, o.more)
+		if err != nil {
 			return err
 		}
 	}
 	var h *hub
 	if !o.isClient() || o.placement != "" {
-		if h, err = o.hub(); err != nil {
+		h, err = o.hub()
+		if err != nil {
 			return err
 		}
 	}
 	ctx, cancel := o.limit(ctx)
 	defer cancel()
 	if o.placement != "" {
-		if o.clusters, err = h.chosenBy(ctx, namespace, placement); err != nil {
+		o.clusters, err = h.chosenBy(ctx, namespace, placement)
+		if err != nil {
 			return err
 		}
 	}
@@ -154,7 +157,8 @@ func (h *hub) chosenBy(ctx context.Context, namespace, placement string) (cluste
 		clusters = append(clusters, d.ClusterName)
 	}
 	slices.Sort(clusters)
-	if clusters = slices.Compact(clusters); len(clusters) == 0 {
+	clusters = slices.Compact(clusters)
+	if len(clusters) == 0 {
 		return nil, fmt.Errorf("the placement %s/%s has chosen no cluster: kubectl hub explain placement %[2]s -n %[1]s says why", namespace, placement)
 	}
 	return clusters, nil
@@ -196,7 +200,8 @@ func (o *createWorkOptions) makeWorks(ctx context.Context, h *hub, name string, 
 				failed = append(failed, fmt.Errorf("cluster %s: %w", cluster, err))
 				continue
 			}
-			if work = made; updated {
+			work = made
+			if updated {
 				done = "configured"
 			}
 		}

@@ -58,7 +58,8 @@ func TestDeny_Waits(t *testing.T) {
 	config := kubeconfig(t, map[string]*fakeServer{"hub": s})
 	looks := 0
 	s.on["GET "+clustersPath+"/c1"] = func(http.ResponseWriter, []byte) bool {
-		if looks++; looks == 4 {
+		looks++
+		if looks == 4 {
 			s.put(newAccepted("c1", is(metav1.ConditionFalse, registration.ReasonDenied, "")))
 		}
 		return false

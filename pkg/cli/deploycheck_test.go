@@ -173,7 +173,8 @@ func TestDeployCheck_FilesOfOpenHorizon(t *testing.T) {
 	if err := os.WriteFile(policy, []byte(`{"constraints":["purpose == other"]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if stdout, _, code = deployCheck(t, "", append(args, "cluster")...); code != 2 || !strings.Contains(stdout, "ServiceConstraint") {
+	stdout, _, code = deployCheck(t, "", append(args, "cluster")...)
+	if code != 2 || !strings.Contains(stdout, "ServiceConstraint") {
 		t.Errorf("it ends with %d and prints %s", code, stdout)
 	}
 }

@@ -96,7 +96,8 @@ func (o *deployCheckOptions) offline(_ context.Context, q *asked) (*api.DeployCh
 		}
 		status.Nodes = append(answer.Status.Nodes, status.Nodes...)
 		answer.Status = *status
-		if question.Continue = status.Continue; question.Continue == "" {
+		question.Continue = status.Continue
+		if question.Continue == "" {
 			return answer, nil
 		}
 	}

@@ -49,7 +49,8 @@ func TestReader_KnowsByWhichCertificateItTrustsTheServer(t *testing.T) {
 	for _, insecure := range []bool{false, true} {
 		config := &rest.Config{Host: s.URL}
 		want := registration.CertificateHashes(s.ca())
-		if config.Insecure = insecure; insecure {
+		config.Insecure = insecure
+		if insecure {
 			want = nil
 		} else {
 			config.CAData = s.ca()

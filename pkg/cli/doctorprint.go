@@ -128,7 +128,8 @@ func writeArchive(to io.Writer, report *diagnosis.Report, r *answers.Reader, ver
 		if err := json.Unmarshal(data, &generic); err != nil {
 			return err
 		}
-		if data, err = json.MarshalIndent(diagnosis.Scrubbed(generic), "", "  "); err != nil {
+		data, err = json.MarshalIndent(diagnosis.Scrubbed(generic), "", "  ")
+		if err != nil {
 			return err
 		}
 		header := &tar.Header{Name: "doctor/" + name, Mode: 0o600, Size: int64(len(data)), ModTime: made}

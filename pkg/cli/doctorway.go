@@ -36,7 +36,8 @@ import (
 func bootstrapWay(ctx context.Context, secret *corev1.Secret) diagnosis.Way {
 	w := diagnosis.Way{Seen: true}
 	data := secret.Data[registration.KeyKubeconfig]
-	if w.Found = len(data) > 0; !w.Found {
+	w.Found = len(data) > 0
+	if !w.Found {
 		return w
 	}
 	config, err := bootstrap.Parse(data)
@@ -54,7 +55,8 @@ func bootstrapWay(ctx context.Context, secret *corev1.Secret) diagnosis.Way {
 func identityWay(ctx context.Context, secret *corev1.Secret) (diagnosis.Way, *rest.Config) {
 	w := diagnosis.Way{Seen: true}
 	data := secret.Data[registration.KeyKubeconfig]
-	if w.Found = len(data) > 0; !w.Found {
+	w.Found = len(data) > 0
+	if !w.Found {
 		return w, nil
 	}
 	unusable := func(err error) (diagnosis.Way, *rest.Config) {

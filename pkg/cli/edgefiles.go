@@ -86,7 +86,8 @@ func (f *edgeFiles) read(namespace string) ([]edgeObject, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", shownPath(path), err)
 		}
-		if all = append(all, objects...); len(all) > mostEdgeObjects {
+		all = append(all, objects...)
+		if len(all) > mostEdgeObjects {
 			return nil, fmt.Errorf("--filename: the files have more than %d objects: pass fewer of them at a time", mostEdgeObjects)
 		}
 	}
@@ -141,7 +142,8 @@ func (f *edgeFiles) load(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--filename: %s: %w", shownPath(path), err)
 	}
-	if f.bytes += len(data); len(data) > mostEdgeFile || f.bytes > mostEdgeBytes {
+	f.bytes += len(data)
+	if len(data) > mostEdgeFile || f.bytes > mostEdgeBytes {
 		return nil, fmt.Errorf("--filename: %s: the limit is %d bytes for a file, and %d for all files: pass less at a time", shownPath(path), mostEdgeFile, mostEdgeBytes)
 	}
 	return data, nil

@@ -88,7 +88,8 @@ func (o *importOptions) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c, err = h.objects(); err != nil {
+		c, err = h.objects()
+		if err != nil {
 			return err
 		}
 	}

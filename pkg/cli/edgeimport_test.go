@@ -135,14 +135,17 @@ func TestEdgeImport_NamesAndServicePolicies(t *testing.T) {
 	}
 	says(t, stdout, `"name": "store-1"`, `"value": 1`)
 	says(t, stderr, "properties[0].value: is a number now")
-	if stdout, _, err = run(t, "", "edge", "import", "-f", "web.json", "--service-policy", "policy.json", "-n", "shop", "-o", "yaml"); err != nil {
+	stdout, _, err = run(t, "", "edge", "import", "-f", "web.json", "--service-policy", "policy.json", "-n", "shop", "-o", "yaml")
+	if err != nil {
 		t.Fatal(err)
 	}
 	says(t, stdout, "name: web--1.0.0--arm64", "- a > 0", "namespace: shop")
-	if _, _, err = run(t, "", "edge", "import", "-f", "web.json,db.json", "--service-policy", "policy.json", "-o", "yaml"); err == nil || !strings.Contains(err.Error(), "is for one service") {
+	_, _, err = run(t, "", "edge", "import", "-f", "web.json,db.json", "--service-policy", "policy.json", "-o", "yaml")
+	if err == nil || !strings.Contains(err.Error(), "is for one service") {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err = run(t, "", "edge", "import", "-f", "web.json,db.json", "--name", "a", "-o", "yaml"); err == nil || !strings.Contains(err.Error(), "--name is for one file") {
+	_, _, err = run(t, "", "edge", "import", "-f", "web.json,db.json", "--name", "a", "-o", "yaml")
+	if err == nil || !strings.Contains(err.Error(), "--name is for one file") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -214,7 +217,8 @@ func TestEdgeImport_TakesWhatPeopleWrite(t *testing.T) {
 	}
 	says(t, stdout, "priority_value: 2", "retry_durations: 3600")
 	says(t, stderr, "service.serviceVersions[1]: is left out: the version is in the list more than once")
-	if _, _, err = run(t, "", "edge", "import", "-f", "userinput.json", "-n", "shop", "-o", "yaml"); err == nil || !strings.Contains(err.Error(), "userinput.json") ||
+	_, _, err = run(t, "", "edge", "import", "-f", "userinput.json", "-n", "shop", "-o", "yaml")
+	if err == nil || !strings.Contains(err.Error(), "userinput.json") ||
 		!strings.Contains(err.Error(), "file of user input") {
 		t.Errorf("got %v", err)
 	}

@@ -66,7 +66,8 @@ func readManifests(data []byte) (all []runtime.Object, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("object %d: %w", n, err)
 		}
-		if all = append(all, objects...); len(all) > mostEdgeObjects {
+		all = append(all, objects...)
+		if len(all) > mostEdgeObjects {
 			return nil, fmt.Errorf("it has more than %d objects: pass fewer of them at a time", mostEdgeObjects)
 		}
 	}

@@ -118,7 +118,8 @@ func explainAll(g *global, out *table, e *v1beta1.PlacementExplanation) error {
 		l.printf("No cluster is chosen.")
 	case l.err == nil:
 		l.printf("Chosen: %s", clusterCount(len(chosen)))
-		if l.err = out.printRows(g.Out, chosenRows(chosen)); l.err != nil {
+		l.err = out.printRows(g.Out, chosenRows(chosen))
+		if l.err != nil {
 			return l.err
 		}
 	}

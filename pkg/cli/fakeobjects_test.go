@@ -27,7 +27,8 @@ import (
 func asMap(o runtime.Object) (map[string]any, error) {
 	kinds, _, err := scheme.Scheme.ObjectKinds(o)
 	if err != nil {
-		if kinds, _, err = targetScheme.ObjectKinds(o); err != nil {
+		kinds, _, err = targetScheme.ObjectKinds(o)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -76,7 +76,8 @@ func (h *hub) clustersOf(ctx context.Context, set string) (*clusterv1.ManagedClu
 	var members *viewv1alpha1.ClusterSetMemberList
 	if set != "" {
 		var err error
-		if members, err = h.membersOf(ctx, set); err != nil {
+		members, err = h.membersOf(ctx, set)
+		if err != nil {
 			return nil, err
 		}
 		if len(members.Items) == 0 {
@@ -120,7 +121,8 @@ func (h *hub) membersOf(ctx context.Context, set string) (*viewv1alpha1.ClusterS
 			member.TypeMeta = metav1.TypeMeta{APIVersion: viewv1alpha1.SchemeGroupVersion.String(), Kind: "ClusterSetMember"}
 			all.Items = append(all.Items, member)
 		}
-		if options.Continue = page.Continue; options.Continue == "" {
+		options.Continue = page.Continue
+		if options.Continue == "" {
 			return all, nil
 		}
 	}

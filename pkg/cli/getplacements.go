@@ -76,13 +76,14 @@ func (o *getPlacementsOptions) run(ctx context.Context, args []string) error {
 		}
 		list.Items = append(list.Items, *one)
 	default:
-		if list.Items, err = answers.Pages(func(options metav1.ListOptions) ([]v1beta1.Placement, string, error) {
+		list.Items, err = answers.Pages(func(options metav1.ListOptions) ([]v1beta1.Placement, string, error) {
 			page, err := h.clusters.ClusterV1beta1().Placements(namespace).List(ctx, options)
 			if err != nil {
 				return nil, "", err
 			}
 			return page.Items, page.Continue, nil
-		}); err != nil {
+		})
+		if err != nil {
 			return err
 		}
 	}

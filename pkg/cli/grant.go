@@ -190,7 +190,8 @@ func revoke(ctx context.Context, h *hub, set, role string, who []rbacv1.Subject)
 		}
 		before := len(binding.Subjects)
 		binding.Subjects = slices.DeleteFunc(binding.Subjects, func(s rbacv1.Subject) bool { return slices.Contains(who, s) })
-		if changed = len(binding.Subjects) < before; !changed {
+		changed = len(binding.Subjects) < before
+		if !changed {
 			return nil
 		}
 		if len(binding.Subjects) == 0 {

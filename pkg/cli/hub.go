@@ -119,7 +119,8 @@ func (h *hub) listClusters(ctx context.Context, options metav1.ListOptions) (*cl
 			}
 			all.ListMeta = metav1.ListMeta{ResourceVersion: page.ResourceVersion}
 			all.Items = append(all.Items, page.Items...)
-			if options.Continue = page.Continue; options.Continue == "" {
+			options.Continue = page.Continue
+			if options.Continue == "" {
 				return all, nil
 			}
 		}

@@ -204,7 +204,8 @@ func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
 // awaitHub waits, if requested, for the API and for the default set, because the controllers create it.
 func (o *initOptions) awaitHub(ctx context.Context) (h *hub, err error) {
 	if !o.wait {
-		if h, err = o.hub(); err != nil {
+		h, err = o.hub()
+		if err != nil {
 			err = fmt.Errorf("%w%s", err, after(": ", o.ownHub(ctx)))
 		}
 		return h, err

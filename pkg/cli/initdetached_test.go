@@ -36,7 +36,8 @@ func newOutsideHub(t *testing.T) (management, hub *fakeServer, config string, ar
 	looks := 0
 	management.on["GET "+clusterManagerPath] = func(w http.ResponseWriter, _ []byte) bool {
 		c := management.get(clusterManagerPath)
-		if looks++; c == nil || looks < 5 {
+		looks++
+		if c == nil || looks < 5 {
 			return false
 		}
 		status := &operatorv1.ClusterManagerStatus{ObservedGeneration: 2, Conditions: []metav1.Condition{available}}
@@ -162,7 +163,8 @@ func TestClean(t *testing.T) {
 	// hub-operator takes some time.
 	looks, there := 0, management.get(clusterManagerPath)
 	management.on["GET "+clusterManagerPath] = func(w http.ResponseWriter, _ []byte) bool {
-		if looks++; looks > 1 && looks < 4 {
+		looks++
+		if looks > 1 && looks < 4 {
 			writeJSON(w, http.StatusOK, there.Object)
 			return true
 		}

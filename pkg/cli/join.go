@@ -230,7 +230,8 @@ func (o *joinOptions) validateARNs() error {
 	if err != nil {
 		return fmt.Errorf("--managed-cluster-arn: %w", err)
 	}
-	if roles.HubPath, err = irsa.ParseRolePath(o.rolePath); err != nil {
+	roles.HubPath, err = irsa.ParseRolePath(o.rolePath)
+	if err != nil {
 		return fmt.Errorf("--%s: %w", rolePathFlag, err)
 	}
 	o.roles = &roles

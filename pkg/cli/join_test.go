@@ -125,7 +125,8 @@ func TestJoin_DeploysTheAgent(t *testing.T) {
 		t.Errorf("the hub was asked for %s", got)
 	}
 	// Joining again without changes creates nothing.
-	if _, stderr, err = run(t, config, args...); err != nil || strings.Contains(stderr, "Made") {
+	_, stderr, err = run(t, config, args...)
+	if err != nil || strings.Contains(stderr, "Made") {
 		t.Errorf("again: %v: %s", err, stderr)
 	}
 }
@@ -370,7 +371,8 @@ func TestJoin_Waits(t *testing.T) {
 	hub, cluster, config, args := newJoining(t)
 	looks := 0
 	cluster.on["GET "+deploymentPath] = func(w http.ResponseWriter, _ []byte) bool {
-		if looks++; looks > 3 {
+		looks++
+		if looks > 3 {
 			if d := cluster.get(deploymentPath); d != nil {
 				d.Object["status"] = map[string]any{"updatedReplicas": int64(1), "availableReplicas": int64(1)}
 				cluster.putRaw(d)

@@ -159,7 +159,8 @@ func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
 	d.managed.wantUnchanged()
 
 	before := d.management.paths()
-	if _, stderr, err = d.run(t); err != nil || strings.Contains(stderr, "Made") || !slices.Equal(before, d.management.paths()) {
+	_, stderr, err = d.run(t)
+	if err != nil || strings.Contains(stderr, "Made") || !slices.Equal(before, d.management.paths()) {
 		t.Errorf("again: %v: %s", err, stderr)
 	}
 	says(t, stderr, "Warning: --managed-kubeconfig")

@@ -141,7 +141,8 @@ func (m *management) klusterlets(ctx context.Context) (*operatorv1.KlusterletLis
 		}
 		all.ResourceVersion = page.ResourceVersion
 		all.Items = append(all.Items, page.Items...)
-		if next = page.Continue; next == "" {
+		next = page.Continue
+		if next == "" {
 			break
 		}
 	}

@@ -171,7 +171,8 @@ func (s *fakeServer) answersKlusterlet(conditions []metav1.Condition, from int) 
 		if k == nil {
 			return false
 		}
-		if looks++; looks < from {
+		looks++
+		if looks < from {
 			return false
 		}
 		said := newKlusterlet("c1", slices.Clone(conditions)...)

@@ -125,7 +125,8 @@ func (m *managed) deploy(ctx context.Context, objects []*unstructured.Unstructur
 	}
 	have := make([]client.Object, len(objects))
 	for i, o := range objects {
-		if have[i], err = m.objects.Look(ctx, o); err != nil {
+		have[i], err = m.objects.Look(ctx, o)
+		if err != nil {
 			return m.explain(err)
 		}
 	}

@@ -71,7 +71,8 @@ func (m *manager) checkARN(cluster *clusterv1.ManagedCluster) error {
 	managed, err := irsa.ParseClusterARN(arnOf(cluster))
 	if err == nil && m != nil && m.hubARN != "" {
 		var hub irsa.Cluster
-		if hub, err = irsa.ParseClusterARN(m.hubARN); err == nil {
+		hub, err = irsa.ParseClusterARN(m.hubARN)
+		if err == nil {
 			_, err = irsa.NewIdentity(hub, managed)
 		}
 	}

@@ -165,7 +165,8 @@ func (m *management) planOperator(ctx context.Context, o *operatorOptions) (*ope
 	}
 	plan.objects, plan.have = objects, make([]client.Object, len(objects))
 	for i, object := range objects {
-		if plan.have[i], err = m.objects.Look(ctx, object); err != nil {
+		plan.have[i], err = m.objects.Look(ctx, object)
+		if err != nil {
 			return nil, m.explainOperator(err)
 		}
 	}

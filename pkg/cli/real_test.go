@@ -80,10 +80,12 @@ func TestDetached_OnRealClusters(t *testing.T) {
 	if after := versions(t, c); !slices.Equal(before, after) {
 		t.Errorf("a second run changes\n%s\nto\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 	}
-	if _, err = do(at, with(args, "--mode", "hosted", "--klusterlet", "c1")...); err == nil {
+	_, err = do(at, with(args, "--mode", "hosted", "--klusterlet", "c1")...)
+	if err == nil {
 		t.Error("the mode is changed")
 	}
-	if _, err = do(at, with(args, "--managed-kubeconfig", at)...); err == nil || !strings.Contains(err.Error(), "are the same cluster") {
+	_, err = do(at, with(args, "--managed-kubeconfig", at)...)
+	if err == nil || !strings.Contains(err.Error(), "are the same cluster") {
 		t.Errorf("the management cluster as the managed one: %v", err)
 	}
 	if stderr, err := do(at, "unjoin", "--mode", "detached", "--cluster-name", "c1", "--purge-operator"); err != nil {

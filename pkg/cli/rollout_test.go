@@ -51,7 +51,8 @@ func patched(t *testing.T, s *fakeServer, conflicts int, meanwhile func(*workv1a
 	t.Helper()
 	count := 0
 	s.on["PATCH "+setPath] = func(w http.ResponseWriter, body []byte) bool {
-		if count++; count <= conflicts {
+		count++
+		if count <= conflicts {
 			set := replicaSet("three")
 			set.ResourceVersion = "8"
 			meanwhile(set)
@@ -202,7 +203,8 @@ func TestRolloutStatus(t *testing.T) {
 	says(t, mustRun(t, config, "rollout", "status", "web", "-n", "dev"), "the hub has not observed the current spec yet")
 	looks := 0
 	s.on["GET "+setPath] = func(http.ResponseWriter, []byte) bool {
-		if looks++; looks == 3 {
+		looks++
+		if looks == 3 {
 			out.ObservedGeneration = 5
 			s.put(replicaSet("two", out))
 		}

@@ -67,8 +67,11 @@ func (o *rolloutUndoOptions) run(ctx context.Context, name string) error {
 	is := fmt.Sprintf("rolled back to revision %d", to.Spec.Revision)
 	if isPresent(set, to) {
 		is = fmt.Sprintf("skipped rollback (current template already matches revision %d)", to.Spec.Revision)
-	} else if set, err = o.write(ctx, h, set, to); err != nil {
-		return err
+	} else {
+		set, err = o.write(ctx, h, set, to)
+		if err != nil {
+			return err
+		}
 	}
 	if !o.out.isTable() {
 		return o.out.printObjects(o.Out, set)
@@ -117,7 +120,8 @@ func (o *rolloutUndoOptions) write(ctx context.Context, h *hub, set *workv1alpha
 		if !apierrors.IsConflict(err) {
 			return nil, err
 		}
-		if set, err = h.replicaSet(ctx, set.Namespace, set.Name); err != nil {
+		set, err = h.replicaSet(ctx, set.Namespace, set.Name)
+		if err != nil {
 			return nil, err
 		}
 		if set.UID != read.UID || set.Generation != read.Generation {

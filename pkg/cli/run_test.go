@@ -93,7 +93,8 @@ func (s *fakeServer) interruptedAt(request string, n int) context.Context {
 	s.t.Cleanup(cancel)
 	answer, seen := s.on[request], 0
 	s.on[request] = func(w http.ResponseWriter, body []byte) bool {
-		if seen++; seen == n {
+		seen++
+		if seen == n {
 			cancel()
 		}
 		return answer != nil && answer(w, body)

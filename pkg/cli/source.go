@@ -82,11 +82,13 @@ func (s *source) read() error {
 			return err
 		}
 	}
-	if s.data, err = clientcmd.Write(*config); err != nil {
+	s.data, err = clientcmd.Write(*config)
+	if err != nil {
 		return fmt.Errorf("--%s: %w", s.flag, err)
 	}
 	// Report now what hub-operator would reject later.
-	if s.parsed, err = sources.Parse(s.data); err != nil {
+	s.parsed, err = sources.Parse(s.data)
+	if err != nil {
 		return fmt.Errorf("--%s: %s: %w", s.flag, s.file, err)
 	}
 	s.config, err = clientcmd.RESTConfigFromKubeConfig(s.data)

@@ -210,7 +210,8 @@ func TestSpecifications_Objects(t *testing.T) {
 			text := []byte(o.YAML)
 			if o.File != "" {
 				var err error
-				if text, err = os.ReadFile(repository + o.File); err != nil {
+				text, err = os.ReadFile(repository + o.File)
+				if err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -293,7 +294,8 @@ func TestSpecifications_AllIsInTheTable(t *testing.T) {
 		text := []byte(o.YAML)
 		if o.File != "" {
 			var err error
-			if text, err = os.ReadFile(repository + o.File); err != nil {
+			text, err = os.ReadFile(repository + o.File)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

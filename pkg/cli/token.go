@@ -109,7 +109,8 @@ func (o *tokenOptions) validate() error {
 		o.auths[i] = normalized
 	}
 	slices.Sort(o.auths)
-	if o.auths = slices.Compact(o.auths); len(o.auths) == 0 {
+	o.auths = slices.Compact(o.auths)
+	if len(o.auths) == 0 {
 		return fmt.Errorf("--registration-auth must be %s, %s or both", authCSR, authAWS)
 	}
 	if o.ttl < shortestTokenTTL || o.ttl > longestTokenTTL {

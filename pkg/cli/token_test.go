@@ -313,7 +313,8 @@ func TestInit_Waits(t *testing.T) {
 	const discovery, set = "GET /apis/cluster.open-cluster-management.io/v1", "GET " + setsPath + "/default"
 	looks := 0
 	s.on[discovery] = func(w http.ResponseWriter, _ []byte) bool {
-		if looks++; looks > 2 {
+		looks++
+		if looks > 2 {
 			return false
 		}
 		writeJSON(w, http.StatusServiceUnavailable, apierrors.NewServiceUnavailable("no endpoints").ErrStatus)
@@ -321,7 +322,8 @@ func TestInit_Waits(t *testing.T) {
 	}
 	sets := 0
 	s.on[set] = func(w http.ResponseWriter, _ []byte) bool {
-		if sets++; sets > 2 {
+		sets++
+		if sets > 2 {
 			return false
 		}
 		writeJSON(w, http.StatusNotFound, apierrors.NewNotFound(certificatesv1.Resource("x"), "default").ErrStatus)

@@ -59,7 +59,8 @@ func TestTopClusters(t *testing.T) {
 		uses[0].Renewed != nil || *uses[1].Works != 2 {
 		t.Errorf("-o json: %v, %+v", err, uses)
 	}
-	if stdout, stderr, err = run(t, config, "top", "agents"); err != nil || !strings.Contains(stderr, "Not seen: the version of the hub") {
+	stdout, stderr, err = run(t, config, "top", "agents")
+	if err != nil || !strings.Contains(stderr, "Not seen: the version of the hub") {
 		t.Errorf("without the Deployment of hub-apiserver: %v, %s%s", err, stdout, stderr)
 	}
 	s.answer("GET /apis/apps/v1/namespaces/clusterhub-system/deployments/hub-apiserver", &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "hub-apiserver"},

@@ -23,7 +23,7 @@ import (
 // clusterUses returns the values that clusters are compared by. It keeps a row for each cluster, and one page of objects, in memory. The notes list
 // what was not visible.
 func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.ClusterUse, notes []string, err error) {
-	if uses, err = reach(h, func(c clusters) (map[string]*hubtree.ClusterUse, error) {
+	uses, err = reach(h, func(c clusters) (map[string]*hubtree.ClusterUse, error) {
 		found := map[string]*hubtree.ClusterUse{}
 		return found, eachPage(pageOf, func(options metav1.ListOptions) (string, error) {
 			page, err := c.List(ctx, options)
@@ -35,7 +35,8 @@ func (h *hub) clusterUses(ctx context.Context) (uses map[string]*hubtree.Cluster
 			}
 			return page.Continue, nil
 		})
-	}); apierrors.IsForbidden(err) {
+	})
+	if apierrors.IsForbidden(err) {
 		// Users who may get a set may list its members.
 		denied := err
 		uses, notes = map[string]*hubtree.ClusterUse{}, []string{fmt.Sprintf("Not seen: the clusters themselves, except for the data of the members of sets: %s", why(denied))}

@@ -127,7 +127,8 @@ func treeRows(rows []hubtree.Row) *metav1.Table {
 		cells := []any{r.Name, string(r.State), r.Since, r.Reason, r.Message}
 		for i, cell := range cells {
 			// Escape control characters of what a server returned.
-			if cells[i] = command.Printable(fmt.Sprint(cell)); cell == "" {
+			cells[i] = command.Printable(fmt.Sprint(cell))
+			if cell == "" {
 				cells[i] = "-"
 			}
 		}

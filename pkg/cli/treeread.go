@@ -250,7 +250,8 @@ func (o *treeOptions) readCluster(name string) func(context.Context, *treeReader
 			c = &clusterv1.ManagedCluster{}
 			root.Unseen = append(root.Unseen, fmt.Sprintf("the conditions of the cluster: %s", why(err)))
 		}
-		if listErr = notSeen(root, "the sets", listErr); listErr != nil {
+		listErr = notSeen(root, "the sets", listErr)
+		if listErr != nil {
 			return nil, listErr
 		}
 		lease, err := r.kube.CoordinationV1().Leases(name).Get(ctx, registration.LeaseName, metav1.GetOptions{})

@@ -120,7 +120,8 @@ type keyboard struct {
 }
 
 func (k *keyboard) Read(p []byte) (int, error) {
-	if k.presses--; k.presses < 0 {
+	k.presses--
+	if k.presses < 0 {
 		k.interrupt()
 		return 0, io.EOF
 	}

@@ -69,7 +69,8 @@ func (o *unjoinOptions) runDetached(ctx context.Context) error {
 	}
 	left := false
 	if k != nil {
-		if left, err = m.unjoin(ctx, k, o); err != nil {
+		left, err = m.unjoin(ctx, k, o)
+		if err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,8 @@ func TestUnjoinDetached_TellsTheHubAndDeletesTheKlusterlet(t *testing.T) {
 		t.Error("the Klusterlet is there")
 	}
 	cluster := &clusterv1.ManagedCluster{}
-	if l.hub.as(clustersPath+"/c1", cluster); cluster.Spec.HubAcceptsClient {
+	l.hub.as(clustersPath+"/c1", cluster)
+	if cluster.Spec.HubAcceptsClient {
 		t.Error("the hub accepts the cluster")
 	}
 	l.managed.wantUnchanged()
@@ -239,7 +240,8 @@ func TestUnjoinDetached_RemovesTheOperatorWithTheLastOfIt(t *testing.T) {
 	}
 	says(t, stderr, "Warning: hub-operator stays on the management cluster: Klusterlets")
 	l.args = with(l.args, "--cluster-name", "c2")
-	if _, stderr, err = l.run(t); err != nil {
+	_, stderr, err = l.run(t)
+	if err != nil {
 		t.Fatal(err)
 	}
 	says(t, stderr, "Removed Deployment clusterhub-operator/hub-operator\n", "Removed CustomResourceDefinition klusterlets.operator.open-cluster-management.io\n")

@@ -61,7 +61,8 @@ func (m *managed) agentID(ctx context.Context, have identity) (string, error) {
 
 // brought is like lookForWorks, and returns an error if there are works and the user has not chosen what happens to them.
 func (m *managed) brought(ctx context.Context, have identity, fate string) (b brought, err error) {
-	if b, err = m.lookForWorks(ctx, have); err == nil && b.works > 0 && fate == "" {
+	b, err = m.lookForWorks(ctx, have)
+	if err == nil && b.works > 0 && fate == "" {
 		err = fmt.Errorf("the agent has applied %s to this cluster: choose by --%s=%s or --%[2]s=%[4]s what happens to the objects, or delete the "+
 			"works on the hub first, while the agent runs", &b, worksFlag, withdraw.Delete, withdraw.Keep)
 	}
@@ -70,7 +71,8 @@ func (m *managed) brought(ctx context.Context, have identity, fate string) (b br
 
 // lookForWorks reads the records of the agent, for any of the hub's addresses.
 func (m *managed) lookForWorks(ctx context.Context, have identity) (b brought, err error) {
-	if b.agentID, err = m.agentID(ctx, have); err != nil {
+	b.agentID, err = m.agentID(ctx, have)
+	if err != nil {
 		return b, err
 	}
 	if m.scoped {

@@ -214,7 +214,8 @@ func TestUnjoinWorks_ResumesAfterAKillAtEachChange(t *testing.T) {
 			for _, method := range []string{"PATCH", "DELETE", "POST"} {
 				before := cluster.on[method+" "+path]
 				cluster.on[method+" "+path] = func(w http.ResponseWriter, body []byte) bool {
-					if changes++; changes == n {
+					changes++
+					if changes == n {
 						cancel()
 					}
 					return before != nil && before(w, body)

@@ -104,12 +104,14 @@ func (w *wayToHub) readCA() (err error) {
 	case w.caFile != "" && w.caData != "":
 		return errors.New("--ca-file and --ca-data cannot be used together: set only one of them")
 	case w.caFile != "":
-		if w.ca, err = os.ReadFile(w.caFile); err != nil {
+		w.ca, err = os.ReadFile(w.caFile)
+		if err != nil {
 			return fmt.Errorf("--ca-file: %w", err)
 		}
 	case w.caData != "":
 		flag = "--ca-data"
-		if w.ca, err = base64.StdEncoding.DecodeString(w.caData); err != nil {
+		w.ca, err = base64.StdEncoding.DecodeString(w.caData)
+		if err != nil {
 			return errors.New("--ca-data is not base64: copy the whole value")
 		}
 	default:

@@ -60,7 +60,8 @@ func TestJoin_GoesByTheProxy(t *testing.T) {
 		if withTLS {
 			var key []byte
 			var err error
-			if authority, key, err = cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil); err != nil {
+			authority, key, err = cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
+			if err != nil {
 				t.Fatal(err)
 			}
 			pair, err := tls.X509KeyPair(authority, key)

@@ -122,7 +122,8 @@ func TestWhyCluster_WhatTheUserMayNotSee(t *testing.T) {
 		t.Errorf("a cluster that is hidden: %v: %s", err, out)
 	}
 	s.refuse("GET /apis/cluster.open-cluster-management.io/v1/managedclusters/c1", apierrors.NewInternalError(errors.New("etcd")))
-	if out, _, err = run(t, config, "why", "cluster", "c1"); codeOf(err) != 1 || out != "" {
+	out, _, err = run(t, config, "why", "cluster", "c1")
+	if codeOf(err) != 1 || out != "" {
 		t.Errorf("an error of the server: %v: %s", err, out)
 	}
 }
@@ -211,7 +212,8 @@ func TestWhyPlacement_IsTheExplanation(t *testing.T) {
 	}
 	says(t, out, "Number        BROKEN", `numberOfClusters":3`)
 	s.refuse("GET "+explainPath, forbidden("placements/explain", "get"))
-	if out, _, err = run(t, config, "why", "placement", "web", "-n", "dev", "--cluster", "a"); codeOf(err) != 1 {
+	out, _, err = run(t, config, "why", "placement", "web", "-n", "dev", "--cluster", "a")
+	if codeOf(err) != 1 {
 		t.Errorf("%v: %s", err, out)
 	}
 	says(t, out, "you may not get placements/explain")
@@ -271,7 +273,8 @@ func TestWhyAccessRequest_ReadsWhatTheRequestNames(t *testing.T) {
 		t.Errorf("a request that is granted: %v: %s", err, out)
 	}
 	says(t, out, "gives access", "Not seen:", "you may not get clusters in the namespace teams")
-	if out, _, err = run(t, config, "why", "accessrequest", "bob", "-n", "teams"); codeOf(err) != 1 {
+	out, _, err = run(t, config, "why", "accessrequest", "bob", "-n", "teams")
+	if codeOf(err) != 1 {
 		t.Errorf("a request that is hidden: %v: %s", err, out)
 	}
 }

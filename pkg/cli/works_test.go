@@ -121,7 +121,8 @@ func TestWorkStatus_Waits(t *testing.T) {
 	}
 	looks := 0
 	s.on["GET "+worksPath+"c3/manifestworks"] = func(http.ResponseWriter, []byte) bool {
-		if looks++; looks == 3 {
+		looks++
+		if looks == 3 {
 			s.put(newWork("c3", "web", 2, "True", "True"))
 		}
 		return false

@@ -130,7 +130,8 @@ func manifestRows(works []workv1.ManifestWork) *metav1.Table {
 			for _, condition := range []string{workv1.ManifestApplied, workv1.ManifestAvailable} {
 				state[condition] = "Unknown"
 				if c := meta.FindStatusCondition(m.Conditions, condition); c != nil {
-					if state[condition] = string(c.Status); c.Status != metav1.ConditionTrue && message == "" {
+					state[condition] = string(c.Status)
+					if c.Status != metav1.ConditionTrue && message == "" {
 						message = c.Message
 					}
 				}

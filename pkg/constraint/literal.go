@@ -129,7 +129,8 @@ func numeric(text string) int {
 func dotted(text string) int {
 	at := 0
 	for range 2 {
-		if at = skipDigits(text, at); at == len(text) || text[at] != '.' {
+		at = skipDigits(text, at)
+		if at == len(text) || text[at] != '.' {
 			return 0
 		}
 		at++

@@ -71,10 +71,12 @@ func (p *parser) alternatives(depth int) (*node, *Error) {
 		}
 		together.children = append(together.children, operand)
 		before := p.at
-		if p.space(); p.ended() {
+		p.space()
+		if p.ended() {
 			break
 		}
-		if after = p.conjunction(); after == "" || before == p.at {
+		after = p.conjunction()
+		if after == "" || before == p.at {
 			return nil, p.fail(p.at, "a space and AND, OR, && or ||, or the end")
 		}
 		p.at += len(after)

@@ -63,7 +63,8 @@ type goals struct {
 }
 
 func (s *search) solve(open *goals) bool {
-	if s.steps--; s.steps < 0 {
+	s.steps--
+	if s.steps < 0 {
 		return true
 	}
 	for open != nil && len(open.nodes) == 0 {
@@ -90,7 +91,8 @@ func (s *search) solve(open *goals) bool {
 	before := s.chosen[name]
 	s.chosen[name] = append(slices.Clip(before), first.term)
 	defer func() { s.chosen[name] = before }()
-	if s.steps -= cost(s.chosen[name]); s.steps < 0 {
+	s.steps -= cost(s.chosen[name])
+	if s.steps < 0 {
 		return true
 	}
 	return feasible(s.chosen[name], slices.Contains(s.single, name)) && s.solve(rest)

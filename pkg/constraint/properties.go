@@ -203,7 +203,8 @@ func asFloat(one any) (float64, bool) {
 		float = float64(given)
 	case json.Number:
 		var err error
-		if float, err = given.Float64(); err != nil {
+		float, err = given.Float64()
+		if err != nil {
 			return 0, false
 		}
 	default:

@@ -52,7 +52,8 @@ func TestBootstrap_GivesExactlyTheseRights(t *testing.T) {
 				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, role); err != nil {
 					t.Fatal(err)
 				}
-				if inPublic = append(inPublic, role.Rules...); role.Namespace != metav1.NamespacePublic {
+				inPublic = append(inPublic, role.Rules...)
+				if role.Namespace != metav1.NamespacePublic {
 					t.Errorf("there is a role in %s", role.Namespace)
 				}
 			case "ServiceAccount":

@@ -37,7 +37,8 @@ func (h Hub) Objects() ([]*unstructured.Unstructured, error) {
 		if !isComponent(component) {
 			return nil, fmt.Errorf("there is no component %q: it must be one of %s", component, strings.Join(Components(), ", "))
 		}
-		if objects, err = build(objects, component); err != nil {
+		objects, err = build(objects, component)
+		if err != nil {
 			return nil, err
 		}
 	}

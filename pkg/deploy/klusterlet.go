@@ -86,7 +86,8 @@ func (k Klusterlet) Objects() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	if k.Singleton {
-		if objects, err = asOne(objects); err != nil {
+		objects, err = asOne(objects)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -64,7 +64,8 @@ func TestKlusterlet_HasTheNamesOfItsMode(t *testing.T) {
 		management := objectsOf(t, k)
 		if k.Detached {
 			var err error
-			if _, management, err = k.Split(); err != nil {
+			_, management, err = k.Split()
+			if err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -168,7 +169,8 @@ func TestKlusterlet_GivesEachPartItsRights(t *testing.T) {
 		managed, management := objectsOf(t, k), []*unstructured.Unstructured(nil)
 		if k.Detached {
 			var err error
-			if managed, management, err = k.Split(); err != nil {
+			managed, management, err = k.Split()
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

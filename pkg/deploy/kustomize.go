@@ -98,7 +98,8 @@ func add(objects []*unstructured.Unstructured, folder string) ([]*unstructured.U
 		objects = append(objects, more...)
 	}
 	for _, p := range k.Patches {
-		if objects, err = p.apply(objects, folder); err != nil {
+		objects, err = p.apply(objects, folder)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", folder, err)
 		}
 	}

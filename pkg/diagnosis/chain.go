@@ -81,7 +81,8 @@ func follow(links []link) (a Answer) {
 		}
 		o := l.check()
 		a.Steps = append(a.Steps, Step{Name: l.name, State: o.state, Text: o.text})
-		if a.Finding = o.finding; o.state == Unseen {
+		a.Finding = o.finding
+		if o.state == Unseen {
 			a.notSeen(o.text)
 		}
 		a.notSeen(o.also...)

@@ -49,7 +49,8 @@ func Analyze(spec DeploymentSpec) (Analysis, error) {
 		constraints, err := constraint.Parse(slices.Concat(spec.Policy.Constraints, c.constraints))
 		if err != nil {
 			// Together they are too large to be parsed. Decide evaluates each of them separately.
-			if constraints, err = constraint.Parse(spec.Policy.Constraints); err != nil {
+			constraints, err = constraint.Parse(spec.Policy.Constraints)
+			if err != nil {
 				return Analysis{}, fmt.Errorf("constraints: %w", err)
 			}
 		}

@@ -78,7 +78,8 @@ func NewDeployment(spec DeploymentSpec) (*Deployment, error) {
 	spec.Services = slices.Clone(spec.Services)
 	d := &Deployment{spec: spec}
 	var err error
-	if d.constraints, err = constraint.Parse(spec.Policy.Constraints); err != nil {
+	d.constraints, err = constraint.Parse(spec.Policy.Constraints)
+	if err != nil {
 		return nil, fmt.Errorf("%s: constraints: %w", d.what(), err)
 	}
 	choices := slices.Clone(spec.Choices)
@@ -132,11 +133,13 @@ func (d *Deployment) compile(s *Service) (compiled, error) {
 		return c, fmt.Errorf("service %s of %s is not service %s of %s, which is deployed", s.Name, s.Org, d.spec.Service, d.spec.Org)
 	}
 	var err error
-	if c.constraints, err = constraint.Parse(s.Policy.Constraints); err != nil {
+	c.constraints, err = constraint.Parse(s.Policy.Constraints)
+	if err != nil {
 		return c, fmt.Errorf("version %s of service %s: constraints: %w", s.Version, s.Name, err)
 	}
 	// The policy knows its purpose, so its properties have priority. It cannot override which service it is.
-	if c.properties, err = stamp(overlay(s.Policy.Properties, d.spec.Policy.Properties), s.properties()); err != nil {
+	c.properties, err = stamp(overlay(s.Policy.Properties, d.spec.Policy.Properties), s.properties())
+	if err != nil {
 		return c, fmt.Errorf("version %s of service %s: %w", s.Version, s.Name, err)
 	}
 	if s.Contents != nil {

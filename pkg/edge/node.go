@@ -96,7 +96,8 @@ type Node struct {
 func NewNode(spec NodeSpec) (*Node, error) {
 	n := &Node{name: spec.Name, pattern: spec.Pattern, nodeType: spec.Type, facts: spec.Facts}
 	var err error
-	if n.properties, err = stamp(nodeProperties(&spec), spec.Facts.properties(spec.Type)); err != nil {
+	n.properties, err = stamp(nodeProperties(&spec), spec.Facts.properties(spec.Type))
+	if err != nil {
 		return nil, fmt.Errorf("node %s: %w", spec.Name, err)
 	}
 	constraints := spec.Deployment.Constraints
@@ -104,7 +105,8 @@ func NewNode(spec NodeSpec) (*Node, error) {
 		constraints = spec.Policy.Constraints
 	}
 	n.rules = constraints
-	if n.constraints, err = constraint.Parse(constraints); err != nil {
+	n.constraints, err = constraint.Parse(constraints)
+	if err != nil {
 		return nil, fmt.Errorf("node %s: constraints: %w", spec.Name, err)
 	}
 	n.clusterObjects = make(map[archive.Object]bool, len(spec.Facts.ClusterObjects))

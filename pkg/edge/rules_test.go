@@ -81,7 +81,8 @@ func TestDecide_EachVersionIsDecidedAlone(t *testing.T) {
 		for i := range services {
 			alone := *w
 			versions(&alone.deployment, services[i])
-			if want = alone.decide(t); want.Compatible {
+			want = alone.decide(t)
+			if want.Compatible {
 				if i > 0 {
 					fallbacks++
 				}
@@ -199,7 +200,8 @@ func TestNewNode_BuiltInPropertiesCannotBeWritten(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	spec.Facts = Facts{}
-	if n, err = NewNode(spec); err != nil {
+	n, err = NewNode(spec)
+	if err != nil {
 		t.Fatal(err)
 	}
 	if all := n.Properties().All(); len(all) != 2 {

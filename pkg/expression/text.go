@@ -114,7 +114,8 @@ func format(args ...ref.Val) ref.Val {
 	if verbs > 0 {
 		room /= verbs
 	}
-	if textOf(list, &room); room < 0 {
+	textOf(list, &room)
+	if room < 0 {
 		return tooLong()
 	}
 	program, err := formatter()

@@ -84,7 +84,8 @@ func manifest(m *workv1.ManifestCondition) *Node {
 			n.because(Unknown, ReasonNotTold, "its agent has not reported the condition "+conditionType)
 			return n
 		}
-		if n.by(ofStatus(c.Status), c); n.State != Healthy {
+		n.by(ofStatus(c.Status), c)
+		if n.State != Healthy {
 			return n
 		}
 	}

@@ -54,7 +54,8 @@ func open(config Config) (*Hub, error) {
 		return nil, fmt.Errorf("the hub in %s is being started or stopped by another command: wait for it", config.Dir)
 	}
 	h := &Hub{config: config, started: map[string]bool{}, lock: lock}
-	if h.ports, err = readPorts(h.config.portsFile()); err == nil {
+	h.ports, err = readPorts(h.config.portsFile())
+	if err == nil {
 		err = h.refuseFormer()
 	}
 	if err != nil {

@@ -301,7 +301,8 @@ func served(ctx context.Context, client aggregatorclient.Interface, want apiregi
 		}
 	}
 	groupVersion := schema.GroupVersion{Group: want.Spec.Group, Version: want.Spec.Version}
-	if _, err = client.Discovery().ServerResourcesForGroupVersion(groupVersion.String()); err != nil {
+	_, err = client.Discovery().ServerResourcesForGroupVersion(groupVersion.String())
+	if err != nil {
 		return false, err.Error()
 	}
 	// kubectl uses this. The front assembles it later.

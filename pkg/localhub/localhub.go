@@ -106,7 +106,8 @@ func Start(ctx context.Context, config Config) (*Hub, error) {
 		return nil, err
 	}
 	defer h.unlock()
-	if h.config, err = h.config.within(h.topology()); err != nil {
+	h.config, err = h.config.within(h.topology())
+	if err != nil {
 		return nil, err
 	}
 	if err := h.start(ctx); err != nil {

@@ -101,7 +101,8 @@ func TestSupervise_StartsAgainWhatHasEnded(t *testing.T) {
 			t.Errorf("%s is in session %s, want that of its parent, %s", c.called, got, want)
 		}
 		now := time.Now()
-		if h.look(now); c.of.PIDs()[c.name] != before {
+		h.look(now)
+		if c.of.PIDs()[c.name] != before {
 			t.Errorf("%s was started again although it runs", c.called)
 		}
 		h.kills(c.of, c.name)

@@ -65,7 +65,8 @@ func record(t *testing.T, config Config, besides func(*Hub) error) (processes []
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Stop)
-	if h.config, err = h.config.within(h.topology()); err != nil {
+	h.config, err = h.config.within(h.topology())
+	if err != nil {
 		t.Fatal(err)
 	}
 	h.record = func(name, program string, args, env []string) {

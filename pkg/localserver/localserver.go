@@ -32,7 +32,8 @@ func Address(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
 func Listen() (l net.Listener, port int, err error) {
 	for range 1000 {
 		port = FirstPort + rand.IntN(LastPort-FirstPort+1)
-		if l, err = net.Listen("tcp", Address(port)); err != nil {
+		l, err = net.Listen("tcp", Address(port))
+		if err != nil {
 			continue
 		}
 		if chosen.reserve(port) {

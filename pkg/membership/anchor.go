@@ -60,13 +60,15 @@ func (x *Index) removeAnchor(s *setEntry) {
 	case len(s.anchor.values) > 0:
 		for _, v := range s.anchor.values {
 			l := label{s.anchor.key, v}
-			if x.setsByLabel[l] = slices.DeleteFunc(x.setsByLabel[l], is); len(x.setsByLabel[l]) == 0 {
+			x.setsByLabel[l] = slices.DeleteFunc(x.setsByLabel[l], is)
+			if len(x.setsByLabel[l]) == 0 {
 				delete(x.setsByLabel, l)
 			}
 		}
 	default:
 		k := s.anchor.key
-		if x.setsByKey[k] = slices.DeleteFunc(x.setsByKey[k], is); len(x.setsByKey[k]) == 0 {
+		x.setsByKey[k] = slices.DeleteFunc(x.setsByKey[k], is)
+		if len(x.setsByKey[k]) == 0 {
 			delete(x.setsByKey, k)
 		}
 	}

@@ -127,7 +127,8 @@ func (x *Index) unindexLabels(c *clusterEntry) {
 		if !found {
 			continue
 		}
-		if byValue[v] = slices.Delete(byValue[v], i, i+1); len(byValue[v]) == 0 {
+		byValue[v] = slices.Delete(byValue[v], i, i+1)
+		if len(byValue[v]) == 0 {
 			delete(byValue, v)
 		}
 		if len(byValue) == 0 {

@@ -56,7 +56,8 @@ func (o *Options) Assemble(
 	restConfig.QPS, restConfig.Burst = o.QPS, o.Burst
 	managerOptions := o.managerOptions()
 	var err error
-	if managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(restConfig, o.LeaderElection); err != nil {
+	managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(restConfig, o.LeaderElection)
+	if err != nil {
 		return nil, fmt.Errorf("hub-operator cannot start: assembling the leader election: %w", err)
 	}
 	mgr, err := newManager(restConfig, managerOptions)

@@ -69,7 +69,8 @@ func (c *Cluster) asMap() (traits.Mapper, error) {
 		shown := *c.Object
 		shown.ManagedFields = nil
 		var fields map[string]any
-		if fields, c.err = runtime.DefaultUnstructuredConverter.ToUnstructured(&shown); c.err == nil {
+		fields, c.err = runtime.DefaultUnstructuredConverter.ToUnstructured(&shown)
+		if c.err == nil {
 			c.value = types.NewStringInterfaceMap(types.DefaultTypeAdapter, fields)
 		}
 	})

@@ -171,7 +171,8 @@ func TestFleet_SaysWhatMoved(t *testing.T) {
 		t.Error(moved)
 	}
 	changed := managed("c1", "label:cluster.open-cluster-management.io/clusterset=s2", "label:a=b")
-	if _, after, moved = f.SetCluster(changed); len(moved) > 0 {
+	_, after, moved = f.SetCluster(changed)
+	if len(moved) > 0 {
 		t.Error(moved)
 	}
 	members, exists, err := f.Members("s2")
@@ -181,7 +182,8 @@ func TestFleet_SaysWhatMoved(t *testing.T) {
 	if left := f.DeleteCluster("c1"); !slices.Equal(left, []string{"s2"}) || f.Cluster("c1") != nil {
 		t.Error(left)
 	}
-	if _, exists, _ = f.Members("s3"); exists {
+	_, exists, _ = f.Members("s3")
+	if exists {
 		t.Error("a set that is not there")
 	}
 }

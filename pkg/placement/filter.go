@@ -39,7 +39,8 @@ type clusterSelector struct {
 
 func compileSelector(label *metav1.LabelSelector, claim *clusterv1beta1.ClusterClaimSelector) (s clusterSelector, err error) {
 	if len(label.MatchLabels)+len(label.MatchExpressions) > 0 {
-		if s.labels, err = metav1.LabelSelectorAsSelector(label); err != nil {
+		s.labels, err = metav1.LabelSelectorAsSelector(label)
+		if err != nil {
 			return s, err
 		}
 	}

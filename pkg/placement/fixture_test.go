@@ -155,7 +155,8 @@ func (w *world) apply(step Step) {
 		return
 	}
 	d := &clusterv1beta1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Name: step.Name, Labels: maps.Clone(step.Labels), OwnerReferences: Owners(w.placement)}}
-	if d.Status.Decisions = slices.Clone(step.Decisions); step.Decisions == nil || len(step.Decisions) > sliceSize {
+	d.Status.Decisions = slices.Clone(step.Decisions)
+	if step.Decisions == nil || len(step.Decisions) > sliceSize {
 		w.t.Fatalf("%d decisions: %v", len(step.Decisions), step)
 	}
 	w.decisions = slices.Clone(w.decisions)

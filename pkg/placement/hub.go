@@ -353,7 +353,8 @@ func (h *Hub) Round(ctx context.Context, now time.Time) (results map[types.Names
 				s.expected[step.Name] = step
 			}
 		}
-		if s.writing = len(r.Steps) > 0 || !equality.Semantic.DeepEqual(r.Status, s.placement.Status); s.writing {
+		s.writing = len(r.Steps) > 0 || !equality.Semantic.DeepEqual(r.Status, s.placement.Status)
+		if s.writing {
 			results[key] = r
 		}
 		return nil
@@ -368,7 +369,8 @@ func (h *Hub) Written(key types.NamespacedName, err error) {
 	if s == nil {
 		return
 	}
-	if s.writing = false; err != nil {
+	s.writing = false
+	if err != nil {
 		h.dirty[key] = true
 	}
 }
@@ -388,7 +390,8 @@ func put[K, N comparable, V any](m map[K]map[N]V, key K, name N, value V) {
 }
 
 func drop[K, N comparable, V any](m map[K]map[N]V, key K, name N) {
-	if delete(m[key], name); len(m[key]) == 0 {
+	delete(m[key], name)
+	if len(m[key]) == 0 {
 		delete(m, key)
 	}
 }

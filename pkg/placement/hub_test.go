@@ -230,7 +230,8 @@ func TestHub_Writing(t *testing.T) {
 			t.Fatal(results, err)
 		}
 		w.SetCluster(t.Context(), managed("c3", "label:a=b"), w.now)
-		if results, err = w.Round(t.Context(), w.now); err != nil || len(results) != 0 || !w.Next(w.now).IsZero() {
+		results, err = w.Round(t.Context(), w.now)
+		if err != nil || len(results) != 0 || !w.Next(w.now).IsZero() {
 			t.Fatal(results, err, w.Next(w.now))
 		}
 		w.Written(key, errors.New("a conflict"))

@@ -127,7 +127,8 @@ func Round(ctx context.Context, loads *Loads, jobs []Job, done func(Job, *Result
 		key := types.NamespacedName{Namespace: job.State.Placement.Namespace, Name: job.State.Placement.Name}
 		job.State.Load = loads.Others(key)
 		result, err := job.schedule(ctx)
-		if failed = append(failed, err); err == nil && !result.Disabled {
+		failed = append(failed, err)
+		if err == nil && !result.Disabled {
 			loads.Set(key, result.Clusters)
 		}
 		if err := done(job, result); err != nil {

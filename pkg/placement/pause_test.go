@@ -103,7 +103,8 @@ func TestHub_ANamespaceOfExpensiveCELPauses(t *testing.T) {
 	w.now = w.now.Add(time.Hour)
 	w.round()
 	w.now = w.now.Add(time.Hour)
-	if w.spent.forget(w.now); len(w.spent) > 0 {
+	w.spent.forget(w.now)
+	if len(w.spent) > 0 {
 		t.Errorf("remembered: %v", w.spent)
 	}
 }

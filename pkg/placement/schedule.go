@@ -114,7 +114,8 @@ func (p *Program) run(ctx context.Context, state *State, explain bool) *run {
 		return r
 	}
 	r.filter(ctx)
-	if r.failure = ctx.Err(); r.failure == nil && r.problem == nil {
+	r.failure = ctx.Err()
+	if r.failure == nil && r.problem == nil {
 		r.choose()
 	}
 	return r

@@ -80,13 +80,15 @@ func (r *run) spread(order []int32, limit int) []int32 {
 			}
 		}
 		if next < 0 {
-			if next = r.leastExceeding(kinds, topologies); next < 0 {
+			next = r.leastExceeding(kinds, topologies)
+			if next < 0 {
 				break
 			}
 		}
 		k := &kinds[next]
 		taken = append(taken, k.members[0])
-		if k.members = k.members[1:]; len(k.members) > 0 {
+		k.members = k.members[1:]
+		if len(k.members) > 0 {
 			heap.Push(ready, next)
 		}
 		for i := range topologies {

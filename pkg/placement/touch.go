@@ -98,7 +98,8 @@ func (p *Program) between(ctx context.Context, m *meter, c *Cluster, of func(*Cl
 	var less, more bool
 	looked := 0
 	for other := range seen.Others {
-		if looked++; looked > mostOthers {
+		looked++
+		if looked > mostOthers {
 			return false
 		}
 		a := of(other)

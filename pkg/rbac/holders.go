@@ -112,7 +112,8 @@ func (h *Holders) DeleteBinding(namespace, name string) []Holder {
 func (h *Holders) putLocal(name objectName, clusterRole string) []Holder {
 	if old, ok := h.local[name]; ok {
 		delete(h.local, name)
-		if h.namespaces[old][name.namespace]--; h.namespaces[old][name.namespace] == 0 {
+		h.namespaces[old][name.namespace]--
+		if h.namespaces[old][name.namespace] == 0 {
 			delete(h.namespaces[old], name.namespace)
 		}
 		if len(h.namespaces[old]) == 0 {

@@ -55,7 +55,8 @@ func AgentClaims(version string, hubCA []byte) map[string]string {
 func CertificateHashes(data []byte) (hashes []string) {
 	for {
 		var block *pem.Block
-		if block, data = pem.Decode(data); block == nil {
+		block, data = pem.Decode(data)
+		if block == nil {
 			slices.Sort(hashes)
 			return slices.Compact(hashes)
 		}

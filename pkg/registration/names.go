@@ -73,7 +73,8 @@ func ClusterOfAgent(groups []string) (cluster string, ok bool) {
 func AgentCluster(user string, groups []string) (cluster string, agent bool) {
 	shared, prefix := ManagedClustersGroup, clusterPrefix
 	if !slices.Contains(groups, shared) {
-		if shared, prefix = AWSManagedClustersGroup, awsGroupPrefix; !slices.Contains(groups, shared) {
+		shared, prefix = AWSManagedClustersGroup, awsGroupPrefix
+		if !slices.Contains(groups, shared) {
 			return "", false
 		}
 	}
@@ -97,7 +98,8 @@ func AgentCluster(user string, groups []string) (cluster string, agent bool) {
 
 // afterPrefix returns the rest of a name after a prefix of agents.
 func afterPrefix(name string) (rest string, found bool) {
-	if rest, found = strings.CutPrefix(name, clusterPrefix); !found {
+	rest, found = strings.CutPrefix(name, clusterPrefix)
+	if !found {
 		rest, found = strings.CutPrefix(name, awsGroupPrefix)
 	}
 	return rest, found

@@ -69,7 +69,8 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		Apply: func(ctx context.Context, behind client.WithWatch, given runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			object := &unstructured.Unstructured{}
 			var err error
-			if object.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(given); err != nil {
+			object.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(given)
+			if err != nil {
 				return err
 			}
 			c.write("apply", object)
@@ -199,7 +200,8 @@ func given(t *testing.T, object client.Object) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
 	var err error
-	if u.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(object); err != nil {
+	u.Object, err = runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
 		t.Fatal(err)
 	}
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)

@@ -128,7 +128,8 @@ func (a *Applier) Apply(ctx context.Context, want, have client.Object) error {
 		if !outdated || try == tries {
 			return err
 		}
-		if have, err = a.Get(ctx, want); err != nil {
+		have, err = a.Get(ctx, want)
+		if err != nil {
 			return err
 		}
 	}
@@ -179,7 +180,8 @@ func (a *Applier) Delete(ctx context.Context, have client.Object) (ours bool, er
 		if err = a.delete(ctx, have); !apierrors.IsConflict(err) || try == tries {
 			return err == nil, err
 		}
-		if have, err = a.Get(ctx, have); err != nil {
+		have, err = a.Get(ctx, have)
+		if err != nil {
 			return false, err
 		}
 	}

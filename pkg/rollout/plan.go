@@ -277,7 +277,8 @@ func (r *run) begin(c *Cluster) Outcome {
 	case c.Progress == Succeeds:
 		return r.soak(c)
 	default:
-		if o.State = InProgress; c.Progress == Fails {
+		o.State = InProgress
+		if c.Progress == Fails {
 			o.State = Failed
 		}
 		if deadline := r.strategy.ProgressDeadline; deadline > 0 && !c.Written.IsZero() {

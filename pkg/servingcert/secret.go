@@ -49,7 +49,8 @@ func decode(secret *corev1.Secret) (*content, error) {
 		return invalid(fmt.Sprintf("%s and %s: %v", keyCert, keyKey, err))
 	}
 	c := &content{current: current}
-	if c.bundle, err = parseCertificates(secret.Data[keyBundle]); err != nil {
+	c.bundle, err = parseCertificates(secret.Data[keyBundle])
+	if err != nil {
 		return invalid(fmt.Sprintf("%s: %v", keyBundle, err))
 	}
 	_, hasCert := secret.Data[keyNextCert]
@@ -57,10 +58,12 @@ func decode(secret *corev1.Secret) (*content, error) {
 	if !hasCert && !hasKey {
 		return c, nil
 	}
-	if c.next, err = parseAuthority(secret.Data[keyNextCert], secret.Data[keyNextKey]); err != nil {
+	c.next, err = parseAuthority(secret.Data[keyNextCert], secret.Data[keyNextKey])
+	if err != nil {
 		return invalid(fmt.Sprintf("%s and %s: %v", keyNextCert, keyNextKey, err))
 	}
-	if c.nextFrom, err = time.Parse(time.RFC3339, secret.Annotations[annotationNextFrom]); err != nil {
+	c.nextFrom, err = time.Parse(time.RFC3339, secret.Annotations[annotationNextFrom])
+	if err != nil {
 		return invalid(fmt.Sprintf("the annotation %s is not a time in RFC 3339", annotationNextFrom))
 	}
 	return c, nil
@@ -97,7 +100,8 @@ func encode(c *content, secret *corev1.Secret) error {
 		delete(secret.Annotations, annotationNextFrom)
 		return nil
 	}
-	if key, err = c.next.keyPEM(); err != nil {
+	key, err = c.next.keyPEM()
+	if err != nil {
 		return err
 	}
 	secret.Data[keyNextCert] = encodeCertificates(c.next.cert)

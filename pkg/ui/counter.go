@@ -42,7 +42,8 @@ func (c *counter) end(visitor [sha256.Size]byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all--
-	if c.running[visitor]--; c.running[visitor] == 0 {
+	c.running[visitor]--
+	if c.running[visitor] == 0 {
 		delete(c.running, visitor)
 	}
 }

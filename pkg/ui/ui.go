@@ -235,7 +235,8 @@ func (s *Server) serveHub(w http.ResponseWriter, r *http.Request, path, query st
 		return refused
 	}
 	defer done()
-	if question.body, refused = s.readQuestion(w, r, question); refused != nil {
+	question.body, refused = s.readQuestion(w, r, question)
+	if refused != nil {
 		return refused
 	}
 	question.token = visitor.token

@@ -183,7 +183,8 @@ func (w *world) look(manifest *unstructured.Unstructured, config *manifestconfig
 	s := &status.Seen{FeedbackRules: len(config.FeedbackRules) > 0}
 	s.Feedback, s.FeedbackErr = feedback.Read(object, config.FeedbackRules, feedback.Options{Raw: w.raw})
 	var err error
-	if s.Conditions, _, err = w.cache.Set(config.ConditionRules).Evaluate(w.t.Context(), object); err != nil {
+	s.Conditions, _, err = w.cache.Set(config.ConditionRules).Evaluate(w.t.Context(), object)
+	if err != nil {
 		w.t.Fatal(err)
 	}
 	return s

@@ -95,10 +95,12 @@ func (a *accessing) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if a.onTarget, err = newAudit(&config, accessAuditPolicy); err != nil {
+	a.onTarget, err = newAudit(&config, accessAuditPolicy)
+	if err != nil {
 		return err
 	}
-	if a.target, err = localhub.Start(ctx, config); err != nil {
+	a.target, err = localhub.Start(ctx, config)
+	if err != nil {
 		return err
 	}
 	if err := apply(a.target.Kubectl(ctx, "apply", "--server-side", "-f", "-"), targetManifest); err != nil {
@@ -111,7 +113,8 @@ func (a *accessing) start(ctx context.Context) error {
 	if err := a.apply(ctx, append(deployed, accessManifest)...); err != nil {
 		return err
 	}
-	if a.clusterAdmin, a.clusterToken, err = account(ctx, a.target.AdminConfig(), "kube-system", "provider-admin"); err != nil {
+	a.clusterAdmin, a.clusterToken, err = account(ctx, a.target.AdminConfig(), "kube-system", "provider-admin")
+	if err != nil {
 		return err
 	}
 	cluster, token, err := account(ctx, a.hub.AdminConfig(), providerNamespace, providerAccount)
@@ -122,10 +125,12 @@ func (a *accessing) start(ctx context.Context) error {
 	if err := clientcmd.WriteToFile(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: token}), file); err != nil {
 		return err
 	}
-	if a.admins, err = newClients(a.hub.AdminConfig(), connections); err != nil {
+	a.admins, err = newClients(a.hub.AdminConfig(), connections)
+	if err != nil {
 		return err
 	}
-	if a.provider, err = newProvider(filepath.Join(a.config.BinDir, procProvider), a.config.Dir, file); err != nil {
+	a.provider, err = newProvider(filepath.Join(a.config.BinDir, procProvider), a.config.Dir, file)
+	if err != nil {
 		return err
 	}
 	a.others = a.otherPIDs

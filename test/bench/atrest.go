@@ -116,7 +116,8 @@ func (r *registering) acceptFleet(ctx context.Context, f *resting, fleet *fleetW
 	}
 	f.accepting, f.acceptCPU = time.Since(begun), r.cpuAll().since(cpu)
 	var err error
-	if f.acceptRequests, err = r.audit.requests(begun); err != nil {
+	f.acceptRequests, err = r.audit.requests(begun)
+	if err != nil {
 		return err
 	}
 	r.steps.step("Saying what their agents would")
@@ -151,7 +152,8 @@ func (r *registering) letRest(ctx context.Context, f *resting, fleet *fleetWatch
 	length := f.interval * watchedParts / intervalParts
 	r.steps.step("Watching the fleet at rest for %s", length)
 	var err error
-	if f.rest, err = r.watch(ctx, f, length, func() error { return nil }); err != nil {
+	f.rest, err = r.watch(ctx, f, length, func() error { return nil })
+	if err != nil {
 		return err
 	}
 	r.steps.step("Restarting hub-controller-manager, and watching for as long")
@@ -190,7 +192,8 @@ func (r *registering) watch(ctx context.Context, f *resting, length time.Duratio
 		}
 	}
 	var err error
-	if w.requests, err = r.audit.requests(begun); err != nil {
+	w.requests, err = r.audit.requests(begun)
+	if err != nil {
 		return nil, err
 	}
 	if pid, ok := r.hub.PIDs()["hub-controller-manager"]; ok {

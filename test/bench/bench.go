@@ -75,7 +75,8 @@ func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error,
 	}()
 	bin := o.binDir
 	if o.hubBinDir != "" {
-		if bin, err = mergedBin(dir, o.binDir, o.hubBinDir); err != nil {
+		bin, err = mergedBin(dir, o.binDir, o.hubBinDir)
+		if err != nil {
 			return err
 		}
 	}
@@ -88,7 +89,8 @@ func (b *bench) withHub(ctx context.Context, adapt func(*localhub.Config) error,
 	if err := adapt(&b.config); err != nil {
 		return err
 	}
-	if b.hub, err = localhub.Start(ctx, b.config); err != nil {
+	b.hub, err = localhub.Start(ctx, b.config)
+	if err != nil {
 		return err
 	}
 	defer func() {

@@ -55,7 +55,8 @@ func newClients(config *rest.Config, n int) ([]*client, error) {
 	clients := make([]*client, n)
 	for i := range clients {
 		var err error
-		if clients[i], err = newClient(config); err != nil {
+		clients[i], err = newClient(config)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -95,7 +95,8 @@ func (w *decisionWatch) see(line []byte, at time.Time) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.version = event.Object.Metadata.ResourceVersion; event.Type == "BOOKMARK" {
+	w.version = event.Object.Metadata.ResourceVersion
+	if event.Type == "BOOKMARK" {
 		return nil
 	}
 	key := event.Object.Metadata.Namespace + "/" + event.Object.Metadata.Name
@@ -142,7 +143,8 @@ func (w *decisionWatch) chosen(holds func(string) bool) (cluster string, decisio
 	counts := map[string]int{}
 	for _, clusters := range w.clusters {
 		for _, name := range clusters {
-			if counts[name]++; holds(name) && (cluster == "" || name < cluster) {
+			counts[name]++
+			if holds(name) && (cluster == "" || name < cluster) {
 				cluster = name
 			}
 		}

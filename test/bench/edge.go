@@ -70,10 +70,12 @@ func (b *bench) withEdge(ctx context.Context) error {
 }
 
 func (e *edging) measure(ctx context.Context) (err error) {
-	if e.admins, err = newClients(e.hub.HubAPIServerConfig(0), connections); err != nil {
+	e.admins, err = newClients(e.hub.HubAPIServerConfig(0), connections)
+	if err != nil {
 		return err
 	}
-	if e.agents, err = newClients(e.hub.HubAPIServerConfig(0), connections); err != nil {
+	e.agents, err = newClients(e.hub.HubAPIServerConfig(0), connections)
+	if err != nil {
 		return err
 	}
 	for _, c := range e.agents {

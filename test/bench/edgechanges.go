@@ -103,7 +103,8 @@ func (e *edging) everything(ctx context.Context) error {
 	compiled := map[string]*edge.Node{}
 	for i := range nodes.Items {
 		n := &nodes.Items[i]
-		if compiled[n.Name], err = edge.NewNode(model.Node(n.Name, &n.Spec, &n.Status)); err != nil {
+		compiled[n.Name], err = edge.NewNode(model.Node(n.Name, &n.Spec, &n.Status))
+		if err != nil {
 			return err
 		}
 		if err := e.engine.SetNode(model.Node(n.Name, &n.Spec, &n.Status)); err != nil {

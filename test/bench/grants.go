@@ -161,7 +161,8 @@ func (a *accessing) leaveAlone(ctx context.Context, g *granting) error {
 		return err
 	}
 	var err error
-	if g.rest, err = a.trafficSince(ctx, begun, cpu); err != nil {
+	g.rest, err = a.trafficSince(ctx, begun, cpu)
+	if err != nil {
 		return err
 	}
 	a.steps.step("Restarting the provider")
@@ -196,7 +197,8 @@ func (a *accessing) takeBackAll(ctx context.Context, g *granting, watch *factWat
 	if err != nil {
 		return err
 	}
-	if g.delete, err = a.trafficSince(ctx, begun, cpu); err != nil {
+	g.delete, err = a.trafficSince(ctx, begun, cpu)
+	if err != nil {
 		return err
 	}
 	g.left, err = a.leftovers(ctx)
@@ -212,7 +214,8 @@ func (a *accessing) leftovers(ctx context.Context) (n int, err error) {
 	count := func(c *client, path string) {
 		if err == nil {
 			var found *list
-			if found, err = c.list(ctx, path); err == nil {
+			found, err = c.list(ctx, path)
+			if err == nil {
 				n += len(found.Items)
 			}
 		}

@@ -113,7 +113,8 @@ func (i *installing) start(ctx context.Context) error {
 	if err := i.apply(ctx, manifests...); err != nil {
 		return err
 	}
-	if i.admins, err = newClients(i.hub.AdminConfig(), connections); err != nil {
+	i.admins, err = newClients(i.hub.AdminConfig(), connections)
+	if err != nil {
 		return err
 	}
 	if err := eventually(ctx, func() error {
@@ -188,10 +189,12 @@ func (i *installing) startManaged(ctx context.Context, n int) error {
 		return err
 	}
 	m := &managedCluster{}
-	if m.audit, err = newAudit(&config, klusterletsAuditPolicy); err != nil {
+	m.audit, err = newAudit(&config, klusterletsAuditPolicy)
+	if err != nil {
 		return err
 	}
-	if m.Hub, err = localhub.Start(ctx, config); err != nil {
+	m.Hub, err = localhub.Start(ctx, config)
+	if err != nil {
 		return err
 	}
 	i.managed = append(i.managed, m)
@@ -202,7 +205,8 @@ func (i *installing) startManaged(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	if m.source, err = clientcmd.Write(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: token})); err != nil || i.options.tokenLife == 0 {
+	m.source, err = clientcmd.Write(*kubeconfig(cluster, &clientcmdapi.AuthInfo{Token: token}))
+	if err != nil || i.options.tokenLife == 0 {
 		return err
 	}
 	return apply(m.Kubectl(ctx, "apply", "--server-side", "-f", "-"), shortTokens(i.options.tokenLife)...)

@@ -81,7 +81,8 @@ func TestBrought(t *testing.T) {
 		all.add(&brought{Count: 1, Applied: 1, Seconds: float64(n), OnManagement: map[string]int{"get": n}, OnManaged: map[string]int{"list": 1},
 			CPU: map[string]float64{procHubOperator: float64(n)}})
 	}
-	if all.each(); all.Count != 2 || all.Seconds != 3 || all.CPU[procHubOperator] != 3 || all.requestsEach() != 4 {
+	all.each()
+	if all.Count != 2 || all.Seconds != 3 || all.CPU[procHubOperator] != 3 || all.requestsEach() != 4 {
 		t.Errorf("%+v: %v requests for each", all, all.requestsEach())
 	}
 }

@@ -118,7 +118,8 @@ func every(audited) bool { return true }
 
 // requests returns hub-operator's requests since a time, to the management cluster and to all managed ones.
 func (i *installing) requests(since time.Time) (here, there requests, err error) {
-	if here, err = i.onHere.requests(since); err != nil {
+	here, err = i.onHere.requests(since)
+	if err != nil {
 		return nil, nil, err
 	}
 	for _, m := range i.managed {
@@ -187,7 +188,8 @@ func (i *installing) renewals(ctx context.Context) error {
 	}
 	var minted []tokenAsked
 	if err := eventually(ctx, func() (err error) {
-		if minted, err = i.tokensSince(begun); err == nil && len(minted) < number {
+		minted, err = i.tokensSince(begun)
+		if err == nil && len(minted) < number {
 			err = fmt.Errorf("%d of %d tokens were minted anew", len(minted), number)
 		}
 		return err

@@ -175,7 +175,8 @@ func (p *placing) follow(ctx context.Context, cluster string) error {
 		return err
 	}
 	var object *clusterv1.ManagedCluster
-	if object, err = client.ClusterV1().ManagedClusters().Get(ctx, cluster, metav1.GetOptions{}); err != nil {
+	object, err = client.ClusterV1().ManagedClusters().Get(ctx, cluster, metav1.GetOptions{})
+	if err != nil {
 		return err
 	}
 	p.naive.fleet.SetCluster(object)

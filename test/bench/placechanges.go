@@ -127,7 +127,8 @@ func (p *placing) first(ctx context.Context, shape *placementShape, result *plac
 		return err
 	}
 	p.steps.step("The peer's first scheduling")
-	if p.naive, err = p.readNaive(ctx); err != nil {
+	p.naive, err = p.readNaive(ctx)
+	if err != nil {
 		return err
 	}
 	took, peerCPU, _, err := p.naive.timed(ctx)

@@ -109,7 +109,8 @@ func (b *bench) withPlacements(ctx context.Context) error {
 }
 
 func (p *placing) measure(ctx context.Context) (err error) {
-	if p.admins, err = newClients(p.hub.HubAPIServerConfig(0), connections); err != nil {
+	p.admins, err = newClients(p.hub.HubAPIServerConfig(0), connections)
+	if err != nil {
 		return err
 	}
 	if err := p.fillFleet(ctx); err != nil {
@@ -117,7 +118,8 @@ func (p *placing) measure(ctx context.Context) (err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if p.watch, err = watchDecisions(ctx, p.admins[0]); err != nil {
+	p.watch, err = watchDecisions(ctx, p.admins[0])
+	if err != nil {
 		return err
 	}
 	for _, shape := range p.placementShapes() {

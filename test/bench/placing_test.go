@@ -67,7 +67,8 @@ func (b *both) run() (runs, changed int) {
 	for key := range results {
 		b.hub.Written(key, nil)
 	}
-	if changed, err = b.naive.round(b.Context(), b.now); err != nil {
+	changed, err = b.naive.round(b.Context(), b.now)
+	if err != nil {
 		b.Fatal(err)
 	}
 	for key, r := range results {
@@ -81,7 +82,8 @@ func (b *both) run() (runs, changed int) {
 				}
 			}
 		}
-		if slices.Sort(own); !slices.Equal(own, r.Clusters) {
+		slices.Sort(own)
+		if !slices.Equal(own, r.Clusters) {
 			b.Errorf("%s: the peer has chosen %v, and hub-controller-manager would %v", key, own, r.Clusters)
 		}
 	}

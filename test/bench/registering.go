@@ -57,17 +57,20 @@ func (b *bench) withRegistration(ctx context.Context, measure func(*registering,
 
 // startAWS starts a fake AWS.
 func (r *registering) startAWS() (err error) {
-	if r.aws, err = fakeaws.Start(1); err != nil {
+	r.aws, err = fakeaws.Start(1)
+	if err != nil {
 		return err
 	}
 	hub, err := r.aws.AddAccount(hubAccount, awsRegion)
 	if err != nil {
 		return err
 	}
-	if r.managed, err = r.aws.AddAccount(managedAccount, awsRegion); err != nil {
+	r.managed, err = r.aws.AddAccount(managedAccount, awsRegion)
+	if err != nil {
 		return err
 	}
-	if r.eks, err = irsa.ParseClusterARN(hub.AddCluster(fakeaws.Cluster{Name: "hub"})); err != nil {
+	r.eks, err = irsa.ParseClusterARN(hub.AddCluster(fakeaws.Cluster{Name: "hub"}))
+	if err != nil {
 		return err
 	}
 	// It has the permissions that the documentation requires, and no others.

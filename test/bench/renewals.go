@@ -78,7 +78,8 @@ func (a *accessing) renewals(ctx context.Context, g *granting) error {
 		}
 	}
 	g.renewing = r
-	if r.traffic, err = a.trafficSince(ctx, begun, cpu); err != nil {
+	r.traffic, err = a.trafficSince(ctx, begun, cpu)
+	if err != nil {
 		return err
 	}
 	for _, one := range r.traffic.provider {

@@ -77,7 +77,8 @@ func decoded[T runtime.Object](w http.ResponseWriter, r *http.Request) (object T
 	body, err := io.ReadAll(r.Body)
 	if err == nil {
 		var any runtime.Object
-		if any, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil); err == nil {
+		any, _, err = scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+		if err == nil {
 			object, ok = any.(T)
 		}
 	}

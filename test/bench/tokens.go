@@ -95,7 +95,8 @@ func (a *accessing) tokenWays(ctx context.Context, name func(int) string) ([]*to
 		{name: tokensPeer, path: peerPath, body: peerBody}}
 	for i, config := range []*rest.Config{a.front(), a.direct(), peer} {
 		ways[i].rates = map[int]*rates{}
-		if ways[i].clients, err = newClients(config, connections); err != nil {
+		ways[i].clients, err = newClients(config, connections)
+		if err != nil {
 			return nil, err
 		}
 		// The first request fills the caches of permissions.
@@ -123,7 +124,8 @@ func (a *accessing) minter(ctx context.Context) (config *rest.Config, accounts [
 	}
 	for _, source := range sources.Items {
 		accounts = append(accounts, string(source.Data[v1alpha1.TokenSourceServiceAccountNameKey]))
-		if config, err = clientcmd.RESTConfigFromKubeConfig(source.Data[v1alpha1.TokenSourceKubeconfigKey]); err != nil {
+		config, err = clientcmd.RESTConfigFromKubeConfig(source.Data[v1alpha1.TokenSourceKubeconfigKey])
+		if err != nil {
 			return nil, nil, err
 		}
 	}

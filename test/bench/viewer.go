@@ -95,13 +95,16 @@ func (b *bench) viewings() ([]*viewing, error) {
 	} {
 		result := &viewing{of: v.of, count: v.count, lists: v.lists}
 		var err error
-		if result.clusters, err = way("clusters by the view", v.user, ourVisible+v.selects); err != nil {
+		result.clusters, err = way("clusters by the view", v.user, ourVisible+v.selects)
+		if err != nil {
 			return nil, err
 		}
-		if result.members, err = way("members", v.user, ourMembers+v.selects); err != nil {
+		result.members, err = way("members", v.user, ourMembers+v.selects)
+		if err != nil {
 			return nil, err
 		}
-		if result.plain, err = way("stored clusters", user, ourClusters+v.separator); err != nil {
+		result.plain, err = way("stored clusters", user, ourClusters+v.separator)
+		if err != nil {
 			return nil, err
 		}
 		viewings = append(viewings, result)

@@ -75,16 +75,20 @@ func (d *delivering) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.onTarget, err = newAudit(&config, agentAuditPolicy); err != nil {
+	d.onTarget, err = newAudit(&config, agentAuditPolicy)
+	if err != nil {
 		return err
 	}
-	if d.target, err = localhub.Start(ctx, config); err != nil {
+	d.target, err = localhub.Start(ctx, config)
+	if err != nil {
 		return err
 	}
-	if d.admins, err = newClients(d.hub.AdminConfig(), connections); err != nil {
+	d.admins, err = newClients(d.hub.AdminConfig(), connections)
+	if err != nil {
 		return err
 	}
-	if d.cluster, err = newClient(d.target.AdminConfig()); err != nil {
+	d.cluster, err = newClient(d.target.AdminConfig())
+	if err != nil {
 		return err
 	}
 	printed, err := d.plugin(ctx, d.hub, "init", "--wait", "--output=json")

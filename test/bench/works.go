@@ -53,10 +53,12 @@ func (b *bench) withWorks(ctx context.Context) error {
 }
 
 func (w *working) measure(ctx context.Context) (err error) {
-	if w.direct, err = newClients(w.hub.HubAPIServerConfig(0), connections); err != nil {
+	w.direct, err = newClients(w.hub.HubAPIServerConfig(0), connections)
+	if err != nil {
 		return err
 	}
-	if w.front, err = newClients(w.hub.AdminConfig(), connections); err != nil {
+	w.front, err = newClients(w.hub.AdminConfig(), connections)
+	if err != nil {
 		return err
 	}
 	fleet := w.options.smallFleet()

@@ -50,7 +50,8 @@ func (w *working) watchAll(ctx context.Context) error {
 			return err
 		}
 		stage := worksWatched{Watchers: number, Opening: seconds(time.Since(begun)), CPU: w.cpuNow().since(cpu).per(number)}
-		if stage.Memory.After, err = w.memory(ctx); err != nil {
+		stage.Memory.After, err = w.memory(ctx)
+		if err != nil {
 			return err
 		}
 		stage.Memory.Before = before

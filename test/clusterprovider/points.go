@@ -263,7 +263,8 @@ func (s *suite) followsChanges(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	if user, err = s.user(); err != nil {
+	user, err = s.user()
+	if err != nil {
 		return err
 	}
 	return s.await(ctx, "the new rights", func() error {

@@ -87,7 +87,8 @@ func (s *Shared) start(t testing.TB, name string) (*rest.Config, error) {
 	if s.provider == nil {
 		options := local.Options{Dir: s.dir, BinDir: binaries.Kubernetes(t, filepath.Join(s.dir, "bin")), EndWithProvider: true, UnsafeNoFsync: true}
 		var err error
-		if s.provider, err = local.New(options); err != nil {
+		s.provider, err = local.New(options)
+		if err != nil {
 			return nil, err
 		}
 		s.started = map[string]*v1alpha1.Cluster{}
@@ -98,7 +99,8 @@ func (s *Shared) start(t testing.TB, name string) (*rest.Config, error) {
 	var pending error
 	err := wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		state, err := s.provider.Ensure(ctx, object, clusterprovider.Profile{})
-		if pending = err; err == nil && !state.Ready {
+		pending = err
+		if err == nil && !state.Ready {
 			pending = errors.New(state.Info)
 		}
 		return pending == nil, nil
@@ -135,10 +137,12 @@ func (s *Shared) ClientCertificate(t testing.TB, name string, user pkix.Name) (c
 	if err := authority.Client(file, user); err != nil {
 		t.Fatal(err)
 	}
-	if certificate, err = os.ReadFile(certs.Cert(file)); err != nil {
+	certificate, err = os.ReadFile(certs.Cert(file))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if key, err = os.ReadFile(certs.Key(file)); err != nil {
+	key, err = os.ReadFile(certs.Key(file))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return certificate, key

@@ -52,7 +52,8 @@ func (a *Account) ChangeAccessEntry(clusterARN, principal string, change func(*A
 		return false
 	}
 	e := c.entries[principal]
-	if change(e); e.Tags == nil {
+	change(e)
+	if e.Tags == nil {
 		e.Tags = map[string]string{}
 	}
 	return true

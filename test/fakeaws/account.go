@@ -207,7 +207,8 @@ func (a *Account) ChangeRole(name string, change func(*Role)) error {
 	trust := r.trust
 	if role.Trust != before {
 		var err error
-		if trust, err = a.parseTrust(role.Trust); err != nil {
+		trust, err = a.parseTrust(role.Trust)
+		if err != nil {
 			return err
 		}
 	}

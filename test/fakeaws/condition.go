@@ -63,7 +63,8 @@ func newCondition(operator, key string, wanted []string) (*condition, error) {
 			name, c.negated = kind+rest, true
 		}
 	}
-	if c.test = operators[name]; c.test == nil {
+	c.test = operators[name]
+	if c.test == nil {
 		return nil, malformed("Invalid Condition type : %s (or one that fakeaws does not know)", operator)
 	}
 	return c, nil

@@ -69,7 +69,8 @@ func (e *Error) complete(service string, op *operationModel) *Error {
 	}
 	out := *e
 	if op != nil {
-		if out.Status = op.Errors[e.Code]; out.Status != 0 {
+		out.Status = op.Errors[e.Code]
+		if out.Status != 0 {
 			return &out
 		}
 	}

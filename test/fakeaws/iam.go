@@ -201,7 +201,8 @@ func createRole(r *request) (any, error) {
 	}
 	created.description, created.tags, created.boundary = r.params.str("Description"), tags, boundary
 	created.maxSession = time.Duration(r.params.num("MaxSessionDuration", 3600)) * time.Second
-	if created.hiddenReads = r.delay.reads; r.delay.until > 0 {
+	created.hiddenReads = r.delay.reads
+	if r.delay.until > 0 {
 		created.hiddenUntil = r.now().Add(r.delay.until)
 	}
 	a.roles[strings.ToLower(name)] = created

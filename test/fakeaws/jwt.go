@@ -46,7 +46,8 @@ func parseToken(raw string) (*token, error) {
 	var decoded [3][]byte
 	for i := range part {
 		var err error
-		if decoded[i], err = base64.RawURLEncoding.DecodeString(part[i]); err != nil {
+		decoded[i], err = base64.RawURLEncoding.DecodeString(part[i])
+		if err != nil {
 			return nil, err
 		}
 	}

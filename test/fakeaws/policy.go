@@ -203,7 +203,8 @@ func (s *statement) setPrincipals(raw json.RawMessage, resolve resolver) error {
 					break
 				}
 				var ok bool
-				if p.id, ok = resolve(name); !ok {
+				p.id, ok = resolve(name)
+				if !ok {
 					return malformed("Invalid principal in policy: %q:%q", kind, name)
 				}
 			default:

@@ -102,7 +102,8 @@ func (r *request) handle() (any, error) {
 	}
 	r.mu.Lock()
 	if sig != nil {
-		if r.who, err = r.authenticate(sig, body); err == nil {
+		r.who, err = r.authenticate(sig, body)
+		if err == nil {
 			r.region = sig.region
 		}
 	} else if !r.op.open {
@@ -122,7 +123,8 @@ func (r *request) handle() (any, error) {
 	}
 	var out any
 	if err == nil {
-		if out, err = r.act(); err == nil {
+		out, err = r.act()
+		if err == nil {
 			err = after.strike(r.call)
 		}
 	}
@@ -187,7 +189,8 @@ func (r *request) identify(sig *signature, body []byte) error {
 	var form url.Values
 	if r.service != "eks" {
 		var err error
-		if form, err = url.ParseQuery(string(body)); err != nil {
+		form, err = url.ParseQuery(string(body))
+		if err != nil {
 			return fail("ValidationError", "%v", err)
 		}
 		for key, v := range r.http.URL.Query() {

@@ -70,7 +70,8 @@ func Start(seed uint64) (*Server, error) {
 
 		signatures: map[string][]string{},
 	}
-	if s.tls, err = newInterceptor(http.HandlerFunc(s.serve)); err != nil {
+	s.tls, err = newInterceptor(http.HandlerFunc(s.serve))
+	if err != nil {
 		return nil, err
 	}
 	s.http = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}

@@ -83,7 +83,8 @@ func parseSignature(r *http.Request) (*signature, error) {
 	sig.accessKey, sig.date, sig.region, sig.service = scope[0], scope[1], scope[2], scope[3]
 	sig.headers = strings.Split(headers, ";")
 	var err error
-	if sig.at, err = time.Parse(sigTime, at); err != nil || !strings.HasPrefix(at, sig.date) {
+	sig.at, err = time.Parse(sigTime, at)
+	if err != nil || !strings.HasPrefix(at, sig.date) {
 		return nil, errors.New("X-Amz-Date must be a time, of the date in the credential scope")
 	}
 	if !slices.Contains(sig.headers, "host") {

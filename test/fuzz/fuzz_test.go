@@ -82,7 +82,8 @@ func TestRun_ReportsFailures(t *testing.T) {
 	numbers := make([]int, len(answers))
 	asked := -1
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if asked++; asked == 0 { // the sample
+		asked++
+		if asked == 0 { // the sample
 			w.WriteHeader(http.StatusCreated)
 			return
 		}

@@ -148,7 +148,8 @@ func (f *fixture) podOf(name, spec string) *corev1.Pod {
 func (f *fixture) await(name, what string, ok func(*corev1.Pod) bool) (pod *corev1.Pod) {
 	f.Helper()
 	f.eventually(name+" "+what, func(ctx context.Context) (err error) {
-		if pod, err = f.client.CoreV1().Pods(f.namespace).Get(ctx, name, metav1.GetOptions{}); err != nil {
+		pod, err = f.client.CoreV1().Pods(f.namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
 			return err
 		}
 		if len(pod.Status.ContainerStatuses) == 0 || !ok(pod) {

@@ -40,8 +40,11 @@ func (c *container) probe(ctx context.Context, l *life, kind probeKind, p *corev
 			err := c.ask(ctx, p)
 			if err == nil {
 				successes, failures = successes+1, 0
-			} else if successes = 0; time.Since(counted) >= period {
-				failures, counted = failures+1, time.Now()
+			} else {
+				successes = 0
+				if time.Since(counted) >= period {
+					failures, counted = failures+1, time.Now()
+				}
 			}
 			switch {
 			case ctx.Err() != nil:

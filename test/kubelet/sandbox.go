@@ -65,7 +65,8 @@ func (k *Kubelet) image(name string) ([]rootdir.Mount, error) {
 	if err != nil {
 		return nil, noImage{fmt.Errorf("the image %q is not there: %w. Build it with `make build`", name, err)}
 	}
-	if file, err = filepath.Abs(file); err != nil {
+	file, err = filepath.Abs(file)
+	if err != nil {
 		return nil, err
 	}
 	mounts := []rootdir.Mount{{From: file, To: rootdir.Program}}
@@ -125,7 +126,8 @@ func (w *worker) sandbox(c *corev1.Container) (*sandbox, error) {
 	if of := c.SecurityContext; of != nil {
 		s.NoNewPrivileges = of.AllowPrivilegeEscalation != nil && !*of.AllowPrivilegeEscalation
 	}
-	if s.Mounts, err = w.mounts(files, c); err != nil {
+	s.Mounts, err = w.mounts(files, c)
+	if err != nil {
 		return nil, err
 	}
 	return s, os.MkdirAll(s.Root, 0o700)

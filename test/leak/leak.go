@@ -142,7 +142,10 @@ func (c *chars) inRow(text []byte, n int) bool {
 	for _, b := range text {
 		if !c[b] {
 			row = 0
-		} else if row++; row == n {
+			continue
+		}
+		row++
+		if row == n {
 			return true
 		}
 	}

@@ -65,7 +65,8 @@ func (f *fault) changed(root string) (contents map[string][]byte, originals []or
 		path := filepath.Join(root, e.File)
 		if contents[path] == nil {
 			o := original{path: path}
-			if o.content, err = os.ReadFile(path); err != nil {
+			o.content, err = os.ReadFile(path)
+			if err != nil {
 				return nil, nil, fmt.Errorf("fault %s: %w", f.Name, err)
 			}
 			info, err := os.Stat(path)

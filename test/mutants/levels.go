@@ -78,7 +78,8 @@ func (r *runner) readPackages(ctx context.Context) error {
 		} else if err != nil {
 			return fmt.Errorf("go list: %w", err)
 		}
-		if p.Dir, err = filepath.Rel(r.tree.root, p.Dir); err != nil {
+		p.Dir, err = filepath.Rel(r.tree.root, p.Dir)
+		if err != nil {
 			return err
 		}
 		r.packages = append(r.packages, p)
@@ -151,7 +152,8 @@ func (r *runner) try(ctx context.Context, f *fault, levels []string, keep bool) 
 		}
 	}()
 	own := r.own(f)
-	if found.err = r.compile(ctx, f, own, &found.cost); found.err != nil {
+	found.err = r.compile(ctx, f, own, &found.cost)
+	if found.err != nil {
 		return found
 	}
 	for _, level := range levels {

@@ -100,7 +100,8 @@ func beInside() error {
 			hub, err = begin(o.Start)
 		case o.Dial != "":
 			var conn net.Conn
-			if conn, err = net.DialTimeout("tcp", o.Dial, 5*time.Second); err == nil {
+			conn, err = net.DialTimeout("tcp", o.Dial, 5*time.Second)
+			if err == nil {
 				err = conn.Close()
 			}
 		default:

@@ -89,7 +89,8 @@ func Start(t testing.TB, config Config) *Cluster {
 		// Without a route it finds no address of its own.
 		FrontArgs: append([]string{"--advertise-address=192.0.2.1"}, config.FrontArgs...)}
 	var err error
-	if own.BinDir, err = filepath.Abs(config.BinDir); err != nil {
+	own.BinDir, err = filepath.Abs(config.BinDir)
+	if err != nil {
 		t.Fatal(err)
 	}
 	cmd, err := inside()
@@ -115,7 +116,8 @@ func Start(t testing.TB, config Config) *Cluster {
 	if _, err := c.order(order{Start: &own}); err != nil {
 		t.Fatalf("a cluster in a network namespace: %v", err)
 	}
-	if c.Hub, err = localhub.Open(own.config()); err != nil {
+	c.Hub, err = localhub.Open(own.config())
+	if err != nil {
 		t.Fatal(err)
 	}
 	if err := reachedBy(c.AdminKubeconfig(), localserver.Address(ports["kube-apiserver"])); err != nil {

@@ -148,7 +148,8 @@ func (f *family) look() map[int]process {
 		if err != nil {
 			continue
 		}
-		if running[pid] = min(f.looks[pid]+1, settled+1); running[pid] > settled {
+		running[pid] = min(f.looks[pid]+1, settled+1)
+		if running[pid] > settled {
 			continue
 		}
 		if p, ok := readProcess(pid); ok && f.isBelow(p, 0) {

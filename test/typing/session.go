@@ -96,11 +96,13 @@ func (s *Session) Types(blocks []pages.Block) {
 			if s.Before != nil {
 				s.Before()
 			}
-			if c = c.Swapped(texts); b.Elsewhere {
+			c = c.Swapped(texts)
+			if b.Elsewhere {
 				others = append(others, openTerminal(s.t, c, fmt.Sprintf(".terminal-%d", len(others)+1), s.dir, s.env...))
 				continue
 			}
-			if s.try(c); s.StopsAtFailure && s.t.Failed() {
+			s.try(c)
+			if s.StopsAtFailure && s.t.Failed() {
 				s.t.FailNow()
 			}
 		}
@@ -138,7 +140,8 @@ func (s *Session) try(c pages.Command) {
 	said, out, code := "", "", 0
 	_ = await.Until(s.t.Context(), await.Limit, func(context.Context) (bool, error) {
 		said = ""
-		if out, code = s.shell.run(s.t, c.Text, s.code); !c.NoOutput && c.Output != "" {
+		out, code = s.shell.run(s.t, c.Text, s.code)
+		if !c.NoOutput && c.Output != "" {
 			said = pages.Differs(c.Output, out)
 		} else if code != 0 {
 			said = fmt.Sprintf("it has failed with %d", code)

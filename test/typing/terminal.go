@@ -56,7 +56,8 @@ func (term *terminal) close(patience time.Duration) error {
 	differs := ""
 	for until := time.Now().Add(patience); ; {
 		over := term.hasEnded() // checked first, as no output follows then
-		if differs = pages.Differs(term.typed.Output, term.printed()); differs == "" || over || time.Now().After(until) {
+		differs = pages.Differs(term.typed.Output, term.printed())
+		if differs == "" || over || time.Now().After(until) {
 			break
 		}
 		select {

@@ -37,7 +37,8 @@ func TestShell_IsOneSession(t *testing.T) {
 		{"no-such-command 2>/dev/null", "", 127},
 	} {
 		var said string
-		if said, code = s.run(t, c.typed, code); said != c.prints || code != c.code {
+		said, code = s.run(t, c.typed, code)
+		if said != c.prints || code != c.code {
 			t.Errorf("%s: %q and %d, want %q and %d", c.typed, said, code, c.prints, c.code)
 		}
 	}

@@ -200,7 +200,8 @@ func newAPIServer(t *testing.T, hub deploy.Hub, more ...string) (*genericapiserv
 	parse(t, o.Flags(), slices.Concat(args, more, []string{"--kubeconfig=" + front.kubeconfig, "--authentication-kubeconfig=" + front.kubeconfig,
 		"--authorization-kubeconfig=" + front.kubeconfig, "--bind-address=127.0.0.1"})...)
 	o.EmbeddedEtcd.UnsafeNoFsync = true
-	if o.Recommended.SecureServing.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
+	o.Recommended.SecureServing.Listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = o.Recommended.SecureServing.Listener.Close() })

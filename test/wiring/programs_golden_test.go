@@ -73,7 +73,8 @@ func diff(expected, found []string) (changes []string) {
 	}
 	for i, e := range slices.Backward(expected) {
 		for j, f := range slices.Backward(found) {
-			if common[i][j] = max(common[i+1][j], common[i][j+1]); e == f {
+			common[i][j] = max(common[i+1][j], common[i][j+1])
+			if e == f {
 				common[i][j] = common[i+1][j+1] + 1
 			}
 		}

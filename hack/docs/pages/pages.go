@@ -81,7 +81,8 @@ func Files(root string) ([]string, error) {
 			return err
 		}
 		file, err := filepath.Rel(root, path)
-		if file = filepath.ToSlash(file); err == nil && !strings.HasPrefix(file, "docs/reference/") {
+		file = filepath.ToSlash(file)
+		if err == nil && !strings.HasPrefix(file, "docs/reference/") {
 			files = append(files, file)
 		}
 		return err
@@ -241,7 +242,8 @@ func (b Block) commands(lines []string) (all []Command) {
 			for _, ends := range heredoc.FindAllStringSubmatch(strings.Join(text, "\n"), -1) {
 				for i+1 < len(lines) {
 					i++
-					if text = append(text, lines[i]); lines[i] == ends[1] {
+					text = append(text, lines[i])
+					if lines[i] == ends[1] {
 						break
 					}
 				}

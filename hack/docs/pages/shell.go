@@ -44,7 +44,8 @@ func Simple(text string) (all [][]string, err error) {
 		c := text[i]
 		switch {
 		case c == '\\' && i+1 < len(text):
-			if i++; text[i] != '\n' {
+			i++
+			if text[i] != '\n' {
 				inWord = true
 				word.WriteByte(text[i])
 			}
@@ -101,7 +102,8 @@ func closing(text string) int {
 		case '(':
 			depth++
 		case ')':
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return i
 			}
 		}

@@ -31,7 +31,8 @@ func Generate(root string) error {
 		}
 		var names []string
 		if name == Hub {
-			if names, err = apiServices(root); err != nil {
+			names, err = apiServices(root)
+			if err != nil {
 				return err
 			}
 		}
@@ -42,7 +43,8 @@ func Generate(root string) error {
 		if err := write(filepath.Join(Dir(root, name), "values.schema.json"), schema); err != nil {
 			return err
 		}
-		if page, err = between(page, name, rows(table)); err != nil {
+		page, err = between(page, name, rows(table))
+		if err != nil {
 			return fmt.Errorf("docs/helm.md: %w", err)
 		}
 	}

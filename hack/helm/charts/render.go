@@ -144,7 +144,8 @@ func Deploy(root string) (map[string]string, error) {
 			if r.as != "" {
 				text = strings.ReplaceAll(text, r.namespace, r.as)
 			}
-			if files[path], err = manifest(text, filepath.Join("artifacts", "charts", r.chart, "templates", template)); err != nil {
+			files[path], err = manifest(text, filepath.Join("artifacts", "charts", r.chart, "templates", template))
+			if err != nil {
 				return nil, fmt.Errorf("%s: %w", template, err)
 			}
 		}

@@ -87,7 +87,8 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			if slices.Contains(change.notIn, f) {
 				continue
 			}
-			if guardsAny = guardsAny || guarded(f); guarded(f) || made {
+			guardsAny = guardsAny || guarded(f)
+			if guarded(f) || made {
 				what = append(what, fmt.Sprintf("%s the finalizer %s", change.verb, f))
 			}
 		}

@@ -158,7 +158,8 @@ func (u *Usage) admit(in string, k key, size int, isNew bool, most Amount, dryRu
 	if isNew && before.Objects == 1 {
 		return used, more, true
 	}
-	if more.Bytes = size - before.Bytes; isNew {
+	more.Bytes = size - before.Bytes
+	if isNew {
 		more.Objects = 1
 	}
 	if more.Bytes <= 0 {

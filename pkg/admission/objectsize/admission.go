@@ -134,7 +134,8 @@ func (p *Plugin) leavesRoomToStatus(a admission.Attributes) error {
 	for i, one := range []*cluster.Placement{now, before} {
 		without := *one
 		without.Status = cluster.PlacementStatus{}
-		if sizes[i], err = p.size(a.GetResource().GroupResource(), &without); err != nil {
+		sizes[i], err = p.size(a.GetResource().GroupResource(), &without)
+		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("%s: %w", PluginName, err))
 		}
 	}

@@ -33,7 +33,8 @@ func Objects[T any](a admission.Attributes, resource schema.GroupResource) (upda
 	if a.GetOperation() == admission.Create {
 		return updated, new(T), nil
 	}
-	if old, ok = any(a.GetOldObject()).(*T); !ok {
+	old, ok = any(a.GetOldObject()).(*T)
+	if !ok {
 		return nil, nil, apierrors.NewInternalError(fmt.Errorf("admission got an old %T for %s, and expected a %T", a.GetOldObject(), resource, old))
 	}
 	return updated, old, nil

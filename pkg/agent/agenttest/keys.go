@@ -54,7 +54,8 @@ func Certificate(t testing.TB, user string) (certificate, key []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key, err = keyutil.MarshalPrivateKeyToPEM(signer); err != nil {
+	key, err = keyutil.MarshalPrivateKeyToPEM(signer)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key

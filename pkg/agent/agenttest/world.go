@@ -92,7 +92,8 @@ func NewWorld(t *testing.T) *World {
 	w.HubKube, w.HubClusters = kubefake.NewClientset(), clusterfake.NewSimpleClientset()
 	w.watchWrites(w.Spoke)
 	var err error
-	if w.signer, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+	w.signer, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ca"}, IsCA: true,
@@ -101,7 +102,8 @@ func NewWorld(t *testing.T) *World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w.authority, err = x509.ParseCertificate(der); err != nil {
+	w.authority, err = x509.ParseCertificate(der)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -49,7 +49,8 @@ func TestReadWay_OnlyAnotherWayHasAnotherSum(t *testing.T) {
 		if string(found.Config.CAData) != "the ca.crt" && string(found.Config.CAData) != "x" {
 			t.Errorf("it is trusted by %q", found.Config.CAData)
 		}
-		if hub, err = HubSum(path); err != nil {
+		hub, err = HubSum(path)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return found.Sum, hub

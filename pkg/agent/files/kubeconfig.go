@@ -131,7 +131,8 @@ func readKubeconfig(path string) (*clientcmdapi.Config, error) {
 	}
 	for _, cluster := range config.Clusters {
 		if len(cluster.CertificateAuthorityData) == 0 && cluster.CertificateAuthority != "" {
-			if cluster.CertificateAuthorityData, err = read(cluster.CertificateAuthority); err != nil {
+			cluster.CertificateAuthorityData, err = read(cluster.CertificateAuthority)
+			if err != nil {
 				return nil, fmt.Errorf("the certificate authority of the kubeconfig %s: %w", path, err)
 			}
 		}

@@ -49,7 +49,8 @@ func TestHealth_SaysWhatIsWaitedForAndStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop()
-	if stop, err = Serve(ctx, "none", "0", nil); err != nil {
+	stop, err = Serve(ctx, "none", "0", nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 	stop()

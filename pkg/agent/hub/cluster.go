@@ -65,7 +65,8 @@ func (c *Cluster) clientConfigs(have []clusterv1.ClientConfig) []clusterv1.Clien
 	if c.ServerURL != "" {
 		own = append(own, clusterv1.ClientConfig{URL: c.ServerURL, CABundle: c.ServerCA})
 	}
-	if own = append(own, c.Addresses...); len(own) == 0 {
+	own = append(own, c.Addresses...)
+	if len(own) == 0 {
 		return have
 	}
 	configs := slices.Clone(have)

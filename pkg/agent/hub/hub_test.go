@@ -27,7 +27,8 @@ func TestNew_WorksAreNotHeldBack(t *testing.T) {
 	if limit := h.Works.RESTClient().GetRateLimiter().QPS(); limit < 50 {
 		t.Errorf("%g requests about works per second", limit)
 	}
-	if h, err = hub.Bounded(limits.Requests{QPS: 7, Burst: 9})(&rest.Config{Host: "https://hub"}); err != nil {
+	h, err = hub.Bounded(limits.Requests{QPS: 7, Burst: 9})(&rest.Config{Host: "https://hub"})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if limit := h.Works.RESTClient().GetRateLimiter().QPS(); limit != 7 {

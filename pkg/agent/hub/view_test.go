@@ -62,7 +62,8 @@ func TestView_OnlyWhatHasChangedIsNews(t *testing.T) {
 		{map[string]error{"a": errors.New("y")}, false}, {map[string]error{"a": nil}, true}, {map[string]error{"a": nil, "b": nil}, true},
 		{map[string]error{}, true}, {nil, false},
 	} {
-		if v.ReportNamespaces(c.results); news(v) != c.want {
+		v.ReportNamespaces(c.results)
+		if news(v) != c.want {
 			t.Errorf("%d: %v is news: %t", i, c.results, !c.want)
 		}
 	}
@@ -79,7 +80,8 @@ func TestView_TheIntervalIsTheLeasesOnceTheHubHasSaidOne(t *testing.T) {
 		seconds int32
 		want    time.Duration
 	}{{0, time.Minute}, {20, 20 * time.Second}, {0, 20 * time.Second}, {-1, 20 * time.Second}} {
-		if v.SetLease(c.seconds); v.Interval() != c.want {
+		v.SetLease(c.seconds)
+		if v.Interval() != c.want {
 			t.Errorf("after %d the interval is %s", c.seconds, v.Interval())
 		}
 	}

@@ -20,7 +20,8 @@ func TestNext_TheFirstThatWasNotGivenUpAndThenTheOneThatWasLongestAgo(t *testing
 	using := "c" // is given up after a long time: all others are new again
 	for i, want := range []string{"a", "b", "c", "a", "b", "c"} {
 		givenUp = h.merge(append(givenUp, registration.GivenUpHub{Name: using}))
-		if using = h.next(givenUp); using != want {
+		using = h.next(givenUp)
+		if using != want {
 			t.Fatalf("%d: the next is %s, want %s, after %+v", i, using, want, givenUp)
 		}
 	}

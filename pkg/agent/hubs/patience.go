@@ -79,7 +79,8 @@ func (h *Hubs) Joining(err error) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.failed = err; err == nil {
+	h.failed = err
+	if err == nil {
 		h.answered = time.Now()
 	}
 }
@@ -132,7 +133,8 @@ func (h *Hubs) due() *cause {
 		}
 		return &cause{h.reason(), fmt.Sprintf("the lease has not been renewed for %s: %s", h.lost.Round(time.Second), h.text())}
 	}
-	if last = h.began; h.answered.After(last) {
+	last = h.began
+	if h.answered.After(last) {
 		last = h.answered
 	}
 	switch {

@@ -110,7 +110,8 @@ func TestState_TheKeysOfTheSecretStayWhatTheyAre(t *testing.T) {
 		t.Errorf("the secret is read as %+v", got)
 	}
 	secret := &corev1.Secret{}
-	if want.writeTo(secret); !reflect.DeepEqual(secret.Data, data) {
+	want.writeTo(secret)
+	if !reflect.DeepEqual(secret.Data, data) {
 		t.Errorf("the state is written as %s", secret.Data)
 	}
 }

@@ -37,7 +37,8 @@ func TestLoop_GoesOnAtItsIntervalAndSoonerAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := 5
 		at, err := looped(t, &Loop{What: "x", Do: func(context.Context) error {
-			if failures--; failures >= 0 {
+			failures--
+			if failures >= 0 {
 				return errors.New("not yet")
 			}
 			return nil

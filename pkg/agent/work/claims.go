@@ -51,7 +51,8 @@ func (c *claims) forget(work string) {
 
 func (c *claims) remove(work string) {
 	for _, t := range c.claims[work] {
-		if delete(c.works[t], work); len(c.works[t]) == 0 {
+		delete(c.works[t], work)
+		if len(c.works[t]) == 0 {
 			delete(c.works, t)
 		}
 	}

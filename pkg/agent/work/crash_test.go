@@ -60,7 +60,8 @@ func crashAt(w *world, when string, n int64) bool {
 		happened := false
 		if crash.isDown() && w.around != nil {
 			stop()
-			if w.around = nil; !stage() {
+			w.around = nil
+			if !stage() {
 				meanwhile()
 				happened = true
 			}

@@ -110,7 +110,8 @@ func (a *Agent) settle(ctx context.Context, work *workv1.ManifestWork, s *state,
 			one, gone := dropped[i], false
 			if !held {
 				var err error
-				if gone, err = a.takeAway(ctx, work.Name, s.record.Owner, one, a.stays(work.Spec.DeleteOption, one.Target)); err != nil {
+				gone, err = a.takeAway(ctx, work.Name, s.record.Owner, one, a.stays(work.Spec.DeleteOption, one.Target))
+				if err != nil {
 					failed = errors.Join(failed, fmt.Errorf("deleting %s: %w", one.Target, err))
 				}
 			}

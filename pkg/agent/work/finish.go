@@ -101,7 +101,8 @@ func (a *Agent) release(ctx context.Context, work *workv1.ManifestWork, record *
 // an event.
 func (a *Agent) takeAway(ctx context.Context, work string, owner apply.Owner, one memory.Resource, stays bool) (done bool, err error) {
 	t, served := one.Target, false
-	if t.GroupVersionResource, served = a.Kinds.Served(t.GroupVersionResource); served {
+	t.GroupVersionResource, served = a.Kinds.Served(t.GroupVersionResource)
+	if served {
 		done, err = a.end(ctx, owner, t, one.UID, stays)
 	}
 	if !served || apply.IsNotServed(err) {

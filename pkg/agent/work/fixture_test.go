@@ -168,11 +168,13 @@ func (w *world) put(name string, spec workv1.ManifestWorkSpec) *workv1.ManifestW
 		for {
 			have.Spec = spec
 			var updated *workv1.ManifestWork
-			if updated, err = w.works.Update(w.Context(), have, metav1.UpdateOptions{}); err == nil {
+			updated, err = w.works.Update(w.Context(), have, metav1.UpdateOptions{})
+			if err == nil {
 				have = updated
 				break
 			}
-			if have, err = w.works.Get(w.Context(), name, metav1.GetOptions{}); err != nil {
+			have, err = w.works.Get(w.Context(), name, metav1.GetOptions{})
+			if err != nil {
 				break
 			}
 		}

@@ -61,7 +61,8 @@ func TestOwn_HasWhatIsDeployedOfAnAgentOfOneNamespace(t *testing.T) {
 		if !own.has(target, "team") {
 			t.Errorf("a work may name %s", target)
 		}
-		if target.Name = "theirs"; own.has(target, "team") {
+		target.Name = "theirs"
+		if own.has(target, "team") {
 			t.Errorf("no work may name %s", target)
 		}
 	}

@@ -45,7 +45,8 @@ type paced struct{ free, until time.Time }
 
 // begin returns how long the rules of a work must wait. If it returns 0, the caller evaluates the rules and then calls spent.
 func (p *paces) begin(work string) (wait time.Duration) {
-	if wait = p.wait(work); wait > 0 {
+	wait = p.wait(work)
+	if wait > 0 {
 		return wait
 	}
 	p.mu.Lock()

@@ -41,7 +41,8 @@ func TestPaces(t *testing.T) {
 	if got := c.spend(p, "dear", rules.Budget, time.Hour); got > perHour/20+10_000_000 || got < perHour/40 {
 		t.Errorf("one work has spent %d in an hour", got)
 	}
-	if c.spend(p, "cheap", 100, time.Second); p.wait("cheap") > 10*time.Second {
+	c.spend(p, "cheap", 100, time.Second)
+	if p.wait("cheap") > 10*time.Second {
 		t.Errorf("a cheap one waits for %s", p.wait("cheap"))
 	}
 
@@ -103,11 +104,13 @@ func TestPaces(t *testing.T) {
 
 	t.Log("Who is made anew waits as before, and nothing is kept for ever")
 	p.spent("dear", 10*rules.Budget)
-	if p.forget(func(work string) bool { return work == "cheap" }); p.wait("dear") == 0 {
+	p.forget(func(work string) bool { return work == "cheap" })
+	if p.wait("dear") == 0 {
 		t.Error("it has not paid")
 	}
 	c.at = c.at.Add(2 * time.Hour)
-	if p.forget(func(work string) bool { return work == "cheap" }); len(p.works) != 1 {
+	p.forget(func(work string) bool { return work == "cheap" })
+	if len(p.works) != 1 {
 		t.Errorf("%d works are kept", len(p.works))
 	}
 }

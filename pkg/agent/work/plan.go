@@ -45,7 +45,8 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 	for i, manifest := range work.Spec.Workload.Manifests {
 		one := &item{meta: workv1.ManifestResourceMeta{Ordinal: int32(i)}}
 		items = append(items, one)
-		if one.refused = a.locate(one, manifest.Raw); one.refused != nil {
+		one.refused = a.locate(one, manifest.Raw)
+		if one.refused != nil {
 			continue
 		}
 		one.target = true
@@ -54,7 +55,8 @@ func (a *Agent) plan(work *workv1.ManifestWork) []*item {
 		one.manifest.Orphaned = a.stays(work.Spec.DeleteOption, one.manifest.Target)
 		object := one.manifest.Target
 		object.Version = "" // all versions of a kind are one object
-		if one.refused = a.refuse(one.manifest.Target, one.manifest.Object); one.refused == nil && seen.Has(object) {
+		one.refused = a.refuse(one.manifest.Target, one.manifest.Object)
+		if one.refused == nil && seen.Has(object) {
 			one.refused = fmt.Errorf("the work has %s twice, which is one object in all versions of its kind: remove one of the manifests", object)
 		}
 		if one.refused == nil {

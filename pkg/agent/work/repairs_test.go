@@ -32,7 +32,8 @@ func TestRepairs_InAnHour(t *testing.T) {
 		writes := 0
 		for now := begin; now.Sub(begin) < time.Hour; now = now.Add(max(r.wait(now), time.Millisecond)) {
 			r.add(now, apply.Repair{Field: ".spec.replicas", Manager: "autoscaler"})
-			if writes++; (r.contested(now) != "") != (writes > 2) {
+			writes++
+			if (r.contested(now) != "") != (writes > 2) {
 				t.Errorf("after %d writes it is contested: %q", writes, r.contested(now))
 			}
 		}
@@ -42,7 +43,8 @@ func TestRepairs_InAnHour(t *testing.T) {
 		if now := begin.Add(2 * time.Hour); r.contested(now) != "" {
 			t.Error("it is contested an hour after the other program has ended")
 		}
-		if r.add(begin.Add(2*time.Hour), apply.Repair{}); r.wait(begin.Add(2*time.Hour)) > 0 {
+		r.add(begin.Add(2*time.Hour), apply.Repair{})
+		if r.wait(begin.Add(2*time.Hour)) > 0 {
 			t.Error("a repair of another day has to wait")
 		}
 	}

@@ -37,7 +37,8 @@ func (a *Agent) see(ctx context.Context, work string, one *item, have *unstructu
 	if len(one.config.ConditionRules) == 0 {
 		return seen, 0, nil
 	}
-	if wait = a.paces.begin(work); wait > 0 {
+	wait = a.paces.begin(work)
+	if wait > 0 {
 		// The previous results of the rules stay.
 		seen.AvailableWaits = slices.ContainsFunc(one.config.ConditionRules, func(r workv1.ConditionRule) bool {
 			return r.Condition == workv1.ManifestAvailable

@@ -250,7 +250,8 @@ func (a *Agent) applyOne(ctx context.Context, work *workv1.ManifestWork, s *stat
 		seen = notThere(target)
 	case err == nil || s.record.Owner.Owns(have):
 		var ended error
-		if seen, wait, ended = a.see(ctx, work.Name, one, have); ended != nil {
+		seen, wait, ended = a.see(ctx, work.Name, one, have)
+		if ended != nil {
 			return
 		}
 	default:

@@ -103,7 +103,8 @@ func TestAttack_TheEndOfAnUpgradeLeavesTheAgent(t *testing.T) {
 			version++
 			image := fmt.Sprintf("clusterhub/hub-agent:v%d", version)
 			spec := w.upgrade(image, beside)
-			if spec.DeleteOption = option; strategy != "" {
+			spec.DeleteOption = option
+			if strategy != "" {
 				update := &workv1.UpdateStrategy{Type: strategy}
 				if strategy == workv1.UpdateStrategyTypeServerSideApply {
 					update.ServerSideApply = &workv1.ServerSideApplyConfig{FieldManager: "work-agent-other"}

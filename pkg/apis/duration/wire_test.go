@@ -34,7 +34,8 @@ func TestDurations_OfObjectsAreReadBackAsTheyWereWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			version := kind.GroupVersion()
-			if internal, err = scheme.ConvertToVersion(internal, schema.GroupVersion{Group: version.Group, Version: runtime.APIVersionInternal}); err != nil {
+			internal, err = scheme.ConvertToVersion(internal, schema.GroupVersion{Group: version.Group, Version: runtime.APIVersionInternal})
+			if err != nil {
 				t.Fatal(err)
 			}
 			data, err := runtime.Encode(codecs.LegacyCodec(version), internal.DeepCopyObject())

@@ -132,7 +132,8 @@ func (r *Reporter) run(ctx context.Context, recorder record.EventRecorder) {
 					klog.FromContext(ctx).V(2).Info("An event about a cluster is not written", "cluster", c.about.Name, "err", err)
 					continue
 				}
-				if c.note, reason = moved(c.before, c.after, sets), reasonMoved; c.note == "" {
+				c.note, reason = moved(c.before, c.after, sets), reasonMoved
+				if c.note == "" {
 					continue
 				}
 			}

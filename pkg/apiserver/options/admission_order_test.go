@@ -96,7 +96,8 @@ func TestPluginInitializer_SetsEveryFieldOfOurPlugins(t *testing.T) {
 			if len(field.Index) > 1 || field.Anonymous || !field.IsExported() {
 				continue
 			}
-			if seen++; v.FieldByIndex(field.Index).IsZero() {
+			seen++
+			if v.FieldByIndex(field.Index).IsZero() {
 				t.Errorf("%s: %s is not set", v.Type(), field.Name)
 			}
 		}

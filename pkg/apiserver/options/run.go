@@ -56,7 +56,8 @@ func (o *Options) Assemble(ctx context.Context) (_ *apiserver.Server, stop func(
 	}()
 	var store *etcd.Server
 	if o.embedded() {
-		if store, err = etcd.Start(ctx, *o.EmbeddedEtcd); err != nil {
+		store, err = etcd.Start(ctx, *o.EmbeddedEtcd)
+		if err != nil {
 			return nil, nil, fmt.Errorf("hub-apiserver cannot start: %w", err)
 		}
 		end = store.Stop

@@ -69,7 +69,8 @@ func (a *Answers) authorize(ctx context.Context, attributes authorizer.Attribute
 	if decision == authorizer.DecisionAllow {
 		keep = a.allowed
 	}
-	if keep = min(keep, asked.Sub(changed)); keep > 0 {
+	keep = min(keep, asked.Sub(changed))
+	if keep > 0 {
 		// The time begins with the request: later changes are not part of the decision.
 		a.kept.Add(question, answer{decision: decision, reason: reason, asked: asked, expires: asked.Add(keep)}, keep)
 	}

@@ -264,7 +264,8 @@ func TestAnswers_AFrontThatIsLateIsBelievedForAsLongAsItIsLateAtMost(t *testing.
 				t.Errorf("a front that is %s late: wrong for %s", lag, wrong)
 			}
 			// Each user who is affected by a change causes new reviews, but not for each request forever.
-			if asked = f.front.asked - asked; asked > 25 {
+			asked = f.front.asked - asked
+			if asked > 25 {
 				t.Errorf("a front that is %s late: asked %d times in %s", lag, asked, 2*kept)
 			}
 		})

@@ -67,7 +67,8 @@ func (t *turns) enter(name string) *queue {
 func (t *turns) leave(name string, q *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if q.length--; q.length == 0 {
+	q.length--
+	if q.length == 0 {
 		delete(t.users, name)
 	}
 }

@@ -70,7 +70,8 @@ func newWorld(t *testing.T) *world {
 	w.mapper = mapper
 	w.client = w.connect(w.config)
 	var err error
-	if w.target, err = client.New(w.config, client.Options{Scheme: rights.Scheme}); err != nil {
+	w.target, err = client.New(w.config, client.Options{Scheme: rights.Scheme})
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.serve("Cluster", "AccessRequest", "ClusterProfile")
@@ -189,7 +190,8 @@ func (w *world) settles() {
 	w.t.Helper()
 	p, last := w.process(long), error(nil)
 	for range 5 {
-		if last = p.look(); last == nil {
+		last = p.look()
+		if last == nil {
 			return
 		}
 	}

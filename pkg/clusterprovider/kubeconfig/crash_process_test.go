@@ -43,7 +43,8 @@ var noWrite = regexp.MustCompile(`/(selfsubject|tokenreviews|serviceaccounts/[^/
 var uid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 func (l *life) write(what string, do func() error) error {
-	if l.dead = l.dead || l.left == 0; l.dead {
+	l.dead = l.dead || l.left == 0
+	if l.dead {
 		return errKilled
 	}
 	l.left--

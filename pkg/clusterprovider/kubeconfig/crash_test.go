@@ -75,7 +75,8 @@ func (w *world) atEachWrite(steps []step) {
 			s.do(w)
 			p := w.process(n)
 			if !survived.Has(i) {
-				if _ = p.look(); !p.dead {
+				_ = p.look()
+				if !p.dead {
 					w.t.Logf("%s: %d writes", s.name, len(p.written))
 					survived.Insert(i)
 				}

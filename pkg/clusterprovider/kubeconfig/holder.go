@@ -199,7 +199,8 @@ func wasWithdrawn(cluster *v1alpha1.Cluster) bool {
 
 func mayHave(secret *corev1.Secret, namespace string) bool {
 	for allowed := range strings.SplitSeq(secret.Annotations[NamespacesAnnotation], ",") {
-		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed != "" && allowed == namespace {
+		allowed = strings.TrimSpace(allowed)
+		if allowed == "*" || allowed != "" && allowed == namespace {
 			return true
 		}
 	}

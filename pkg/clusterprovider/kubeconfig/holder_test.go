@@ -316,7 +316,8 @@ func TestHold_ANamespaceThatIsTakenOutLosesTheCluster(t *testing.T) {
 		t.Error("access is given for as long as the status does not say so")
 	}
 	// A crash here: all steps are repeated.
-	if state = ensure(c); state.Release == nil {
+	state = ensure(c)
+	if state.Release == nil {
 		t.Fatalf("%+v", state)
 	}
 	h.names("teams")
@@ -335,7 +336,8 @@ func TestHold_ANamespaceThatIsTakenOutLosesTheCluster(t *testing.T) {
 		t.Error("access is given before the Secret says that it is this one's again")
 	}
 	h.names("web")
-	if state = ensure(c); !state.Withdrawn || state.Release != nil {
+	state = ensure(c)
+	if !state.Withdrawn || state.Release != nil {
 		t.Errorf("%+v", state)
 	}
 	c.Status.Phase = v1alpha1.StatusPhaseProgressing

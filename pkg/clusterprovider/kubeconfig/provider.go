@@ -115,7 +115,8 @@ func (p *Provider) Ensure(
 		return state, err
 	}
 	state.Endpoints.Set(v1alpha1.APISERVER_ENDPOINT_EXTERNAL, config.Host)
-	if state.Version, err = ask(ctx, config); err != nil {
+	state.Version, err = ask(ctx, config)
+	if err != nil {
 		state.Info, state.RetryAfter = fmt.Sprintf("%s does not answer as it should: %v", config.Host, err), checkInterval/10
 		return state, nil
 	}

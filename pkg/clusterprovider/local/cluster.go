@@ -126,7 +126,8 @@ func (p *Provider) Ensure(
 		state.Info = fmt.Sprintf("%s; %v", restartMessage, err)
 		return state, nil
 	}
-	if state.Version, err = admin.version(); err != nil {
+	state.Version, err = admin.version()
+	if err != nil {
 		return state, err
 	}
 	proc = c.process(controllerManager)

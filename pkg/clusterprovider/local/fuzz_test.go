@@ -42,7 +42,8 @@ func FuzzIssuerAnswer(f *testing.F) {
 	f.Add(uint16(404), []byte(`{"issuer":"{URL}","jwks_uri":"x"}`))
 	f.Add(uint16(201), []byte(`{"issuer":"{URL}","jwks_uri":"x"}`))
 	f.Fuzz(func(t *testing.T, code uint16, document []byte) {
-		if status = int(code); status < 200 || status > 599 || status >= 300 && status < 400 {
+		status = int(code)
+		if status < 200 || status > 599 || status >= 300 && status < 400 {
 			return
 		}
 		answer = []byte(strings.ReplaceAll(string(document), self, server.URL))

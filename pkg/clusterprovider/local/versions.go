@@ -54,7 +54,8 @@ func (v *versions) list(ctx context.Context) ([]release, error) {
 		if !exists(bin) || !exists(k.bin(controllerManager)) {
 			continue
 		}
-		if k.Version, err = v.ask(ctx, bin); err != nil {
+		k.Version, err = v.ask(ctx, bin)
+		if err != nil {
 			klog.FromContext(ctx).Error(err, "This binary is left out", "binary", bin)
 			continue
 		}

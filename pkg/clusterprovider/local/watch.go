@@ -88,7 +88,8 @@ func (p *Provider) look(ctx context.Context, running map[localserver.Process]boo
 			logger.Error(err, "It is not known whether a process runs", "process", proc.Name, "dir", proc.Dir)
 			return false
 		}
-		if running[proc] = now; !now {
+		running[proc] = now
+		if !now {
 			delete(running, proc)
 		}
 		if before && !now {

@@ -43,7 +43,8 @@ func (o *options) run(ctx context.Context, provider clusterprovider.Provider, ne
 	election := command.NewLeaderElection(o.identity().Group(), o.Namespace)
 	election.Enabled = o.leaderElect
 	var err error
-	if managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(o.Hub, election); err != nil {
+	managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(o.Hub, election)
+	if err != nil {
 		return fmt.Errorf("assembling the leader election: %w", err)
 	}
 	mgr, err := newManager(o.Hub, managerOptions)

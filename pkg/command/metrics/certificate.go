@@ -81,7 +81,8 @@ func (c *certificate) look() error {
 }
 
 func (c *certificate) files() (cert, key []byte, err error) {
-	if cert, err = os.ReadFile(filepath.Join(c.dir, certFile)); err != nil {
+	cert, err = os.ReadFile(filepath.Join(c.dir, certFile))
+	if err != nil {
 		return nil, nil, err
 	}
 	key, err = os.ReadFile(filepath.Join(c.dir, keyFile))

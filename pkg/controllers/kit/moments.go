@@ -30,7 +30,8 @@ func (m *Moments) Move(from, to time.Time) {
 	defer m.mu.Unlock()
 	if !from.IsZero() {
 		at := m.stepOf(from)
-		if m.counts[at]--; m.counts[at] <= 0 {
+		m.counts[at]--
+		if m.counts[at] <= 0 {
 			delete(m.counts, at)
 		}
 	}

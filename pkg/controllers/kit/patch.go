@@ -30,7 +30,8 @@ func PatchStatus[O any, T object[O]](ctx context.Context, c client.StatusClient,
 
 func patch[O any, T object[O]](obj T, change func(T), send func(T, client.Patch) error) (changed bool, err error) {
 	now := obj.DeepCopyObject().(T)
-	if change(now); equality.Semantic.DeepEqual(obj, now) {
+	change(now)
+	if equality.Semantic.DeepEqual(obj, now) {
 		return false, nil
 	}
 	if err := send(now, client.MergeFromWithOptions(obj, client.MergeFromWithOptimisticLock{})); err != nil {

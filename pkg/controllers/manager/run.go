@@ -68,7 +68,8 @@ func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ct
 		return nil, explain("reading --kubeconfig", err)
 	}
 	managerOptions := o.managerOptions()
-	if managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(restConfig, o.LeaderElection); err != nil {
+	managerOptions.LeaderElectionResourceLockInterface, err = leader.Lock(restConfig, o.LeaderElection)
+	if err != nil {
 		return nil, explain("assembling the leader election", err)
 	}
 	mgr, err := newManager(restConfig, managerOptions)
@@ -81,12 +82,14 @@ func (o *Options) Assemble(ctx context.Context, newManager func(*rest.Config, ct
 	}
 	c := &controllers{Options: o, manager: mgr, served: discoveryClient}
 	if o.runs(registrationControllers) {
-		if c.drivers, err = o.Registration.drivers(ctx, restConfig, mgr.GetClient()); err != nil {
+		c.drivers, err = o.Registration.drivers(ctx, restConfig, mgr.GetClient())
+		if err != nil {
 			return nil, explain("assembling the registration", err)
 		}
 	}
 	if o.runs(accessControllers) {
-		if c.scheduling, err = o.Access.Scheduler.Load(); err != nil {
+		c.scheduling, err = o.Access.Scheduler.Load()
+		if err != nil {
 			return nil, explain("reading the configuration", err)
 		}
 	}

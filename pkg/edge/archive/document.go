@@ -46,7 +46,8 @@ func parse(doc []byte, left *budget) (map[string]any, error) {
 		return nil, errors.New("is not text in UTF-8")
 	}
 	n := marks(doc)
-	if left.marks -= n; n > MaxValues || left.marks < 0 {
+	left.marks -= n
+	if n > MaxValues || left.marks < 0 {
 		return nil, errValues
 	}
 	decoder := yamlv3.NewDecoder(bytes.NewReader(doc))
@@ -68,7 +69,8 @@ func parse(doc []byte, left *budget) (map[string]any, error) {
 	if whole.bytes > MaxExpanded {
 		return nil, fmt.Errorf("has a document that expands to more than %d bytes: aliases repeat too much in it", MaxExpanded)
 	}
-	if left.values -= whole.values; left.values < 0 {
+	left.values -= whole.values
+	if left.values < 0 {
 		return nil, errValues
 	}
 	return expand(doc)

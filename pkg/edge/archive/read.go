@@ -79,7 +79,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 		p = p[:b.left+1]
 	}
 	n, err := b.from.Read(p)
-	if b.left -= int64(n); b.left < 0 {
+	b.left -= int64(n)
+	if b.left < 0 {
 		return 0, errExpanded
 	}
 	return n, err

@@ -92,7 +92,8 @@ func Answer(q *Question) (*api.DeployCheckStatus, error) {
 		if nodes[i].Hidden || nodes[i].Name <= q.Continue {
 			continue
 		}
-		if more = len(page) == limit; more {
+		more = len(page) == limit
+		if more {
 			break
 		}
 		page = append(page, i)

@@ -165,7 +165,8 @@ func TestAnswer_Warnings(t *testing.T) {
 	}
 	some := pattern("", "web")
 	some.Services[0].ServiceVersions[0].Priority.RetryDurations = 3
-	if status = answer(t, &Question{Pattern: some, Services: []edge.Service{s}}); len(status.Warnings) != 1 || !strings.HasPrefix(status.Warnings[0], "spec.services[0].serviceVersions: retry_durations are kept and have no effect in a pattern") {
+	status = answer(t, &Question{Pattern: some, Services: []edge.Service{s}})
+	if len(status.Warnings) != 1 || !strings.HasPrefix(status.Warnings[0], "spec.services[0].serviceVersions: retry_durations are kept and have no effect in a pattern") {
 		t.Errorf("got %q", status.Warnings)
 	}
 	s = service("web", "1.0.0", "xyz")

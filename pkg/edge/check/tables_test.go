@@ -25,7 +25,8 @@ func rows(t *testing.T, file string, most int) [][]string {
 	}
 	var table [][]string
 	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSuffix(line, "\n"); !strings.HasPrefix(line, "#") {
+		line = strings.TrimSuffix(line, "\n")
+		if !strings.HasPrefix(line, "#") {
 			table = append(table, strings.Split(line, "\t"))
 		}
 	}

@@ -116,7 +116,8 @@ func TestAnswer_IsWhatIsDecided(t *testing.T) {
 				}
 				told++
 			}
-			if q.Continue = status.Continue; q.Continue == "" {
+			q.Continue = status.Continue
+			if q.Continue == "" {
 				break
 			}
 		}

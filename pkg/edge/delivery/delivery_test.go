@@ -92,7 +92,8 @@ func TestWork_OfSeveralServices(t *testing.T) {
 		t.Errorf("of jobs it is asked %+v", job)
 	}
 	// With only objects that have no progress, nothing is waited for.
-	if _, _, asks, err = Work(node, []Part{db}); err != nil || asks {
+	_, _, asks, err = Work(node, []Part{db})
+	if err != nil || asks {
 		t.Errorf("the agent is asked for the progress of a Secret, %v", err)
 	}
 

@@ -91,7 +91,8 @@ func (e *Engine) SetDeployment(key Key, specs []edge.DeploymentSpec) error {
 func (e *Engine) release(d *deployment) {
 	for i := range d.specs {
 		service := d.specs[i].service()
-		if delete(e.users[service], d); len(e.users[service]) == 0 {
+		delete(e.users[service], d)
+		if len(e.users[service]) == 0 {
 			delete(e.users, service)
 		}
 	}
@@ -100,7 +101,8 @@ func (e *Engine) release(d *deployment) {
 
 func (e *Engine) unname(d *deployment) {
 	for _, name := range d.names {
-		if delete(d.namespace.naming[name], d); len(d.namespace.naming[name]) == 0 {
+		delete(d.namespace.naming[name], d)
+		if len(d.namespace.naming[name]) == 0 {
 			delete(d.namespace.naming, name)
 		}
 	}
@@ -140,7 +142,8 @@ func (e *Engine) DeleteService(key ServiceKey, number, arch string) {
 	if _, there := e.services[key][v]; !there {
 		return
 	}
-	if delete(e.services[key], v); len(e.services[key]) == 0 {
+	delete(e.services[key], v)
+	if len(e.services[key]) == 0 {
 		delete(e.services, key)
 	}
 	e.again(key)
@@ -298,7 +301,8 @@ func (d *deployment) add(n *node, one int) {
 		d.selected += one
 		return
 	}
-	if d.excluded[reason] += one; d.excluded[reason] == 0 {
+	d.excluded[reason] += one
+	if d.excluded[reason] == 0 {
 		delete(d.excluded, reason)
 	}
 }

@@ -33,7 +33,8 @@ func (x index) remove(n *node, was *edge.Node) {
 	for _, p := range properties.All() {
 		keys := x[p.Name]
 		for _, key := range properties.Keys(p.Name) {
-			if delete(keys[key], n); len(keys[key]) == 0 {
+			delete(keys[key], n)
+			if len(keys[key]) == 0 {
 				delete(keys, key)
 			}
 		}
@@ -80,7 +81,8 @@ func (e *Engine) candidates(d *deployment, f func(*node)) {
 	most := 0
 	for _, branch := range d.branches {
 		these, sum, found := e.index.smallest(branch)
-		if most += sum; !found || most >= len(nodes) {
+		most += sum
+		if !found || most >= len(nodes) {
 			// The namespace has fewer nodes.
 			for n := range nodes {
 				if d.admits(n) {

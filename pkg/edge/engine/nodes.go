@@ -105,7 +105,8 @@ func (e *Engine) replace(n *node, now *edge.Node) {
 }
 
 func (ns *namespace) uncountClass(c *class) {
-	if ns.classes[c]--; ns.classes[c] == 0 {
+	ns.classes[c]--
+	if ns.classes[c] == 0 {
 		delete(ns.classes, c)
 		for d := range ns.deployments {
 			delete(d.byClass, c)
@@ -131,11 +132,13 @@ func (e *Engine) classify(n *node) {
 }
 
 func (e *Engine) declassify(n *node) {
-	if n.class.nodes--; n.class.nodes == 0 {
+	n.class.nodes--
+	if n.class.nodes == 0 {
 		delete(e.classes, n.class.text)
 	}
 	if pattern := n.now.Pattern(); pattern != "" {
-		if delete(e.byPattern[pattern], n); len(e.byPattern[pattern]) == 0 {
+		delete(e.byPattern[pattern], n)
+		if len(e.byPattern[pattern]) == 0 {
 			delete(e.byPattern, pattern)
 		}
 	}
@@ -175,14 +178,16 @@ func (e *Engine) SetSets(name string, sets []string) {
 		if slices.Contains(sets, set) {
 			continue
 		}
-		if delete(e.members[set], name); len(e.members[set]) == 0 {
+		delete(e.members[set], name)
+		if len(e.members[set]) == 0 {
 			delete(e.members, set)
 		}
 		for ns := range e.bound[set] {
 			e.lose(ns, n)
 		}
 	}
-	if e.setsOf[name] = slices.Clone(sets); len(sets) == 0 {
+	e.setsOf[name] = slices.Clone(sets)
+	if len(sets) == 0 {
 		delete(e.setsOf, name)
 	}
 	e.settle()
@@ -213,7 +218,8 @@ func (e *Engine) Unbind(name, set string) {
 		return
 	}
 	delete(ns.sets, set)
-	if delete(e.bound[set], ns); len(e.bound[set]) == 0 {
+	delete(e.bound[set], ns)
+	if len(e.bound[set]) == 0 {
 		delete(e.bound, set)
 	}
 	for member := range e.members[set] {
@@ -253,7 +259,8 @@ func (e *Engine) reach(ns *namespace, n *node) {
 	if n == nil {
 		return
 	}
-	if ns.nodes[n]++; ns.nodes[n] > 1 {
+	ns.nodes[n]++
+	if ns.nodes[n] > 1 {
 		return
 	}
 	ns.classes[n.class]++
@@ -270,7 +277,8 @@ func (e *Engine) lose(ns *namespace, n *node) {
 	if n == nil || ns.nodes[n] == 0 {
 		return
 	}
-	if ns.nodes[n]--; ns.nodes[n] == 0 {
+	ns.nodes[n]--
+	if ns.nodes[n] == 0 {
 		e.leave(ns, n)
 	}
 }

@@ -85,7 +85,8 @@ func (e *Engine) SetPlaced(pair Pair, what []Placed) {
 	if slices.Equal(e.placed[pair], what) {
 		return
 	}
-	if e.placed[pair] = slices.Clone(what); len(what) == 0 {
+	e.placed[pair] = slices.Clone(what)
+	if len(what) == 0 {
 		delete(e.placed, pair)
 	}
 	e.pairs[pair], e.keys[pair.Key] = true, true
@@ -107,7 +108,8 @@ func (e *Engine) SetFailed(pair Pair, versions []edge.Failed) {
 	if slices.Equal(e.failed[pair], versions) {
 		return
 	}
-	if e.failed[pair] = slices.Clone(versions); len(versions) == 0 {
+	e.failed[pair] = slices.Clone(versions)
+	if len(versions) == 0 {
 		delete(e.failed, pair)
 	}
 	if d, n := e.deployments[pair.Key], e.nodes[pair.Node]; d != nil && n != nil && d.namespace.nodes[n] > 0 {

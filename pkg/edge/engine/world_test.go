@@ -209,7 +209,8 @@ func (m maker) step(w *world, e *Engine) string {
 		if m.IntN(10) == 0 {
 			what = []Placed{{ServiceKey{"a", "s1"}, "1.0.0", "*", m.one("abc", "xyz")}}
 		}
-		if w.placed[pair] = what; len(what) == 0 {
+		w.placed[pair] = what
+		if len(what) == 0 {
 			delete(w.placed, pair)
 		}
 		e.SetPlaced(pair, what)

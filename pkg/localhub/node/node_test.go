@@ -165,13 +165,15 @@ func TestRun(t *testing.T) {
 		return c.State.Waiting != nil && strings.Contains(c.State.Waiting.Message, `secret "source" not found`)
 	})
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "source"}, Data: map[string][]byte{"kubeconfig": []byte("not yet")}}
-	if secret, err = secrets.Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+	secret, err = secrets.Create(ctx, secret, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	change := func(text string) {
 		t.Helper()
 		secret.Data["kubeconfig"] = []byte(text)
-		if secret, err = secrets.Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
+		secret, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -260,7 +262,8 @@ func TestRefused(t *testing.T) {
 		text, namespace := agent, "c1-open-cluster-management-agent"
 		if want[0] != "" {
 			old, now, _ := strings.Cut(want[0], "=")
-			if text = strings.Replace(agent, old, now, 1); text == agent {
+			text = strings.Replace(agent, old, now, 1)
+			if text == agent {
 				t.Fatalf("%s changes nothing", change)
 			}
 		}

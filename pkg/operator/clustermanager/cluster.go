@@ -152,7 +152,8 @@ func (s *side) list(ctx context.Context, k kind) (all []*unstructured.Unstructur
 	if k == secrets {
 		return s.listMinted(ctx)
 	}
-	if all, err = s.read(ctx, k); err != nil {
+	all, err = s.read(ctx, k)
+	if err != nil {
 		return nil, s.failed("listing the", k.resource, err)
 	}
 	return all, nil

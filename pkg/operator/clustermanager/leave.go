@@ -169,7 +169,8 @@ func (r *reconciler) removeKind(ctx context.Context, s *side, k kind) (left stri
 	if err := s.remove(ctx, objects); err != nil {
 		return "", err
 	}
-	if objects, err = s.list(ctx, k); err != nil || len(objects) == 0 {
+	objects, err = s.list(ctx, k)
+	if err != nil || len(objects) == 0 {
 		return "", err
 	}
 	return described(objects[0], s), nil
@@ -223,7 +224,8 @@ func removeSide(ctx context.Context, s *side) (left string, err error) {
 	if err := s.remove(ctx, objects); err != nil {
 		return "", err
 	}
-	if objects, err = s.there(ctx); err != nil {
+	objects, err = s.there(ctx)
+	if err != nil {
 		return "", err
 	}
 	for _, o := range objects {

@@ -70,13 +70,16 @@ func (p *pass) run(ctx context.Context) error {
 	cm := p.cm
 	var err error
 	// The address of the hub is not known yet. The rest of the spec can be checked already, and the namespace must exist for the user's Secret.
-	if p.plan, err = planOf(cm, p.images(), "unknown"); err != nil {
+	p.plan, err = planOf(cm, p.images(), "unknown")
+	if err != nil {
 		return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, &kit.Problem{Message: err.Error()}))
 	}
-	if p.management, err = p.reconciler.management(ctx, cm); err != nil {
+	p.management, err = p.reconciler.management(ctx, cm)
+	if err != nil {
 		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
 	}
-	if p.has, err = p.management.there(ctx); err != nil {
+	p.has, err = p.management.there(ctx)
+	if err != nil {
 		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
 	}
 	p.hub, p.hubHas = p.management, p.has
@@ -90,14 +93,17 @@ func (p *pass) run(ctx context.Context) error {
 		if err := p.makeNamespace(ctx); err != nil {
 			return waits(p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err))
 		}
-		if p.unready = p.connect(ctx); p.unready != nil {
+		p.unready = p.connect(ctx)
+		if p.unready != nil {
 			return waits(p.unready)
 		}
-		if way, err = wayOf(p.source); err != nil {
+		way, err = wayOf(p.source)
+		if err != nil {
 			return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
 		}
 	}
-	if p.plan, err = planOf(cm, p.images(), way); err != nil {
+	p.plan, err = planOf(cm, p.images(), way)
+	if err != nil {
 		return p.fail(operatorv1.ReasonRuntimeResourceApplyFailed, err)
 	}
 	if err := p.apply(ctx); err != nil {
@@ -155,7 +161,8 @@ func (p *pass) connect(ctx context.Context) error {
 	p.source, p.cluster, p.hub = source, connection.cluster, hub
 	name := p.cm.Name
 	connection.watch(hub.applier.Owner, func() { p.enqueue(name) })
-	if p.hubHas, err = hub.there(ctx); err != nil {
+	p.hubHas, err = hub.there(ctx)
+	if err != nil {
 		return err
 	}
 	return nil

@@ -61,7 +61,8 @@ func read(w watch.Interface, version string, changed func(metav1.Object)) string
 		if err != nil {
 			return ""
 		}
-		if version = object.GetResourceVersion(); !outer.IsVersion(version) {
+		version = object.GetResourceVersion()
+		if !outer.IsVersion(version) {
 			return ""
 		}
 		if event.Type != watch.Bookmark {

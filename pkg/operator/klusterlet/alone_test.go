@@ -102,7 +102,8 @@ func TestAttack_ANamespaceThatBecomesAnAgentsIsNotMarked(t *testing.T) {
 			applies := 0
 			c := &cluster{mark: markOf("k", "u", "m"), client: interceptor.NewClient(w.reconciler().client.(client.WithWatch), interceptor.Funcs{
 				Apply: func(ctx context.Context, i client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-					if applies++; applies == 1 {
+					applies++
+					if applies == 1 {
 						namespace.Labels = map[string]string{deploy.LabelManagedBy: deploy.ManagedBy, deploy.AgentLabel: deploy.AgentName}
 						if err := w.here.Update(ctx, namespace); err != nil {
 							t.Error(err)

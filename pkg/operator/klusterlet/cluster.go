@@ -83,7 +83,8 @@ func (c *cluster) applyOwned(ctx context.Context, applier *remote.Applier, want 
 	}
 	if want.GroupVersionKind() == deployments.GroupVersionKind {
 		there, _ := have.(*unstructured.Unstructured)
-		if want, err = withRollout(want, there); err != nil {
+		want, err = withRollout(want, there)
+		if err != nil {
 			return err
 		}
 	}

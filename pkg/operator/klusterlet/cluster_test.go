@@ -35,7 +35,8 @@ func TestRemove_DeletesNothingOfAnotherOwner(t *testing.T) {
 	deletes := 0
 	c := &cluster{owner: remote.Owner{Labels: own.Labels}, client: interceptor.NewClient(live, interceptor.Funcs{
 		Delete: func(ctx context.Context, live client.WithWatch, o client.Object, options ...client.DeleteOption) error {
-			if deletes++; deletes == 1 {
+			deletes++
+			if deletes == 1 {
 				if err := errors.Join(live.Delete(ctx, own), live.Create(ctx, others)); err != nil {
 					t.Error(err)
 				}

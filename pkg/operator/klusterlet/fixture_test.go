@@ -57,13 +57,16 @@ func newWorld(t *testing.T) *world {
 	operatortest.Install(t, management)
 	w := &world{T: t, events: events.NewFakeRecorder(10_000), clock: testclock.NewFakePassiveClock(time.Now())}
 	var err error
-	if w.here, err = client.New(management, client.Options{Scheme: scheme()}); err != nil {
+	w.here, err = client.New(management, client.Options{Scheme: scheme()})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if w.there, err = client.New(managed, client.Options{}); err != nil {
+	w.there, err = client.New(managed, client.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if w.source, err = operatortest.Kubeconfig(managed); err != nil {
+	w.source, err = operatortest.Kubeconfig(managed)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -145,7 +148,8 @@ func (w *world) until(r *Reconciler, k *operatorv1.Klusterlet, what string, hold
 	w.Helper()
 	var now *operatorv1.Klusterlet
 	if await.Until(w.Context(), await.Limit, func(context.Context) (bool, error) {
-		if now = w.now(k); holds(now) {
+		now = w.now(k)
+		if holds(now) {
 			return true, nil
 		}
 		w.once(r, k)

@@ -136,7 +136,8 @@ func lies(inside string, enough chan struct{}) map[string]lie {
 			m["namespace"], m["name"], m["uid"], m["resourceVersion"] = "kube-system", operatortest.Marker, operatortest.Marker, strings.Repeat("9", 1<<20)
 		}), says: " ", stays: true},
 		"no UID, and one without end": {tells: ofAccounts(func(m map[string]any) {
-			if m["uid"] = long; isOf(fmt.Sprint(m["name"])) {
+			m["uid"] = long
+			if isOf(fmt.Sprint(m["name"])) {
 				delete(m, "uid")
 			}
 		}), says: "has a UID of 0 bytes", stays: true},
@@ -272,7 +273,8 @@ func (h *hostile) saysWhatIsWrong(t *testing.T, c client.Client, until time.Time
 		if err := c.Get(t.Context(), client.ObjectKeyFromObject(h.Klusterlet), h.Klusterlet); err != nil {
 			t.Fatal(err)
 		}
-		if says = meta.FindStatusCondition(h.Status.Conditions, conditionType); says != nil {
+		says = meta.FindStatusCondition(h.Status.Conditions, conditionType)
+		if says != nil {
 			isSaid = says.Status == metav1.ConditionTrue == (h.says == "") && strings.Contains(says.Message, h.says)
 		}
 		if !isSaid && time.Now().After(until) {

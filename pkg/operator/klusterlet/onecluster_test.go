@@ -27,7 +27,8 @@ func onOneCluster(t *testing.T) *world {
 	w := newWorld(t)
 	w.there = w.here
 	var err error
-	if w.source, err = operatortest.Kubeconfig(operatortest.Shared.Config(t, "management")); err != nil {
+	w.source, err = operatortest.Kubeconfig(operatortest.Shared.Config(t, "management"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	return w

@@ -174,10 +174,12 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 		if source == nil {
 			r.outsides.drop(k.Name)
 		}
-		if s.ready(problem); problem != nil {
+		s.ready(problem)
+		if problem != nil {
 			return 0, r.look(ctx, p, s)
 		}
-		if via, err = r.outsides.get(k, r.management, source); err != nil {
+		via, err = r.outsides.get(k, r.management, source)
+		if err != nil {
 			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, err)
 			return 0, err
 		}
@@ -206,7 +208,8 @@ func (r *Reconciler) bring(ctx context.Context, k *operatorv1.Klusterlet, p *pla
 			return 0, errors.Join(err, r.look(ctx, p, s))
 		}
 		usable := false
-		if next, usable, failed = r.mint(ctx, k, p, source, via); !usable {
+		next, usable, failed = r.mint(ctx, k, p, source, via)
+		if !usable {
 			s.applied(operatorv1.ReasonManagedClusterResourceApplyFailed, failed)
 			return next, r.look(ctx, p, s)
 		}
@@ -319,7 +322,8 @@ func (r *Reconciler) mint(
 
 // sooner returns the earlier of two times until the next reconcile. 0 means that none is scheduled.
 func sooner(next, after time.Duration) time.Duration {
-	if after = max(after, time.Second); next == 0 || after < next {
+	after = max(after, time.Second)
+	if next == 0 || after < next {
 		return after
 	}
 	return next

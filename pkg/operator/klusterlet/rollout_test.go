@@ -80,7 +80,8 @@ func TestRollout_WithSeveralHubs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, err = planOf(k, "example.com/agent:2"); err != nil {
+		p, err = planOf(k, "example.com/agent:2")
+		if err != nil {
 			t.Fatal(err)
 		}
 		next, err := withRollout(p.pods[0], have)

@@ -48,11 +48,13 @@ func (r *Reconciler) secrets(ctx context.Context, k *operatorv1.Klusterlet) (g g
 		return secret, err
 	}
 	if k.IsDetached() {
-		if g.external, err = read(operatorv1.ExternalManagedKubeconfig); err != nil {
+		g.external, err = read(operatorv1.ExternalManagedKubeconfig)
+		if err != nil {
 			return g, err
 		}
 	}
-	if g.bootstrap, err = read(operatorv1.BootstrapHubKubeconfig); err != nil {
+	g.bootstrap, err = read(operatorv1.BootstrapHubKubeconfig)
+	if err != nil {
 		return g, err
 	}
 	g.identity, err = read(operatorv1.HubKubeconfigSecret)

@@ -102,7 +102,8 @@ func TestShared_ADefinitionThatGoesMeanwhileIsNotThere(t *testing.T) {
 			applies := 0
 			c := &cluster{mark: markOf("k", "u", "m"), client: interceptor.NewClient(w.reconciler().client.(client.WithWatch), interceptor.Funcs{
 				Apply: func(ctx context.Context, i client.WithWatch, o runtime.ApplyConfiguration, options ...client.ApplyOption) error {
-					if applies++; applies > 1 {
+					applies++
+					if applies > 1 {
 						return i.Apply(ctx, o, options...)
 					}
 					w.delete(made)

@@ -110,7 +110,8 @@ func (s *sights) want(name, mark string, ids []remote.ID) {
 	own.mark, own.objects = mark, make(map[remote.ID]*found, len(ids))
 	for _, id := range ids {
 		f := before[id]
-		if delete(before, id); f == nil {
+		delete(before, id)
+		if f == nil {
 			f = &found{}
 		}
 		if own.objects[id] == nil {
@@ -126,7 +127,8 @@ func (s *sights) want(name, mark string, ids []remote.ID) {
 
 func (s *sights) unwant(name string, objects map[remote.ID]*found) {
 	for id := range objects {
-		if delete(s.wanting[id], name); len(s.wanting[id]) == 0 {
+		delete(s.wanting[id], name)
+		if len(s.wanting[id]) == 0 {
 			delete(s.wanting, id)
 		}
 	}

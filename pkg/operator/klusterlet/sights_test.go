@@ -134,7 +134,8 @@ func TestSights_WhatIsGoneAndWhatMayBe(t *testing.T) {
 		}
 		s.look("a", object())
 		s.drop("b")
-		if s.tell(accountOf("b"), nil); s.hasNews("a") || len(s.all) != 1 || len(s.wanting) != 2 {
+		s.tell(accountOf("b"), nil)
+		if s.hasNews("a") || len(s.all) != 1 || len(s.wanting) != 2 {
 			t.Errorf("of a Klusterlet that is gone is left: %v, %v", s.all, s.wanting)
 		}
 	})
@@ -155,7 +156,8 @@ func TestSights_DuringALook(t *testing.T) {
 			s.tell(accountOf("a"), version("7"))
 			time.Sleep(time.Second)
 			s.saw("a", accountOf("a"), version(written))
-			if s.end("a"); s.hasNews("a") != news {
+			s.end("a")
+			if s.hasNews("a") != news {
 				t.Errorf("7 is told and %s is seen: is it news? %t, want %t", written, !news, news)
 			}
 			if got := s.wakes(); (len(got) > 0) != news {
@@ -172,7 +174,8 @@ func TestSights_DuringALook(t *testing.T) {
 		s.begin("c")
 		s.want("c", "mark.c", []remote.ID{accountOf("c")})
 		s.tell(accountOf("c"), version("1"))
-		if s.end("c"); fmt.Sprint(s.wakes()) != "[c]" {
+		s.end("c")
+		if fmt.Sprint(s.wakes()) != "[c]" {
 			t.Error("what was told and never seen is lost")
 		}
 	})
@@ -209,7 +212,8 @@ func TestAttack_EventsCostNeitherMemoryNorLooks(t *testing.T) {
 					}
 					if i == 10_000 {
 						s.tell(accountOf("b"), o)
-						if time.Sleep(time.Second); !slices.Contains(s.allWakes(), "b") {
+						time.Sleep(time.Second)
+						if !slices.Contains(s.allWakes(), "b") {
 							t.Error("the events of one Klusterlet keep another one waiting")
 						}
 					}

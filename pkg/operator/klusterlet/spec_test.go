@@ -139,7 +139,8 @@ func TestFields_FeatureGatesThatHaveNoEffect(t *testing.T) {
 	} {
 		k := &operatorv1.Klusterlet{}
 		for i, want := range []string{test.registration, test.works} {
-			if k.Spec = (operatorv1.KlusterletSpec{RegistrationConfiguration: &operatorv1.RegistrationConfiguration{FeatureGates: gate(test.name, test.mode)}}); i == 1 {
+			k.Spec = (operatorv1.KlusterletSpec{RegistrationConfiguration: &operatorv1.RegistrationConfiguration{FeatureGates: gate(test.name, test.mode)}})
+			if i == 1 {
 				k.Spec = operatorv1.KlusterletSpec{WorkConfiguration: &operatorv1.WorkAgentConfiguration{FeatureGates: gate(test.name, test.mode)}}
 			}
 			valid := condition(withConditions(k), operatorv1.ConditionValidFeatureGates)

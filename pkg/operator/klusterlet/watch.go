@@ -138,7 +138,8 @@ func (w watched) once(
 		if !ok || event.Type == watch.Error {
 			return "", time.Since(began) > steady
 		}
-		if version = o.ResourceVersion; !outer.IsVersion(version) {
+		version = o.ResourceVersion
+		if !outer.IsVersion(version) {
 			return "", time.Since(began) > steady
 		}
 		id := remote.ID{GroupKind: w.kind.GroupKind(), NamespacedName: types.NamespacedName{Namespace: o.Namespace, Name: o.Name}}

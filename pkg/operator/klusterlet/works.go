@@ -68,8 +68,11 @@ func (r *Reconciler) withdrawWorks(ctx context.Context, k *operatorv1.Klusterlet
 	var config *rest.Config
 	if via != nil {
 		config = via.Config()
-	} else if config, err = r.asAgent(ctx, k, p); err != nil {
-		return "", err
+	} else {
+		config, err = r.asAgent(ctx, k, p)
+		if err != nil {
+			return "", err
+		}
 	}
 	cluster, err := withdraw.New(config)
 	if err != nil {

@@ -122,7 +122,8 @@ type State struct {
 
 // again returns the state after a failure. If the token expires before the retry, the retry is at that time.
 func (s State) again(next time.Time) State {
-	if s.Next = next; s.Usable && s.Expiration.Before(next) {
+	s.Next = next
+	if s.Usable && s.Expiration.Before(next) {
 		s.Next = s.Expiration
 	}
 	return s
@@ -218,7 +219,8 @@ func (k *Keeper) read(ctx context.Context, from client.Reader, target *target) (
 		return &have{target: target}, fmt.Errorf("reading the Secret %s: %w", target.Secret, err)
 	}
 	found := &have{target: target, secret: secret}
-	if found.minted, found.good = target.recorded(secret); found.good {
+	found.minted, found.good = target.recorded(secret)
+	if found.good {
 		// If the clock was ahead when the token was minted, the token would be retained too long.
 		found.good = !found.minted.at.After(k.now().Add(clocksDiffer))
 	}

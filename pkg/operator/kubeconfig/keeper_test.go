@@ -285,7 +285,8 @@ func TestEnsure_WhoChangesItAllTheTimeCostsFewTokens(t *testing.T) {
 				change(w, i)
 				state, err := w.ensure()
 				if err != nil {
-					if refused++; reasonOf(err) != ReasonTooManyTokens || state.Usable {
+					refused++
+					if reasonOf(err) != ReasonTooManyTokens || state.Usable {
 						t.Fatalf("%+v: %v", state, err)
 					}
 				}

@@ -216,7 +216,8 @@ func (k *Keeper) mint(ctx context.Context, target *target) (*minted, error) {
 	if seconds := answer.Spec.ExpirationSeconds; seconds != nil && 0 < *seconds && *seconds < math.MaxInt64/int64(time.Second) {
 		granted = min(granted, time.Duration(*seconds)*time.Second)
 	}
-	if granted = min(granted, asked).Truncate(time.Second); granted < min(MinLifetime, asked) {
+	granted = min(granted, asked).Truncate(time.Second)
+	if granted < min(MinLifetime, asked) {
 		return nil, &Failed{ReasonTokenTooShort, fmt.Sprintf("the cluster grants a token %s for %s only, and the minimum is %s: "+
 			"check --service-account-max-token-expiration of its API server, and whether the clocks differ", of, granted, MinLifetime)}
 	}

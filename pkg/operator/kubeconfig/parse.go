@@ -133,7 +133,8 @@ func (s *Source) takeProxy(text string) error {
 	if err != nil {
 		return refuse(ReasonInvalidProxy, "proxy-url of the kubeconfig %v", err)
 	}
-	if s.proxy, err = url.Parse(text); err != nil || s.proxy.Hostname() == "" || !isPort(s.proxy.Port()) {
+	s.proxy, err = url.Parse(text)
+	if err != nil || s.proxy.Hostname() == "" || !isPort(s.proxy.Port()) {
 		return refuse(ReasonInvalidProxy, "proxy-url of the kubeconfig must have a host, and a port from 1 to 65535 if it has one")
 	}
 	return nil
@@ -148,7 +149,8 @@ func (s *Source) takeCA(data []byte) error {
 	s.roots = x509.NewCertPool()
 	for rest := bytes.TrimSpace(data); len(rest) > 0; rest = bytes.TrimSpace(rest) {
 		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil || block.Type != "CERTIFICATE" {
+		block, rest = pem.Decode(rest)
+		if block == nil || block.Type != "CERTIFICATE" {
 			return refuse(ReasonNoCA, "certificate-authority-data of the kubeconfig must have certificates in PEM and nothing else")
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)

@@ -136,7 +136,8 @@ func (b *body) count(p []byte) bool {
 			b.depth++
 			b.entries++
 		case c == '}' || c == ']':
-			if b.depth--; b.depth == 0 && b.idle != nil {
+			b.depth--
+			if b.depth == 0 && b.idle != nil {
 				// The decoder has the whole event.
 				if b.over() {
 					return false

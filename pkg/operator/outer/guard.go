@@ -131,7 +131,8 @@ func replace(response *http.Response, body *body, status *metav1.Status) (err er
 	data, contentType := []byte("the cluster has not given a reason as an API server does"), "text/plain"
 	if status != nil {
 		contentType = runtime.ContentTypeJSON
-		if data, err = json.Marshal(status); err != nil {
+		data, err = json.Marshal(status)
+		if err != nil {
 			return err
 		}
 	}

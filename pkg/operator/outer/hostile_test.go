@@ -79,7 +79,8 @@ func TestAnotherServer_IsNotAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err = New(source, Options{}); err != nil {
+	c, err = New(source, Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()

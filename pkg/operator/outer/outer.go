@@ -114,7 +114,8 @@ func New(source *kubeconfig.Source, options Options) (*Cluster, error) {
 		// Warnings are written by the server.
 		WarningHandlerWithContext: rest.NoWarnings{},
 	}
-	if c.client, err = rest.HTTPClientFor(c.config); err != nil {
+	c.client, err = rest.HTTPClientFor(c.config)
+	if err != nil {
 		return nil, err
 	}
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

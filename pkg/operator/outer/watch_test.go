@@ -105,7 +105,8 @@ func TestWatch_EndsIfNothingComes(t *testing.T) {
 	defer watching.Stop()
 	n := 0
 	for got := range watching.ResultChan() {
-		if n++; got.Type != watch.Added {
+		n++
+		if got.Type != watch.Added {
 			t.Errorf("the event %d is %v", n, got)
 		}
 	}

@@ -95,7 +95,8 @@ func TestProxy_IsThatOfTheSource(t *testing.T) {
 	c.Close()
 	s.CloseClientConnections()
 	proxy.Close()
-	if c, err = through(); err == nil || len(leak.Secrets{"password": []byte(password)}.Find([]byte(err.Error()+c.Explain(err)))) > 0 {
+	c, err = through()
+	if err == nil || len(leak.Secrets{"password": []byte(password)}.Find([]byte(err.Error()+c.Explain(err)))) > 0 {
 		t.Errorf("without the proxy: %v", err)
 	}
 }

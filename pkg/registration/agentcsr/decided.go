@@ -24,7 +24,8 @@ func Approval(csr *certificatesv1.CertificateSigningRequest) (approval *certific
 	for i := range csr.Status.Conditions {
 		switch c := &csr.Status.Conditions[i]; c.Type {
 		case certificatesv1.CertificateApproved:
-			if approval = nil; c.Status == corev1.ConditionTrue {
+			approval = nil
+			if c.Status == corev1.ConditionTrue {
 				approval = c
 			}
 		case certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:

@@ -91,7 +91,8 @@ func (c *client) OptimisticPut(ctx context.Context, key string, value []byte, ex
 			return resp, nil
 		}
 		// The object is as expected, so the claim failed. A further attempt fails only because of a concurrent write.
-		if free, err = c.free(ctx, key, t, first(txn, 1)); err != nil {
+		free, err = c.free(ctx, key, t, first(txn, 1))
+		if err != nil {
 			return resp, err
 		}
 	}

@@ -56,7 +56,8 @@ func TestMain(m *testing.M) {
 		defer func() { _ = os.RemoveAll(dir) }()
 		options := etcd.NewOptions()
 		options.DataDir, options.UnsafeNoFsync = dir, true
-		if server, err = etcd.Start(context.Background(), *options); err != nil {
+		server, err = etcd.Start(context.Background(), *options)
+		if err != nil {
 			panic(err)
 		}
 		defer server.Stop()

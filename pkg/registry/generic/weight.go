@@ -40,7 +40,8 @@ func checkWeight(updated, old runtime.Object, most int) error {
 	}
 	var before metav1.Object = &metav1.ObjectMeta{}
 	if old != nil {
-		if before, err = meta.Accessor(old); err != nil {
+		before, err = meta.Accessor(old)
+		if err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		if sharedEtcd, err = startEtcd(dir); err != nil {
+		sharedEtcd, err = startEtcd(dir)
+		if err != nil {
 			panic(err)
 		}
 		defer sharedEtcd.Stop()

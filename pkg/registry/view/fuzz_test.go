@@ -103,7 +103,8 @@ func FuzzList(f *testing.F) {
 				t.Fatalf("%+v has no end: %v", options, pages)
 			}
 			page.Continue, page.ResourceVersion, page.ResourceVersionMatch = next, "", ""
-			if shown, next, err = list(someone("ann"), page); err != nil {
+			shown, next, err = list(someone("ann"), page)
+			if err != nil {
 				t.Fatalf("the next page of %+v: %v", options, err)
 			}
 			pages = append(pages, shown...)

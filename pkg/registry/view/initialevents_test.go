@@ -55,7 +55,8 @@ func TestWatch_InitialEventsEndWithTheirBookmark(t *testing.T) {
 			for _, at := range []string{"", "0"} {
 				t.Run(fmt.Sprintf("%s/%s/from %q", r.name, tc.name, at), func(t *testing.T) {
 					var c client
-					if c = h.client(r.r, admin); tc.who != "" {
+					c = h.client(r.r, admin)
+					if tc.who != "" {
 						c = h.client(r.r, someone(tc.who))
 					}
 					c.t = t

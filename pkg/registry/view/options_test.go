@@ -44,10 +44,12 @@ func TestSelectors_OfMoreTermsThanAreCompared(t *testing.T) {
 	} {
 		options := &internalversion.ListOptions{}
 		var err error
-		if options.LabelSelector, err = labels.Parse(c.labels); err != nil {
+		options.LabelSelector, err = labels.Parse(c.labels)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if options.FieldSelector, err = fields.ParseSelector(c.fields); err != nil {
+		options.FieldSelector, err = fields.ParseSelector(c.fields)
+		if err != nil {
 			t.Fatal(err)
 		}
 		_, listErr := r.List(ctx, options)

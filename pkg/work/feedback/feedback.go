@@ -101,7 +101,8 @@ func Read(object *unstructured.Unstructured, rules []workv1.FeedbackRule, option
 }
 
 func (r *reader) fail(err error) {
-	if r.failed++; len(r.errs) < maxErrors {
+	r.failed++
+	if len(r.errs) < maxErrors {
 		r.errs = append(r.errs, err)
 	}
 }

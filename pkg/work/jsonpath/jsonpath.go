@@ -31,7 +31,8 @@ type Meter struct{ left int }
 func NewMeter(steps int) *Meter { return &Meter{steps} }
 
 func (m *Meter) take(steps int) error {
-	if m.left -= steps; m.left < 0 {
+	m.left -= steps
+	if m.left < 0 {
 		m.left = 0
 		return ErrCost
 	}
@@ -126,7 +127,8 @@ var ErrNoField = errors.New("expected a path that ends in the name of a field, s
 
 func walkAll(values []any, nodes []jsonpath.Node, m *Meter) (_ []any, err error) {
 	for _, node := range nodes {
-		if values, err = walk(values, node, m); err != nil {
+		values, err = walk(values, node, m)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -268,7 +270,8 @@ func descend(found, values []any, m *Meter) (_ []any, err error) {
 		if text, ok := value.(string); len(inner) > 0 || (ok && text != "") {
 			found = append(found, value)
 		}
-		if found, err = descend(found, inner, m); err != nil {
+		found, err = descend(found, inner, m)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -77,7 +77,8 @@ func (o object) value(path ...string) (any, bool) {
 		if !ok {
 			return nil, false
 		}
-		if value, ok = fields[name]; !ok {
+		value, ok = fields[name]
+		if !ok {
 			return nil, false
 		}
 	}

@@ -54,7 +54,8 @@ func aggregate(s *workv1.ManifestWorkStatus, generation int64, now metav1.Time) 
 				if !ByRule(c) {
 					continue
 				}
-				if n = byRules[c.Type]; n == nil {
+				n = byRules[c.Type]
+				if n == nil {
 					n = &count{}
 					byRules[c.Type] = n
 				}
@@ -135,7 +136,8 @@ func contestedOf(all []workv1.ManifestCondition) (message string) {
 		if c == nil {
 			continue
 		}
-		if n++; n == 1 {
+		n++
+		if n == 1 {
 			m := all[i].ResourceMeta
 			message = fmt.Sprintf("%s %s: %s", m.Kind, strings.TrimPrefix(m.Namespace+"/"+m.Name, "/"), c.Message)
 		}

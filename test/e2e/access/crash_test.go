@@ -170,7 +170,8 @@ func (h *accessHub) deletedMeanwhile(t *testing.T, name string, c *v1alpha1.Clus
 	if err := h.client.Delete(t.Context(), ar); err != nil {
 		t.Fatal(err)
 	}
-	if survived = provider.arm(nil); !survived {
+	survived = provider.arm(nil)
+	if !survived {
 		provider.Restart()
 	}
 	h.awaitGone(t, ar)

@@ -59,7 +59,8 @@ func TestAccessProvider_Rights(t *testing.T) {
 	p.kubectl(t, strings.Fields(command)...)
 	p.look(t, ar)
 	secret := p.granted(t, ar)
-	if said = p.why(t, ar); said.Finding != nil || len(said.Unseen) > 0 {
+	said = p.why(t, ar)
+	if said.Finding != nil || len(said.Unseen) > 0 {
 		t.Errorf("of a request that is granted, kubectl hub why says %+v", said)
 	}
 	harness.Eventually(t, "the kubeconfig is of use", func(ctx context.Context) (bool, error) {

@@ -180,7 +180,8 @@ func (p *providing) renews(t *testing.T) {
 	p.patch(t, first, fmt.Sprintf(`{"stringData":{"creationTimestamp":"%d"}}`, time.Now().Add(-time.Hour).Unix()))
 	p.look(t, ar)
 	p.past(t, p.cluster)
-	if p.get(t, first); string(first.Data["kubeconfig"]) != fresh {
+	p.get(t, first)
+	if string(first.Data["kubeconfig"]) != fresh {
 		t.Error("a token that is young has been renewed")
 	}
 	p.delete(t, first)
@@ -256,7 +257,8 @@ func (p *providing) overwritesNothing(t *testing.T) {
 	p.create(secret)
 	ar = p.request(t, "taken", p.cluster, &v1alpha1.TokenConfig{})
 	p.awaitAccess(t, ar, v1alpha1.REQUEST_PENDING, "ResourceNotManaged")
-	if p.get(t, secret); string(secret.Data["kubeconfig"]) != "theirs" {
+	p.get(t, secret)
+	if string(secret.Data["kubeconfig"]) != "theirs" {
 		t.Error("the Secret of somebody else has been overwritten")
 	}
 	if left := p.left(t, "existing", "taken"); len(left) > 0 {
@@ -289,7 +291,8 @@ func (p *providing) ignores(t *testing.T) {
 	p.patch(t, ar, `{"metadata":{"annotations":{"openmcp.cloud/operation":"ignore"}}}`)
 	p.delete(t, ar)
 	p.past(t, p.cluster)
-	if p.get(t, ar); len(p.left(t, "existing", "ignored")) == 0 {
+	p.get(t, ar)
+	if len(p.left(t, "existing", "ignored")) == 0 {
 		t.Error("an ignored request has been worked on")
 	}
 	p.patch(t, ar, `{"metadata":{"annotations":{"openmcp.cloud/operation":"reconcile"}}}`)

@@ -224,7 +224,8 @@ scheduler:
 			} else {
 				s.awaitGone(request)
 			}
-			if cluster = s.clusterOf(request); cluster.DeletionTimestamp == nil || !slices.Equal(cluster.Finalizers, []string{holder}) {
+			cluster = s.clusterOf(request)
+			if cluster.DeletionTimestamp == nil || !slices.Equal(cluster.Finalizers, []string{holder}) {
 				s.Errorf("%s: %+v", name, cluster.ObjectMeta)
 			}
 			s.patch(cluster, `{"metadata":{"finalizers":null}}`)

@@ -256,7 +256,8 @@ scheduler:
 		t.Fatal(err)
 	}
 	s.await(request, v1alpha1.REQUEST_PENDING, "WaitingForClusterDeletion")
-	if cluster = s.clusterOf(request); cluster.DeletionTimestamp == nil || !slices.Equal(cluster.Finalizers, []string{"provider.example.com/cluster"}) {
+	cluster = s.clusterOf(request)
+	if cluster.DeletionTimestamp == nil || !slices.Equal(cluster.Finalizers, []string{"provider.example.com/cluster"}) {
 		t.Fatalf("%+v", cluster.ObjectMeta)
 	}
 	if err := s.Patch(t.Context(), cluster, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {

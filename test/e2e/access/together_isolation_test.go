@@ -320,7 +320,8 @@ func (i *isolation) labelsDecideNothing(t *testing.T) {
 	})
 	harness.Contains(t, i.refusal(t, partly, "ConfigurationProblem"), "remove the label")
 	for _, ar := range []*v1alpha1.AccessRequest{past, wrong, nobody, partly} {
-		if object(t, i.accessHub, ar.Namespace, ar.Name, ar); ar.Status.IsGranted() || ar.Status.SecretRef != nil {
+		object(t, i.accessHub, ar.Namespace, ar.Name, ar)
+		if ar.Status.IsGranted() || ar.Status.SecretRef != nil {
 			t.Errorf("%s is granted: %+v", ar.Name, ar.Status)
 		}
 	}

@@ -40,7 +40,8 @@ func TestFull_EmbeddedEtcd(t *testing.T) {
 			insufficient(t, "an update", err)
 			break
 		}
-		if one = after; i > 1000 {
+		one = after
+		if i > 1000 {
 			t.Fatal("old revisions never fill it")
 		}
 	}
@@ -54,7 +55,8 @@ func TestFull_EmbeddedEtcd(t *testing.T) {
 		for len(names) < 1000 {
 			c := harness.ManagedCluster(fmt.Sprintf("noise-%d", len(names)), nil)
 			c.Annotations, c.Finalizers = noise(0), []string{"example.com/hold"}
-			if _, err = clusters.Create(t.Context(), c, metav1.CreateOptions{}); err != nil {
+			_, err = clusters.Create(t.Context(), c, metav1.CreateOptions{})
+			if err != nil {
 				return err
 			}
 			names = append(names, c.Name)
@@ -171,7 +173,8 @@ func back(t *testing.T, what string, write func(context.Context) error) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, harness.Timeout, true, func(ctx context.Context) (bool, error) {
-		if last = write(ctx); last != nil {
+		last = write(ctx)
+		if last != nil {
 			insufficient(t, what, last)
 		}
 		return last == nil, nil

@@ -101,7 +101,8 @@ func documentedOfServer(t *testing.T, account string) (rows []hubRight) {
 			}
 			row.resources = append(row.resources, of)
 		}
-		if row.names = list(cells[2]); row.names[0] == "all" {
+		row.names = list(cells[2])
+		if row.names[0] == "all" {
 			row.names = []string{""}
 		}
 		if namespace, ok := strings.CutPrefix(strings.TrimSpace(cells[4]), "in "); ok {

@@ -60,12 +60,14 @@ func startShared() (err error) {
 		shared.hub, err = openDetached(os.Getenv(detachedHubDir), shared.changes)
 		return err
 	}
-	if shared.hub, err = openWorld(os.Getenv(worldDir), shared.changes); shared.hub != nil || err != nil {
+	shared.hub, err = openWorld(os.Getenv(worldDir), shared.changes)
+	if shared.hub != nil || err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), Timeout)
 	defer cancel()
-	if shared.dir, err = os.MkdirTemp("", "clusterhub-e2e-"); err != nil {
+	shared.dir, err = os.MkdirTemp("", "clusterhub-e2e-")
+	if err != nil {
 		return err
 	}
 	shared.hub, err = localhub.Start(ctx, sharedConfig(shared.dir, shared.changes))

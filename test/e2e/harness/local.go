@@ -65,7 +65,8 @@ func (l *LocalClusters) Await(t *testing.T, what string, object client.Object, o
 	t.Helper()
 	var last error
 	err := await.Until(t.Context(), Timeout, func(ctx context.Context) (bool, error) {
-		if last = l.Client.Get(ctx, client.ObjectKeyFromObject(object), object); last == nil {
+		last = l.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if last == nil {
 			last = ok()
 		}
 		return last == nil, nil

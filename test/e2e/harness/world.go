@@ -62,7 +62,8 @@ func openServing(config localhub.Config) (*localhub.Hub, error) {
 
 // RunWorld runs the hub of make world in its own folder until the context ends. It starts in the root of the repository.
 func RunWorld(ctx context.Context, dir string) (err error) {
-	if dir, err = filepath.Abs(dir); err != nil {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
 		return err
 	}
 	if err := os.Chdir(filepath.Join("test", "e2e", "harness")); err != nil { // Root is relative to the folder of the tests

@@ -31,7 +31,8 @@ func startPrometheus(t *testing.T, token string, rules any, jobs ...job) prometh
 	t.Helper()
 	bin := harness.Must(filepath.Abs(filepath.Join(harness.Root, "_output", "debian", "usr", "bin", "prometheus")))(t)
 	if _, err := os.Stat(bin); err != nil {
-		if bin, err = exec.LookPath("prometheus"); err != nil {
+		bin, err = exec.LookPath("prometheus")
+		if err != nil {
 			t.Skip("there is no prometheus: run hack/debian.sh prometheus, or install it")
 		}
 	}

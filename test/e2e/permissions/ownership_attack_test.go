@@ -238,7 +238,8 @@ func (o ownable) attack(t *testing.T, route string, config *rest.Config, namespa
 						there = harness.Must(admin.Get(t.Context(), name, metav1.GetOptions{}))(t)
 						write := rewrites(client, there, owners, finalizers, dryRun)[how]
 						if subresource == "" {
-							if status = write(t.Context()); !apierrors.IsForbidden(status) && !apierrors.IsConflict(status) {
+							status = write(t.Context())
+							if !apierrors.IsForbidden(status) && !apierrors.IsConflict(status) {
 								t.Errorf("%s: got %v", what, status)
 							}
 						} else {

@@ -121,7 +121,8 @@ func TestPermissions_WhatIsGivenOrTakenAwayCountsAtOnce(t *testing.T) {
 				} {
 					change.make(t)
 					elapsed := until(t, change.what, act, change.want)
-					if took = append(took, elapsed.Round(time.Millisecond)); elapsed > atOnce {
+					took = append(took, elapsed.Round(time.Millisecond))
+					if elapsed > atOnce {
 						t.Errorf("%s: counts after %s, want %s at most", change.what, elapsed, atOnce)
 					}
 					// Now the decision is cached for the longest possible time.

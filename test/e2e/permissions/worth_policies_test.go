@@ -282,7 +282,8 @@ func TestWorth_OfHubCertificateApprover(t *testing.T) {
 		_ = decide(name, cluster, requester, certificatesv1.CertificateApproved)
 		requests := w.admin.CertificatesV1().CertificateSigningRequests()
 		request := harness.Must(requests.Get(t.Context(), name, metav1.GetOptions{}))(t)
-		if request.Status.Conditions = conditions; len(conditions) > 0 {
+		request.Status.Conditions = conditions
+		if len(conditions) > 0 {
 			harness.Must(requests.UpdateApproval(t.Context(), name, request, metav1.UpdateOptions{}))(t)
 		}
 		return as.Delete(t.Context(), request)

@@ -33,7 +33,8 @@ func TestRegistration_InANamespaceThatWasThereBefore(t *testing.T) {
 		t.Fatalf("%v: %s", err, told)
 	}
 	harness.Contains(t, told, "is accepted, but the hub cannot register it: the namespace", "--adopt-namespace")
-	if _, told, err = plugin.Run(t, "accept", "--clusters", m.name, "--adopt-namespace"); err == nil || !strings.Contains(told, "it has secrets theirs in it") {
+	_, told, err = plugin.Run(t, "accept", "--clusters", m.name, "--adopt-namespace")
+	if err == nil || !strings.Contains(told, "it has secrets theirs in it") {
 		t.Errorf("%v: %s", err, told)
 	}
 	if err := kube.Secrets(m.name).Delete(t.Context(), secret.Name, metav1.DeleteOptions{}); err != nil {

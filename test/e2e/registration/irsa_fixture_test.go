@@ -62,7 +62,8 @@ var sharedEKS = sync.OnceValues(newEKSHub)
 
 func newEKSHub() (_ *eksHub, err error) {
 	e := &eksHub{self: irsa.Cluster{Partition: "aws", Region: "us-west-2", Account: "111111111111", Name: "hub"}}
-	if e.aws, err = fakeaws.Start(1); err != nil {
+	e.aws, err = fakeaws.Start(1)
+	if err != nil {
 		return nil, err
 	}
 	harness.Lasting().Cleanup(e.aws.Close)
@@ -70,7 +71,8 @@ func newEKSHub() (_ *eksHub, err error) {
 		account    **fakeaws.Account
 		id, region string
 	}{{&e.account, e.self.Account, e.self.Region}, {&e.members, "222222222222", "eu-west-1"}, {&e.other, "333333333333", "eu-west-1"}} {
-		if *a.account, err = e.aws.AddAccount(a.id, a.region); err != nil {
+		*a.account, err = e.aws.AddAccount(a.id, a.region)
+		if err != nil {
 			return nil, err
 		}
 	}

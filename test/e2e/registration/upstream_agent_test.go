@@ -130,7 +130,8 @@ func (a *upstreamAgent) report(ctx context.Context) error {
 		return err
 	}
 	cluster.Spec.ManagedClusterClientConfigs = append(cluster.Spec.ManagedClusterClientConfigs[:1:1], clusterv1.ClientConfig{URL: "https://other.example.com"})
-	if cluster, err = a.clusters.Update(ctx, cluster, metav1.UpdateOptions{}); err != nil {
+	cluster, err = a.clusters.Update(ctx, cluster, metav1.UpdateOptions{})
+	if err != nil {
 		return fmt.Errorf("updating its cluster: %w", err)
 	}
 	for _, c := range []metav1.Condition{
@@ -157,7 +158,8 @@ func (a *upstreamAgent) renew(ctx context.Context) error {
 		return fmt.Errorf("reading the lease: %w", err)
 	}
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
-	if _, err = leases.Update(ctx, lease, metav1.UpdateOptions{}); err != nil {
+	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+	if err != nil {
 		return fmt.Errorf("renewing the lease: %w", err)
 	}
 	return nil

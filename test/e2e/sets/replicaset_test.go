@@ -109,7 +109,8 @@ func (p *placing) awaitRevision(text string) {
 	forged.ResourceVersion = ""
 	forged.Spec.ManifestWorkTemplate.Workload.Manifests[0].Raw = []byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"forged"}}`)
 	_, err := harness.Admin(p.T).WorkV1alpha1().ManifestWorkReplicaSetRevisions(p.namespace).Create(p.Context(), forged, metav1.CreateOptions{})
-	if harness.WantForbidden(p.T, err); err != nil {
+	harness.WantForbidden(p.T, err)
+	if err != nil {
 		harness.Contains(p.T, err.Error(), "another manifestWorkTemplate")
 	}
 }

@@ -53,7 +53,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 			if !registration.IsHubAnnotation(key) || had == has && was == is {
 				continue
 			}
-			if kept = append(kept, key); !had {
+			kept = append(kept, key)
+			if !had {
 				delete(annotations, key)
 				continue
 			}
@@ -98,7 +99,8 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 
 // clusters returns the cluster that its agent writes, and the old object. It returns nil for other requests.
 func clusters(a admission.Attributes) (updated, old *cluster.ManagedCluster, err error) {
-	if updated, old, err = permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters")); updated == nil {
+	updated, old, err = permission.Objects[cluster.ManagedCluster](a, cluster.Resource("managedclusters"))
+	if updated == nil {
 		return nil, nil, err
 	}
 	if user := a.GetUserInfo(); !registration.IsAgent(user.GetName(), user.GetGroups(), a.GetName()) {

@@ -111,7 +111,8 @@ func (f *Finder) Find(ctx context.Context, w *Wanted) (found []edge.EdgeService,
 		if err != nil {
 			return nil, nil, err
 		}
-		if found, missing, err = f.usable(ctx, w, list.items); err != nil || len(missing) == 0 || list.fresh {
+		found, missing, err = f.usable(ctx, w, list.items)
+		if err != nil || len(missing) == 0 || list.fresh {
 			return found, missing, err
 		}
 	}

@@ -89,7 +89,8 @@ func (p *Plugin) offer(ctx context.Context, profile, version string) (offer, err
 			return o, nil
 		}
 	}
-	if object, err = p.Profiles.Get(ctx, profile, &metav1.GetOptions{}); err != nil {
+	object, err = p.Profiles.Get(ctx, profile, &metav1.GetOptions{})
+	if err != nil {
 		return offer{}, err
 	}
 	return offered(object.(*openmcp.ClusterProfile), version), nil

@@ -120,7 +120,8 @@ func (d *Driver) roles() (irsa.Identity, error) {
 	if err != nil {
 		return irsa.Identity{}, fmt.Errorf("--managed-cluster-arn: %w", err)
 	}
-	if roles.HubPath, err = irsa.ParseRolePath(d.HubRolePath); err != nil {
+	roles.HubPath, err = irsa.ParseRolePath(d.HubRolePath)
+	if err != nil {
 		return irsa.Identity{}, fmt.Errorf("--hub-role-path: %w", err)
 	}
 	return roles, nil

@@ -63,7 +63,8 @@ func certificates(config *rest.Config) (all []string, err error) {
 		if config.CAFile == "" {
 			return nil, nil
 		}
-		if bundle, err = os.ReadFile(config.CAFile); err != nil {
+		bundle, err = os.ReadFile(config.CAFile)
+		if err != nil {
 			return nil, fmt.Errorf("reading the certificates of the cluster: %w", err)
 		}
 	}

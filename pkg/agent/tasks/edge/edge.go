@@ -97,7 +97,8 @@ func (t *teller) look(ctx context.Context, s task.Session) error {
 	facts.ReportTime = new(metav1.Now())
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
 		if node == nil { // a user has changed the spec
-			if node, err = t.node(ctx, s); err != nil {
+			node, err = t.node(ctx, s)
+			if err != nil {
 				return err
 			}
 		}

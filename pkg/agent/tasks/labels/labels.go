@@ -94,7 +94,8 @@ func (l *labeller) look(ctx context.Context, s task.Session) error {
 	var detected map[string]string
 	if l.Detect {
 		var err error
-		if detected, err = detect(ctx, l.Own.Client); err != nil {
+		detected, err = detect(ctx, l.Own.Client)
+		if err != nil {
 			return fmt.Errorf("detecting where the cluster runs: %w", err)
 		}
 	}

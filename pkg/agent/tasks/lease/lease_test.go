@@ -107,7 +107,8 @@ func TestLease_TheSessionIsOverWhenTheHubDoesNotKnowTheAgentSeveralTimesInARow(t
 			renewing := lease.New(hub.NewView(60), &health.Health{})
 			w.Grant(renewing.Rights)
 			err := w.Session().Run(ctx, []task.Task{renewing})
-			if cancel(); errors.Is(err, hub.ErrRejected) != (want != nil) {
+			cancel()
+			if errors.Is(err, hub.ErrRejected) != (want != nil) {
 				t.Errorf("after %d refusals: %v", refusals, err)
 			}
 		}

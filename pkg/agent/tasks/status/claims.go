@@ -74,10 +74,12 @@ func (f *spokeFacts) clusterClaims(ctx context.Context) (map[string]string, erro
 				claims[item.GetName()] = strings.Clone(value[:min(len(value), longestClaim+1)])
 			}
 		}
-		if read += len(list.Items); read > mostRead {
+		read += len(list.Items)
+		if read > mostRead {
 			return nil, fmt.Errorf("the cluster has more than %d ClusterClaims, the maximum that the agent reads", mostRead)
 		}
-		if options.Continue = list.GetContinue(); options.Continue == "" {
+		options.Continue = list.GetContinue()
+		if options.Continue == "" {
 			return claims, nil
 		}
 	}

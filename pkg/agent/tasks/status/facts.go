@@ -124,7 +124,8 @@ func counted(object any) *corev1.Node {
 func (f *spokeFacts) Observe(ctx context.Context) (o Observation) {
 	ctx, cancel := context.WithTimeout(ctx, 3*spoke.Timeout)
 	defer cancel()
-	if o.Unhealthy = f.probe(ctx); o.Unhealthy != nil {
+	o.Unhealthy = f.probe(ctx)
+	if o.Unhealthy != nil {
 		return o
 	}
 	if version, err := f.spoke.Client.Discovery().ServerVersion(); err == nil && len(version.GitVersion) <= longestVersion {

@@ -199,7 +199,8 @@ func TestFacts_OnlyWhatCountsOfANodeIsAChange(t *testing.T) {
 		}
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 		n.ResourceVersion = ""
-		if n, err = nodes.Update(t.Context(), n, metav1.UpdateOptions{}); err != nil {
+		n, err = nodes.Update(t.Context(), n, metav1.UpdateOptions{})
+		if err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -86,7 +86,8 @@ func TestAttack_ClusterClaimsWithoutEnd(t *testing.T) {
 				list.Items = append(list.Items, *claim(fmt.Sprintf("c%d-%d", pages, i), "1"))
 			}
 			list.SetContinue("more")
-			if pages++; pages > 2*mostRead/500 {
+			pages++
+			if pages > 2*mostRead/500 {
 				t.Error("it goes on")
 				list.SetContinue("")
 			}

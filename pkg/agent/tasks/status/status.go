@@ -145,7 +145,8 @@ func (t *reporter) tellRefusal(ctx context.Context, cluster *clusterv1.ManagedCl
 			refusal = registration.RefusalNotAccepted
 		}
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		if t.unseen++; t.unseen < unseenLooks {
+		t.unseen++
+		if t.unseen < unseenLooks {
 			return
 		}
 		refusal = registration.RefusalNoCluster

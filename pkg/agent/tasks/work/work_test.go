@@ -116,7 +116,8 @@ func runTask(t *testing.T, stated rights.Rights, set func(o *Options, namespace 
 	work := &workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Name: "a-" + cluster}}
 	work.Spec.Workload.Manifests = []workv1.Manifest{{RawExtension: runtime.RawExtension{
 		Raw: []byte(`{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"sa","namespace":"` + namespace + `"}}`)}}}
-	if work, err = works.Create(ctx, work, metav1.CreateOptions{}); err != nil {
+	work, err = works.Create(ctx, work, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	worktest.Eventually(t, "the work is applied", func() bool {
@@ -160,11 +161,13 @@ func TestOptions_OfUpgrades(t *testing.T) {
 		t.Errorf("with a repository: %v", errs)
 	}
 	for _, wrong := range []string{"hub-agent:v1", "a b", "hub-agent@sha256:1"} {
-		if o.UpgradeRepository = wrong; len(o.Validate()) != 1 {
+		o.UpgradeRepository = wrong
+		if len(o.Validate()) != 1 {
 			t.Errorf("%q: %v", wrong, o.Validate())
 		}
 	}
-	if o.UpgradeRepository, o.Enabled = "hub-agent", false; len(o.Validate()) != 1 {
+	o.UpgradeRepository, o.Enabled = "hub-agent", false
+	if len(o.Validate()) != 1 {
 		t.Errorf("without works: %v", o.Validate())
 	}
 }

@@ -52,7 +52,8 @@ func TestAdopt(t *testing.T) {
 					// It is the work's now, whatever happens to it.
 					m.Adoption = AdoptNever
 					w.change(m.Target, func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"k": "third"} })
-					if w.apply(a, m); fmt.Sprint(acquired) != "[Adopted]" {
+					w.apply(a, m)
+					if fmt.Sprint(acquired) != "[Adopted]" {
 						t.Errorf("the second time it is %v", acquired)
 					}
 				})

@@ -8,6 +8,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -134,12 +135,14 @@ func Get(ctx context.Context, client dynamic.Interface, t Target) (*unstructured
 func (a *Applier) Apply(ctx context.Context, m Manifest, last string) (have *unstructured.Unstructured, err error) {
 	if m.Unseen && m.Strategy.Type != ReadOnly {
 		// Any error is ignored: the object may exist, and a change of it may succeed.
-		if have, err = a.applyOnce(ctx, m, nil); err == nil {
+		have, err = a.applyOnce(ctx, m, nil)
+		if err == nil {
 			return have, nil
 		}
 	}
 	for try := 1; ; try++ {
-		if have, err = Get(ctx, a.Client, m.Target); err != nil {
+		have, err = Get(ctx, a.Client, m.Target)
+		if err != nil {
 			return nil, err
 		}
 		if m.Strategy.Type == ReadOnly || have != nil && last != "" && Fingerprint(have) == last {
@@ -287,15 +290,13 @@ func (w *write) createOnly(ctx context.Context) (*unstructured.Unstructured, err
 const notYet = "1"
 
 func (w *write) serverSideApply(ctx context.Context) (*unstructured.Unstructured, error) {
-	manager := w.Strategy.Manager
-	if manager == "" {
-		manager = DefaultManager
-	}
+	manager := cmp.Or(w.Strategy.Manager, DefaultManager)
 	if prepared := w.Strategy.Prepared; prepared != nil {
 		if w.have != nil && prepared.Unchanged(w.have.GetAnnotations()) {
 			return setOwners(ctx, w.resource, w.have, w.owners())
 		}
-		if w.Object = prepared.Whole; w.have != nil {
+		w.Object = prepared.Whole
+		if w.have != nil {
 			w.Object = withIgnored(prepared.Whole, prepared.Reduced, w.have, manager)
 		}
 	}

@@ -79,7 +79,8 @@ func TestUpdate_KeepsWhatTheServerAndItsControllersFillIn(t *testing.T) {
 			t.Errorf("%s is written again", m.Target)
 		}
 		m.Object.SetLabels(map[string]string{"new": "label"})
-		if after = w.apply(a, m); after.GetLabels()["new"] != "label" || after.GetUID() != before.GetUID() {
+		after = w.apply(a, m)
+		if after.GetLabels()["new"] != "label" || after.GetUID() != before.GetUID() {
 			t.Errorf("%s is not updated", m.Target)
 		}
 	}
@@ -131,7 +132,8 @@ func TestCreateOnly(t *testing.T) {
 		t.Errorf("the owners are %v", have.GetOwnerReferences())
 	}
 	m.Orphaned = true
-	if have = w.apply(a, m); a.Owner.Owns(have) || !b.Owner.Owns(have) {
+	have = w.apply(a, m)
+	if a.Owner.Owns(have) || !b.Owner.Owns(have) {
 		t.Errorf("the owners are %v", have.GetOwnerReferences())
 	}
 }
@@ -173,10 +175,12 @@ func TestServerSideApply(t *testing.T) {
 	}
 	orphan := w.deployment(ssa, 3)
 	orphan.Orphaned = true
-	if have = w.apply(a, orphan); a.Owner.Owns(have) {
+	have = w.apply(a, orphan)
+	if a.Owner.Owns(have) {
 		t.Error("an orphan is owned")
 	}
-	if have = w.apply(a, w.deployment(ssa, 3)); !a.Owner.Owns(have) {
+	have = w.apply(a, w.deployment(ssa, 3))
+	if !a.Owner.Owns(have) {
 		t.Error("what is no orphan any more is not owned")
 	}
 }
@@ -207,7 +211,8 @@ func TestServerSideApply_OfTwoWorks(t *testing.T) {
 	w.apply(b, w.deployment(own, 4))
 	orphaned := w.deployment(ssa, 4)
 	orphaned.Orphaned = true
-	if have = w.apply(a, orphaned); a.Owner.Owns(have) || !b.Owner.Owns(have) {
+	have = w.apply(a, orphaned)
+	if a.Owner.Owns(have) || !b.Owner.Owns(have) {
 		t.Errorf("the owners are %v", have.GetOwnerReferences())
 	}
 }

@@ -65,7 +65,8 @@ func managerOf(object *unstructured.Unstructured, path []string) string {
 		}
 		owned, ok := node(fields), true
 		for _, key := range path {
-			if owned, ok = below(owned, "f:"+key); !ok {
+			owned, ok = below(owned, "f:"+key)
+			if !ok {
 				break
 			}
 		}

@@ -178,7 +178,8 @@ func TestUpdate_WhatCannotBeApplied(t *testing.T) {
 			var why error
 			a.Replaced = func(err error) { why = err }
 			m := w.manifest(deployments, Strategy{}, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}, spec: "+spec+"}")
-			if w.apply(a, m); why == nil || !strings.Contains(why.Error(), "failed to create typed patch object") {
+			w.apply(a, m)
+			if why == nil || !strings.Contains(why.Error(), "failed to create typed patch object") {
 				t.Errorf("it is replaced because of %v", why)
 			}
 			_ = unstructured.SetNestedField(m.Object.Object, int64(3), "spec", "replicas")

@@ -107,7 +107,8 @@ func TestOwner_ConfigMapsAreNoRivalsOfTheCluster(t *testing.T) {
 	if !record.Owns(object) || applied.Owns(object) || (Owner{Name: record.Name, UID: "r"}).Owns(object) {
 		t.Error("it belongs to another one")
 	}
-	if object.SetNamespace("other"); record.Owns(object) {
+	object.SetNamespace("other")
+	if record.Owns(object) {
 		t.Error("it belongs to a record of another namespace")
 	}
 }

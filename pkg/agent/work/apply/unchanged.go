@@ -42,7 +42,8 @@ func unchanged(have, next *unstructured.Unstructured, manager string, same bool)
 		metadata = maps.Clone(metadata)
 		delete(metadata, "name")
 		delete(metadata, "namespace")
-		if wanted["metadata"] = metadata; len(metadata) == 0 {
+		wanted["metadata"] = metadata
+		if len(metadata) == 0 {
 			delete(wanted, "metadata")
 		}
 	}
@@ -148,11 +149,13 @@ func (c comparison) isWhole(want any, e fieldpath.PathElement, others *fieldpath
 	case nil:
 		return false
 	case map[string]any:
-		if size = len(want); size == 0 {
+		size = len(want)
+		if size == 0 {
 			return others == nil
 		}
 	case []any:
-		if size = len(want); size == 0 {
+		size = len(want)
+		if size == 0 {
 			return false // a list with keys would not be recorded at all
 		}
 	default:

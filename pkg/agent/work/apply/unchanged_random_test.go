@@ -178,10 +178,12 @@ func TestUnchanged_OfRandomThings(t *testing.T) {
 			_, err = client.Patch(t.Context(), m.Name, how, data, options) // the schema may reject it
 			log = append(log, manager, how, string(data), err)
 		}
-		if m.Reported = r.some(); !m.Reported {
+		m.Reported = r.some()
+		if !m.Reported {
 			name := r.anyField()
 			next := runtime.DeepCopyJSON(spec)
-			if next[name] = r.field(name); r.some() {
+			next[name] = r.field(name)
+			if r.some() {
 				delete(next, name)
 			}
 			m.Object.Object["spec"] = next
@@ -192,7 +194,8 @@ func TestUnchanged_OfRandomThings(t *testing.T) {
 			idle++
 		}
 		if got.skipped {
-			if skipped++; got.changes {
+			skipped++
+			if got.changes {
 				t.Errorf("round %d: it is left out, and the server would change something: %v", round, log)
 			}
 		}

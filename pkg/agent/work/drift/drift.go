@@ -108,7 +108,8 @@ func (w *Watcher) Keep(work string, targets sets.Set[apply.Target]) {
 		if !one.works.Has(work) || targets.Has(t) {
 			continue
 		}
-		if one.works.Delete(work); len(one.works) == 0 {
+		one.works.Delete(work)
+		if len(one.works) == 0 {
 			one.stop()
 			delete(w.watches, t)
 		}
@@ -187,7 +188,8 @@ func (w *Watcher) hear(one *watched, version string, news bool) {
 	if !news || one.open && version == one.version {
 		return
 	}
-	if one.open = true; newer(version, one.version) {
+	one.open = true
+	if newer(version, one.version) {
 		one.version = version
 	}
 	for work := range one.works {

@@ -83,7 +83,8 @@ func (k *Kinds) Live(ctx context.Context, resource schema.GroupVersionResource) 
 	root, versions := "/api", []string{"v1"}
 	if resource.Group != "" {
 		root = "/apis/" + resource.Group
-		if versions, err = k.versions(ctx, resource.Group); err != nil {
+		versions, err = k.versions(ctx, resource.Group)
+		if err != nil {
 			return "", err
 		}
 	}

@@ -24,7 +24,8 @@ func TestKinds(t *testing.T) {
 	if resource.Resource != "configmaps" || !namespaced || err != nil {
 		t.Errorf("a ConfigMap is %v, %v, %v", resource, namespaced, err)
 	}
-	if _, namespaced, err = k.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}); namespaced || err != nil {
+	_, namespaced, err = k.Resource(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
+	if namespaced || err != nil {
 		t.Errorf("a Namespace is in a namespace: %v", err)
 	}
 
@@ -32,7 +33,8 @@ func TestKinds(t *testing.T) {
 	kind := schema.GroupVersionKind{Group: "example.com", Version: "v2", Kind: "X"}
 	unknown := (*Unknown)(nil)
 	for range 10 {
-		if _, _, err = k.Resource(kind); !errors.As(err, &unknown) || unknown.Kind != kind {
+		_, _, err = k.Resource(kind)
+		if !errors.As(err, &unknown) || unknown.Kind != kind {
 			t.Fatalf("what does not exist is %v", err)
 		}
 	}
@@ -45,7 +47,8 @@ func TestKinds(t *testing.T) {
 	}
 	client.Resources = append(client.Resources, &metav1.APIResourceList{GroupVersion: "example.com/v2", APIResources: []metav1.APIResource{{Name: "xs", Kind: "X"}}})
 	now = now.Add(RefreshEvery)
-	if resource, _, err = k.Resource(kind); resource.Resource != "xs" || err != nil {
+	resource, _, err = k.Resource(kind)
+	if resource.Resource != "xs" || err != nil {
 		t.Errorf("what exists now is %v, %v", resource, err)
 	}
 

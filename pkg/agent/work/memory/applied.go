@@ -286,7 +286,8 @@ func (a *Applied) List(ctx context.Context) (records []*Record, err error) {
 				records = append(records, recordOf(object))
 			}
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		options.Continue = page.GetContinue()
+		if options.Continue == "" {
 			return records, nil
 		}
 	}

@@ -181,7 +181,8 @@ func TestMemory(t *testing.T) {
 			h.Error("it is still there")
 		}
 		anew := h.make(m, "w")
-		if h.check(m.Drop(ctx, read)); anew.Owner == r.Owner || h.find(m, "w") == nil {
+		h.check(m.Drop(ctx, read))
+		if anew.Owner == r.Owner || h.find(m, "w") == nil {
 			h.Error("another one was dropped")
 		}
 	})
@@ -252,7 +253,8 @@ func TestMemory_Rival(t *testing.T) {
 				h.check(c.what(c.of, r))
 			}
 			got, err := ours.Rival(h.Context(), r.Owner.Reference())
-			if h.check(err); got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want+" ")) {
+			h.check(err)
+			if got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want+" ")) {
 				h.Errorf("%s is the rival %q, want %q", name, got, c.want)
 			}
 		}

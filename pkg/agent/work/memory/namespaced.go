@@ -277,7 +277,8 @@ func (n *Namespaced) List(ctx context.Context) (records []*Record, err error) {
 				records = append(records, n.record(object))
 			}
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		options.Continue = page.GetContinue()
+		if options.Continue == "" {
 			return records, nil
 		}
 	}

@@ -68,7 +68,8 @@ func TestEnd_KeepAsksTheGarbageCollectorOnce(t *testing.T) {
 				})
 			})
 			var err error
-			if w.cluster, err = New(config); err != nil {
+			w.cluster, err = New(config)
+			if err != nil {
 				t.Fatal(err)
 			}
 			waits, err := w.cluster.End(t.Context(), w.own()[0], Keep)
@@ -139,7 +140,8 @@ func TestAttack_ARecordThatOthersEndKeepsWhatItOwns(t *testing.T) {
 				})
 			})
 			var err error
-			if w.cluster, err = New(config); err != nil {
+			w.cluster, err = New(config)
+			if err != nil {
 				t.Fatal(err)
 			}
 			held := "the finalizers example.com/held of the record of work w"

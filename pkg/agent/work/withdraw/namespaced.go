@@ -87,7 +87,8 @@ func (n *Namespaced) End(ctx context.Context, r Record, fate Fate) (waitsFor str
 		if err != nil && !apierrors.IsNotFound(err) {
 			return "", fmt.Errorf("deleting the record %s/%s: %w", n.namespace, now.GetName(), err)
 		}
-		if now, err = n.read(ctx, r); err != nil || now == nil {
+		now, err = n.read(ctx, r)
+		if err != nil || now == nil {
 			return "", err
 		}
 	}

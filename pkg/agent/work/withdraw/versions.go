@@ -48,7 +48,8 @@ func (v versions) ask(ctx context.Context, resource schema.GroupVersionResource)
 		if served.Version == resource.Version || len(content.IsPathSegmentName(served.Version)) > 0 {
 			continue
 		}
-		if asked++; asked > mostVersions {
+		asked++
+		if asked > mostVersions {
 			return "", fmt.Errorf("group %s has more than %d versions besides %s: too many to look for %s in them",
 				resource.Group, mostVersions, resource.Version, resource.Resource)
 		}

@@ -45,7 +45,8 @@ func TestEnd_InTheVersionThatIsServed(t *testing.T) {
 		})
 	})
 	var err error
-	if w.cluster, err = New(config); err != nil {
+	w.cluster, err = New(config)
+	if err != nil {
 		t.Fatal(err)
 	}
 	w.end(Keep)

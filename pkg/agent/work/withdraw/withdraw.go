@@ -169,7 +169,8 @@ func (c *Cluster) pages(ctx context.Context, agentID string, do func(own []Recor
 		if do(own, others) {
 			return nil
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
+		options.Continue = page.GetContinue()
+		if options.Continue == "" {
 			return nil
 		}
 	}
@@ -277,7 +278,8 @@ func (c *Cluster) drop(ctx context.Context, now *workv1.AppliedManifestWork, ask
 			return "another program that writes the record of work " + now.Spec.ManifestWorkName, nil
 		}
 		// The garbage collector writes it, too.
-		if now, err = c.read(ctx, now.Name, now.UID); err != nil || now == nil {
+		now, err = c.read(ctx, now.Name, now.UID)
+		if err != nil || now == nil {
 			return "", err
 		}
 		left = now.Finalizers
@@ -327,7 +329,8 @@ func (c *Cluster) eachObject(ctx context.Context, r Record, do func(owner apply.
 		}
 		if notServed {
 			var ok bool
-			if t, ok, err = c.otherVersion(ctx, t); ok {
+			t, ok, err = c.otherVersion(ctx, t)
+			if ok {
 				err = do(owner, t, uid)
 			}
 			if apply.IsNotServed(err) {

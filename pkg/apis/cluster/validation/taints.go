@@ -65,7 +65,8 @@ func validateTaintsOnce(taints, old []cluster.Taint, path *field.Path) field.Err
 	seen := sets.New[id]()
 	for i, t := range taints {
 		of := id{t.Key, t.Effect}
-		if left[of]--; seen.Has(of) && left[of] < 0 {
+		left[of]--
+		if seen.Has(of) && left[of] < 0 {
 			errs = append(errs, field.Duplicate(path.Index(i), t.Key+":"+string(t.Effect)))
 		}
 		seen.Insert(of)
@@ -77,7 +78,8 @@ func validateTaintsOnce(taints, old []cluster.Taint, path *field.Path) field.Err
 func TaintWarnings(c *cluster.ManagedCluster) (warnings []string) {
 	seen := map[string]int{}
 	for _, t := range c.Spec.Taints {
-		if seen[t.Key]++; seen[t.Key] == 2 {
+		seen[t.Key]++
+		if seen[t.Key] == 2 {
 			warnings = append(warnings, fmt.Sprintf("spec.taints: several taints have the key %s. kubectl apply and kubectl edit take them for one: apply them with --server-side", t.Key))
 		}
 	}

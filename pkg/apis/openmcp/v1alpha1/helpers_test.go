@@ -95,7 +95,8 @@ func TestOIDC_DefaultSetsTheClaimsAndLeavesThePrefixes(t *testing.T) {
 	given := &v1alpha1.OIDCProviderConfig{
 		GroupsClaim: new("g"), UsernameClaim: new("email"), GroupsPrefix: new("my-group"), UsernamePrefix: new(""),
 	}
-	if given.Default(); *given.GroupsClaim != "g" || *given.UsernameClaim != "email" || *given.GroupsPrefix != "my-group" || *given.UsernamePrefix != "" {
+	given.Default()
+	if *given.GroupsClaim != "g" || *given.UsernameClaim != "email" || *given.GroupsPrefix != "my-group" || *given.UsernamePrefix != "" {
 		t.Errorf("got %+v", given)
 	}
 }

@@ -199,7 +199,8 @@ func (s *seen) giving(d decision) decision {
 	if err := s.refused(); err != nil {
 		return d.refuse(s.ar, err)
 	}
-	if d.do, d.because = do, because; do == keep {
+	d.do, d.because = do, because
+	if do == keep {
 		d.do, d.because = grant, "an annotation requests it"
 	}
 	return d

@@ -224,7 +224,8 @@ func TestDenial_OfOthersIsLeftAlone(t *testing.T) {
 	if ar := o.request(); len(ar.Status.Conditions) > 0 {
 		t.Errorf("it is %+v", ar.Status)
 	}
-	if o.changed().Delete(event.DeleteEvent{Object: o.request()}); o.denials.has(&v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: "a-1"}}) {
+	o.changed().Delete(event.DeleteEvent{Object: o.request()})
+	if o.denials.has(&v1alpha1.AccessRequest{ObjectMeta: metav1.ObjectMeta{UID: "a-1"}}) {
 		t.Error("it is remembered for ever")
 	}
 }

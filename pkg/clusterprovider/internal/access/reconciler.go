@@ -115,7 +115,8 @@ func (r *Reconciler) lookCloser(ctx context.Context, s *seen) (done func()) {
 	if s.cluster != nil {
 		if !ends {
 			given, ok := r.Giving(s.cluster.UID)
-			if c.taken = !ok; c.taken {
+			c.taken = !ok
+			if c.taken {
 				return done
 			}
 			done = given
@@ -127,12 +128,14 @@ func (r *Reconciler) lookCloser(ctx context.Context, s *seen) (done func()) {
 		return done
 	}
 	if s.cluster != nil {
-		if c.config, c.unreachable = r.connect(ctx, s.cluster); c.unreachable == nil {
+		c.config, c.unreachable = r.connect(ctx, s.cluster)
+		if c.unreachable == nil {
 			c.endpoint = answer.EndpointDigest(c.config)
 		}
 	}
 	c.answer.Secret, c.answer.err = r.answers.Secret(ctx, hub.AnswerName(s.ar))
-	if c.sources = r.answers.Sources(ctx); c.sources {
+	c.sources = r.answers.Sources(ctx)
+	if c.sources {
 		c.source.Secret, c.source.err = r.answers.Secret(ctx, hub.TokenSourceName(s.ar))
 	}
 	return done

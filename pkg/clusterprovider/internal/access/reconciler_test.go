@@ -56,7 +56,8 @@ func TestTrust_ARestartIsWaitedForAndSaid(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	other := byIssuer("other", "https://other", nil, "view")
-	if _ = r.gives(other); !slices.Equal(r.trusted(), []string{"https://corp", "https://other"}) {
+	_ = r.gives(other)
+	if !slices.Equal(r.trusted(), []string{"https://corp", "https://other"}) {
 		t.Errorf("meanwhile another request has the cluster trust %v", r.trusted())
 	}
 	for _, failure := range []error{err, fmt.Errorf("taking access back: %w", err)} {

@@ -212,7 +212,8 @@ func (r *Leftovers) list(ctx context.Context, c client.Client, kind schema.Group
 			return nil, err
 		}
 		all = append(all, page.Items...)
-		if next = page.Continue; next == "" {
+		next = page.Continue
+		if next == "" {
 			return all, nil
 		}
 	}

@@ -78,7 +78,8 @@ func (c *Roles) names(ctx context.Context, t *Target, list roleList, maxAge time
 	if time.Since(listed.at) > maxAge {
 		at := time.Now()
 		listed.names, listed.err = listRoles(ctx, t, list.kind)
-		if listed.at = at; listed.err != nil {
+		listed.at = at
+		if listed.err != nil {
 			listed.at = time.Now()
 		}
 	}
@@ -96,7 +97,8 @@ func listRoles(ctx context.Context, t *Target, kind string) (sets.Set[string], e
 		for i := range page.Items {
 			names.Insert(rights.RoleName(kind, page.Items[i].Namespace, page.Items[i].Name))
 		}
-		if next = page.Continue; next == "" {
+		next = page.Continue
+		if next == "" {
 			return names, nil
 		}
 	}

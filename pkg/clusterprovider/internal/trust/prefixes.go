@@ -53,7 +53,8 @@ func (r *Issuers) fitToTrust(ctx context.Context, ar *v1alpha1.AccessRequest, cl
 
 	}
 	if used == "" {
-		if used, err = r.verbatimSubject(ctx, ar, cluster, &provider); err != nil {
+		used, err = r.verbatimSubject(ctx, ar, cluster, &provider)
+		if err != nil {
 			return err
 		}
 	}

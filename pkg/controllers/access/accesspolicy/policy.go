@@ -231,7 +231,8 @@ func asMaps(value any) (any, error) {
 		plain := make([]any, len(value))
 		for i := range value {
 			var err error
-			if plain[i], err = asMaps(value[i]); err != nil {
+			plain[i], err = asMaps(value[i])
+			if err != nil {
 				return nil, err
 			}
 		}

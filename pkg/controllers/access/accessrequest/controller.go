@@ -44,7 +44,8 @@ func (f *Flags) Controller(options Options) kit.Controller {
 	return kit.Controller{
 		Name: reporter,
 		Setup: func(ctx context.Context, mgr ctrl.Manager) (err error) {
-			if options.Selector, err = labels.Parse(f.Selector); err != nil {
+			options.Selector, err = labels.Parse(f.Selector)
+			if err != nil {
 				return err
 			}
 			if err := expose(ctx, mgr); err != nil {

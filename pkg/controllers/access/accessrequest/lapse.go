@@ -61,7 +61,8 @@ func (r *Reconciler) lapse(ctx context.Context, access *v1alpha1.AccessRequest) 
 	var why string
 	for _, from := range []client.Reader{r.client, r.live} { // the cache may be stale, and a deletion cannot be undone
 		var err error
-		if why, err = end(ctx, from, access, mark); err != nil || why == "" {
+		why, err = end(ctx, from, access, mark)
+		if err != nil || why == "" {
 			return false, err
 		}
 	}

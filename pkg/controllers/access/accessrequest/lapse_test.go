@@ -276,7 +276,8 @@ func TestLapse_MarksWhatOthersHavePrepared(t *testing.T) {
 		t.Errorf("%+v, wrote %q", got.Status, f.writes)
 	}
 	f.replace(t, again("second"))
-	if got, _ = f.reconcile(t, "a"); got != nil {
+	got, _ = f.reconcile(t, "a")
+	if got != nil {
 		t.Error("it goes on")
 	}
 }

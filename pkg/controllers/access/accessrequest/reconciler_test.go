@@ -86,7 +86,8 @@ func TestReconcile_FindsWhoIsResponsible(t *testing.T) {
 				t.Errorf("the Cluster has the finalizers %q, %v", c.Finalizers, err)
 			}
 			before := len(f.writes)
-			if f.reconcile(t, "a"); len(f.writes) != before {
+			f.reconcile(t, "a")
+			if len(f.writes) != before {
 				t.Errorf("it is written again: %q", f.writes[before:])
 			}
 		})
@@ -156,7 +157,8 @@ func TestReconcile_SaysWhatIsMissing(t *testing.T) {
 			if diff := cmp.Diff(test.access.Spec, got.Spec); diff != "" {
 				t.Errorf("spec (-want +got):\n%s", diff)
 			}
-			if f.reconcile(t, "a"); !slices.Equal(f.writes, []string{patchStatus}) {
+			f.reconcile(t, "a")
+			if !slices.Equal(f.writes, []string{patchStatus}) {
 				t.Errorf("wrote %q", f.writes)
 			}
 		})

@@ -105,7 +105,8 @@ func (f *fixture) write(verb string, obj client.Object, do func() error) error {
 	}
 	f.writes = append(f.writes, what)
 	if f.killAfter > 0 {
-		if f.killAfter--; f.killAfter == 0 {
+		f.killAfter--
+		if f.killAfter == 0 {
 			f.dead = true
 			return errKilled
 		}

@@ -119,7 +119,8 @@ func (l *LiveConfig) reload() (bool, error) {
 	for _, file := range l.files {
 		document, err := os.ReadFile(file) // whose errors name the file
 		if err == nil {
-			if _, err = block(document); err != nil {
+			_, err = block(document)
+			if err != nil {
 				err = fmt.Errorf("%s: %w", file, err)
 			}
 		}

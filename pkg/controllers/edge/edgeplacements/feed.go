@@ -260,7 +260,8 @@ func (r *Reconciler) deletePlacement(_ context.Context, p *edgev1alpha1.EdgePlac
 	if !ours {
 		return
 	}
-	if delete(r.states[pair.Key], pair.Node); len(r.states[pair.Key]) == 0 {
+	delete(r.states[pair.Key], pair.Node)
+	if len(r.states[pair.Key]) == 0 {
 		delete(r.states, pair.Key)
 	}
 	r.engine.SetPlaced(pair, nil)

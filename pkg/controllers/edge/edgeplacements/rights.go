@@ -47,7 +47,8 @@ type reviews struct {
 // mayUse returns why the author of a policy or pattern may not use one of these services, and reports that in the status.
 func (r *Reconciler) mayUse(ctx context.Context, key engine.Key, services []engine.Placed) (refusal string, err error) {
 	for _, s := range services {
-		if refusal, err = r.mayUseOne(ctx, key, s); refusal != "" || err != nil {
+		refusal, err = r.mayUseOne(ctx, key, s)
+		if refusal != "" || err != nil {
 			break
 		}
 	}
@@ -59,7 +60,8 @@ func (r *Reconciler) mayUse(ctx context.Context, key engine.Key, services []engi
 	if r.refusals[key] != refusal {
 		r.queue.AddAfter(statusRequest(key), gather)
 	}
-	if r.refusals[key] = refusal; refusal == "" {
+	r.refusals[key] = refusal
+	if refusal == "" {
 		delete(r.refusals, key)
 	}
 	return refusal, nil

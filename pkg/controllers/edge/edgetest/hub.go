@@ -261,7 +261,8 @@ func Settle(processes ...*Process) {
 					}
 					p.Later[request] = result.RequeueAfter
 				}
-				if rounds++; rounds > 1000 {
+				rounds++
+				if rounds > 1000 {
 					p.t.Fatal("the processes do not become idle")
 				}
 			}

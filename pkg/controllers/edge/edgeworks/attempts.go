@@ -65,7 +65,8 @@ func newAttempts(p *edgev1alpha1.EdgePlacement, origin client.Object, specs []en
 		return a // Texts can always be marshalled.
 	}
 	sum := sha256.Sum256(text)
-	if a.of = hex.EncodeToString(sum[:16]); a.of == p.Status.AttemptsOf {
+	a.of = hex.EncodeToString(sum[:16])
+	if a.of == p.Status.AttemptsOf {
 		a.list = slices.Clone(p.Status.Attempts)
 	}
 	return a
@@ -172,7 +173,8 @@ func (a *attempts) observeOne(p *edgev1alpha1.EdgePlacement, service int, work t
 		known := one.FailingSince != nil
 		one.FailingSince = nil
 		if state == edgev1alpha1.PlacementRunning {
-			if again = max(seconds(limits.VerifiedDurations)-now.Sub(since), 0); again == 0 {
+			again = max(seconds(limits.VerifiedDurations)-now.Sub(since), 0)
+			if again == 0 {
 				one.State, known = edgev1alpha1.AttemptVerified, true
 			}
 		}
@@ -214,10 +216,12 @@ func (a *attempts) refuse(p *edgev1alpha1.EdgePlacement, service int, message st
 	if one.State == edgev1alpha1.AttemptVerified || one.State == edgev1alpha1.AttemptGivenUp {
 		return
 	}
-	if message = kit.Message(message); one.Message != message || one.LastFailureTime == nil {
+	message = kit.Message(message)
+	if one.Message != message || one.LastFailureTime == nil {
 		fail(&one, limits, "", message, now)
 	}
-	if one.State, one.FailingSince = "", nil; a.another(p, service) {
+	one.State, one.FailingSince = "", nil
+	if a.another(p, service) {
 		one.State = edgev1alpha1.AttemptGivenUp
 	}
 	record(one)
@@ -264,7 +268,8 @@ func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
 func retryDelay(failures int32) time.Duration {
 	delay := firstRetry
 	for range failures - 1 {
-		if delay *= 2; delay >= lastRetry {
+		delay *= 2
+		if delay >= lastRetry {
 			return lastRetry
 		}
 	}

@@ -57,7 +57,8 @@ func (r *Reconciler) decide(ctx context.Context, pair engine.Pair, p *edgev1alph
 	if !c.Spec.HubAcceptsClient || !c.DeletionTimestamp.IsZero() || !edgeplacements.IsOf(d.node, c.UID) {
 		return nil, "its node does not belong to an accepted cluster", nil
 	}
-	if d.sets, err = r.setsOf(ctx, pair.Namespace, c); len(d.sets) == 0 || err != nil {
+	d.sets, err = r.setsOf(ctx, pair.Namespace, c)
+	if len(d.sets) == 0 || err != nil {
 		return nil, fmt.Sprintf("its cluster is in no set that is bound to namespace %s", pair.Namespace), err
 	}
 	n, err := edge.NewNode(model.Node(d.node.Name, &d.node.Spec, &d.node.Status))

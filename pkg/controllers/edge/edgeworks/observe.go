@@ -133,7 +133,8 @@ func largest(w *workv1.ManifestWork) (service int) {
 	}
 	for i := range w.Spec.Workload.Manifests {
 		at := serviceAt(begins, i)
-		if sizes[at] += len(w.Spec.Workload.Manifests[i].Raw); at >= 0 && sizes[at] > sizes[service] {
+		sizes[at] += len(w.Spec.Workload.Manifests[i].Raw)
+		if at >= 0 && sizes[at] > sizes[service] {
 			service = at
 		}
 	}

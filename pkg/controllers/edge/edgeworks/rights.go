@@ -25,7 +25,8 @@ func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (r
 	if !r.ChecksAgentExecutor {
 		return "", nil
 	}
-	if refusal, err = r.authorMayExecute(ctx, node, d.sets, d.author, "its policy or pattern"); refusal != "" || err != nil {
+	refusal, err = r.authorMayExecute(ctx, node, d.sets, d.author, "its policy or pattern")
+	if refusal != "" || err != nil {
 		return refusal, err
 	}
 	allowed := map[string]bool{d.author: true}
@@ -35,7 +36,8 @@ func (r *Reconciler) mayExecute(ctx context.Context, node string, d *decided) (r
 			continue
 		}
 		what := fmt.Sprintf("EdgeService %s/%s", service.Namespace, service.Name)
-		if refusal, err = r.authorMayExecute(ctx, node, d.sets, record, what); refusal != "" || err != nil {
+		refusal, err = r.authorMayExecute(ctx, node, d.sets, record, what)
+		if refusal != "" || err != nil {
 			return refusal, err
 		}
 		allowed[record] = true

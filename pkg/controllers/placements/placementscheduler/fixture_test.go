@@ -179,7 +179,8 @@ func (f *fixture) effect(verb string, obj client.Object, do func() error) error 
 			f.each()
 		}
 	}
-	if f.killAfter--; f.killAfter == 0 {
+	f.killAfter--
+	if f.killAfter == 0 {
 		f.dead = true
 		return errKilled
 	}

@@ -207,7 +207,8 @@ func (r *Reconciler) take(ctx context.Context, key types.NamespacedName) *work {
 	r.results.Lock()
 	defer r.results.Unlock()
 	w := r.ready[key]
-	if delete(r.ready, key); w != nil {
+	delete(r.ready, key)
+	if w != nil {
 		r.taken[key] = w
 	}
 	return w

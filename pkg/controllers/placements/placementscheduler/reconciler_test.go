@@ -135,7 +135,8 @@ func TestConflict_IsTriedAgainLaterAndLater(t *testing.T) {
 	f := newFixture(t, managed("c1", "a=b"), place(-1))
 	left := 3
 	f.refuse = func(effect string) error {
-		if left--; left >= 0 {
+		left--
+		if left >= 0 {
 			return apierrors.NewConflict(clusterv1beta1.Resource("placementdecisions"), effect, errors.New("changed"))
 		}
 		return nil
@@ -159,7 +160,8 @@ func TestConflict_IsTriedAgainLaterAndLater(t *testing.T) {
 		t.Fatal(result, err)
 	}
 	for range 2 {
-		if result, err = f.process.Reconcile(t.Context(), request()); err != nil || result.RequeueAfter == 0 {
+		result, err = f.process.Reconcile(t.Context(), request())
+		if err != nil || result.RequeueAfter == 0 {
 			t.Fatal(result, err)
 		}
 	}

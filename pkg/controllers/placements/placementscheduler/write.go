@@ -110,7 +110,8 @@ func (r *Reconciler) update(ctx context.Context, w *work, step *placement.Step, 
 	}
 	for _, write := range writes {
 		err := write()
-		if w.decisions[step.Name] = d; d.ResourceVersion != now.ResourceVersion {
+		w.decisions[step.Name] = d
+		if d.ResourceVersion != now.ResourceVersion {
 			r.learn(d.DeepCopy())
 		}
 		if kit.IsGone(err) {

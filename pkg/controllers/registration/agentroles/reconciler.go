@@ -87,7 +87,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	if elsewhere[ClusterRole] == "" && r.Roles != Shared {
 		var err error
-		if without, err = r.withoutOwn(ctx); err != nil {
+		without, err = r.withoutOwn(ctx)
+		if err != nil {
 			return reconcile.Result{}, err
 		}
 	}

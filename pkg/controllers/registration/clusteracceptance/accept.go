@@ -38,7 +38,8 @@ func (r *Reconciler) accept(ctx context.Context, cluster *clusterv1.ManagedClust
 	if err := r.ensureNamespace(ctx, cluster.Name); err != nil {
 		return err
 	}
-	if kept, err = r.ensureRecord(ctx, cluster.Name, kept, pinned); err != nil {
+	kept, err = r.ensureRecord(ctx, cluster.Name, kept, pinned)
+	if err != nil {
 		return err
 	}
 	if err := r.ensureRights(ctx, cluster); err != nil {
@@ -165,7 +166,8 @@ func (r *Reconciler) ensureRecord(ctx context.Context, cluster string, kept *cor
 			return kept, err
 		}
 		// The cache was stale. Without its label, the record would never be in the cache.
-		if kept, err = record.Get(ctx, r.live, cluster); err == nil && kept != nil {
+		kept, err = record.Get(ctx, r.live, cluster)
+		if err == nil && kept != nil {
 			err = record.Patch(ctx, r.client, kept, func(*record.Record) {})
 		}
 		return nil, cmp.Or[error](err, later{after: kit.FirstBackoff})

@@ -238,7 +238,8 @@ func TestLostAnswers_AreMadeGood(t *testing.T) {
 			calls := 0
 			f.aws.Inject(fakeaws.Fault{AfterEffect: true, Hook: func(c fakeaws.Call) error {
 				// The SDK's retry is lost, too.
-				if calls++; calls == loses || lost && calls == loses+1 {
+				calls++
+				if calls == loses || lost && calls == loses+1 {
 					lost = true
 					return fakeaws.Cut
 				}

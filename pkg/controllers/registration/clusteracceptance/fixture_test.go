@@ -165,7 +165,8 @@ func (f *fixture) effect(what string, do func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.killAfter > 0 {
-		if f.killAfter--; f.killAfter == 0 {
+		f.killAfter--
+		if f.killAfter == 0 {
 			f.dead = true
 			return errKilled
 		}

@@ -134,7 +134,8 @@ func TestAccept_SaysThatTheNamespaceIsBeingDeleted(t *testing.T) {
 		if err := f.client.Update(t.Context(), namespace); err != nil {
 			t.Fatal(err)
 		}
-		if namespace.Status = status; len(status.Conditions) > 0 && namespace.DeletionTimestamp.IsZero() {
+		namespace.Status = status
+		if len(status.Conditions) > 0 && namespace.DeletionTimestamp.IsZero() {
 			if err := f.client.Status().Update(t.Context(), namespace); err != nil {
 				t.Fatal(err)
 			}

@@ -228,7 +228,8 @@ func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
 		if writes := look(); writes > 1 {
 			t.Errorf("there were %d writes", writes)
 		}
-		if c = said(); !strings.Contains(c.Message, "ManifestWorks b, c, d and 1 more") {
+		c = said()
+		if !strings.Contains(c.Message, "ManifestWorks b, c, d and 1 more") {
 			t.Errorf("the condition is %+v", c)
 		}
 	}
@@ -238,7 +239,8 @@ func TestRemove_SaysWhatItWaitsFor(t *testing.T) {
 	// The agent is gone forever.
 	f.change("c1", deny)
 	f.settle("c1")
-	if c = said(); c.Status != metav1.ConditionTrue || c.Reason != registration.ReasonNoResource {
+	c = said()
+	if c.Status != metav1.ConditionTrue || c.Reason != registration.ReasonNoResource {
 		t.Errorf("at the end the condition is %+v", c)
 	}
 	if left := f.cluster("c1").Finalizers; !slices.Equal(left, []string{"others.example.com/keep"}) || len(events()) != 0 {

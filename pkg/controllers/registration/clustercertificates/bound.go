@@ -115,10 +115,12 @@ func (r *Reconciler) excess(ctx context.Context, object *certificatesv1.Certific
 	if known, err := r.knows(ctx, r.client, cluster); known || err != nil {
 		return nil, err
 	}
-	if pending, err = r.pending(ctx, user); err != nil || len(pending) <= mostUnknown {
+	pending, err = r.pending(ctx, user)
+	if err != nil || len(pending) <= mostUnknown {
 		return nil, err
 	}
-	if pending, err = r.ofUnknown(ctx, r.client, pending); err != nil || len(pending) <= mostUnknown {
+	pending, err = r.ofUnknown(ctx, r.client, pending)
+	if err != nil || len(pending) <= mostUnknown {
 		return nil, err
 	}
 	// The cache of clusters may be older than that of requests.

@@ -61,10 +61,12 @@ func (f source) standing(ctx context.Context, name string) (*standing, error) {
 		return nil, nil
 	}
 	var err error
-	if s.kept, err = record.Get(ctx, f, name); err != nil {
+	s.kept, err = record.Get(ctx, f, name)
+	if err != nil {
 		return nil, err
 	}
-	if s.record = record.Of(s.kept); s.record.UID != s.cluster.UID || s.record.Driver == "" {
+	s.record = record.Of(s.kept)
+	if s.record.UID != s.cluster.UID || s.record.Driver == "" {
 		return nil, nil
 	}
 	s.requests = func() ([]certificatesv1.CertificateSigningRequest, error) { return f.requests(ctx, name) }

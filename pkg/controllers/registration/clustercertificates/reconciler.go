@@ -162,10 +162,12 @@ func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.Certific
 	var d decision
 	for _, from := range []source{r.cache(), r.server()} {
 		var err error
-		if s, err = from.standing(ctx, parsed.Cluster); err != nil || s == nil || !s.granted() {
+		s, err = from.standing(ctx, parsed.Cluster)
+		if err != nil || s == nil || !s.granted() {
 			return err // without one, the cluster is not accepted yet
 		}
-		if d, err = r.decide(object, parsed, s); err != nil {
+		d, err = r.decide(object, parsed, s)
+		if err != nil {
 			return err
 		}
 		if d.why == whyUnasked {
@@ -174,7 +176,8 @@ func (r *Reconciler) answer(ctx context.Context, object *certificatesv1.Certific
 	}
 	if d.why == "" && d.pin == nil && !parsed.IsRenewal(&object.Spec) {
 		var err error
-		if d, err = r.confirm(ctx, parsed.Cluster, s); err != nil {
+		d, err = r.confirm(ctx, parsed.Cluster, s)
+		if err != nil {
 			return err
 		}
 	}
@@ -197,7 +200,8 @@ func (r *Reconciler) follow(ctx context.Context, object *certificatesv1.Certific
 	var s *standing
 	for _, from := range []source{r.cache(), r.server()} {
 		var err error
-		if s, err = from.standing(ctx, parsed.Cluster); err != nil || s == nil || !s.byCertificate() || !s.supersedes(approval) {
+		s, err = from.standing(ctx, parsed.Cluster)
+		if err != nil || s == nil || !s.byCertificate() || !s.supersedes(approval) {
 			return err
 		}
 	}

@@ -151,7 +151,8 @@ func (r *Reconciler) claim(set string, due time.Time) time.Duration {
 	defer r.mu.Unlock()
 	now := r.clock.Now()
 	p := r.paces[set]
-	if p.due = due; due.IsZero() {
+	p.due = due
+	if due.IsZero() {
 		p.due = now.Add(Interval)
 		if p.due.Before(p.next) {
 			p.due = p.next

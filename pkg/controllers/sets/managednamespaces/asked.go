@@ -128,7 +128,8 @@ func add(m map[string]sets.Set[string], key, value string) {
 }
 
 func remove(m map[string]sets.Set[string], key, value string) {
-	if m[key].Delete(value); len(m[key]) == 0 {
+	m[key].Delete(value)
+	if len(m[key]) == 0 {
 		delete(m, key)
 	}
 }

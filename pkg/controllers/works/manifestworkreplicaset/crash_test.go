@@ -81,7 +81,8 @@ func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
 				test.do(f)
 				f.each = func() { f.checkConcurrency(test.set) }
 				f.killAfter = n
-				if run(f); !f.dead {
+				run(f)
+				if !f.dead {
 					t.Fatalf("%d writes, and not killed", n)
 				}
 				f.restart()
@@ -91,7 +92,8 @@ func TestKilled_AfterAnyWriteTheNextProcessGoesOn(t *testing.T) {
 				}
 				f.effects = nil
 				f.restart()
-				if f.settle(); len(f.effects) > 0 {
+				f.settle()
+				if len(f.effects) > 0 {
 					t.Errorf("killed after %d: then written %q", n, f.effects)
 				}
 			}
@@ -208,7 +210,8 @@ func TestCost_OfTenThousandClusters(t *testing.T) {
 	for i := range 100 {
 		f.decideGroup(decision("p", i, ""), all[i*100:(i+1)*100]...)
 	}
-	if f.settle(); len(f.works()) != n {
+	f.settle()
+	if len(f.works()) != n {
 		t.Fatalf("%d writes", len(f.works()))
 	}
 	statuses := len(f.effects) - n

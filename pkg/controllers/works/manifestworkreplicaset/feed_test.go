@@ -58,7 +58,8 @@ func TestDelete_WaitsForWhatIsRefused(t *testing.T) {
 		f.tell()
 		f.once()
 	}
-	if f.set(); len(f.there()) != 1 {
+	f.set()
+	if len(f.there()) != 1 {
 		t.Errorf("%d works", len(f.there()))
 	}
 	f.refuse = nil
@@ -77,7 +78,8 @@ func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
 	f.settle()
 	d := decision("x", 0, "")
 	f.create(d)
-	if f.tell(); len(f.queue.all) > 0 {
+	f.tell()
+	if len(f.queue.all) > 0 {
 		t.Errorf("a placement of no set: %v", f.queue.all)
 	}
 	// The decision moves to another placement, which enqueues the sets of both.
@@ -95,7 +97,8 @@ func TestFeed_ConcernsTheSetsOfAPlacement(t *testing.T) {
 		}
 	}
 	f.create(&workv1.ManifestWork{ObjectMeta: metav1.ObjectMeta{Namespace: "c1", Name: "theirs"}})
-	if f.tell(); len(f.queue.all) > 0 {
+	f.tell()
+	if len(f.queue.all) > 0 {
 		t.Errorf("a work of no set: %v", f.queue.all)
 	}
 	if sets := f.process.works.setsOf(types.NamespacedName{Namespace: "elsewhere", Name: "p"}); len(sets) > 0 {

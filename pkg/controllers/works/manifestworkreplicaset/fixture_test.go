@@ -198,7 +198,8 @@ func (f *fixture) effect(verb string, obj client.Object, do func() error) error 
 			f.each()
 		}
 	}
-	if f.killAfter--; f.killAfter == 0 {
+	f.killAfter--
+	if f.killAfter == 0 {
 		f.dead = true
 		return errKilled
 	}
@@ -333,15 +334,18 @@ func (f *fixture) settle() []string {
 	f.effects = nil
 	for range 3000 {
 		f.tell()
-		if f.once(); f.dead {
+		f.once()
+		if f.dead {
 			return f.works()
 		}
-		if f.tell(); len(f.queue.all) > 0 {
+		f.tell()
+		if len(f.queue.all) > 0 {
 			continue
 		}
 		soon := false
 		for request, wait := range f.queue.later {
-			if delete(f.queue.later, request); wait <= time.Second {
+			delete(f.queue.later, request)
+			if wait <= time.Second {
 				f.clock.SetTime(f.clock.Now().Add(wait))
 				f.queue.Add(request)
 				soon = true

@@ -150,7 +150,8 @@ func (x *index) remove(key types.NamespacedName) (concerns []types.NamespacedNam
 	}
 	x.count(e, -1)
 	delete(x.owners, key)
-	if delete(x.works[e.owner], key); len(x.works[e.owner]) == 0 {
+	delete(x.works[e.owner], key)
+	if len(x.works[e.owner]) == 0 {
 		delete(x.works, e.owner)
 		delete(x.counts, e.owner)
 	}
@@ -227,7 +228,8 @@ func (x *index) deleteReplicaSet(key types.NamespacedName) {
 func (x *index) forget(key types.NamespacedName) {
 	for _, p := range x.placements[key] {
 		placement := types.NamespacedName{Namespace: key.Namespace, Name: p}
-		if delete(x.byPlacement[placement], key); len(x.byPlacement[placement]) == 0 {
+		delete(x.byPlacement[placement], key)
+		if len(x.byPlacement[placement]) == 0 {
 			delete(x.byPlacement, placement)
 		}
 	}

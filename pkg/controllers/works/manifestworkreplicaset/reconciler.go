@@ -199,7 +199,8 @@ func (r *round) run(ctx context.Context) (time.Duration, error) {
 	}
 	r.rights = r.Reconciler.rights(r.set, r.memory.author)
 	var err error
-	if r.targets, err = r.Reconciler.targets(ctx, r.set); err != nil {
+	r.targets, err = r.Reconciler.targets(ctx, r.set)
+	if err != nil {
 		return 0, err
 	}
 	r.assign()

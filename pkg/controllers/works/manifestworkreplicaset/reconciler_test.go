@@ -61,7 +61,8 @@ func TestAll_AWorkForEachChosenCluster(t *testing.T) {
 	f.is(applied, "True", "AsExpected")
 	f.effects = nil
 	f.pass(time.Hour)
-	if f.settle(); len(f.effects) > 0 {
+	f.settle()
+	if len(f.effects) > 0 {
 		t.Errorf("nothing has changed, and written: %q", f.effects)
 	}
 }
@@ -333,7 +334,8 @@ func TestDelete(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := f.settle()
-		if slices.Sort(got); !slices.Equal(got, []string{"delete c1", "delete c2"}) {
+		slices.Sort(got)
+		if !slices.Equal(got, []string{"delete c1", "delete c2"}) {
 			t.Errorf("%s: written %q", policy, got)
 		}
 		err := f.client.Get(t.Context(), key, set)

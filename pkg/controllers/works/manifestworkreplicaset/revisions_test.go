@@ -54,7 +54,8 @@ func (f *fixture) wantKept(what string, want ...string) {
 func (f *fixture) rollOut(conditions string, clusters ...string) {
 	f.Helper()
 	for range 6 {
-		if f.settle(); f.dead {
+		f.settle()
+		if f.dead {
 			return
 		}
 		f.report(conditions, clusters...)

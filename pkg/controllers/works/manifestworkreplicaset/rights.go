@@ -129,7 +129,8 @@ func (a *rights) may(ctx context.Context, cluster string) (refusal string, err e
 	if a.unknown != "" {
 		return a.unknown, nil
 	}
-	if refusal, err = a.holds(ctx, create, "", cluster); refusal != "" || err != nil || a.executor == "" {
+	refusal, err = a.holds(ctx, create, "", cluster)
+	if refusal != "" || err != nil || a.executor == "" {
 		return refusal, err
 	}
 	return a.holds(ctx, executeAs, a.executor, cluster)

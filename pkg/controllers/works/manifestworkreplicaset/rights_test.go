@@ -48,7 +48,8 @@ const (
 func TestRights_OneReviewForAllClusters(t *testing.T) {
 	f := newFixture(t, replicaSet("p"))
 	f.decide("p", names(300)...)
-	if f.settle(); len(f.works()) != 300 || !slices.Equal(f.reviews, []string{everywhere}) {
+	f.settle()
+	if len(f.works()) != 300 || !slices.Equal(f.reviews, []string{everywhere}) {
 		t.Errorf("%d works after %q", len(f.works()), f.reviews)
 	}
 	f.is(conditionAuthorized, "True", "AsExpected")
@@ -57,7 +58,8 @@ func TestRights_OneReviewForAllClusters(t *testing.T) {
 	f.settle()
 	f.clock.SetTime(f.clock.Now().Add(allowedFor))
 	f.decide("p", append(names(300), "d1")...)
-	if f.settle(); len(f.reviews) != 3 {
+	f.settle()
+	if len(f.reviews) != 3 {
 		t.Errorf("%q", f.reviews)
 	}
 }
@@ -193,7 +195,8 @@ func TestAttack_TheExecutorIsTakenFromATemplate(t *testing.T) {
 func TestRights_WithoutAnAuthorNothingIsWritten(t *testing.T) {
 	for _, recorded := range []string{"", "ann", `{"username":""}`, `{"groups":["system:masters"]}`, `["ann"]`} {
 		set := replicaSet("p")
-		if set.Annotations[work.AuthorAnnotation] = recorded; recorded == "" {
+		set.Annotations[work.AuthorAnnotation] = recorded
+		if recorded == "" {
 			set.Annotations = nil
 		}
 		f := newFixture(t, set)
@@ -273,7 +276,8 @@ func TestRights_QuestionsArePaced(t *testing.T) {
 	f.allows = only(inC2)
 	f.decide("p", names(400)...)
 	f.tell()
-	if f.once(); len(f.reviews) != mostReviews {
+	f.once()
+	if len(f.reviews) != mostReviews {
 		t.Fatalf("%d questions in a round", len(f.reviews))
 	}
 	f.expect("create c2")

@@ -81,7 +81,8 @@ func (r *round) isAllowed(ctx context.Context, t *target, c *rollout.Cluster) (b
 		if other.Current || other.Leaving || other.Blocked != "" {
 			continue
 		}
-		if refusal, err = r.rights.may(ctx, name); err != nil {
+		refusal, err = r.rights.may(ctx, name)
+		if err != nil {
 			return false, err
 		}
 		if refusal != "" {

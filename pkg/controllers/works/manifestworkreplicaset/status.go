@@ -80,7 +80,8 @@ func (r *round) verified() metav1.Condition {
 	var messages []string
 	reason, chosen := "", 0
 	for _, t := range r.targets {
-		if chosen += len(t.clusters); t.problem != nil {
+		chosen += len(t.clusters)
+		if t.problem != nil {
 			messages = append(messages, t.problem.Message)
 			if reason == "" {
 				reason = t.problem.Reason

@@ -73,7 +73,8 @@ func (r *Reconciler) target(ctx context.Context, namespace string, ref workv1alp
 		return t, nil
 	}
 	var err error
-	if t.strategy, err = strategyOf(&ref.RolloutStrategy); err != nil {
+	t.strategy, err = strategyOf(&ref.RolloutStrategy)
+	if err != nil {
 		problem(workv1alpha1.ReasonNotAsExpected, "%v", err)
 		return t, nil
 	}
@@ -125,10 +126,12 @@ func (t *target) take(works []*entry, key types.NamespacedName, current func(*en
 			continue
 		}
 		t.works[e.cluster()] = e
-		if c.Leaving = e.leaving(); c.Leaving {
+		c.Leaving = e.leaving()
+		if c.Leaving {
 			continue
 		}
-		if c.Current = current(e); c.Current {
+		c.Current = current(e)
+		if c.Current {
 			c.Observation, c.Written, c.Succeeded = e.observation, e.time(writtenAnnotation), e.time(succeededAnnotation)
 		}
 	}
@@ -170,7 +173,8 @@ func strategyOf(from *clusterv1alpha1.RolloutStrategy) (*rollout.Strategy, error
 	}
 	s.MinSuccessTime, s.MaxFailures = common.MinSuccessTime.Duration, common.MaxFailures
 	var err error
-	if s.ProgressDeadline, err = rollout.ParseDeadline(common.ProgressDeadline); err != nil {
+	s.ProgressDeadline, err = rollout.ParseDeadline(common.ProgressDeadline)
+	if err != nil {
 		return nil, err
 	}
 	return s, s.Validate()

@@ -41,9 +41,11 @@ func TestAcceptedAt_IsTheServersAlone(t *testing.T) {
 
 	fromTheStart := forge(validCluster(), true)
 	fromTheStart.Name = "c2"
-	if c := registrytest.Create(t, registrytest.Context(s), s, fromTheStart); at(c) != "" {
-		t.Errorf("accepted from the start: %q, want none", at(c))
-	} else if c = update(s, forge(c, true)); at(c) != "" {
+	accepted := registrytest.Create(t, registrytest.Context(s), s, fromTheStart)
+	if at(accepted) != "" {
+		t.Errorf("accepted from the start: %q, want none", at(accepted))
+	}
+	if c := update(s, forge(accepted, true)); at(c) != "" {
 		t.Errorf("accepted from the start, and forged later: %q, want none", at(c))
 	}
 
@@ -51,26 +53,31 @@ func TestAcceptedAt_IsTheServersAlone(t *testing.T) {
 	if at(c) != "" || c.Annotations["own"] != "x" {
 		t.Errorf("created with %v", c.Annotations)
 	}
-	if c = update(s, forge(c, false)); at(c) != "" {
+	c = update(s, forge(c, false))
+	if at(c) != "" {
 		t.Errorf("not accepted: %q", at(c))
 	}
 	c = update(s, forge(c, true))
 	wantNow("accepted", c)
 	was := at(c)
 	for name, u := range s.Subresources {
-		if c = update(u, forge(c, true), name); at(c) != was {
+		c = update(u, forge(c, true), name)
+		if at(c) != was {
 			t.Errorf("forged by %s: %q, was %q", name, at(c), was)
 		}
 	}
-	if c = update(s, forge(c, true)); at(c) != was {
+	c = update(s, forge(c, true))
+	if at(c) != was {
 		t.Errorf("forged: %q, was %q", at(c), was)
 	}
 	removed := c.DeepCopy()
 	removed.Annotations = nil
-	if c = update(s, removed); at(c) != was {
+	c = update(s, removed)
+	if at(c) != was {
 		t.Errorf("removed: %q, was %q", at(c), was)
 	}
-	if c = update(s, forge(c, false)); at(c) != "" {
+	c = update(s, forge(c, false))
+	if at(c) != "" {
 		t.Errorf("denied: %q", at(c))
 	}
 	wantNow("accepted by the subresource", update(s.Subresources["accept"], forge(c, true), "accept"))

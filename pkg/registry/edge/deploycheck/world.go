@@ -192,7 +192,8 @@ func (w *world) reach() error {
 		unknown, there := exist[name]
 		return !there || unknown != nil
 	})
-	if w.seen, err = w.visible.OfSets(w.ctx, w.who, bound); err != nil {
+	w.seen, err = w.visible.OfSets(w.ctx, w.who, bound)
+	if err != nil {
 		return err
 	}
 	w.clusters = map[string]*cluster.ManagedCluster{}

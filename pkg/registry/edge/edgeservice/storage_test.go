@@ -177,7 +177,8 @@ func TestAuthor(t *testing.T) {
 		updated := s.DeepCopy()
 		step.change(updated)
 		var err error
-		if s, err = registrytest.Update(as(step.user), r, updated); err != nil {
+		s, err = registrytest.Update(as(step.user), r, updated)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if got, want := s.Annotations[edge.AuthorAnnotation], fmt.Sprintf(`{"username":%q}`, step.want); got != want {

@@ -194,7 +194,8 @@ func (s Suite[T]) testGeneration(t *testing.T, r *generic.Resource) {
 	if equality.Semantic.DeepEqual(s.Kind.Spec(changed), s.Kind.Spec(labelled)) {
 		want = 1
 	}
-	if changed, err = Update(Context(r), r, changed); err != nil || changed.GetGeneration() != want {
+	changed, err = Update(Context(r), r, changed)
+	if err != nil || changed.GetGeneration() != want {
 		t.Errorf("generation %d of what was changed, want %d, %v", changed.GetGeneration(), want, err)
 	}
 }
@@ -232,7 +233,8 @@ func (s Suite[T]) testStatus(t *testing.T, r *generic.Resource) {
 	relabelled := updated.DeepCopyObject().(T)
 	reflect.ValueOf(s.Kind.Status(relabelled)).Elem().SetZero()
 	relabelled.GetLabels()["env"] = "z"
-	if relabelled, err = Update(Context(r), r, relabelled); err != nil {
+	relabelled, err = Update(Context(r), r, relabelled)
+	if err != nil {
 		t.Fatal(err)
 	}
 	same("status after an update", s.Kind.Status(relabelled), s.Kind.Status(updated))

@@ -79,7 +79,8 @@ func (l *Lazy) begin() (cache *Cache, err error) {
 		return nil, generic.Unavailable(errors.New("the server is shutting down"))
 	}
 	if l.cache == nil {
-		if cache, err = l.start(); err != nil {
+		cache, err = l.start()
+		if err != nil {
 			return nil, err
 		}
 		l.cache = cache

@@ -175,13 +175,15 @@ func (r *REST) mayWrite(ctx context.Context, who user.Info, verb string, c *clus
 	}
 	if err == nil {
 		var sets []string
-		if sets, err = r.SetsOf(ctx, who, c); err != nil {
+		sets, err = r.SetsOf(ctx, who, c)
+		if err != nil {
 			return err
 		}
 		for _, set := range sets {
 			rule := bySet
 			rule.Name = set
-			if held, err = permission.Holds(ctx, r.Visible.Authorizer, who, rule); held != nil {
+			held, err = permission.Holds(ctx, r.Visible.Authorizer, who, rule)
+			if held != nil {
 				permission.Used(ctx, writes, *held)
 				return nil
 			}

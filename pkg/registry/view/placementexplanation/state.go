@@ -31,7 +31,8 @@ func (r *REST) state(ctx context.Context, who user.Info, program *placement.Prog
 	if err != nil {
 		return state, nil, err
 	}
-	if state.Bindings, err = stored.BoundSets(ctx, r.stored.Bindings, p.Namespace); err != nil {
+	state.Bindings, err = stored.BoundSets(ctx, r.stored.Bindings, p.Namespace)
+	if err != nil {
 		return state, nil, err
 	}
 	var from []string
@@ -40,14 +41,17 @@ func (r *REST) state(ctx context.Context, who user.Info, program *placement.Prog
 			from = append(from, name)
 		}
 	}
-	if seen, err = r.visible.OfSets(ctx, who, from); err != nil {
+	seen, err = r.visible.OfSets(ctx, who, from)
+	if err != nil {
 		return state, nil, err
 	}
-	if state.Clusters, err = newFleet(exist, from, seen); err != nil {
+	state.Clusters, err = newFleet(exist, from, seen)
+	if err != nil {
 		return state, nil, err
 	}
 	if program.NeedsScores() {
-		if state.Scores, err = r.scores(ctx); err != nil {
+		state.Scores, err = r.scores(ctx)
+		if err != nil {
 			return state, nil, err
 		}
 	}

@@ -198,11 +198,13 @@ func (r *Reader) show(page runtime.Object, what seen, room int64) (shown int64, 
 	var row generic.Object
 	kept := 0
 	for i := range objects.Len() {
-		if cut = room > 0 && int64(kept) == room; cut {
+		cut = room > 0 && int64(kept) == room
+		if cut {
 			break
 		}
 		row = objects.Index(i).Addr().Interface().(generic.Object)
-		if last, err = r.Resource.KeyOf(row); err != nil {
+		last, err = r.Resource.KeyOf(row)
+		if err != nil {
 			return 0, "", false, err
 		}
 		if !r.isFirst(row, what) {
@@ -246,7 +248,8 @@ func (r *Reader) listRange(ctx context.Context, opts storage.ListOptions, key, f
 		if err != nil {
 			version = -1
 		}
-		if opts.Predicate.Continue, err = storage.EncodeContinue(from, key, version); err != nil {
+		opts.Predicate.Continue, err = storage.EncodeContinue(from, key, version)
+		if err != nil {
 			return err
 		}
 		opts.ResourceVersion, opts.ResourceVersionMatch = "", ""

@@ -126,7 +126,8 @@ func frontAt(client rbacclient.RbacV1Interface) func(context.Context) (roles, bi
 		if err != nil {
 			return 0, 0, err
 		}
-		if roles, err = versioner.ParseResourceVersion(roleList.ResourceVersion); err != nil {
+		roles, err = versioner.ParseResourceVersion(roleList.ResourceVersion)
+		if err != nil {
 			return 0, 0, err
 		}
 		bindings, err = versioner.ParseResourceVersion(bindingList.ResourceVersion)

@@ -49,7 +49,8 @@ func (f *filter) begin(ctx context.Context, opts *storage.ListOptions) error {
 		return err
 	}
 	rules := f.reader.rules()
-	if f.visible, _, err = f.reader.now(ctx, f.who); err != nil {
+	f.visible, _, err = f.reader.now(ctx, f.who)
+	if err != nil {
 		return err
 	}
 	wantsState := version == 0
@@ -72,7 +73,8 @@ func (f *filter) begin(ctx context.Context, opts *storage.ListOptions) error {
 	}
 	if version == 0 {
 		opts.ResourceVersion = versionOf(reached)
-		if version, err = versioner.ParseResourceVersion(opts.ResourceVersion); err != nil {
+		version, err = versioner.ParseResourceVersion(opts.ResourceVersion)
+		if err != nil {
 			return err
 		}
 	}

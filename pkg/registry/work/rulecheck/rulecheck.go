@@ -87,7 +87,8 @@ func Validate(errs field.ErrorList, spec, old *work.ManifestWorkSpec, path *fiel
 			return nil
 		}
 		known.Insert(e)
-		if size += len(e.text); size > mostNew {
+		size += len(e.text)
+		if size > mostNew {
 			refused = field.Forbidden(at, fmt.Sprintf("the expressions that are new have more than %d bytes together: use the same ones for several manifests, "+
 				"or divide the manifests among several works", mostNew))
 			return errStop
@@ -113,7 +114,8 @@ func Warnings(spec *work.ManifestWorkSpec, path *field.Path) []string {
 			return nil
 		}
 		known.Insert(e)
-		if size += len(e.text); size > mostNew || len(warnings) == mostWarnings {
+		size += len(e.text)
+		if size > mostNew || len(warnings) == mostWarnings {
 			return errStop
 		}
 		f := e.check()

@@ -155,7 +155,8 @@ func TestAWSAuth_IsTriedAgainWhenOthersEditItToo(t *testing.T) {
 		d, kube := awsAuthDriver(t, f, newAWSAuth(nodes))
 		left := test.times
 		kube.PrependReactor("update", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-			if left--; left >= 0 {
+			left--
+			if left >= 0 {
 				// The next try must see the edit of another client.
 				other := newAWSAuth(nodes + fmt.Sprintf("- rolearn: other-%d\n", left))
 				return true, nil, errors.Join(kube.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), other, "kube-system"), conflict)

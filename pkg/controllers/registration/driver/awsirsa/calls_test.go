@@ -59,7 +59,8 @@ func TestCalls_EachAttemptIsCountedByItsCode(t *testing.T) {
 	}
 	got := counted(t, "GetRole")
 	for code := range got {
-		if got[code] -= before[code]; got[code] == 0 {
+		got[code] -= before[code]
+		if got[code] == 0 {
 			delete(got, code) // of other tests
 		}
 	}

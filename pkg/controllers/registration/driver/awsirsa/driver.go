@@ -285,7 +285,8 @@ func (d *Driver) read(cluster string, rec driver.Record) (grant, error) {
 	if r.RoleName != identity.HubRole() {
 		return refuse(fmt.Sprintf("it names the role %q instead of %s", r.RoleName, identity.HubRole()))
 	}
-	if identity.HubPath, err = irsa.ParseRolePath(string(r.RolePath)); err != nil {
+	identity.HubPath, err = irsa.ParseRolePath(string(r.RolePath))
+	if err != nil {
 		return refuse(err.Error())
 	}
 	for _, access := range []Access{r.Access, r.Former} {
@@ -313,7 +314,8 @@ func (d *Driver) Grant(ctx context.Context, cluster string, rec driver.Record) e
 	defer cancel()
 	r, fresh := d.settle.ready(g)
 	if !fresh {
-		if r, fresh, err = d.ensureRole(ctx, g); err != nil {
+		r, fresh, err = d.ensureRole(ctx, g)
+		if err != nil {
 			return err
 		}
 	}

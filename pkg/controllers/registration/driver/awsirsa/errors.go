@@ -52,7 +52,8 @@ func awsError(what string, err error) error {
 	operations := 0
 	for e := err; e != nil; e = unwrap(e) {
 		if operation, ok := e.(*smithy.OperationError); ok {
-			if operations++; operations > 1 {
+			operations++
+			if operations > 1 {
 				f.text += ": " + operation.Service() + " " + operation.Operation()
 			}
 		}

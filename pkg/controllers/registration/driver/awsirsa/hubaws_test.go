@@ -72,14 +72,16 @@ func (f *hubAWS) failing(name, code, message string) (mend func()) {
 func (f *hubAWS) dies(calls int, do func() error) (survived bool) {
 	f.t.Helper()
 	remove := f.Inject(fakeaws.Fault{Hook: func(fakeaws.Call) error {
-		if calls--; calls < 0 {
+		calls--
+		if calls < 0 {
 			return &fakeaws.Error{Code: "NoProcess", Message: "there is nobody who calls", Status: 400}
 		}
 		return nil
 	}})
 	err := do()
 	remove()
-	if survived = calls >= 0; survived && err != nil {
+	survived = calls >= 0
+	if survived && err != nil {
 		f.t.Fatal(err)
 	}
 	return survived

@@ -38,7 +38,8 @@ func (m *mapRolesDocument) set(arn, cluster string) error {
 		if other := namedCluster(field(item, "username"), mappedUser); other != "" && other != cluster {
 			return fmt.Errorf("its entry of the role %s belongs to the ManagedCluster %q", arn, other)
 		}
-		if count++; count == 1 {
+		count++
+		if count == 1 {
 			first = i
 		}
 		right = field(item, "username") == mappedUser(cluster) && sameSet(groups(item), mappedGroups(cluster))
