@@ -36,15 +36,15 @@ type rule struct {
 
 // rules are those of docs/design/style.md that a pattern finds with few false positives.
 var rules = []rule{
-	{"cleft", regexp.MustCompile(`(?i)\b(is|are|was|were) (what|that|those that)\b`), "subject and verb, such as \"returns\" or \"reports that\"", 3},
-	{"passive speech", regexp.MustCompile(`(?i)\b(is|are|was|were|be|been|being) (told|asked|said|heard)\b`), "the API's word: get, request, report, set", 2},
-	{"is none", regexp.MustCompile(`\b(is|are|was|were|be) none\b`), "\"is not set\", \"does not exist\", \"is not a …\"", 1},
-	{"anew", regexp.MustCompile(`(?i)\banew\b`), "again", 1},
-	{"somebody", regexp.MustCompile(`(?i)\b(somebody|anybody|nobody|whoever)\b`), "another client, a user who, no user", 0.5},
-	{"who as a subject", regexp.MustCompile(`(^|[.:;] )Who [^.?]*\.`), "a user who, users who", 0.3},
-	{"meanwhile", regexp.MustCompile(`(?i)\b(meanwhile|by now|by then)\b`), "concurrently, since then, already", 0.5},
-	{"is to be", regexp.MustCompile(`(?i)\b(is|are|was|were) to (be|have|do|go|come|say)\b`), "must, should, or the verb alone", 0.5},
-	{"let go", regexp.MustCompile(`(?i)\blets? [a-z ]*\b(go|be|through)\b`), "release, allow, skip, orphan", 0.5},
+	{"cleft", regexp.MustCompile(`(?i)\b(is|are|was|were) (what|that|those that)\b`), "subject and verb, such as \"returns\" or \"reports that\"", 1.5},
+	{"passive speech", regexp.MustCompile(`(?i)\b(is|are|was|were|be|been|being) (told|asked|said|heard)\b`), "the API's word: get, request, report, set", 1},
+	{"is none", regexp.MustCompile(`\b(is|are|was|were|be) none\b`), "\"is not set\", \"does not exist\", \"is not a …\"", 0.5},
+	{"anew", regexp.MustCompile(`(?i)\banew\b`), "again", 0.5},
+	{"somebody", regexp.MustCompile(`(?i)\b(somebody|anybody|nobody|whoever)\b`), "another client, a user who, no user", 0.3},
+	{"who as a subject", regexp.MustCompile(`(^|[.:;] )Who [^.?]*\.`), "a user who, users who", 0.2},
+	{"meanwhile", regexp.MustCompile(`(?i)\b(meanwhile|by now|by then)\b`), "concurrently, since then, already", 0.3},
+	{"is to be", regexp.MustCompile(`(?i)\b(is|are|was|were) to (be|have|do|go|come|say)\b`), "must, should, or the verb alone", 0.3},
+	{"let go", regexp.MustCompile(`(?i)\blets? [a-z ]*\b(go|be|through)\b`), "release, allow, skip, orphan", 0.2},
 }
 
 // place is one match of a rule.
