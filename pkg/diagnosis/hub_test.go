@@ -245,7 +245,7 @@ func TestHub_Faults(t *testing.T) {
 			noise := clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: "noise;x", CreationTimestamp: ago(time.Minute), Annotations: map[string]string{"a": strings.Repeat("x", 20<<10)}}}
 			h.Clusters.Items = append(h.Clusters.Items, noise)
 		}, diagnosis.StorageFull, diagnosis.Error, "etcd", "The largest of 2 clusters is noise;x, with 20 KiB.", "kubectl delete managedclusters.cluster.open-cluster-management.io --wait=false 'noise;x'"},
-		"a full etcd":        {func(h *diagnosis.Hub) { h.Storage.Size, h.Storage.Quota = 8<<30, 8<<30 }, diagnosis.StorageFull, diagnosis.Error, "etcd", "8192 MiB of the 8192 MiB", "kubectl"},
+		"a full etcd":        {func(h *diagnosis.Hub) { h.Storage.Size, h.Storage.Quota = 8<<30, 8<<30 }, diagnosis.StorageFull, diagnosis.Error, "etcd", "8192 MiB of its quota of 8192 MiB", "kubectl"},
 		"a nearly full etcd": {func(h *diagnosis.Hub) { h.Storage.Size, h.Storage.Quota = 7500<<20, 8<<30 }, diagnosis.StorageNearlyFull, diagnosis.Warning, "etcd", "7500 MiB", "kubectl"},
 		"the front is not ready": {func(h *diagnosis.Hub) { h.FrontReady = "[-]etcd failed" },
 			diagnosis.FrontNotReady, diagnosis.Error, "kube-apiserver", "etcd failed", "/readyz"},

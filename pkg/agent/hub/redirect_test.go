@@ -56,7 +56,7 @@ func TestAttack_AHubSendsTheAgentNowhereElse(t *testing.T) {
 			_, ofWorks := h.Works.ManifestWorks("n").List(t.Context(), metav1.ListOptions{})
 			_, ofWatch := h.Works.ManifestWorks("n").Watch(t.Context(), metav1.ListOptions{})
 			for what, err := range map[string]error{"a secret": ofKube, "the cluster": ofCluster, "works": ofWorks, "a watch": ofWatch} {
-				if err == nil || !strings.Contains(err.Error(), "redirection") {
+				if err == nil || !strings.Contains(err.Error(), "redirect") {
 					t.Errorf("%s: %v", what, err)
 				}
 			}

@@ -50,7 +50,7 @@ func TestClusters_SendTheAgentNowhereElse(t *testing.T) {
 			_ = response.Body.Close()
 		}
 		for what, err := range map[string]error{"the id": ofID, "the version": ofVersion, "a watch": ofWatch, "a secret": ofSecret, "other clients": ofOther} {
-			if err == nil || !strings.Contains(err.Error(), "redirection") {
+			if err == nil || !strings.Contains(err.Error(), "redirect") {
 				t.Errorf("%d, %s: %v", code, what, err)
 			}
 		}

@@ -81,7 +81,7 @@ func TestLease_GoesOnWhileTheClustersAPIServerIsUnhealthy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := agenttest.NewWorld(t)
 		_, facts, stop := renewing(w)
-		facts.Set(status.Observation{Unhealthy: errors.New("/livez answered 500: etcd failed")})
+		facts.Set(status.Observation{Unhealthy: errors.New("/livez returned 500: etcd failed")})
 		agenttest.Pass(2 * time.Minute)
 		if w.Lease().Spec.RenewTime.Time.Before(time.Now().Add(-time.Minute)) {
 			t.Error("the lease is not renewed any more")

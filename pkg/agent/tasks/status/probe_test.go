@@ -20,8 +20,8 @@ func TestProbe_SaysWhatTheAPIServerSays(t *testing.T) {
 	}{
 		"alive":      {live: 200},
 		"old":        {live: 404, healthz: 200},
-		"failing":    {live: 500, want: "/livez answered 500: etcd failed"},
-		"old, badly": {live: 404, healthz: 500, want: "/healthz answered 500"},
+		"failing":    {live: 500, want: "/livez returned 500: etcd failed"},
+		"old, badly": {live: 404, healthz: 500, want: "/healthz returned 500"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -94,7 +94,7 @@ func TestStatus_AnUnhealthyAPIServerIsUnavailable(t *testing.T) {
 		if got := w.Condition(registration.ConditionAvailable); got.Status != metav1.ConditionTrue {
 			t.Fatalf("at first it is %+v", got)
 		}
-		facts.Set(status.Observation{Unhealthy: errors.New("/livez answered 500: etcd failed")})
+		facts.Set(status.Observation{Unhealthy: errors.New("/livez returned 500: etcd failed")})
 		agenttest.Pass(2 * time.Minute)
 		c := w.Cluster()
 		if got := w.Condition(registration.ConditionAvailable); got.Status != metav1.ConditionFalse ||
