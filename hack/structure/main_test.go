@@ -39,7 +39,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []violation{
-		{"if", "a/a.go:10:2"}, {"if", "a/a.go:12:2"}, {"if", "a/a.go:5:9"}, {"if", "a/a_test.go:4:2"},
+		{"if", "a/a.go:11:2"}, {"if", "a/a.go:5:9"}, {"if", "a/a.go:9:2"}, {"if", "a/a_test.go:4:2"},
 		{"methods", "b.many has methods in 6 files"},
 		{"package", "c has 16 files"},
 	}

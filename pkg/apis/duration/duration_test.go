@@ -89,7 +89,7 @@ func TestDuration_IsTheSameInOtherUnits(t *testing.T) {
 
 func TestDuration_SaysWhatIsNone(t *testing.T) {
 	for data, says := range map[string]string{
-		`"5"`: "numbers with units", `""`: "numbers with units", `5`: "a text", `{}`: "a text", `"` + strings.Repeat("0", maxText) + `1s"`: "at most 64 characters",
+		`"5"`: "numbers with units", `""`: "numbers with units", `5`: "must be a string", `{}`: "must be a string", `"` + strings.Repeat("0", maxText) + `1s"`: "at most 64 characters",
 		`"99999999999h"`: "numbers with units",
 	} {
 		d := Duration{Duration: time.Hour}

@@ -59,7 +59,7 @@ func TestOperator_RunsOnlyIfItIsNamed(t *testing.T) {
 		}
 	}
 	for flag, args := range map[string][]string{
-		`there is no "operator"`:          {"--controllers=operator"},
+		`unknown controller "operator"`:   {"--controllers=operator"},
 		"--agent-token-lifetime must be":  {"--controllers=*,klusterlets", "--agent-token-lifetime=1s"},
 		"--server-token-lifetime must be": {"--controllers=*,clustermanagers", "--server-token-lifetime=1s"},
 	} {

@@ -66,7 +66,7 @@ func TestValidateManifestWorkReplicaSet(t *testing.T) {
 		}), []string{at + ".progressive.mandatoryDecisionGroups[0].groupIndex: greater than or equal to 0"}},
 		"an author with many groups": {func(s *work.ManifestWorkReplicaSet) {
 			s.Annotations = map[string]string{work.AuthorAnnotation: strings.Repeat("g", 16385)}
-		}, []string{"metadata.annotations[work.clusterhub.dev/author]: 16385 bytes of at most 16384"}},
+		}, []string{"metadata.annotations[work.clusterhub.dev/author]: Forbidden: the server records the author of the spec, and your record would have 16385 bytes, of at most 16384"}},
 	} {
 		s := replicaSet()
 		c.change(s)

@@ -65,7 +65,7 @@ func TestReconcile_SaysThatNoProviderLooks(t *testing.T) {
 		c.Status.Conditions = []metav1.Condition{condition("AccessRequestsDeleted", "False")}
 	}
 	for want, change := range map[string]func(*v1alpha1.Cluster){
-		`see whether the provider "kind" of its ClusterProfile "dev.kind" runs`: held,
+		`check whether the provider "kind" of its ClusterProfile "dev.kind" runs`: held,
 		`its ClusterProfile "none" no longer exists`:                            func(c *v1alpha1.Cluster) { c.Spec.Profile = "none" },
 	} {
 		cluster, _ := look(t, time.Minute, []client.Object{profile}, change)

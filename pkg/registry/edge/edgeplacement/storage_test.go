@@ -35,7 +35,7 @@ func TestStorage(t *testing.T) {
 	// The suite creates objects with many names.
 	anyName := *Kind
 	anyName.Validate = func(object *edge.EdgePlacement) field.ErrorList {
-		return slices.DeleteFunc(Kind.Validate(object), func(e *field.Error) bool { return strings.Contains(e.Detail, "follows from") })
+		return slices.DeleteFunc(Kind.Validate(object), func(e *field.Error) bool { return strings.Contains(e.Detail, "is derived from") })
 	}
 	registrytest.Suite[*edge.EdgePlacement]{
 		Kind:    &anyName,

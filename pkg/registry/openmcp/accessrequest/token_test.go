@@ -268,14 +268,14 @@ func TestToken_IsRefused(t *testing.T) {
 		change func(*minting)
 		kind   func(error) bool
 	}{
-		"not granted yet":    {func(m *minting) { m.request.Status.Phase = "Pending" }, conflicts},
-		"is denied":          {func(m *minting) { m.request.Status.Phase = "Denied" }, forbids},
-		"changed since":      {func(m *minting) { m.request.Generation = 3 }, conflicts},
-		"being deleted":      {func(m *minting) { m.request.DeletionTimestamp = new(metav1.Now()) }, conflicts},
-		"by OIDC":            {func(m *minting) { m.request.Spec.Token, m.request.Spec.OIDC = nil, &openmcp.OIDCConfig{} }, forbids},
-		"time was up":        {func(m *minting) { m.request.Spec.TTL = ttl(-time.Second) }, forbids},
-		"less than the 10m":  {func(m *minting) { m.request.Spec.TTL = ttl(10*time.Minute - 2*time.Second) }, forbids},
-		"no spec.clusterRef": {func(m *minting) { m.request.Spec.ClusterRef = nil }, conflicts},
+		"not granted yet": {func(m *minting) { m.request.Status.Phase = "Pending" }, conflicts},
+		"is denied":       {func(m *minting) { m.request.Status.Phase = "Denied" }, forbids},
+		"changed since":   {func(m *minting) { m.request.Generation = 3 }, conflicts},
+		"being deleted":   {func(m *minting) { m.request.DeletionTimestamp = new(metav1.Now()) }, conflicts},
+		"by OIDC":         {func(m *minting) { m.request.Spec.Token, m.request.Spec.OIDC = nil, &openmcp.OIDCConfig{} }, forbids},
+		"its ttl expired": {func(m *minting) { m.request.Spec.TTL = ttl(-time.Second) }, forbids},
+		"less than the minimum lifetime of a token, 10m": {func(m *minting) { m.request.Spec.TTL = ttl(10*time.Minute - 2*time.Second) }, forbids},
+		"no spec.clusterRef":                             {func(m *minting) { m.request.Spec.ClusterRef = nil }, conflicts},
 		"Cluster b/c does not exist": {func(m *minting) {
 			m.clusters = getter{err: apierrors.NewNotFound(openmcp.Resource("clusters"), "c")}
 		}, conflicts},
