@@ -208,7 +208,7 @@ func (o *accessOptions) ask(ctx context.Context, h *hub, name string, wanted *v1
 	if _, err := requests.Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(o.ErrOut, "Changed AccessRequest %s/%s\n", o.namespace, name)
+	_, _ = fmt.Fprintln(o.ErrOut, outcome("AccessRequest", name, "configured"))
 	return nil
 }
 

@@ -97,8 +97,8 @@ func TestAccess_AgainChangesWhatIsAskedFor(t *testing.T) {
 	}{
 		"the same":    {"--cluster-role view", "", []string{"view"}, time.Hour},
 		"nothing new": {"", "", []string{"view"}, time.Hour},
-		"other roles": {"--cluster-role edit,admin", "Changed AccessRequest teams/" + annsBlue + "\n", []string{"edit", "admin"}, time.Hour},
-		"longer":      {"--ttl 2h", "Changed AccessRequest teams/" + annsBlue + "\n", []string{"view"}, 2 * time.Hour},
+		"other roles": {"--cluster-role edit,admin", "accessrequest/" + annsBlue + " configured\n", []string{"edit", "admin"}, time.Hour},
+		"longer":      {"--ttl 2h", "accessrequest/" + annsBlue + " configured\n", []string{"view"}, 2 * time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, file := newAccess(t, 1)

@@ -135,7 +135,7 @@ func (w *teams) refused(kubeconfig, verb string, args []string, want ...string) 
 	}
 	line := command.ErrorLine(err)
 	says(w.t, line, want...)
-	if strings.Contains(line, "\n") || strings.Contains(stderr, "Made") || strings.Contains(stderr, "Removed") {
+	if strings.Contains(line, "\n") || strings.Contains(stderr, " created\n") || strings.Contains(stderr, " deleted\n") {
 		w.t.Errorf("it says %q and %q", line, stderr)
 	}
 	if after := operatortest.Objects(w.t, w.admin); !maps.Equal(before, after) {
@@ -179,13 +179,13 @@ func TestAgentInstall_ByAUserWithOneNamespace(t *testing.T) {
 
 	// Installing again takes the values of the installed agent, and creates nothing.
 	_, stderr = w.must(anns, "install", install...)
-	if strings.Contains(stderr, "Made") {
+	if strings.Contains(stderr, " created\n") {
 		t.Errorf("again: %s", stderr)
 	}
 	says(t, stderr, "Namespace shop already has an agent, of the cluster c-shop: upgrading it")
 	w.refused(anns, "install", append(install, "--cluster-name", "another"), "namespace shop already has an agent, of the cluster c-shop")
-	w.refused(w.file(w.admin), "install", []string{"--namespace", "shop", "--cluster-scoped"}, "one of this namespace alone, and that cannot be changed")
-	w.refused(anns, "uninstall", []string{"--namespace", "shop", "--cluster-name", "another"}, "is of the cluster c-shop, and not of another")
+	w.refused(w.file(w.admin), "install", []string{"--namespace", "shop", "--cluster-scoped"}, "for this namespace alone, and that cannot be changed")
+	w.refused(anns, "uninstall", []string{"--namespace", "shop", "--cluster-name", "another"}, "is the one of cluster c-shop, not of another")
 
 	w.must(anns, "uninstall", "--namespace", "shop")
 	operatortest.NothingSince(t, w.admin, before)
@@ -279,8 +279,8 @@ func TestAgentInstall_SaysWhichRightIsMissing(t *testing.T) {
 	w.refused(eds, "install", install, "this user may not get, create, patch roles.rbac.authorization.k8s.io in the namespace lacking; "+
 		"get, create, patch rolebindings.rbac.authorization.k8s.io in the namespace lacking (nothing was created): "+ask("ed", "lacking"))
 	w.refused(vis, "install", install, "create, patch serviceaccounts in the namespace lacking; ", "create, patch deployments.apps in the namespace lacking", ask("vi", "lacking"))
-	w.refused(nos, "install", install, "this user may not get the namespace lacking, if it is there: "+ask("no", "lacking"))
-	w.refused(als, "install", append(slices.Clone(ofTeam), "not-theirs"), "this user may not get the namespace not-theirs, if it is there: "+ask("al", "not-theirs"))
+	w.refused(nos, "install", install, "this user may not get the namespace lacking, if it exists: "+ask("no", "lacking"))
+	w.refused(als, "install", append(slices.Clone(ofTeam), "not-theirs"), "this user may not get the namespace not-theirs, if it exists: "+ask("al", "not-theirs"))
 	w.refused(w.file(w.admin), "install", append(slices.Clone(ofTeam), "missing"), "the cluster has no namespace missing", "kubectl create namespace missing")
 	// These users may not create an agent of the whole cluster.
 	w.refused(als, "install", []string{"--works", "admin"}, "this user may not ", "clusterroles.rbac.authorization.k8s.io", "install an agent of one namespace by --namespace NAMESPACE")
@@ -353,10 +353,10 @@ func TestAgents_OfOneCluster(t *testing.T) {
 				own[agents[i].namespace][name] = !was[name]
 			}
 		}
-		w.refused(admin, "install", []string{"--namespace", "another", "--cluster-scoped"}, "the namespace "+registration.AgentNamespace+" already has an agent of the whole cluster")
+		w.refused(admin, "install", []string{"--namespace", "another", "--cluster-scoped"}, "namespace "+registration.AgentNamespace+" already has an agent of the whole cluster")
 		for _, a := range agents { // an upgrade keeps what is not set
 			_, stderr := w.must(a.kubeconfig, "install", slices.DeleteFunc(slices.Clone(a.args), func(arg string) bool { return arg == "--works" || arg == "cluster-admin" })...)
-			if strings.Contains(stderr, "Made") || strings.Contains(stderr, "Removed") {
+			if strings.Contains(stderr, " created\n") || strings.Contains(stderr, " deleted\n") {
 				t.Errorf("the upgrade in %s says %s", a.namespace, stderr)
 			}
 		}

@@ -46,7 +46,7 @@ func TestAttack_AnAgentOfTheClusterInATeamsNamespace(t *testing.T) {
 				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "minters"}}})
 	}
 	w.refused(admin, "install", []string{"--cluster-scoped", "--namespace", "theirs"}, "others could act as an agent of the whole cluster in namespace theirs: "+
-		"RoleBinding ted lets serviceaccount people:ted ", "(nothing was created)", "Leave --namespace and --cluster-scoped out")
+		"RoleBinding ted lets serviceaccount people:ted ", "(nothing was created)", "Omit --namespace and --cluster-scoped")
 	w.refused(admin, "install", []string{"--cluster-scoped", "--namespace", "minted"}, "RoleBinding mint lets group minters create serviceaccounts/token; "+
 		"RoleBinding read lets group minters get secrets")
 

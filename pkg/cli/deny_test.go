@@ -88,7 +88,7 @@ func TestDeleteCluster(t *testing.T) {
 	if err != nil || stdout != "managedcluster \"c1\" deleted\n" {
 		t.Errorf("%v: %q", err, stdout)
 	}
-	says(t, stderr, "Warning: the agent of managed cluster c1 runs: kubectl hub unjoin --cluster-name c1, on the cluster, ends it")
+	says(t, stderr, "Warning: the agent of managed cluster c1 still runs: run kubectl hub unjoin --cluster-name c1 on the cluster to remove it")
 	says(t, s.bodies["DELETE "+clustersPath+"/c1"], `"preconditions":{"uid":"uid-of-"}`)
 	if got := mustRun(t, config, "delete", "clusters", "c1", "-o", "json"); !strings.Contains(got, `"changed": false`) {
 		t.Errorf("again, it says %q", got)

@@ -80,7 +80,7 @@ func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 		"for that key in capitals":           {key: strings.ToUpper, approved: true},
 		"for another key": {key: func(own string) string { return strings.Repeat("a", len(own)) }, left: "another key than the agent of the cluster has",
 			refused: "was created with the key with SHA-256 aaaa", warned: "is from another agent than the one that created the cluster"},
-		"for what is no key": {key: func(own string) string { return own[1:] }, left: "made with what is no key",
+		"for what is no key": {key: func(own string) string { return own[1:] }, left: "created with an invalid key",
 			refused: "was created with a value that is not the SHA-256 of a key: ", warned: "created with a value that is not the SHA-256 of a key: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestAccept_ShowsWhatTheHubDecidesBy(t *testing.T) {
 // TestApprove_SaysSoWhenItWasDecidedOtherwise verifies that a request that another admin denied concurrently is not reported as approved.
 func TestApprove_SaysSoWhenItWasDecidedOtherwise(t *testing.T) {
 	for as, want := range map[certificatesv1.RequestConditionType]string{
-		certificatesv1.CertificateApproved: "", certificatesv1.CertificateDenied: "has been denied", certificatesv1.CertificateFailed: "has failed",
+		certificatesv1.CertificateApproved: "", certificatesv1.CertificateDenied: "has since been denied", certificatesv1.CertificateFailed: "has failed",
 	} {
 		made := newCSR(t, "agent", tokenUser)
 		made.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: as, Status: "True"}}

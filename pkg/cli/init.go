@@ -179,10 +179,10 @@ func (o *initOptions) takeBack(ctx context.Context, c client.Client) {
 			err = removeRead(ctx, c, have)
 		}
 		if err != nil {
-			o.warn("%s of an earlier kubectl hub init was not removed: %v", what, err)
+			o.warn("%s of an earlier kubectl hub init was not deleted: %v", what, err)
 			return
 		}
-		_, _ = fmt.Fprintf(o.ErrOut, "Removed %s of an earlier kubectl hub init%s\n", what, why)
+		_, _ = fmt.Fprintf(o.ErrOut, "%s: of an earlier kubectl hub init%s\n", outcome(gone.GetKind(), gone.GetName(), "deleted"), why)
 	}
 	for _, kind := range []string{"ClusterRoleBinding", "ClusterRole"} {
 		old := &unstructured.Unstructured{}

@@ -86,7 +86,7 @@ func TestInitDetached_MakesTheHubAndPrintsTheJoinCommand(t *testing.T) {
 			t.Error("a server has seen the token of another one")
 		}
 	}
-	if _, stderr, err := run(t, config, args...); err != nil || strings.Contains(stderr, "Made") {
+	if _, stderr, err := run(t, config, args...); err != nil || strings.Contains(stderr, " created\n") {
 		t.Errorf("again: %v: %s", err, stderr)
 	}
 }
@@ -122,7 +122,7 @@ func TestInitDetached_SaysWhatIsWrong(t *testing.T) {
 		"one of another hub": {given: func(t *testing.T, management, _ *fakeServer) {
 			management.put(newClusterManager(nil))
 			management.put(secretWith(hubSpace, operatorv1.ExternalHubKubeconfig, newIdentity(t, "c1", "https://hub9").Data["kubeconfig"]))
-		}, want: []string{"the ClusterManager blue has a Secret external-hub-kubeconfig for https://hub9, and not for https://"}},
+		}, want: []string{"the ClusterManager blue has a Secret external-hub-kubeconfig for https://hub9, not for https://"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

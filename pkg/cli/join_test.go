@@ -126,7 +126,7 @@ func TestJoin_DeploysTheAgent(t *testing.T) {
 	}
 	// Joining again without changes creates nothing.
 	_, stderr, err = run(t, config, args...)
-	if err != nil || strings.Contains(stderr, "Made") {
+	if err != nil || strings.Contains(stderr, " created\n") {
 		t.Errorf("again: %v: %s", err, stderr)
 	}
 }
@@ -245,7 +245,7 @@ func TestJoin_SaysWhatIsWrong(t *testing.T) {
 		"a cluster's 401":  {servers: func(_, cluster *fakeServer) { cluster.refuse("GET "+identitySecret, apierrors.NewUnauthorized("no")) }, want: []string{"the managed cluster https://", "does not accept the credentials (401): check --context"}},
 		"no right to deploy": {servers: func(_, cluster *fakeServer) {
 			cluster.refuse("PATCH /api/v1/namespaces/"+registration.AgentNamespace, forbidden("namespaces", "patch"))
-		}, want: []string{"making Namespace " + registration.AgentNamespace, "cannot patch"}},
+		}, want: []string{"creating Namespace " + registration.AgentNamespace, "cannot patch"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -314,7 +314,7 @@ func (m *management) checkKlusterlet(ctx context.Context, o *joinOptions, known 
 	case err != nil:
 		return m.explain(err)
 	}
-	other := fmt.Sprintf("choose another name by --%s, or run kubectl hub unjoin --%s=%s --%[1]s=%s --cluster-name %s first", klusterletFlag, modeFlag,
+	other := fmt.Sprintf("choose another name by --%s, or run kubectl hub unjoin --%s=%s --%[1]s=%[4]s --cluster-name %[5]s first", klusterletFlag, modeFlag,
 		o.detached.mode, o.detached.name, cmp.Or(have.Spec.ClusterName, "NAME"))
 	switch {
 	case !have.DeletionTimestamp.IsZero():

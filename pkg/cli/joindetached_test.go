@@ -160,7 +160,7 @@ func TestJoinDetached_MakesTheKlusterletAndItsSecrets(t *testing.T) {
 
 	before := d.management.paths()
 	_, stderr, err = d.run(t)
-	if err != nil || strings.Contains(stderr, "Made") || !slices.Equal(before, d.management.paths()) {
+	if err != nil || strings.Contains(stderr, " created\n") || !slices.Equal(before, d.management.paths()) {
 		t.Errorf("again: %v: %s", err, stderr)
 	}
 	says(t, stderr, "Warning: --managed-kubeconfig")
@@ -292,17 +292,17 @@ func TestJoinDetached_SaysWhatIsWrong(t *testing.T) {
 			d.hub.refuse("GET /apis/cluster.open-cluster-management.io/v1", apierrors.NewUnauthorized("no"))
 		}, want: []string{"get a new --hub-token"}},
 		"a Klusterlet here":  {given: there(func(k *operatorv1.Klusterlet) { k.Spec.DeployOption.Mode = "" }), want: []string{"Klusterlet c1 has the mode Default, which cannot be changed: choose another name by --klusterlet, or run kubectl hub unjoin"}},
-		"of another cluster": {given: there(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "c9" }), want: []string{`Klusterlet c1 is for the cluster "c9" of its hub, and not for c1`}},
+		"of another cluster": {given: there(func(k *operatorv1.Klusterlet) { k.Spec.ClusterName = "c9" }), want: []string{`Klusterlet c1 is for the cluster "c9" of its hub, not for c1: choose another name by --klusterlet, or run kubectl hub unjoin --mode=detached --klusterlet=c1 --cluster-name c9 first`}},
 		"one that goes":      {given: there(func(k *operatorv1.Klusterlet) { k.DeletionTimestamp = &metav1.Time{Time: expiry} }), want: []string{"Klusterlet c1 is being deleted: wait until it is gone"}},
 		"another's":          {given: there(func(k *operatorv1.Klusterlet) { k.Labels = nil }), want: []string{"Klusterlet c1 already exists and was not created by kubectl hub", deploy.LabelManagedBy + "=" + deploy.ManagedBy}},
 		"one of another hub": {given: func(t *testing.T, d *detaching) {
 			d.management.put(newKlusterlet("c1"))
 			d.management.put(secretWith(detachedSpace, operatorv1.BootstrapHubKubeconfig, newIdentity(t, "c1", "https://hub9").Data["kubeconfig"]))
-		}, want: []string{"Klusterlet c1 has a Secret bootstrap-hub-kubeconfig for https://hub9, and not for https://", "If it is the same cluster at another address, change the Secret " + detachedSpace + "/bootstrap-hub-kubeconfig"}},
+		}, want: []string{"Klusterlet c1 has a Secret bootstrap-hub-kubeconfig for https://hub9, not for https://", "If it is the same cluster at another address, change the Secret " + detachedSpace + "/bootstrap-hub-kubeconfig"}},
 		"one for another source": {given: func(t *testing.T, d *detaching) {
 			d.management.put(newKlusterlet("c1"))
 			d.management.put(secretWith(detachedSpace, operatorv1.ExternalManagedKubeconfig, newIdentity(t, "c1", "https://c9").Data["kubeconfig"]))
-		}, want: []string{"Klusterlet c1 has a Secret external-managed-kubeconfig for https://c9, and not for https://"}},
+		}, want: []string{"Klusterlet c1 has a Secret external-managed-kubeconfig for https://c9, not for https://"}},
 		"a secret of others": {given: func(_ *testing.T, d *detaching) {
 			d.management.put(secretWith(detachedSpace, operatorv1.BootstrapHubKubeconfig, []byte("x")))
 		}, want: []string{"Secret " + detachedSpace + "/bootstrap-hub-kubeconfig already exists and was not created by kubectl hub"}},

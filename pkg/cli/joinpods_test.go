@@ -145,7 +145,7 @@ func TestJoin_RefusesWhatThePodsCannotHave(t *testing.T) {
 		"no JSON":                        {[]string{"--image-pull-credential-file", fileWith(t, "hunter2")}, "has no credentials"},
 		"a large file":                   {[]string{"--image-pull-credential-file", fileWith(t, strings.Repeat(" ", mostCredentials+1))}, "but the limit of a Secret is"},
 		"no name":                        {[]string{"--image-pull-secrets", "A"}, `"A" is not the name of a Secret`},
-		"the name of what is made":       {[]string{"--image-pull-secrets", deploy.PullSecretName, "--image-pull-credential-file", fileWith(t, dockerConfig)}, "must not have " + deploy.PullSecretName},
+		"the name of what is made":       {[]string{"--image-pull-secrets", deploy.PullSecretName, "--image-pull-credential-file", fileWith(t, dockerConfig)}, "must not include " + deploy.PullSecretName},
 		"another class":                  {[]string{"--resource-qos-class", "Guaranteed"}, `not "Guaranteed"`},
 		"a class that says nothing":      {[]string{"--resource-qos-class", "ResourceRequirement"}, "--resource-requests or --resource-limits must be set"},
 		"requests of the best effort":    {[]string{"--resource-qos-class", "BestEffort", "--resource-requests", "cpu=1"}, "are for --resource-qos-class=ResourceRequirement, not BestEffort"},

@@ -113,7 +113,7 @@ func TestJoinWorks_GivesTheRightsThatAreSaidAndTakesFormerOnes(t *testing.T) {
 		if len(step.flags) == 0 {
 			step.flags = []string{"none"}
 		}
-		if err != nil || strings.Contains(stderr, "Made") || strings.Contains(stderr, "Removed") {
+		if err != nil || strings.Contains(stderr, " created\n") || strings.Contains(stderr, " deleted\n") {
 			t.Errorf("%q again: %v: %s", step.flags, err, stderr)
 		}
 		says(t, again, step.json)

@@ -23,7 +23,7 @@ func TestLabel_ChangesJustTheLabels(t *testing.T) {
 			body: `{"metadata":{"labels":{"region":"emea"},"resourceVersion":""}}`},
 		"the same again": {args: "env=prod", want: map[string]string{"env": "prod"}},
 		"another value":  {args: "env=test", fails: "cluster c1 already has the label env=prod: use --overwrite to change it"},
-		"one of several": {args: "region=emea env=test", fails: "cluster c1 has the label env=prod already"},
+		"one of several": {args: "region=emea env=test", fails: "cluster c1 already has the label env=prod"},
 		"another value with --overwrite": {args: "env=test --overwrite", want: map[string]string{"env": "test"},
 			body: `{"metadata":{"labels":{"env":"test"}}}`},
 		"removed":          {args: "env-", want: map[string]string{}, body: `{"metadata":{"labels":{"env":null},"resourceVersion":""}}`},

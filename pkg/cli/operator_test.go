@@ -70,7 +70,7 @@ func TestJoinDetached_InstallsTheOperator(t *testing.T) {
 	}
 	before := d.management.paths()
 	_, stderr, err = d.run(t)
-	if err != nil || strings.Contains(stderr, "Made") || !slices.Equal(before, d.management.paths()) {
+	if err != nil || strings.Contains(stderr, " created\n") || !slices.Equal(before, d.management.paths()) {
 		t.Errorf("again: %v: %s", err, stderr)
 	}
 }

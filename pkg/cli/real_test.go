@@ -74,7 +74,7 @@ func TestDetached_OnRealClusters(t *testing.T) {
 		t.Fatalf("%v: %s", err, stderr)
 	}
 	before := versions(t, c)
-	if stderr, err := do(at, args...); err != nil || strings.Contains(stderr, "Made") {
+	if stderr, err := do(at, args...); err != nil || strings.Contains(stderr, " created\n") {
 		t.Fatalf("again: %v: %s", err, stderr)
 	}
 	if after := versions(t, c); !slices.Equal(before, after) {

@@ -154,7 +154,7 @@ func TestHub_SaysWhatIsRefused(t *testing.T) {
 			"PATCH " + clustersPath + "/c1/label": forbidden("managedclusters/label", "patch")}, []string{`cannot patch resource "managedclusters"`}},
 		"accept of none":    {"accept --clusters c9", nil, []string{"there is no managed cluster c9 on https://", "run kubectl hub join on it first"}},
 		"accept":            {"accept --clusters c1 --skip-approve-check", map[string]*apierrors.StatusError{"PATCH " + clustersPath + "/c1": forbidden("managedclusters/accept", "update")}, []string{`cannot update resource "managedclusters/accept"`}},
-		"init":              {"init", map[string]*apierrors.StatusError{"PATCH /api/v1/namespaces/open-cluster-management": forbidden("namespaces", "patch")}, []string{"making Namespace open-cluster-management", `cannot patch resource "namespaces"`}},
+		"init":              {"init", map[string]*apierrors.StatusError{"PATCH /api/v1/namespaces/open-cluster-management": forbidden("namespaces", "patch")}, []string{"creating Namespace open-cluster-management", `cannot patch resource "namespaces"`}},
 		"a token":           {"get token", map[string]*apierrors.StatusError{tokenRequest: forbidden("serviceaccounts/token", "create")}, []string{`cannot create resource "serviceaccounts/token"`}},
 		"a token, not yet":  {"get token", nil, []string{"the hub is not prepared for clusters to join: run kubectl hub init first"}},
 		"a bootstrap token": {"get token --use-bootstrap-token", map[string]*apierrors.StatusError{"POST /api/v1/namespaces/kube-system/secrets": forbidden("secrets", "create")}, []string{`cannot create resource "secrets"`}},

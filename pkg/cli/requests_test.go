@@ -100,7 +100,7 @@ func TestAccept_ShowsWhoAsksForWhichKeyAndNeverChoosesOne(t *testing.T) {
 			change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "forged" }, fails: "certificate request forged, requested by " +
 				tokenUser + ", is not a request of an agent"},
 		"one that is not there": {change: func(o *acceptOptions, _ *clusterv1.ManagedCluster) { o.csr = "other" },
-			fails: "no certificate request other of managed cluster c1 waits"},
+			fails: "managed cluster c1 has no pending certificate request other"},
 		"of a cluster that is accepted already": {change: func(o *acceptOptions, c *clusterv1.ManagedCluster) {
 			o.csr, c.Spec.HubAcceptsClient = "agent", true
 		}, approved: "agent"},

@@ -81,10 +81,10 @@ func (t *target) remove(ctx context.Context, o client.Object) (bool, error) {
 	}
 	ours, err := t.objects.Delete(ctx, have)
 	if err != nil {
-		return false, fmt.Errorf("removing %s: %w", remote.IDOf(o), t.explain(err))
+		return false, fmt.Errorf("deleting %s: %w", remote.IDOf(o), t.explain(err))
 	}
 	if ours {
-		_, _ = fmt.Fprintf(t.ErrOut, "Removed %s\n", remote.IDOf(o))
+		_, _ = fmt.Fprintln(t.ErrOut, outcome(o.GetObjectKind().GroupVersionKind().Kind, o.GetName(), "deleted"))
 	}
 	return ours, nil
 }

@@ -217,7 +217,7 @@ func TestInit_LeavesUpstreamsRoleAlone(t *testing.T) {
 			if left := after != nil; left != test.left || left && !reflect.DeepEqual(before, after) {
 				t.Errorf("the role is left: %v, want %v: %v", left, test.left, after)
 			}
-			if strings.Contains(stderr, "let the operator create it again") != test.warn || strings.Contains(stderr, "Removed ClusterRole") == test.left {
+			if strings.Contains(stderr, "let the operator create it again") != test.warn || strings.Contains(stderr, "clusterrole/"+upstreams+" deleted") == test.left {
 				t.Errorf("it says %s", stderr)
 			}
 			for _, object := range deploy.Bootstrap(true) {
@@ -249,7 +249,7 @@ func TestInit_TakesBackWhatUpstreamsAgentsHad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, stderr, "Removed ClusterRole clusterhub:bootstrap:upstream-agents of an earlier kubectl hub init, which --upstream-agents keeps",
+	says(t, stderr, "clusterrole/clusterhub:bootstrap:upstream-agents deleted: of an earlier kubectl hub init, which --upstream-agents keeps",
 		mine.GetKind()+" clusterhub:bootstrap:upstream-agents has rules of an earlier kubectl hub init, and of others")
 	narrow := len(deploy.Bootstrap(false))
 	for i, o := range wide {
@@ -273,7 +273,7 @@ func TestInit_SaysThatTheHubIssuesNoCertificates(t *testing.T) {
 		"it may not be approved": {func(s *fakeServer) {
 			s.refuse("PUT "+trial+"/approval", forbidden("certificatesigningrequests/approval", "update"))
 		}, "so no cluster can join by csr: testing it: "},
-		"it may not be removed": {func(s *fakeServer) { s.refuse("DELETE "+trial, forbidden("certificatesigningrequests", "delete")) }, "certificate request " + nameOf(trial) + " is left"},
+		"it may not be removed": {func(s *fakeServer) { s.refuse("DELETE "+trial, forbidden("certificatesigningrequests", "delete")) }, "certificate request " + nameOf(trial) + " was not deleted"},
 		"it vanishes": {func(s *fakeServer) {
 			s.refuse("GET "+trial, apierrors.NewNotFound(certificatesv1.Resource("certificatesigningrequests"), "x"))
 			delete(s.on, "PUT "+trial+"/approval")

@@ -81,7 +81,7 @@ func TestUnjoin_TellsTheHubAndRemovesAllThatJoinMade(t *testing.T) {
 	if left := cluster.paths(); len(left) > 0 {
 		t.Errorf("it has left %q", left)
 	}
-	says(t, stderr, "Removed Deployment "+registration.AgentNamespace+"/"+deploy.AgentName, "Removed Namespace "+registration.AgentNamespace)
+	says(t, stderr, "deployment/"+deploy.AgentName+" deleted\n", "namespace/"+registration.AgentNamespace+" deleted\n")
 	// First the agent is stopped, then the Job notifies the hub, and then the agent is deleted before the objects that it needs.
 	want := []string{"PATCH " + deploy.AgentName, "DELETE " + leaveJob, "POST jobs", "DELETE " + leaveJob, "DELETE " + deploy.AgentName,
 		"DELETE " + registration.HubKubeconfigSecret}
@@ -210,7 +210,7 @@ func TestUnjoin_SaysWhatIsWrong(t *testing.T) {
 			s.put(newIdentity(t, "c1", ""))
 			s.refuse("DELETE "+deploymentPath, forbidden("deployments", "delete"))
 		}, "c1",
-			"removing Deployment " + registration.AgentNamespace + "/hub-agent"},
+			"deleting Deployment " + registration.AgentNamespace + "/hub-agent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, config := newJoined(t, batchv1.JobStatus{Succeeded: 1})

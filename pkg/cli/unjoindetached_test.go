@@ -139,7 +139,7 @@ func TestUnjoinDetached_SaysWhatIsWrong(t *testing.T) {
 	}{
 		"no mode":         {more: []string{"--mode", "default"}, want: []string{"--management-context and --management-kubeconfig are for --mode=detached"}},
 		"no rights":       {given: func(_ *testing.T, l *leaving) { l.management.allow(false) }, want: []string{"this user may not delete klusterlets.operator.open-cluster-management.io", "have an admin of it"}},
-		"another cluster": {more: []string{"--klusterlet", "c1", "--cluster-name", "c2"}, want: []string{`Klusterlet c1 is for the cluster "c1" of its hub, and not for c2`}},
+		"another cluster": {more: []string{"--klusterlet", "c1", "--cluster-name", "c2"}, want: []string{`Klusterlet c1 is for the cluster "c1" of its hub, not for c2`}},
 		"another's": {given: func(_ *testing.T, l *leaving) {
 			k := newKlusterlet("c1")
 			k.Labels = nil
@@ -244,7 +244,7 @@ func TestUnjoinDetached_RemovesTheOperatorWithTheLastOfIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, stderr, "Removed Deployment clusterhub-operator/hub-operator\n", "Removed CustomResourceDefinition klusterlets.operator.open-cluster-management.io\n")
+	says(t, stderr, "deployment/hub-operator deleted\n", "customresourcedefinition/klusterlets.operator.open-cluster-management.io deleted\n")
 	for _, path := range d.management.paths() {
 		if strings.Contains(path, operatorName) || strings.Contains(path, "customresourcedefinitions") {
 			t.Errorf("it has left %s", path)

@@ -133,7 +133,7 @@ func TestWhyCluster_WithoutTheAPIOfTheHub(t *testing.T) {
 	s.refuse("GET /apis/cluster.open-cluster-management.io/v1", apierrors.NewServiceUnavailable("no endpoints"))
 	for _, service := range []any{nil, map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "x"},
 		"status": map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "False", "reason": "FailedDiscoveryCheck", "message": "x509", "lastTransitionTime": "2026-01-02T03:04:05Z"}}}}} {
-		want := []string{"cannot be checked", "answers 503"}
+		want := []string{"cannot be checked", "returned 503"}
 		if service != nil {
 			s.answer("GET /apis/apiregistration.k8s.io/v1/apiservices/v1.cluster.open-cluster-management.io", service)
 			want = []string{"FailedDiscoveryCheck: x509", "2026-01-02T03:04:05Z"}

@@ -92,7 +92,7 @@ func TestKubectlHub_Access(t *testing.T) {
 	if err := a.client.Status().Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
-	harness.Contains(t, <-done, "Changed AccessRequest", "is denied: nobody gets edit")
+	harness.Contains(t, <-done, " configured\n", "is denied: nobody gets edit")
 
 	harness.Contains(t, <-run("--revoke"), "access to cluster teams/blue revoked")
 	if err := a.client.Get(t.Context(), client.ObjectKeyFromObject(ar), ar); !apierrors.IsNotFound(err) {

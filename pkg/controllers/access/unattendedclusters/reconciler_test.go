@@ -66,7 +66,7 @@ func TestReconcile_SaysThatNoProviderLooks(t *testing.T) {
 	}
 	for want, change := range map[string]func(*v1alpha1.Cluster){
 		`check whether the provider "kind" of its ClusterProfile "dev.kind" runs`: held,
-		`its ClusterProfile "none" no longer exists`:                            func(c *v1alpha1.Cluster) { c.Spec.Profile = "none" },
+		`its ClusterProfile "none" no longer exists`:                              func(c *v1alpha1.Cluster) { c.Spec.Profile = "none" },
 	} {
 		cluster, _ := look(t, time.Minute, []client.Object{profile}, change)
 		if c := missing(cluster); c == nil || c.Status != "True" || c.Reason != "NotLookedAt" || !strings.HasSuffix(c.Message, want) {
