@@ -152,7 +152,7 @@ func TestHubs_TheStatusSaysWhichHubIsTriedAndWhy(t *testing.T) {
 		status                        metav1.ConditionStatus
 		reason, message, andConnected string
 	}{
-		"nothing yet":    {given{namespace: "k", hubs: []string{"hub-a", "hub-b"}}, "False", operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub", "not begun"},
+		"nothing yet":    {given{namespace: "k", hubs: []string{"hub-a", "hub-b"}}, "False", operatorv1.ReasonRebootstrapCompleted, "the agent has not begun to choose a hub", "has not started"},
 		"the first":      {identity("hub-a", nil, false), "True", operatorv1.ReasonRebootstrapStarted, "the agent tries the hub of the Secret hub-a", "hub of the Secret hub-a has to answer"},
 		"the next":       {identity("hub-b", gaveUp, false), "True", operatorv1.ReasonRebootstrapStarted, "the hub of the Secret hub-a was given up: it does not respond; the agent tries the hub of the Secret hub-b", "hub-a was given up"},
 		"it has joined":  {identity("hub-b", nil, true), "False", operatorv1.ReasonRebootstrapCompleted, "the agent uses the hub of the Secret hub-b", "has an identity"},

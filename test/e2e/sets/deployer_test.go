@@ -55,7 +55,7 @@ func TestGrant_ADeployerRunsApplicationsOnItsSetAndNowhereElse(t *testing.T) {
 	})
 	team.await("the cluster of the set", mine)
 	team.retext("one")
-	harness.Contains(t, told.String(), fmt.Sprintf("Warning: user %q may not make works", who), "kubectl hub grant "+set+" --role deployer")
+	harness.Contains(t, told.String(), fmt.Sprintf("Warning: user %q may not create works", who), "kubectl hub grant "+set+" --role deployer")
 	missing := fmt.Sprintf("may not create manifestworks in namespace %s, and does not have the role deployer of the set %s (kubectl hub grant %[2]s --role deployer)", mine, set)
 	harness.Contains(t, team.awaitSet("Authorized", "False NotAllowed"), missing)
 
