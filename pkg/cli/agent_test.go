@@ -153,11 +153,11 @@ func TestAgentInstall_SaysWhatIsWrong(t *testing.T) {
 		cluster.wantUnchanged()
 	}
 	for want, change := range map[string][]string{
-		"--works must not be none":                                       {"--works", "none"},
-		"--edge-namespace must not be agents, the agent's own":           {"--edge-namespace", "agents"},
-		`--edge-namespace: "A" is not the name of a namespace`:           {"--edge-namespace", "A"},
+		"--works must not be none":                                          {"--works", "none"},
+		"--edge-namespace must not be agents, the agent's own":              {"--edge-namespace", "agents"},
+		`--edge-namespace: "A" is not the name of a namespace`:              {"--edge-namespace", "A"},
 		"--works-namespaces must not include agents: it is the agent's own": {"--works-namespaces", "agents"},
-		"namespace elsewhere already has an agent of the whole cluster":  {"--cluster-name", "c1"},
+		"namespace elsewhere already has an agent of the whole cluster":     {"--cluster-name", "c1"},
 	} {
 		cluster, config, args := newTeam(t)
 		cluster.put(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: deploy.AgentRole},
