@@ -137,7 +137,7 @@ func (w *world) newAgent() *Agent {
 	return New(Options{
 		Works: clusterclient.NewForConfigOrDie(hub).WorkV1().ManifestWorks(w.cluster), Namespace: w.cluster, Cluster: client,
 		Kinds:  kinds.New(discovery.NewDiscoveryClientForConfigOrDie(config)),
-		Drift:  &drift.Watcher{Client: metadata.NewForConfigOrDie(config), Most: w.mostWatches, Random: random},
+		Drift:  &drift.Watcher{Client: metadata.NewForConfigOrDie(config), Most: w.mostWatches},
 		Memory: home, HubHash: hash, Only: w.only, Own: own, Executors: executors, Grace: w.grace, Random: random,
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
 	"github.com/clusterhub/clusterhub/pkg/remote"
+	"github.com/clusterhub/clusterhub/pkg/remote/watch"
 )
 
 const (
@@ -119,10 +120,11 @@ func (c *connections) closeLocked(name string) {
 // watch calls changed after changes of the owner's objects on the hub. It starts with the first call.
 func (c *connection) watch(owner remote.Owner, changed func()) {
 	c.watches.Do(func() {
-		options := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(owner.Labels).String()}
+		options := watch.Options{LabelSelector: labels.SelectorFromSet(owner.Labels).String()}
 		changed := paced(rate.NewLimiter(rate.Every(changeEach), changesAtOnce), changed)
+		handler := watch.Handler{Event: func(*metav1.PartialObjectMetadata, bool) { changed() }, Started: changed}
 		for _, k := range kindsWhere(func(k kind) bool { return k.onHub }) {
-			go follow(c.ctx, c.metadata.Resource(k.gvr()), options, func(metav1.Object) { changed() }, changed)
+			go watch.Run(c.ctx, c.metadata.Resource(k.gvr()), options, handler)
 		}
 	})
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/clusterhub/clusterhub/pkg/deploy"
 	"github.com/clusterhub/clusterhub/pkg/operator/kubeconfig"
 	"github.com/clusterhub/clusterhub/pkg/operator/outer"
+	"github.com/clusterhub/clusterhub/pkg/remote/watch"
 )
 
 const (
@@ -204,16 +205,19 @@ func (r *reconciler) follow(ctx context.Context, c metadata.Interface) {
 		}
 	}
 	lost := func() { look(func(*operatorv1.ClusterManager) bool { return true }) }
+	handler := func(changed func(metav1.Object)) watch.Handler {
+		return watch.Handler{Event: func(o *metav1.PartialObjectMetadata, _ bool) { changed(o) }, Started: lost}
+	}
 	made := func(kinds []kind) {
 		for _, k := range kinds {
-			go follow(ctx, c.Resource(k.gvr()), metav1.ListOptions{LabelSelector: operatorv1.LabelClusterManager}, owner, lost)
+			go watch.Run(ctx, c.Resource(k.gvr()), watch.Options{LabelSelector: operatorv1.LabelClusterManager}, handler(owner))
 		}
 	}
 	made(kindsWhere(func(k kind) bool { return k.onManagement && k != secrets }))
 	r.here = sync.OnceFunc(func() { made(kindsWhere(func(k kind) bool { return !k.onManagement })) })
 	named := func(name string, changed func(metav1.Object)) {
 		only := fields.OneTermEqualSelector("metadata.name", name).String()
-		go follow(ctx, c.Resource(secrets.gvr()), metav1.ListOptions{FieldSelector: only}, changed, lost)
+		go watch.Run(ctx, c.Resource(secrets.gvr()), watch.Options{FieldSelector: only}, handler(changed))
 	}
 	for _, name := range mintedSecrets {
 		named(name, owner)

@@ -119,44 +119,6 @@ func TestFollow_BeginsAnewAfterHours(t *testing.T) {
 	}
 }
 
-// versioned is a cluster whose lists, and one event, have a resource version.
-type versioned struct {
-	answering
-	ofList, ofEvent string
-	asked           int
-}
-
-func (v *versioned) List(context.Context, metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
-	return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: v.ofList}}, nil
-}
-
-func (v *versioned) Watch(context.Context, metav1.ListOptions) (watch.Interface, error) {
-	v.asked++
-	w := watch.NewFake()
-	go func() {
-		w.Action(watch.Bookmark, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: v.ofEvent}})
-		w.Stop()
-	}()
-	return w, nil
-}
-
-// TestAttack_AVersionWithoutEndIsNeitherKeptNorAskedFor: an unbounded resource version would stay in memory for as long as the watch lasts.
-func TestAttack_AVersionWithoutEndIsNeitherKeptNorAskedFor(t *testing.T) {
-	long := strings.Repeat("5", 1<<20)
-	for _, test := range []struct {
-		ofList, ofEvent, want string
-		asked                 int
-	}{{"5", "6", "6", 1}, {"5", long, "", 1}, {long, "6", "", 0}} {
-		cluster := &versioned{ofList: test.ofList, ofEvent: test.ofEvent}
-		tried := false
-		got, _ := watched{kind: namespaces}.once(t.Context(), cluster, "", time.Now().Add(time.Hour), &sights{}, func() { tried = true })
-		if got != test.want || cluster.asked != test.asked || !tried {
-			t.Errorf("of versions of %d and %d bytes there are %d, with %d watches; it was tried: %t",
-				len(test.ofList), len(test.ofEvent), len(got), cluster.asked, tried)
-		}
-	}
-}
-
 // TestKeep_LooksAgainWhereADefinitionIsHidden: a cluster that serves the kind of a definition with an own server may remove that server. No watch
 // reports it.
 func TestKeep_LooksAgainWhereADefinitionIsHidden(t *testing.T) {

@@ -10,12 +10,6 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// maxVersion is the maximum length of a resource version. Those of Kubernetes have 20 digits at most.
-const maxVersion = 256
-
-// IsVersion reports whether a resource version that a cluster returned is short enough to be stored while a watch lasts.
-func IsVersion(version string) bool { return len(version) <= maxVersion }
-
 // Metadata returns a client that reads and watches only the metadata of objects. client-go's own prefers protobuf over JSON, whatever its
 // configuration says, and protobuf cannot be limited before it is decoded.
 func (c *Cluster) Metadata() (metadata.Interface, error) {

@@ -214,7 +214,7 @@ func (o Options) agent(own *spoke.Cluster, s task.Session) (*work.Agent, error) 
 	return work.New(work.Options{
 		Works: s.Hub.Works.ManifestWorks(s.State.ClusterName), Namespace: s.State.ClusterName,
 		Cluster: client, Kinds: kinds.New(discoveryClient),
-		Drift:     &drift.Watcher{Client: metadataClient, Most: o.MaxWatches, Random: s.Random},
+		Drift:     &drift.Watcher{Client: metadataClient, Most: o.MaxWatches},
 		Memory:    home,
 		Only:      o.Namespace,
 		Executors: executors, HubHash: hash, Own: o.own(own), Grace: o.Grace, Feedback: o.Feedback, Random: s.Random,

@@ -10,20 +10,15 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/klog/v2"
 
-	"github.com/clusterhub/clusterhub/pkg/agent/repeat"
 	"github.com/clusterhub/clusterhub/pkg/agent/work/apply"
+	"github.com/clusterhub/clusterhub/pkg/remote/watch"
 )
-
-// longestPause bounds the delay between two attempts to watch.
-const longestPause = 2 * time.Minute
 
 // Watcher watches objects for works.
 type Watcher struct {
@@ -32,8 +27,6 @@ type Watcher struct {
 	Most int
 	// Changed is called with a work when one of its objects may have changed. It must not block.
 	Changed func(work string)
-	// Random returns a number in [0, 1), for jitter.
-	Random func() float64
 
 	mu      sync.Mutex
 	running sync.WaitGroup
@@ -46,9 +39,8 @@ type watched struct {
 	stop  context.CancelFunc
 	// version is the newest resource version of the object that was observed, or passed to Seen.
 	version string
-	// open is whether all events after version are observed: a watch that is interrupted resumes at position.
-	open     bool
-	position string
+	// open is whether all events after version are observed: a watch that is interrupted resumes.
+	open bool
 }
 
 // Watch starts to watch an object for a work, from a resource version, or from now on if that is empty. It returns false if the maximum number of
@@ -67,9 +59,9 @@ func (w *Watcher) Watch(ctx context.Context, work string, t apply.Target, versio
 		w.watches = map[apply.Target]*watched{}
 	}
 	ctx, stop := context.WithCancel(ctx)
-	one := &watched{works: sets.New(work), stop: stop, version: version, open: version != "", position: version}
+	one := &watched{works: sets.New(work), stop: stop, version: version, open: version != ""}
 	w.watches[t] = one
-	w.running.Go(func() { w.keep(ctx, t, one) })
+	w.running.Go(func() { w.watchObject(ctx, t, one, version) })
 	return true
 }
 
@@ -119,73 +111,28 @@ func (w *Watcher) Keep(work string, targets sets.Set[apply.Target]) {
 // Wait returns when all watches have ended, after their context.
 func (w *Watcher) Wait() { w.running.Wait() }
 
-// keep watches an object until the context ends.
-func (w *Watcher) keep(ctx context.Context, t apply.Target, one *watched) {
+// watchObject watches an object until the context ends. A watch that does not start at a version first delivers the object, or nothing if it does not
+// exist.
+func (w *Watcher) watchObject(ctx context.Context, t apply.Target, one *watched, version string) {
 	defer one.stop()
-	retry := repeat.Backoff{Shortest: time.Second, Longest: longestPause, Random: w.Random}
-	for ctx.Err() == nil {
-		w.mu.Lock()
-		from := one.position
-		w.mu.Unlock()
-		stream, err := w.Client.Resource(t.GroupVersionResource).Namespace(t.Namespace).Watch(ctx, metav1.ListOptions{
-			FieldSelector: fields.OneTermEqualSelector("metadata.name", t.Name).String(), ResourceVersion: from, AllowWatchBookmarks: true})
-		if err == nil {
-			began := time.Now()
-			err = w.listen(ctx, one, stream, from == "")
-			stream.Stop()
-			if time.Since(began) > longestPause {
-				retry.Reset()
+	objects := w.Client.Resource(t.GroupVersionResource).Namespace(t.Namespace)
+	watch.Run(ctx, objects, watch.Options{FieldSelector: fields.OneTermEqualSelector("metadata.name", t.Name).String(), Version: version}, watch.Handler{
+		Started: func() { w.hear(one, "") },
+		Event:   func(o *metav1.PartialObjectMetadata, _ bool) { w.hear(one, o.ResourceVersion) },
+		Lost:    func() { w.lost(one) },
+		Failed: func(err error, delay time.Duration) {
+			if err != nil {
+				klog.FromContext(ctx).V(2).Info("The watch of an object has ended", "object", t.String(), "reason", err.Error(), "retryAfter", delay)
 			}
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if err != nil {
-			if apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTooManyRequests(err) && !apierrors.IsInternalError(err) &&
-				!apierrors.IsServiceUnavailable(err) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) {
-				w.lost(one)
-			}
-			klog.FromContext(ctx).V(2).Info("The watch of an object has ended", "object", t.String(), "reason", err.Error())
-		}
-		if !repeat.Sleep(ctx, retry.Next()) {
-			return
-		}
-	}
-}
-
-// listen handles the events of a watch. A watch that does not start at a version first delivers the object, or nothing if it does not exist.
-func (w *Watcher) listen(ctx context.Context, one *watched, stream watch.Interface, anew bool) error {
-	if anew {
-		w.hear(one, "", true)
-	}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case event, ok := <-stream.ResultChan():
-			if !ok {
-				return nil // the next watch resumes at position
-			}
-			if event.Type == watch.Error {
-				return apierrors.FromObject(event.Object)
-			}
-			object, ok := event.Object.(*metav1.PartialObjectMetadata)
-			if !ok {
-				continue
-			}
-			w.hear(one, object.ResourceVersion, event.Type != watch.Bookmark)
-		}
-	}
+		},
+	})
 }
 
 // hear records a resource version, and notifies the works of the object if it is new.
-func (w *Watcher) hear(one *watched, version string, news bool) {
+func (w *Watcher) hear(one *watched, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if version != "" {
-		one.position = version
-	}
-	if !news || one.open && version == one.version {
+	if one.open && version == one.version {
 		return
 	}
 	one.open = true
@@ -202,7 +149,7 @@ func (w *Watcher) lost(one *watched) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	was := one.open
-	one.open, one.version, one.position = false, "", ""
+	one.open, one.version = false, ""
 	if was {
 		for work := range one.works {
 			w.Changed(work)

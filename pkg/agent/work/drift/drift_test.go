@@ -41,7 +41,7 @@ func newWorld(t *testing.T, config *rest.Config) *world {
 	t.Helper()
 	w := &world{T: t, namespace: worktest.Namespace(t), told: map[string]int{}}
 	w.objects = worktest.Client(t).Resource(configMaps).Namespace(w.namespace)
-	w.Watcher = &Watcher{Client: metadata.NewForConfigOrDie(config), Most: 10, Random: func() float64 { return 0.5 },
+	w.Watcher = &Watcher{Client: metadata.NewForConfigOrDie(config), Most: 10,
 		Changed: func(work string) { w.mu.Lock(); w.told[work]++; w.mu.Unlock() }}
 	return w
 }
