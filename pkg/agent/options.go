@@ -99,7 +99,7 @@ func NewOptions() *Options {
 		Spoke:         spoke.NewOptions(),
 		Registration:  true,
 		Hubs:          hubs.NewOptions(),
-		LeaseSeconds:  hub.DefaultLeaseSeconds,
+		LeaseSeconds:  registration.DefaultLeaseSeconds,
 		Claims:        status.Claims{Most: 20},
 		Works:         work.NewOptions(),
 		Edge:          edge.NewOptions(),

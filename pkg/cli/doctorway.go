@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -187,12 +186,10 @@ func askLease(ctx context.Context, way *rest.Config, m *diagnosis.Managed) {
 	if len(list.Items) == 0 || list.Items[0].Spec.RenewTime == nil {
 		return
 	}
-	m.Renewed, m.Lasts = &list.Items[0].Spec.RenewTime.Time, time.Minute
+	m.Renewed, m.Lasts = &list.Items[0].Spec.RenewTime.Time, registration.LeaseDuration(0)
 	if cluster, err := r.Get(ctx, answers.GVR(clusterv1.GroupName, "v1", "managedclusters"), "", m.ClusterName); err == nil {
 		for _, c := range answers.Typed[clusterv1.ManagedCluster](itemsOf(cluster), true).Items {
-			if c.Spec.LeaseDurationSeconds > 0 {
-				m.Lasts = time.Duration(c.Spec.LeaseDurationSeconds) * time.Second
-			}
+			m.Lasts = registration.LeaseDuration(c.Spec.LeaseDurationSeconds)
 		}
 	}
 }

@@ -215,16 +215,9 @@ func (c *clusterChain) joined() outcome {
 	return broken("no", Finding{ID: AgentNotJoined, Severity: Error, Object: c.object(), Since: c.acceptedAt(), Turn: c.agent(), Cause: cause, Fix: []string{c.onCluster()}})
 }
 
-// missedRenewals is the number of renewals that an agent may miss before the hub considers it lost.
-const missedRenewals = 5
-
 // grace returns how old a lease may be.
 func (c *clusterChain) grace() time.Duration {
-	seconds := c.cluster.Spec.LeaseDurationSeconds
-	if seconds <= 0 {
-		seconds = 60
-	}
-	return missedRenewals * time.Duration(seconds) * time.Second
+	return registration.LeaseGracePeriod(registration.LeaseDuration(c.cluster.Spec.LeaseDurationSeconds))
 }
 
 // heard checks the lease. A wrong clock makes it look older or younger than it is: then the condition counts, which the hub sets by its own clock.

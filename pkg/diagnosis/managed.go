@@ -303,7 +303,7 @@ func (m *Managed) lease() []Finding {
 		return nil
 	}
 	age := m.Now.Sub(*m.Renewed).Round(time.Second)
-	if age <= 5*m.Lasts+m.SkewWithin { // as the hub counts
+	if age <= registration.LeaseGracePeriod(m.Lasts)+m.SkewWithin {
 		return nil
 	}
 	return []Finding{{ID: AgentLeaseStale, Severity: Error, Object: "managedcluster/" + m.name(), Turn: m.turn(), Since: &metav1.Time{Time: *m.Renewed},

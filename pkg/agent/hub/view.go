@@ -10,10 +10,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// DefaultLeaseSeconds is the lease duration of a cluster that has none in its spec.
-const DefaultLeaseSeconds = 60
+	"github.com/clusterhub/clusterhub/pkg/registration"
+)
 
 // View holds the data that the agent's tasks share about the agent's cluster on the hub. One task, the status, reads and writes the ManagedCluster;
 // the others learn from the View what it asks for, report to it what its status must have, and need no right on it. It outlives sessions, and lives
@@ -73,11 +72,7 @@ func (v *View) Seen() bool {
 func (v *View) Interval() time.Duration {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	seconds := v.leaseSeconds
-	if seconds <= 0 {
-		seconds = DefaultLeaseSeconds
-	}
-	return time.Duration(seconds) * time.Second
+	return registration.LeaseDuration(v.leaseSeconds)
 }
 
 // SetLease sets the lease duration of the ManagedCluster on the hub.

@@ -153,7 +153,7 @@ func (b *beats) skew(cluster string) *time.Duration {
 func (b *beats) known(cluster string) *beat {
 	s := b.of[cluster]
 	if s == nil {
-		s = &beat{grace: missedRenewals * defaultLeaseSeconds * time.Second}
+		s = &beat{grace: registration.LeaseGracePeriod(registration.LeaseDuration(0))}
 		b.setAt(s, b.clock.Now())
 		b.of[cluster] = s
 	}

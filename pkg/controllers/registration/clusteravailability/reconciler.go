@@ -36,11 +36,6 @@ import (
 )
 
 const (
-	// missedRenewals is the number of renewals that an agent may miss.
-	missedRenewals = 5
-	// defaultLeaseSeconds is the lease duration of a cluster that does not set one.
-	defaultLeaseSeconds = 60
-
 	// The messages of upstream.
 	messageClockSynced    = "The clock of the managed cluster is synced with the hub."
 	messageClockOutOfSync = "The clock of hub and agent is out of sync. This may cause the Unknown status and affect agent functionalities."
@@ -127,7 +122,7 @@ func (r *Reconciler) status(ctx context.Context, cluster *clusterv1.ManagedClust
 	}
 	available := meta.FindStatusCondition(cluster.Status.Conditions, registration.ConditionAvailable)
 	unknown := available != nil && available.Status == metav1.ConditionUnknown
-	grace := missedRenewals * leaseDuration(cluster)
+	grace := registration.LeaseGracePeriod(registration.LeaseDuration(cluster.Spec.LeaseDurationSeconds))
 	wait = r.beats.until(cluster.Name, grace, unknown)
 	if wait <= 0 && !unknown {
 		// A stale watch would make the whole fleet unreachable. There are few Leases to get.
@@ -236,12 +231,4 @@ func taints(before []clusterv1.Taint, wanted string) []clusterv1.Taint {
 func ours(t clusterv1.Taint) bool {
 	return (t.Key == registration.TaintUnavailable || t.Key == registration.TaintUnreachable) && t.Value == "" &&
 		t.Effect == clusterv1.TaintEffectNoSelect
-}
-
-func leaseDuration(cluster *clusterv1.ManagedCluster) time.Duration {
-	seconds := cluster.Spec.LeaseDurationSeconds
-	if seconds <= 0 {
-		seconds = defaultLeaseSeconds
-	}
-	return time.Duration(seconds) * time.Second
 }
