@@ -22,7 +22,7 @@ test("an answer says what is broken, what to do, and what was not seen", () => {
   const [answer, todo, steps, unseen] = answerBlocks(broken);
   const facts = new Map(answer!.rows.map((r) => [r.cells[0]!.text, r.cells[1]!]));
   assert.equal(facts.get("Answer")?.tone, "bad");
-  assert.equal(facts.get("Whose turn it is")?.text, "an admin");
+  assert.equal(facts.get("Waiting for")?.text, "an admin");
   assert.equal(facts.get("Since")?.since, "2026-01-02T03:04:05Z");
   assert.deepEqual(todo!.rows.map((r) => r.cells[1]!.line), ["kubectl hub accept --clusters c1"]);
   assert.deepEqual(steps!.rows.map((r) => [r.cells[1]!.text, r.cells[1]!.tone]), [["Passed", "good"], ["Broken", "bad"], ["Not reached", undefined]]);
@@ -38,7 +38,7 @@ test("what could not be seen is never good", () => {
 
 test("a report has each finding with its commands", () => {
   const blocks = reportBlocks({ findings: [broken.finding, { ...broken.finding, severity: "Warning", object: "cluster/c2", fix: [] }], checked: ["clusters"], unseen: [] });
-  assert.deepEqual(blocks.map((b) => b.title), ["1. Error: ClusterNotAccepted", "2. Warning: cluster/c2", "What was looked at"]);
+  assert.deepEqual(blocks.map((b) => b.title), ["1. Error: ClusterNotAccepted", "2. Warning: cluster/c2", "What was checked"]);
   assert.equal(blocks[0]!.rows.find((r) => r.cells[1]!.line)?.cells[1]!.line, "kubectl hub accept --clusters c1");
   assert.deepEqual(reportBlocks({}).map((b) => b.rows.length), [0]);
 });

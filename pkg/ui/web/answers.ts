@@ -67,12 +67,12 @@ export function commandRows(fix: string[] | undefined): Row[] {
 const commands = (fix: string[] | undefined): Block => ({
   title: "What to do",
   columns: ["Step", "Command"],
-  empty: "There is no command for it.",
+  empty: "No command is available.",
   rows: commandRows(fix),
 });
 
 const notSeen = (unseen: string[] | undefined): Block[] =>
-  unseen?.length ? [{ title: "What you may not see", columns: ["It was not looked at"], empty: "", rows: unseen.map((u) => ({ key: u, cells: [plain(u)] })) }] : [];
+  unseen?.length ? [{ title: "What you may not see", columns: ["Not checked"], empty: "", rows: unseen.map((u) => ({ key: u, cells: [plain(u)] })) }] : [];
 
 const sinceOf = (f: Finding): Cell | undefined => (f.since ? { text: "", since: f.since } : undefined);
 
@@ -84,12 +84,12 @@ export function answerBlocks(a: Answer): Block[] {
     facts("Answer", [
       ["Answer", { text: a.verdict ?? "", tone: verdict }],
       ["Cause", f && plain(f.cause)],
-      ["Whose turn it is", f?.turn ? plain(f.turn) : undefined],
+      ["Waiting for", f?.turn ? plain(f.turn) : undefined],
       ["Since", f && sinceOf(f)],
       ["More", a.link ? plain(a.link) : undefined],
     ]),
     ...(f ? [commands(f.fix)] : []),
-    { title: "Step by step", columns: ["Step", "State", "What was found"], empty: "There are no steps.", rows: (a.steps ?? []).map(stepRow) },
+    { title: "Step by step", columns: ["Step", "State", "What was found"], empty: "No steps.", rows: (a.steps ?? []).map(stepRow) },
     ...notSeen(a.unseen),
   ];
 }
@@ -114,16 +114,16 @@ export function reportBlocks(r: Report): Block[] {
       empty: "",
       rows: facts("", [
         ["Cause", { text: f.cause ?? "", tone: f.severity === "Error" ? "bad" : "wait" }],
-        ["Whose turn it is", f.turn ? plain(f.turn) : undefined],
+        ["Waiting for", f.turn ? plain(f.turn) : undefined],
         ["Since", sinceOf(f)],
         ...(f.fix ?? []).map((line, n): [string, Cell] => [`Step ${n + 1}`, { text: line, line }]),
         ["More", f.link ? plain(f.link) : undefined],
       ]).rows,
     })),
     {
-      title: "What was looked at",
+      title: "What was checked",
       columns: ["Checks"],
-      empty: "Nothing was looked at.",
+      empty: "Nothing was checked.",
       rows: (r.checked ?? []).map((c) => ({ key: c, cells: [plain(c)] })),
     },
     ...notSeen(r.unseen),
@@ -136,12 +136,12 @@ export function doctor(): Section {
     title: "What is wrong with the hub",
     source: { path: "/doctor", answer: true, read: whole },
     kubectl: "hub doctor",
-    right: "read what the doctor looks at",
-    note: "The page only reads. The command also has the hub try a write that is not made, and can look at a managed cluster.",
+    right: "read what the doctor checks",
+    note: "The page only reads. The command also sends a dry-run write to the hub, and can check a managed cluster.",
     blocks: (items) => reportBlocks(said<Report>(items) ?? {}),
     summary: (items) => {
       const found = said<Report>(items)?.findings ?? [];
-      return found.length ? count(found.length, "finding") + "." : "Nothing that is wrong was found in what you may see.";
+      return found.length ? count(found.length, "finding") + "." : "No problems found in what you may see.";
     },
   };
 }
@@ -159,12 +159,12 @@ export function whoMay(name: string): Section {
     source: { path: "/who/cluster/" + encodeURIComponent(name), answer: true, read: whole },
     kubectl: "get clusterrolebindings,clusterroles",
     right: "list clusterroles and clusterrolebindings",
-    note: "By the roles that you may read. What a webhook or another authorizer of the hub allows is not in it.",
+    note: "By the roles that you may read. What a webhook or another authorizer of the hub allows is not included.",
     blocks: (items) => [
       {
         title: "",
         columns: ["What", "Who", "By the right to"],
-        empty: "Nothing is known of it.",
+        empty: "No information.",
         rows: (said<{ who?: Who[] }>(items)?.who ?? []).map(whoRow),
       },
     ],

@@ -63,7 +63,7 @@ export function copyButton(line: string, context: Context): HTMLElement {
   button.addEventListener("click", () => {
     navigator.clipboard.writeText(line).then(
       () => context.announce("Copied."),
-      () => context.announce("The browser does not let the page copy: select the line."),
+      () => context.announce("The browser does not allow copying: select the line."),
     );
   });
   return button;

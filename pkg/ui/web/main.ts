@@ -54,7 +54,7 @@ async function end(answer: Response) {
   if (said.kind === "Status" && said.reason === "NoSession" && said.message) {
     say(ended, said.message.charAt(0).toUpperCase() + said.message.slice(1) + ".");
   } else if (said.kind === "Status") {
-    say(ended, "The hub does not accept your login, or not any more: log in again, and reload this page.");
+    say(ended, "The hub does not accept your login, or no longer does: log in again, and reload this page.");
   } else {
     say(ended, "Your login has ended: reload this page to log in again.");
   }
@@ -200,14 +200,14 @@ class Part {
       const table = (this.tables[i] ??= new Table(context));
       table.root.isConnected || this.blocks.append(table.root);
       const rows = block.rows.filter((r) => matches(r, this.text));
-      const empty = block.rows.length ? "Nothing that is shown has this text." : block.empty;
+      const empty = block.rows.length ? "No rows contain this text." : block.empty;
       table.show({ ...block, rows, empty }, section.title);
     });
     this.tables.splice(blocks.length).forEach((t) => t.root.remove());
     this.button.hidden = !state.more;
     this.button.disabled = false;
     say(this.button, "More");
-    say(this.mode, state.problem ? "Not up to date." : state.live ? "Live." : section.source.answer ? "Looked at again every 5 minutes." : "Read again every 30 seconds.");
+    say(this.mode, state.problem ? "Not up to date." : state.live ? "Live." : section.source.answer ? "Checked every 5 minutes." : "Refreshed every 30 seconds.");
     this.root.dataset.live = String(state.live);
   }
 }
@@ -224,11 +224,11 @@ function problemText(code: number, message: string, right: string): string {
     case 403:
       return `You lack the right to ${right}. The hub says: ${message}`;
     case 404:
-      return `It is not there, or the hub does not serve it: ${message}`;
+      return `It does not exist, or the hub does not serve it: ${message}`;
     case 0:
-      return `The hub does not answer (${message}). The page tries again.`;
+      return `The hub does not respond (${message}). Retrying.`;
   }
-  return `The hub answers with ${code}: ${message}. The page tries again.`;
+  return `The hub returned ${code}: ${message}. Retrying.`;
 }
 
 function form(filters: Filter[], search: URLSearchParams): HTMLFormElement {
@@ -275,7 +275,7 @@ function show(moved: boolean) {
   parts.forEach((p) => p.stop());
   at = location.pathname + location.search;
   const search = new URLSearchParams(location.search);
-  const found: View = view(location.pathname, search) ?? { title: "There is no such page", nav: "", sections: [], filters: [] };
+  const found: View = view(location.pathname, search) ?? { title: "Page not found", nav: "", sections: [], filters: [] };
   let watches = 0;
   parts = found.sections.map((s, i) => new Part(s, i, Boolean(s.source.watch) && watches++ < mostWatches));
   const title = el("h1", { tabindex: "-1" }, found.title);
@@ -360,7 +360,7 @@ async function start() {
     }
   } catch (e) {
     ended.hidden = false;
-    say(ended, `What serves this page does not answer (${(e as Error).message}). Start kubectl hub ui again and open the address that it prints, or reload the page.`);
+    say(ended, `The server of this page does not respond (${(e as Error).message}). Start kubectl hub ui again and open the address that it prints, or reload the page.`);
   }
 }
 

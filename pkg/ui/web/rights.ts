@@ -38,7 +38,7 @@ const words: [string, string, (r: Rule) => string][] = [
   ["get", "managedclustersets", (r) => `see ${names("set", r, "every set")}, and which clusters are in it`],
   ["create", "managedclustersets/bind", (r) => `bind ${names("set", r, "every set")} to namespaces in which you may make bindings`],
   ["create", "managedclustersets/join", (r) => `put clusters into ${names("set", r, "every set")} by the label clusterset`],
-  ["get", "managedclustersets/clusters", (r) => `see the clusters of ${names("set", r, "every set")} whole`],
+  ["get", "managedclustersets/clusters", (r) => `see the clusters of ${names("set", r, "every set")} completely`],
   ["update", "managedclustersets/clusters", (r) => `change the clusters of ${names("set", r, "every set")}`],
   ["delete", "managedclustersets/clusters", (r) => `delete the clusters of ${names("set", r, "every set")}`],
   ["update", "managedclusters/accept", (r) => `accept ${names("cluster", r, "every cluster")}`],

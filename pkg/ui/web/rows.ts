@@ -343,10 +343,10 @@ export function fallen(by: string | undefined): string {
     Deletion: "Being deleted",
     Predicate: "Not matched by a predicate",
     TaintToleration: "Has a taint that is not tolerated",
-    Spread: "Left out by the spreadPolicy",
-    NumberOfClusters: "Not needed, since others come before",
+    Spread: "Excluded by the spreadPolicy",
+    NumberOfClusters: "Not needed: other clusters are preferred",
   };
-  return by ? (words[by] ?? "Left out by " + by) : "Not in the last decisions";
+  return by ? (words[by] ?? "Excluded by " + by) : "Not in the last decisions";
 }
 
 export const workColumns = ["Work", "Cluster", "Applied", "Available", "Manifests", "Age"];
@@ -376,8 +376,8 @@ export function workRow(w: ManifestWork): Row {
 export function manifestBlock(w: ManifestWork): Block {
   return {
     title: "Manifests",
-    columns: ["Manifest", "Applied", "Available", "What it feeds back"],
-    empty: "The agent has said nothing of its manifests yet.",
+    columns: ["Manifest", "Applied", "Available", "Feedback"],
+    empty: "The agent has not reported its manifests yet.",
     rows: (w.status?.resourceStatus?.manifests ?? []).map((m, i) => {
       const r = m.resourceMeta;
       const values = (m.statusFeedback?.values ?? []).map((v) => {
@@ -429,7 +429,7 @@ export function rolledOut(r: ManifestWorkReplicaSet): Cell {
   return state(c, { True: "Rolled out", False: "Not rolled out", Unknown: "Not known yet" });
 }
 
-export const accessColumns = ["Request", "Namespace", "Cluster", "State", "What it waits for", "Expires", "Age", "Kubeconfig"];
+export const accessColumns = ["Request", "Namespace", "Cluster", "State", "Waiting for", "Expires", "Age", "Kubeconfig"];
 
 /** waits is the first condition that is not True: what the request waits for. */
 export function waits(a: AccessRequest): string {
@@ -440,7 +440,7 @@ export function waits(a: AccessRequest): string {
 export function accessState(a: AccessRequest): Cell {
   const phase = a.status?.phase;
   const tones: Record<string, Tone> = { Granted: "good", Denied: "bad", Failed: "bad" };
-  return phase ? { text: phase, tone: tones[phase] ?? "wait" } : { text: "Not looked at yet", tone: "unknown" };
+  return phase ? { text: phase, tone: tones[phase] ?? "wait" } : { text: "Not processed yet", tone: "unknown" };
 }
 
 export function accessRow(a: AccessRequest): Row {
@@ -521,7 +521,7 @@ export interface Request extends Obj {
 }
 
 export const clusterNameLabel = "open-cluster-management.io/cluster-name";
-export const requestColumns = ["Certificate request", "Cluster", "Asked for by", "State", "Age"];
+export const requestColumns = ["Certificate request", "Cluster", "Requested by", "State", "Age"];
 
 export function requestRow(r: Request): Row {
   const cluster = r.metadata?.labels?.[clusterNameLabel];

@@ -83,7 +83,7 @@ const works = "/apis/work.open-cluster-management.io";
 const requests = "/apis/clusters.openmcp.cloud/v1alpha1";
 const edge = "/apis/edge.clusterhub.dev/v1alpha1";
 
-const text: Filter = { name: "q", label: "Text in what is shown" };
+const text: Filter = { name: "q", label: "Filter rows" };
 const inNamespace: Filter = { name: "n", label: "Namespace", hint: "all" };
 const byLabel: Filter = { name: "l", label: "Label selector", hint: "env=production" };
 
@@ -195,7 +195,7 @@ const views: Record<string, Make> = {
           rows.facts("Work", [
             ["Cluster", rows.link(namespace, "clusters", namespace)],
             ["Why it is so", ask("Step by step", "work", namespace, name)],
-            ["Made", rows.aged(w)],
+            ["Created", rows.aged(w)],
             ["Executor", rows.plain(executor(w))],
             ["Being deleted since", w.metadata?.deletionTimestamp ? { text: "", since: w.metadata.deletionTimestamp } : undefined],
           ]),
@@ -326,13 +326,13 @@ function clusterView(name: string): Omit<View, "nav"> {
       ["Allocatable", rows.plain(resources(c.status?.allocatable))],
       ["Lease", rows.plain(`${c.spec?.leaseDurationSeconds || 60} seconds`)],
       ["Accepted", { text: "", since: c.metadata?.annotations?.["registration.clusterhub.dev/accepted-at"] }],
-      ["Made", rows.aged(c)],
+      ["Created", rows.aged(c)],
       ["Being deleted since", c.metadata?.deletionTimestamp ? { text: "", since: c.metadata.deletionTimestamp } : undefined],
       ...(c.spec?.hubAcceptsClient ? [] : [["To accept it", rows.joiningRow(c).cells[2]] as [string, Cell | undefined]]),
     ]),
     rows.conditions(c.status?.conditions),
     pairs("Labels", "It has no labels.", Object.entries(c.metadata?.labels ?? {})),
-    pairs("Claims", "It claims nothing.", (c.status?.clusterClaims ?? []).map((x) => [x.name ?? "", x.value ?? ""])),
+    pairs("Claims", "It has no claims.", (c.status?.clusterClaims ?? []).map((x) => [x.name ?? "", x.value ?? ""])),
   ]);
   const why = `hub why cluster ${quote(name)}`;
   return {
@@ -351,7 +351,7 @@ function clusterView(name: string): Omit<View, "nav"> {
             why,
             ...listed({ title: "Now", path: members, resource: "clustersetmembers", query: { fieldSelector: `spec.cluster=${name}` }, args: " -o wide" }),
             blocks: (items) => items.slice(0, 1).map((m) => rows.memberFacts(m as ClusterSetMember)),
-            note: "You may not see the whole cluster. This is what its sets tell of it.",
+            note: "You may not see the whole cluster. This is what its sets show.",
           },
         },
       },
@@ -375,10 +375,10 @@ function clusterView(name: string): Omit<View, "nav"> {
       { ...worksIn(name, ""), title: "Works" },
       {
         ...listed({ title: "Lease", path: "/apis/coordination.k8s.io/v1/leases", resource: "leases", namespace: name }),
-        blocks: table(rows.leaseColumns, rows.leaseRow, "Its agent has not been heard yet."),
+        blocks: table(rows.leaseColumns, rows.leaseRow, "Its agent has not renewed its lease yet."),
       },
       { ...certificates(`${rows.clusterNameLabel}=${name}`), title: "Certificate requests of its agent" },
-      tableOf({ title: "Events", path: "/api/v1/events", resource: "events", namespace: name }, "There are no events of late."),
+      tableOf({ title: "Events", path: "/api/v1/events", resource: "events", namespace: name }, "No recent events."),
     ],
   };
 }
@@ -422,7 +422,7 @@ function sets(): Section {
       path: viewed + "/v1alpha1/managedclustersets",
       resource: "managedclustersets.clusterview.open-cluster-management.io",
     }),
-    blocks: table(rows.setColumns, rows.setRow, "There are no sets that you may see: that takes the right to get managedclustersets, with the name of a set."),
+    blocks: table(rows.setColumns, rows.setRow, "There are no sets that you may see: you need the right to get managedclustersets, with the name of a set."),
     summary: counted("set"),
   };
 }
@@ -435,7 +435,7 @@ function setSections(name: string): Section[] {
         rows.facts("Set", [
           ["Which clusters", rows.plain(rows.setWords(s))],
           ["State", rows.filled(s)],
-          ["Made", rows.aged(s)],
+          ["Created", rows.aged(s)],
         ]),
       ]),
     },
@@ -482,7 +482,7 @@ function placementSections(namespace: string, name: string, clusterName: string)
           ["Chosen", rows.plain(p.status?.numberOfSelectedClusters)],
           ["Wanted", rows.plain(p.spec?.numberOfClusters ?? "all that match")],
           ["Sets", rows.plain((p.spec?.clusterSets ?? []).join(", ") || "all that are bound in the namespace")],
-          ["Made", rows.aged(p)],
+          ["Created", rows.aged(p)],
         ]),
         rows.conditions(p.status?.conditions),
       ]),
@@ -634,7 +634,7 @@ function joining(): Section[] {
   return [
     {
       ...listed({
-        title: "Clusters that wait",
+        title: "Pending clusters",
         path: cluster + "/v1/managedclusters",
         resource: "managedclusters",
         query: { fieldSelector: "spec.hubAcceptsClient=false" },
@@ -673,7 +673,7 @@ function rights(namespace: string): Section {
       {
         title: "",
         columns: rightsColumns,
-        empty: "You have no rights to anything of the hub.",
+        empty: "You have no rights on the hub.",
         rows: rightsRows((items[0] as Review | undefined)?.status?.resourceRules ?? []),
       },
     ],
@@ -695,16 +695,16 @@ function hub(): Section[] {
       blocks: table(rows.serviceColumns, rows.serviceRows, "No other server serves an API."),
     },
     {
-      ...listed({ title: "Which replica leads", path: "/apis/coordination.k8s.io/v1/leases", resource: "leases", namespace: "clusterhub-system" }),
+      ...listed({ title: "Leader", path: "/apis/coordination.k8s.io/v1/leases", resource: "leases", namespace: "clusterhub-system" }),
       blocks: table(rows.leaseColumns, rows.leaseRow, "No controller of the hub runs."),
     },
     consists(),
     {
-      title: "Is it ready",
+      title: "Readiness",
       source: { path: "/readyz", query: { verbose: "" }, text: true, read: asLines },
       kubectl: `get --raw '/readyz?verbose'`,
       right: "get the path /readyz",
-      blocks: table(["Check", "State"], (o) => rows.readyRow(o.metadata?.name ?? ""), "The server says nothing."),
+      blocks: table(["Check", "State"], (o) => rows.readyRow(o.metadata?.name ?? ""), "The server returned nothing."),
     },
     {
       title: "Version",
@@ -712,7 +712,7 @@ function hub(): Section[] {
       kubectl: "version",
       right: "get the path /version",
       blocks: (items) => [
-        pairs("", "The server says nothing.", Object.entries((items[0] as { version?: Record<string, string> } | undefined)?.version ?? {})),
+        pairs("", "The server returned nothing.", Object.entries((items[0] as { version?: Record<string, string> } | undefined)?.version ?? {})),
       ],
     },
   ];

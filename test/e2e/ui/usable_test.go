@@ -177,7 +177,7 @@ func TestUsable_ReadsNoMoreThanItShows(t *testing.T) {
 	set, _ := harness.NewFleet(t, 100+more)
 	s := serve(t, h, "")
 	b := open(t, s, "/")
-	b.view(s, "/v/clusters?set="+set, "100 shown, there are more.", "Read again every 30 seconds.")
+	b.view(s, "/v/clusters?set="+set, "100 shown, there are more.", "Refreshed every 30 seconds.")
 	asked := eval[[]string](b, `performance.getEntriesByType("resource").map((e) => e.name).filter((n) => n.includes("clustersetmembers"))`)
 	if want := s.url + "/hub/apis/view.clusterhub.dev/v1alpha1/clustersetmembers?fieldSelector=" + url.QueryEscape("spec.clusterSet="+set) + "&limit=100"; len(asked) != 1 || asked[0] != want {
 		t.Errorf("expected one request for what is shown, %s, and no watch of all of it; got %q", want, asked)

@@ -100,7 +100,7 @@ func TestViews_Admin(t *testing.T) {
 		{"/v/sets", []string{"production-emea-amer", "env is production", "every cluster", "4 ManagedClusters selected"}},
 		{"/v/sets/devset", []string{"a cluster is in one such set only", "4 members: 4 available.", "dev-team", "Bound"}},
 		{"/v/placements", []string{"cache", "middleware", "Satisfied"}},
-		{"/v/placements/middleware/cache", []string{"3 chosen", "Not needed, since others come before", "Balance=", "cache-decision-1"}},
+		{"/v/placements/middleware/cache", []string{"3 chosen", "Not needed: other clusters are preferred", "Balance=", "cache-decision-1"}},
 		{"/v/works", []string{"Rollouts", "Works of clusters"}},
 		{"/v/access", []string{"Access requests"}},
 		{"/v/edge", []string{"Nothing is placed on edge nodes.", "Edge nodes"}},
@@ -110,7 +110,7 @@ func TestViews_Admin(t *testing.T) {
 		{"/v/why/member/tokyo-1/devset", []string{"Step by step", "Broken"}},
 		{"/v/why/placement/middleware/cache/tokyo-1", []string{"Step by step"}},
 		{"/v/why/access?user=dana&verb=get&what=set/nothing", []string{"Step by step", "Broken"}},
-		{"/v/doctor", []string{"What was looked at"}},
+		{"/v/doctor", []string{"What was checked"}},
 		{"/v/hub", []string{"v1alpha1.view.clusterhub.dev", "clusterhub-system/hub-apiserver", "hub-controller-manager", "etcd-readiness", "gitVersion", "Components and storage", "etcd of the front"}},
 	} {
 		b.view(s, v.path, v.texts...)
@@ -126,7 +126,7 @@ func TestViews_Admin(t *testing.T) {
 			commands[line] = true
 		}
 	}
-	b.view(s, "/v/nothing", "There is no such page")
+	b.view(s, "/v/nothing", "Page not found")
 	wantCommands(t, h, commands)
 }
 
@@ -161,7 +161,7 @@ func TestViews_MemberOfATeam(t *testing.T) {
 		path  string
 		texts []string
 	}{
-		{"/v/clusters/paris-1", []string{"This is what its sets tell of it.", "clusterset=devset puts it there", "You lack the right to list leases in the namespace paris-1"}},
+		{"/v/clusters/paris-1", []string{"This is what its sets show.", "clusterset=devset puts it there", "You lack the right to list leases in the namespace paris-1"}},
 		{"/v/clusters/tokyo-1", []string{"It is in no set that you may see."}},
 		{"/v/clusters?l=info.open-cluster-management.io/region=emea", []string{"2 members: 2 available."}},
 		{"/v/sets", []string{"devset", "1 set."}},
