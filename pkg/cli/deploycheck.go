@@ -171,7 +171,7 @@ func (o *deployCheckOptions) sort(q *asked, objects []edgeObject) error {
 			faults = append(faults, fmt.Errorf("%s: %s is not valid: %w", object.source, id, err))
 		}
 		for _, field := range dropped {
-			o.warn("%s: %s: %s is left out: the hub sets it itself", object.source, id, field)
+			o.warn("%s: %s: %s is ignored: the hub sets it itself", object.source, id, field)
 		}
 	}
 	return errors.Join(faults...)

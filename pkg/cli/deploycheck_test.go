@@ -130,7 +130,7 @@ func TestDeployCheck_NothingIsDeployed(t *testing.T) {
 			t.Errorf("it ends with %d", code)
 		}
 		says(t, stdout, "ArchUnknown")
-		says(t, stderr, "spec.properties[0]: openhorizon.arch is left out: the hub sets it itself")
+		says(t, stderr, "spec.properties[0]: openhorizon.arch is ignored: the hub sets it itself")
 	}
 }
 
@@ -169,7 +169,7 @@ func TestDeployCheck_FilesOfOpenHorizon(t *testing.T) {
 	if want := "NODE VERDICT VERSION NAMESPACE REASON\nn yes 1.0.0 blue -\nIt would be deployed to 1 of 1 nodes."; squeeze(stdout) != want || code != 0 {
 		t.Errorf("it ends with %d and prints %s", code, stdout)
 	}
-	says(t, stderr, "p.json: secretBinding: is left out")
+	says(t, stderr, "p.json: secretBinding: is ignored")
 	if err := os.WriteFile(policy, []byte(`{"constraints":["purpose == other"]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func (o *importOptions) objects(read []edgeObject) ([]*unstructured.Unstructured
 		}
 		dropped, err := checkEdgeObject(r.Object)
 		for _, field := range dropped {
-			o.note("%s: %s is left out: the hub sets it itself", r.source, field)
+			o.note("%s: %s is ignored: the hub sets it itself", r.source, field)
 		}
 		object, convertErr := toApply(r.Object)
 		if convertErr != nil {

@@ -51,8 +51,8 @@ func TestEdgeImport_ShowsWhatBecomesOfFiles(t *testing.T) {
 	if strings.Index(stdout, "EdgeService") > strings.Index(stdout, "DeploymentPolicy") || strings.Index(stdout, "DeploymentPolicy") > strings.Index(stdout, "EdgeNode") {
 		t.Error("what refers comes before what it refers to")
 	}
-	for _, want := range []string{"web.json: deploymentSignature: is left out: ", "all-stores.json: service.nodeHealth: is left out: ", "all-stores.json: properties[0]: is left out: ",
-		"nodes.json: Acme Corp/store-1.token: is left out: "} {
+	for _, want := range []string{"web.json: deploymentSignature: is ignored: ", "all-stores.json: service.nodeHealth: is ignored: ", "all-stores.json: properties[0]: is ignored: ",
+		"nodes.json: Acme Corp/store-1.token: is ignored: "} {
 		if !strings.Contains(stderr, want) || !strings.HasPrefix(stderr, "Note: ") {
 			t.Errorf("it says %s, without %s", stderr, want)
 		}
@@ -216,7 +216,7 @@ func TestEdgeImport_TakesWhatPeopleWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(t, stdout, "priority_value: 2", "retry_durations: 3600")
-	says(t, stderr, "service.serviceVersions[1]: is left out: the version is in the list more than once")
+	says(t, stderr, "service.serviceVersions[1]: is ignored: the version is in the list more than once")
 	_, _, err = run(t, "", "edge", "import", "-f", "userinput.json", "-n", "shop", "-o", "yaml")
 	if err == nil || !strings.Contains(err.Error(), "userinput.json") ||
 		!strings.Contains(err.Error(), "file of user input") {

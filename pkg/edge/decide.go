@@ -94,7 +94,7 @@ func DecidePattern(n *Node, services []*Deployment, failed ...Failed) (decisions
 	for i := range decisions {
 		if decisions[i].Compatible {
 			decisions[i] = Decision{Reason: PartOfPattern, Rejected: decisions[i].Rejected,
-				Message: fmt.Sprintf("it does not get service %s of the pattern, and gets all of it or nothing: %s", part, missing.Message)}
+				Message: fmt.Sprintf("service %s of the pattern cannot be deployed to it, and a pattern is deployed completely or not at all: %s", part, missing.Message)}
 		}
 	}
 	return decisions, false
@@ -108,7 +108,7 @@ func (d *Deployment) selects(n *Node) (Reason, string) {
 	case !d.spec.Pattern && n.pattern != "":
 		return HasPattern, fmt.Sprintf("it runs the pattern %s, and a node with a pattern gets nothing by policies", n.pattern)
 	case d.spec.Pattern && n.pattern == "":
-		return OtherPattern, fmt.Sprintf("it runs no pattern: set its pattern to %s", d.spec.Name)
+		return OtherPattern, fmt.Sprintf("it does not run a pattern: set its pattern to %s", d.spec.Name)
 	case d.spec.Pattern && n.pattern != d.spec.Name:
 		return OtherPattern, fmt.Sprintf("it runs the pattern %s", n.pattern)
 	case len(d.candidates) == 0:

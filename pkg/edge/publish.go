@@ -26,7 +26,7 @@ func (s *Service) Warnings() []string {
 			named(c.Namespaces)))
 	case embedded != "":
 		list = append(list, fmt.Sprintf("the archive names the namespace %s: without clusterNamespace, no namespace-scoped node of another namespace gets it. "+
-			"Leave the namespace to those who deploy", embedded))
+			"Omit the namespace, so that policies and patterns choose it", embedded))
 	}
 	if objects := c.ClusterScoped(); len(objects) > 0 {
 		names := make([]string, len(objects))
@@ -92,7 +92,7 @@ func (p *Pattern) Check() (faults, warnings []string) {
 		}
 		for _, v := range usable {
 			if embedded, certain := v.Contents.Embedded(); p.ClusterNamespace != "" && certain && embedded != "" && embedded != p.ClusterNamespace {
-				warnings = append(warnings, fmt.Sprintf("version %s of service %s names the namespace %s in its archive, and goes to %s: clusterNamespace has the last word",
+				warnings = append(warnings, fmt.Sprintf("version %s of service %s names the namespace %s in its archive, and goes to %s: clusterNamespace takes precedence",
 					v.Version, s.Name, embedded, p.ClusterNamespace))
 			}
 		}

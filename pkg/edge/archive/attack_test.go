@@ -168,7 +168,7 @@ var attacks = map[string]struct {
 	"an object twice":               {document(configMap + "---\n" + strings.Replace(configMap, "metadata:", "metadata:\n  namespace: other", 1)), "twice"},
 	"a definition of no scope":      {document("apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\n"), "spec.scope"},
 	"a list in a list": {document("apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: List, metadata: {name: a}, items: []}]\n"),
-		"no lists in lists"},
+		"lists cannot contain lists"},
 	"a list of another kind": {document(configMap + "items: [{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: other}}]\n"), "with items"},
 	"items that are no list": {document("apiVersion: v1\nkind: List\nitems: {a: b}\n"), "with items"},
 	"an item that is a text": {document("apiVersion: v1\nkind: List\nitems: [a]\n"), "not an object"},

@@ -107,7 +107,7 @@ func (a *Archive) object(f *file, content map[string]any, lists bool) error {
 	if value, there := content["items"]; there {
 		items, is := value.([]any)
 		if !is || !lists || !strings.HasSuffix(u.GetKind(), "List") {
-			return errors.New("has an object with items: only a list has them, of which the kind ends in List, and there are no lists in lists")
+			return errors.New("has an object with items: only a list can have them, its kind must end in List, and lists cannot contain lists")
 		}
 		for _, item := range items {
 			content, is := item.(map[string]any)

@@ -108,7 +108,7 @@ func (o *object) service(listed string) *v1alpha1.EdgeService {
 	}
 	o.leave("requiredServices", "services of clusters require no others: put what belongs together into one archive, or several services into a pattern")
 	if sharable := o.text("sharable"); sharable != "" && sharable != "multiple" {
-		o.note(join(o.at, "sharable"), "is left out: each deployment of a service has its own objects")
+		o.note(join(o.at, "sharable"), "is ignored: each deployment of a service has its own objects")
 	}
 	o.leave("deploymentSignature", noSignature)
 	o.leave("clusterDeploymentSignature", noSignature)
@@ -174,7 +174,7 @@ func (o *object) archive() []byte {
 		return data
 	}
 	if o.options.Archive == nil {
-		o.fail(at, "is no tar.gz in base64, and files are not read here")
+		o.fail(at, "is not a tar.gz in base64, and files are not read here")
 		return nil
 	}
 	data, err := o.options.Archive(text)
@@ -265,7 +265,7 @@ func (o *object) versions() []v1alpha1.ServiceVersion {
 		v.leave("deployment_overrides_signature", noSignature)
 		v.done()
 		if i := slices.IndexFunc(versions, func(other v1alpha1.ServiceVersion) bool { return other.Version == version.Version }); i >= 0 {
-			o.note(v.at, "is left out: the version is in the list more than once, and the lowest priority_value counts")
+			o.note(v.at, "is ignored: the version is in the list more than once, and the lowest priority_value counts")
 			if before(version.Priority, versions[i].Priority) {
 				versions[i].Priority = version.Priority
 			}

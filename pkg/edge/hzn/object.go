@@ -121,7 +121,7 @@ func (o *object) inner(name string) *object {
 // leave removes a field, and adds a note why it is not converted, unless it is empty.
 func (o *object) leave(name, why string) {
 	if value := o.take(name); !empty(value) {
-		o.note(join(o.at, name), "is left out: "+why)
+		o.note(join(o.at, name), "is ignored: "+why)
 	}
 }
 
@@ -136,7 +136,7 @@ func (o *object) drop(names ...string) {
 func (o *object) done() {
 	for _, key := range slices.Sorted(maps.Keys(o.values)) {
 		if !empty(o.values[key]) {
-			o.note(join(o.at, key), "is left out: the field is not known")
+			o.note(join(o.at, key), "is ignored: the field is not known")
 		}
 	}
 }
@@ -163,9 +163,9 @@ func (o *object) properties() []v1alpha1.Property {
 		p.done()
 		switch {
 		case readOnly(property.Name):
-			o.note(p.at, "is left out: the hub makes "+property.Name+" itself")
+			o.note(p.at, "is ignored: the hub makes "+property.Name+" itself")
 		case seen[property.Name]:
-			o.note(p.at, "is left out: an earlier one has the name "+property.Name+", too, and counts")
+			o.note(p.at, "is ignored: an earlier one has the name "+property.Name+", too, and counts")
 		default:
 			properties = append(properties, property)
 		}
@@ -178,7 +178,7 @@ func (o *object) properties() []v1alpha1.Property {
 func (o *object) propertyType() v1alpha1.PropertyType {
 	kind := o.text("type")
 	if kind == "bool" {
-		o.note(join(o.at, "type"), "is boolean now")
+		o.note(join(o.at, "type"), "is now boolean")
 		return v1alpha1.PropertyBoolean
 	}
 	return v1alpha1.PropertyType(kind)
@@ -221,10 +221,10 @@ func (o *object) value(name string) v1alpha1.Value {
 
 func (o *object) constraints() []string {
 	var constraints []string
-	for i, entry := range taken[[]any](o, "constraints", "a list of texts") {
+	for i, entry := range taken[[]any](o, "constraints", "a list of strings") {
 		text, ok := entry.(string)
 		if !ok {
-			o.fail(fmt.Sprintf("%s[%d]", join(o.at, "constraints"), i), "must be a text")
+			o.fail(fmt.Sprintf("%s[%d]", join(o.at, "constraints"), i), "must be a string")
 			continue
 		}
 		constraints = append(constraints, text)

@@ -67,7 +67,7 @@ func Cluster(config *clientcmdapi.Config) (*clientcmdapi.Cluster, error) {
 	}
 	cluster, ok := config.Clusters[current.Cluster]
 	if !ok || cluster.Server == "" {
-		return nil, errors.New("names no server of the hub in its current context")
+		return nil, errors.New("has no server of the hub in its current context")
 	}
 	return cluster, nil
 }
@@ -95,7 +95,7 @@ func CheckNoFiles(config *clientcmdapi.Config) error {
 func checkCluster(cluster *clientcmdapi.Cluster) error {
 	server, err := url.Parse(cluster.Server)
 	if err != nil || server.Hostname() == "" || !isPort(server.Port()) || server.User != nil || server.RawQuery != "" || server.Fragment != "" {
-		return errors.New("has a server that is no URL such as https://hub.example.com:6443, without credentials, query and fragment")
+		return errors.New("has a server that is not a URL such as https://hub.example.com:6443, without credentials, query and fragment")
 	}
 	switch {
 	case server.Scheme != "https":

@@ -94,12 +94,12 @@ func TestParse_WhatIsRefused(t *testing.T) {
 		"http":                    {`server: "http://hub.example"`, goodUser, "is insecure"},
 		"unverified":              {server + `, insecure-skip-tls-verify: true`, goodUser, "is insecure"},
 		"unverified with a CA":    {goodCluster + `, insecure-skip-tls-verify: true`, goodUser, "is insecure"},
-		"no server":               {``, goodUser, "names no server"},
-		"no scheme":               {`server: "hub.example:6443"`, goodUser, "has a server that is no URL"},
-		"no host":                 {`server: "https://:6443"`, goodUser, "has a server that is no URL"},
-		"a port that is none":     {`server: "https://hub.example:65536"`, goodUser, "has a server that is no URL"},
-		"userinfo":                {`server: "https://u:` + token + `@hub.example"`, goodUser, "has a server that is no URL"},
-		"query":                   {`server: "https://hub.example?t=` + token + `"`, goodUser, "has a server that is no URL"},
+		"no server":               {``, goodUser, "has no server"},
+		"no scheme":               {`server: "hub.example:6443"`, goodUser, "has a server that is not a URL"},
+		"no host":                 {`server: "https://:6443"`, goodUser, "has a server that is not a URL"},
+		"a port that is none":     {`server: "https://hub.example:65536"`, goodUser, "has a server that is not a URL"},
+		"userinfo":                {`server: "https://u:` + token + `@hub.example"`, goodUser, "has a server that is not a URL"},
+		"query":                   {`server: "https://hub.example?t=` + token + `"`, goodUser, "has a server that is not a URL"},
 		"a CA that is none":       {server + `, certificate-authority-data: aHVudGVyMg==`, goodUser, "has no certificate in PEM"},
 		"a key for a CA":          {server + `, certificate-authority-data: $KEY`, goodUser, "has no certificate in PEM"},
 		"a proxy that is none":    {goodCluster + `, proxy-url: "ftp://u:` + token + `@p"`, goodUser, "has an invalid proxy-url"},
@@ -152,7 +152,7 @@ func TestParse_WhatIsNoKubeconfig(t *testing.T) {
 		"no current context":    {bytes.Replace(good, []byte("current-context: c"), nil, 1), "has no current context"},
 		"a context that is not": {bytes.Replace(good, []byte("current-context: c"), []byte("current-context: "+token), 1), "has no current context"},
 		"a user that is not":    {bytes.Replace(good, []byte("user: u}"), []byte("user: "+token+"}"), 1), "must name a user"},
-		"a cluster that is not": {bytes.Replace(good, []byte("cluster: c,"), []byte("cluster: "+token+","), 1), "names no server"},
+		"a cluster that is not": {bytes.Replace(good, []byte("cluster: c,"), []byte("cluster: "+token+","), 1), "has no server"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, err := bootstrap.Parse(test.data)
