@@ -34,7 +34,7 @@ func TestRegistration_InANamespaceThatWasThereBefore(t *testing.T) {
 	}
 	harness.Contains(t, told, "is accepted, but the hub cannot register it: the namespace", "--adopt-namespace")
 	_, told, err = plugin.Run(t, "accept", "--clusters", m.name, "--adopt-namespace")
-	if err == nil || !strings.Contains(told, "it has secrets theirs in it") {
+	if err == nil || !strings.Contains(told, "it must be empty, but has secrets theirs") {
 		t.Errorf("%v: %s", err, told)
 	}
 	if err := kube.Secrets(m.name).Delete(t.Context(), secret.Name, metav1.DeleteOptions{}); err != nil {
