@@ -199,7 +199,7 @@ func TestKubectlHub_UnjoinWithoutTheHub(t *testing.T) {
 	join = append(join, worksIn(t, cluster)...)
 	// The agent that joins now has a different key than the agent that created the cluster, so it may belong to a different user.
 	_, stderr, err := p.Run(t, append(join, "--context", "c1")...)
-	if err != nil || !strings.Contains(stderr, "Warning: the hub has a cluster c1 already") {
+	if err != nil || !strings.Contains(stderr, "Warning: the hub already has a cluster c1") {
 		t.Errorf("join under a known name: %v: %s", err, stderr)
 	}
 	_, stderr, err = p.Run(t, "accept", "--clusters", "c1", "--wait", "--timeout", "20s", "--context", "hub")
