@@ -150,12 +150,12 @@ func (o *object) stringified(name string) map[string]any {
 		}
 		var inner map[string]any
 		if err := utiljson.Unmarshal([]byte(value), &inner); err != nil {
-			o.fail(join(o.at, name), "must be an object, or JSON of one in a text")
+			o.fail(join(o.at, name), "must be an object, or a string with JSON of one")
 		} else if len(inner) > 0 {
 			return inner
 		}
 	default:
-		o.fail(join(o.at, name), "must be an object, or JSON of one in a text")
+		o.fail(join(o.at, name), "must be an object, or a string with JSON of one")
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func taken[T any](o *object, name, is string) T {
 	return typed
 }
 
-func (o *object) text(name string) string { return taken[string](o, name, "a text") }
+func (o *object) text(name string) string { return taken[string](o, name, "a string") }
 
 func (o *object) boolean(name string) bool { return taken[bool](o, name, "true or false") }
 

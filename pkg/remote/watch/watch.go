@@ -21,8 +21,10 @@ import (
 )
 
 const (
-	// MinDelay and MaxDelay are the bounds of the delay between two attempts to watch, without jitter, which at most doubles it.
-	MinDelay, MaxDelay = time.Second, 2 * time.Minute
+	// MinDelay is the shortest delay between two attempts to watch. Jitter at most doubles it.
+	MinDelay = time.Second
+	// MaxDelay is the longest delay between two attempts to watch. Jitter at most doubles it.
+	MaxDelay = 2 * time.Minute
 	// steady is the minimum duration of a watch that does not count as failed.
 	steady = 10 * time.Second
 	// maxVersion is the maximum length of a resource version. Those of Kubernetes have 20 digits at most.
