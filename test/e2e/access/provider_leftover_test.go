@@ -149,7 +149,7 @@ func TestAccessProvider_Leftovers(t *testing.T) {
 		t.Errorf("of a request that is there, there is %v", kept)
 	}
 	unchanged()
-	if p.said("existing", "Removed what was left in the cluster of an AccessRequest") == 0 || p.said("existing", "Left alone") == 0 {
+	if p.said("existing", "Removed what was left in the cluster of an AccessRequest") == 0 || p.said("existing", "Not deleted: it refers to an AccessRequest that is gone") == 0 {
 		t.Error("it is not said")
 	}
 
