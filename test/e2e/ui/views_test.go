@@ -187,7 +187,7 @@ func TestViews_NoRights(t *testing.T) {
 	b.read()
 	b.waitText("There are no sets with clusters that you may see.")
 	b.wantAccessible()
-	b.view(s, "/v/sets", "There are no sets that you may see: that takes the right to get managedclustersets")
+	b.view(s, "/v/sets", "There are no sets that you may see: you need the right to get managedclustersets")
 	b.view(s, "/v/sets/devset", "You lack the right to get managedclustersets.clusterview.open-cluster-management.io devset", "The set has no clusters that you may see.")
 	b.view(s, "/v/works", "You lack the right to list manifestworkreplicasets in all namespaces")
 	b.view(s, "/v/rights", "List the members of sets that you may see")
