@@ -12,10 +12,21 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/clusterhub/clusterhub/pkg/conditionevents"
 )
+
+// CompareVersions returns whether resource version a is older than b (negative), the same (0) or newer (positive). Versions that cannot be compared
+// count as the same.
+func CompareVersions(a, b string) int {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	if err != nil {
+		return 0
+	}
+	return order
+}
 
 // IsGone reports whether no object of the name exists. It is false while the API is not served: then that is not known.
 func IsGone(err error) bool {

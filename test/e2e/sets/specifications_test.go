@@ -4,6 +4,7 @@
 package sets
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -45,6 +46,11 @@ func TestSpecifications_Pasted(t *testing.T) {
 			}
 			if len(o.Without) == 2 {
 				delete(fields[o.Without[0]].(map[string]any), o.Without[1])
+			}
+			if kind := fields["kind"]; kind == "ManagedClusterSet" || kind == "ClusterRole" {
+				// The tests of the examples create objects of these names in the same hub, concurrently.
+				metadata := fields["metadata"].(map[string]any)
+				metadata["name"] = fmt.Sprintf("%s-%s", metadata["name"], namespace)
 			}
 			text = harness.Must(yaml.Marshal(fields))(t)
 		}

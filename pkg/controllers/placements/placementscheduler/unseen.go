@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1beta1 "github.com/clusterhub/clusterhub/pkg/apis/cluster/v1beta1"
@@ -40,7 +39,7 @@ func (u unseen) hides(obj client.Object) bool {
 	switch {
 	case !waits:
 		return false
-	case w.version == "" && w.uid == obj.GetUID(), w.version != "" && isOlder(obj.GetResourceVersion(), w.version):
+	case w.version == "" && w.uid == obj.GetUID(), w.version != "" && kit.CompareVersions(obj.GetResourceVersion(), w.version) < 0:
 		return true
 	}
 	delete(u, key)
@@ -66,12 +65,6 @@ func (u unseen) due() (due time.Time) {
 		}
 	}
 	return due
-}
-
-// isOlder reports whether version a is older than b. It is false if they cannot be compared.
-func isOlder(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
 
 // catchUp reads from the cache the objects whose write has been unseen for too long.
@@ -112,7 +105,7 @@ func (w unseenWrite) lasts(now time.Time) bool { return now.Before(w.at.Add(long
 func (r *Reconciler) learn(d *clusterv1beta1.PlacementDecision) {
 	r.hear(func() {
 		now := r.hub.Decision(client.ObjectKeyFromObject(d))
-		if now != nil && now.UID == d.UID && !isOlder(now.ResourceVersion, d.ResourceVersion) {
+		if now != nil && now.UID == d.UID && kit.CompareVersions(now.ResourceVersion, d.ResourceVersion) >= 0 {
 			return // the watch was first
 		}
 		r.hub.SetDecision(d)
@@ -136,7 +129,7 @@ func (r *Reconciler) learnGone(d *clusterv1beta1.PlacementDecision) {
 func (r *Reconciler) learnPlacement(p *clusterv1beta1.Placement) {
 	r.hear(func() {
 		now := r.hub.Placement(client.ObjectKeyFromObject(p))
-		if now == nil || now.UID != p.UID || !isOlder(now.ResourceVersion, p.ResourceVersion) {
+		if now == nil || now.UID != p.UID || kit.CompareVersions(now.ResourceVersion, p.ResourceVersion) >= 0 {
 			return
 		}
 		r.hub.SetPlacement(p)

@@ -24,7 +24,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -273,10 +272,8 @@ func (r *Reconciler) condition(ctx context.Context, cluster *clusterv1.ManagedCl
 func (r *Reconciler) latest(ctx context.Context, cluster *clusterv1.ManagedCluster) *clusterv1.ManagedCluster {
 	now := &clusterv1.ManagedCluster{}
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(cluster), now); err != nil || now.UID != cluster.UID ||
-		now.Spec.HubAcceptsClient != cluster.Spec.HubAcceptsClient || !now.DeletionTimestamp.Equal(cluster.DeletionTimestamp) {
-		return cluster
-	}
-	if order, err := resourceversion.CompareResourceVersion(now.ResourceVersion, cluster.ResourceVersion); err != nil || order <= 0 {
+		now.Spec.HubAcceptsClient != cluster.Spec.HubAcceptsClient || !now.DeletionTimestamp.Equal(cluster.DeletionTimestamp) ||
+		kit.CompareVersions(now.ResourceVersion, cluster.ResourceVersion) <= 0 {
 		return cluster
 	}
 	return now

@@ -155,10 +155,15 @@ func (r *Reconciler) pending(ctx context.Context, key string) ([]*certificatesv1
 	for i := range list.Items {
 		requests[i] = &list.Items[i]
 	}
-	slices.SortFunc(requests, func(a, b *certificatesv1.CertificateSigningRequest) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(requests, compareAge)
 	return requests, nil
+}
+
+// compareAge orders requests, the oldest first. Creation times are those of seconds; the versions order the requests within a second. A name is
+// chosen by the requester, and must not decide which request of a flood stays.
+func compareAge(a, b *certificatesv1.CertificateSigningRequest) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), kit.CompareVersions(a.ResourceVersion, b.ResourceVersion),
+		cmp.Compare(a.Name, b.Name))
 }
 
 // ofUnknown returns the requests for clusters that a reader does not have.

@@ -100,6 +100,20 @@ func TestBound_ARequesterHasSoManyPending(t *testing.T) {
 	}
 }
 
+// Names of requests are random, and many are created in a second.
+func TestCompareAge(t *testing.T) {
+	request := func(second int64, version, name string) *certificatesv1.CertificateSigningRequest {
+		return &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.Unix(second, 0), ResourceVersion: version, Name: name}}
+	}
+	want := []*certificatesv1.CertificateSigningRequest{request(1, "12", "z"), request(2, "9", "y"), request(2, "10", "x"), request(2, "10", "z"), request(3, "8", "a")}
+	got := slices.Clone(want)
+	slices.Reverse(got)
+	slices.SortFunc(got, compareAge)
+	if !slices.Equal(got, want) {
+		t.Errorf("the order is %v, want %v", got, want)
+	}
+}
+
 // A flood of requests for other signers deletes none that the agent has for the registration's signer, and vice versa.
 func TestBound_SignersApart(t *testing.T) {
 	h := newHub(t)

@@ -4,7 +4,6 @@
 package clustercertificates
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -98,9 +97,7 @@ func (w waiting) why(ctx context.Context, cluster *clusterv1.ManagedCluster) (wh
 			pending = append(pending, &requests[i])
 		}
 	}
-	slices.SortFunc(pending, func(a, b *certificatesv1.CertificateSigningRequest) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(pending, compareAge)
 	for _, request := range pending {
 		parsed, err := agentcsr.Parse(request)
 		if err != nil || w.checkRequester(request, parsed) != "" {

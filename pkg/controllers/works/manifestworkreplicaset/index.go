@@ -13,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterhub/clusterhub/pkg/apis/work"
 	workv1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1"
 	workv1alpha1 "github.com/clusterhub/clusterhub/pkg/apis/work/v1alpha1"
+	"github.com/clusterhub/clusterhub/pkg/controllers/kit"
 	"github.com/clusterhub/clusterhub/pkg/rollout"
 )
 
@@ -111,7 +111,7 @@ func (x *index) setDeleted(w *workv1.ManifestWork, learned time.Time) {
 
 func (x *index) put(w *workv1.ManifestWork, learned time.Time) (concerns []types.NamespacedName) {
 	key := client.ObjectKeyFromObject(w)
-	if before := x.entry(key); before != nil && before.work.UID == w.UID && isOlder(w.ResourceVersion, before.work.ResourceVersion) {
+	if before := x.entry(key); before != nil && before.work.UID == w.UID && kit.CompareVersions(w.ResourceVersion, before.work.ResourceVersion) < 0 {
 		return nil
 	}
 	concerns = x.remove(key)
@@ -242,10 +242,4 @@ func (x *index) setsOf(placement types.NamespacedName) []types.NamespacedName {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return slices.SortedFunc(maps.Keys(x.byPlacement[placement]), func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
-}
-
-// isOlder reports whether version a is older than b. It is false if they cannot be compared.
-func isOlder(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
 }
